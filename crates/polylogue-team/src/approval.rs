@@ -5,37 +5,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{CallConditionText, CodeConditionText, RegexText};
 
-/// When a person is asked before code is run.
+/// Condition under which a person must approve code before it is executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "CodeApproval")]
 pub enum CodeApproval {
     /// Never.
     Never,
-    /// Before every block.
+    /// Every block.
     Always,
-    /// Before blocks that meet a condition, in CEL. It can use `code`, `language` and `file`.
+    /// Blocks that meet a condition in CEL, with the variables `code`, `language` and `file`.
     #[key(as = CodeConditionText, nonempty)]
     When(String),
-    /// Before blocks that match a regular expression.
+    /// Blocks that match a regular expression.
     #[key(as = RegexText, nonempty)]
     Matches(String),
 }
 
-/// When a person is asked before a tool is called.
+/// Condition under which a person must approve a tool call before it is executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Approval")]
 pub enum ApprovalRule {
     /// Never.
     Never,
-    /// Before every call.
+    /// Every call.
     Always,
-    /// Before calls of these tools. `*` in a name stands for any characters.
+    /// Calls of these tools. `*` in a name matches any characters.
     #[key(nonempty, unique)]
     Tools(Vec<String>),
-    /// Before calls that meet a condition, in CEL. It can use `tool`, `args` and `who`.
+    /// Calls that meet a condition in CEL, with the variables `tool`, `args` and `who`.
     #[key(as = CallConditionText, nonempty)]
     When(String),
-    /// Before calls whose arguments, as JSON, match a regular expression.
+    /// Calls whose arguments, as JSON, match a regular expression.
     #[key(as = RegexText, nonempty)]
     Matches(String),
 }

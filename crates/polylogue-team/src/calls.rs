@@ -15,28 +15,27 @@ use crate::duration::Time;
 use crate::team::Team;
 use crate::text::{PathText, VariableText};
 
-/// A service that an OpenAPI document describes. Each operation is a tool by its own name, and all of them are by the name
-/// of the service.
+/// An OpenAPI service. Each operation is a tool by its own name; the name of the service stands for all of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "OpenApi")]
 pub struct ApiDocument {
-    /// The document, in JSON or YAML, version 3.0 or 3.1; a file below this file's folder.
+    /// Path of the OpenAPI document, version 3.0 or 3.1, in JSON or YAML. It must lie below the folder of this file.
     #[key(as = PathText, nonempty)]
     pub file: String,
-    /// The operations that become tools, by `operationId` or as `get /pets/{id}`.
+    /// Operations that become tools, by `operationId` or as `get /pets/{id}`.
     #[key(as = Vec<PathText>, none = "all", unique)]
     pub include: Vec<String>,
-    /// The address of the service, without variables.
-    #[key(as = Option<PathText>, none = "the document's")]
+    /// Address of the service, without variables.
+    #[key(as = Option<PathText>, none = "the address in the document")]
     pub base_url: Option<String>,
-    /// The name of the environment variable that holds the key, or `user:password` for a service that asks for both. It is
-    /// sent in the way the document defines.
+    /// Environment variable that holds the API key, or `user:password` for basic authentication. The key is sent as the
+    /// document defines.
     #[key(as = Option<VariableText>, none = "no key")]
     pub key: Option<String>,
-    /// The same by the names of the document's security schemes, if there are several.
+    /// Environment variables by security scheme of the document, if it has several.
     #[key(as = BTreeMap<String, VariableText>)]
     pub keys: BTreeMap<String, String>,
-    /// Time limit of a call.
+    /// Time limit of a call, such as `30 s`.
     #[key(none = "30 s")]
     pub timeout: Option<Time>,
     /// The operations of the document.
@@ -44,69 +43,69 @@ pub struct ApiDocument {
     pub operations: Vec<Operation>,
 }
 
-/// A call over HTTP that is a tool.
+/// An HTTP request that agents can call as a tool.
 #[derive(Config)]
 #[config(name = "HttpCall")]
 pub(crate) struct CallKeys {
-    /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`.
+    /// Name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`.
     name: String,
-    /// What it does and when to use it, for the model.
+    /// Description of the tool for the model: what it does and when to call it.
     description: String,
-    /// The method.
+    /// HTTP method.
     #[key(default = Method::Get)]
     method: Method,
-    /// The address. `{name}` in its path is the argument of that name.
+    /// Address. `{name}` in its path is replaced by the tool argument of that name.
     url: String,
-    /// The query of the address, by name. `{name}` in a value is the argument of that name.
+    /// Query parameters by name. `{name}` in a value is replaced by the tool argument of that name.
     query: BTreeMap<String, String>,
-    /// Headers, by name.
+    /// Headers by name.
     headers: BTreeMap<String, CallHeader>,
-    /// The body, as JSON. A text `{name}` in it is the value of the argument of that name.
+    /// JSON body. A text `{name}` in it is replaced by the value of the tool argument of that name.
     #[key(none = "no body")]
     json: Option<Value>,
-    /// The arguments, by name.
+    /// Arguments of the tool by name.
     #[key(as = IndexMap<String, ArgumentKeys>)]
     arguments: IndexMap<String, Argument>,
-    /// Time limit in seconds.
+    /// Time limit of a call in seconds.
     #[key(none = "30", range = 1..=3600)]
     timeout_s: Option<u32>,
-    /// Whether a call that was in flight when the process died can be repeated.
+    /// Allows a call that was in flight when the process died to be repeated on resume.
     #[key(none = "`true` for `get`, else `false`")]
     repeatable: Option<bool>,
 }
 
-/// A method of HTTP.
+/// HTTP method.
 #[derive(Config)]
 #[config(name = "Method")]
 enum Method {
-    /// Reads something.
+    /// `GET`.
     Get,
-    /// Sends something.
+    /// `POST`.
     Post,
-    /// Replaces something.
+    /// `PUT`.
     Put,
-    /// Changes a part of something.
+    /// `PATCH`.
     Patch,
-    /// Removes something.
+    /// `DELETE`.
     Delete,
 }
 
-/// The value of a header.
+/// Value of a header.
 #[derive(Config)]
 #[config(name = "CallHeader", by_shape)]
 enum CallHeader {
-    /// A text that is not a secret. `{name}` in it is the argument of that name.
+    /// A text that is not a secret. `{name}` is replaced by the tool argument of that name.
     Text(String),
     /// The value of an environment variable.
     Secret(SecretHeader),
 }
 
-/// The value of an environment variable.
+/// Value of an environment variable.
 #[derive(Config)]
 struct SecretHeader {
-    /// The name of the variable.
+    /// Name of the environment variable.
     env: String,
-    /// Text before the value, such as `Bearer ` with a space at its end.
+    /// Text before the value, such as `Bearer ` with a trailing space.
     #[key(default = String::new())]
     before: String,
 }

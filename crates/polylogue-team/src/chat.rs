@@ -13,35 +13,35 @@ use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
 use crate::text::{ConditionText, ModelText, NewParticipant, ParticipantRef, Template};
 
-/// A chat: who speaks in which order, how it begins, when it ends and what its result is.
+/// A chat: its participants, who speaks when, how it begins, when it ends and what its result is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Chat {
-    /// Who speaks when.
+    /// Pattern by which the next speaker is selected.
     #[key(default = Pattern::RoundRobin)]
     pub pattern: Pattern,
-    /// Agents, chats and teams by their names, in the order in which they speak.
+    /// Names of the agents, chats and teams that take part, in speaking order.
     #[key(as = Vec<ParticipantRef>, required, nonempty)]
     pub participants: Vec<Name>,
-    /// What every participant receives first: `true` for the names and descriptions of the others, or a text. It is not a
-    /// message of the chat.
+    /// Text that every participant receives before the first message: `true` for the names and descriptions of the
+    /// other participants, or a custom text. It is not a message of the chat.
     #[key(default = Introductions::Others(false))]
     pub introductions: Introductions,
-    /// Participants that can join later.
+    /// Participants that join during the chat.
     #[key(nonempty)]
     pub late_joiners: Vec<LateJoiner>,
-    /// The messages before the first turn; an empty list for none.
+    /// Messages before the first turn. An empty list for none.
     #[key(default = Opening::default())]
     pub opening: Opening,
-    /// What ends the chat: any of the conditions.
+    /// Termination conditions. The chat ends when one of them is met.
     #[key(none = "the pattern, or `max_turns`")]
     pub stop: Option<Stop>,
-    /// What counts as a loop, which ends the chat; `off` for nothing.
+    /// Limits on repetition. The chat ends when one is reached. `off` disables loop detection.
     #[key(default = LoopDetection::On(LoopLimits::default()))]
     pub loop_detection: LoopDetection,
-    /// The result of the chat.
+    /// Result of the chat.
     #[key(default = Summary::Last)]
     pub summary: Summary,
-    /// Maximum number of turns, if nothing else ends the chat.
+    /// Maximum number of turns. The chat ends when it is reached, whatever the pattern and `stop` say.
     #[key(default = 100, range = 1..=1_000_000)]
     pub max_turns: u64,
 }
@@ -68,25 +68,26 @@ impl Chat {
     }
 }
 
-/// A chat that takes part in other chats like an agent. What it says there is its result.
+/// A chat that takes part in other chats like an agent. Its reply is its summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct InnerChat {
-    /// Its name.
+    /// Name of the chat as a participant.
     #[key(as = NewParticipant)]
     pub name: Name,
-    /// What it is for, in one line.
+    /// One-line description of what the chat is for. Other participants see it.
     #[key(default = String::new())]
     pub description: String,
-    /// Which part of the surrounding conversation is its task.
+    /// Part of the surrounding conversation that becomes the chat's task.
     #[key(default = TaskFrom::Last)]
     pub task_from: TaskFrom,
-    /// Its task as a text. The results of the chats before are added to it.
-    #[key(none = "by `task_from`")]
+    /// Task of the chat as a text. The results that `carryover` selects are appended to it.
+    #[key(none = "as `task_from` says")]
     pub task: Option<Template>,
-    /// Which results of the chats before are added to its task.
-    #[key(none = "`all` with `message`, otherwise `none`")]
+    /// Results of earlier chats that are added to the task.
+    #[key(none = "`all` with `task`, otherwise `none`")]
     pub carryover: Option<CarryoverSpec>,
-    /// The conversation that it continues when it has another turn: `self`, or another chat that takes part where it does.
+    /// Conversation that the chat continues in its next turn: `self` for its own, or another participant chat of the
+    /// same surrounding chat.
     #[key(as = Option<ParticipantRef>, none = "every turn begins a new conversation")]
     pub continues: Option<Name>,
     /// The chat itself.
@@ -94,13 +95,13 @@ pub struct InnerChat {
     pub chat: Chat,
 }
 
-/// Which part of a conversation is the task of a chat within it.
+/// Part of the surrounding conversation that becomes the task of an inner chat or team.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum TaskFrom {
     /// The last message that it sees.
     #[default]
     Last,
-    /// Every message that it sees, with the names of the speakers.
+    /// All messages that it sees, with the names of the speakers.
     All,
     /// The task of the surrounding chat.
     Task,
@@ -109,7 +110,7 @@ pub enum TaskFrom {
 /// The name that stands for a chat itself.
 pub(crate) const ITSELF: &str = "self";
 
-/// Which results of the chats before are added to the task of a chat.
+/// Results of earlier chats that are added to the task of a chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "CarryoverValue", by_shape)]
 pub enum CarryoverSpec {
@@ -119,72 +120,72 @@ pub enum CarryoverSpec {
     Of(Carried),
 }
 
-/// All or nothing of the chats before.
+/// Whether the results of earlier chats are added to the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum CarryWord {
-    /// The result of every chat that is finished.
+    /// The results of all finished chats.
     All,
-    /// Nothing.
+    /// No results.
     None,
 }
 
-/// What is added to the task of a chat.
+/// Texts and results of earlier chats that are added to the task of a chat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Carryover", nonempty)]
 pub struct Carried {
-    /// These texts, first.
+    /// Custom texts, which come first.
     #[key(nonempty)]
     pub context: Vec<Template>,
-    /// The results of these chats only.
-    #[key(as = Option<OneOrMany<ParticipantRef>>, none = "of all")]
+    /// Chats whose results are added.
+    #[key(as = Option<OneOrMany<ParticipantRef>>, none = "all finished chats")]
     pub include: Option<Vec<Name>>,
-    /// The results of all chats except these.
+    /// Chats whose results are not added.
     #[key(as = OneOrMany<ParticipantRef>)]
     pub exclude: Vec<Name>,
 }
 
-/// What every participant receives first.
+/// Text that every participant receives before the first message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(by_shape)]
 pub enum Introductions {
-    /// Who the others are, or nothing.
+    /// Whether every participant receives the names and descriptions of the others.
     Others(bool),
-    /// A text.
+    /// A custom text.
     Text(String),
 }
 
-/// A participant that joins a chat later.
+/// A participant that joins during a chat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "LateJoiner")]
 pub struct LateJoiner {
-    /// An agent, chat or team that is not a participant from the beginning.
+    /// Agent, chat or team that joins. It must not be in `participants`.
     #[key(as = ParticipantRef)]
     pub who: Name,
-    /// When it joins: a condition in CEL, or a mapping like `stop`.
+    /// Condition under which the participant joins: CEL, or a mapping like `stop`.
     pub when: JoinCondition,
-    /// Which earlier messages it sees.
+    /// Earlier messages that the participant sees.
     #[key(default = LateHistory::All)]
     pub history: LateHistory,
 }
 
-/// When a participant joins.
+/// Condition under which a participant joins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(by_shape)]
 pub enum JoinCondition {
-    /// A condition, in CEL.
+    /// A condition in CEL.
     #[key(as = ConditionText)]
     Holds(String),
-    /// Like `stop` of a chat.
+    /// A mapping like `stop` of a chat.
     Stop(Box<Stop>),
 }
 
-/// Which earlier messages a participant sees that joins.
+/// Earlier messages that a late joiner sees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum LateHistory {
-    /// All.
+    /// All earlier messages.
     #[default]
     All,
-    /// None: only what is said from then on.
+    /// No earlier messages.
     New,
 }
 
@@ -224,13 +225,13 @@ impl Config for Opening {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "OpeningMessage", shorthand = "text")]
 pub struct OpeningLine {
-    /// The sender: a participant, or `user` for the person who gave the task.
+    /// Sender of the message: a participant, or `user` for the person who gave the task.
     #[key(as = ParticipantRef, default = Name::user())]
     pub from: Name,
-    /// Who sees it.
-    #[key(as = OneOrMany<ParticipantRef>, none = "everybody")]
+    /// Participants who see the message.
+    #[key(as = OneOrMany<ParticipantRef>, none = "all participants")]
     pub to: Vec<Name>,
-    /// The text.
+    /// Text of the message.
     pub text: Template,
 }
 
@@ -240,13 +241,13 @@ impl OpeningLine {
     }
 }
 
-/// What counts as a loop.
+/// Limits on repetition, or `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "LoopDetectionValue", by_shape)]
 pub enum LoopDetection {
-    /// Nothing does.
+    /// Loop detection is off.
     Off(Off),
-    /// These do.
+    /// Loop detection with these limits.
     On(LoopLimits),
 }
 
@@ -257,23 +258,23 @@ pub enum Off {
     Off,
 }
 
-/// What counts as a loop.
+/// Limits on repetition. A chat ends when one is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "LoopDetection")]
 pub struct LoopLimits {
     /// Number of nearly equal messages of one speaker.
     #[key(default = 3, range = 2..)]
     pub repetition: u32,
-    /// Similarity from which two messages are nearly equal; 1 is equal.
+    /// Similarity at which two messages count as nearly equal, from 0.1 to 1. `1` means equal.
     #[key(default = 0.9, range = 0.1..=1.0)]
     pub similarity: f64,
-    /// Number of farewells in a row.
+    /// Number of consecutive farewells.
     #[key(default = 4, range = 2..)]
     pub farewells: u32,
-    /// Number of empty messages in a row.
+    /// Number of consecutive empty messages.
     #[key(default = 2, range = 1..)]
     pub silence: u32,
-    /// Number of equal tool calls in a row with equal results, within one turn or between turns.
+    /// Number of consecutive equal tool calls with equal results, within one turn or across turns.
     #[key(default = 8, range = 2..)]
     pub calls: u32,
 }
@@ -284,36 +285,36 @@ impl Default for LoopLimits {
     }
 }
 
-/// The result of a chat.
+/// Result of a chat.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub enum Summary {
-    /// Its last message.
+    /// Last message of the chat.
     #[default]
     Last,
-    /// Nothing.
+    /// No result.
     None,
-    /// Its last message without these texts.
+    /// Last message of the chat, without these texts.
     #[key(as = OneOrMany<String>, nonempty)]
     Without(Vec<String>),
-    /// A summary that a model writes at the end. The author is called `NAME_summary` after the chat, unless `by` names an
-    /// agent.
+    /// Summary that a model writes when the chat ends. The author is called `NAME_summary` after the chat, unless `by`
+    /// names an agent.
     Reflect(Box<Reflect>),
 }
 
-/// How a model writes a summary.
+/// Settings of a summary that a model writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "ReflectedSummary")]
 pub struct Reflect {
-    /// The prompt, after the chat.
+    /// Prompt for the summary. The model receives it after the messages of the chat.
     #[key(default = Template::new(SUMMARISE))]
     pub prompt: Template,
-    /// The author: an agent with its own system message and model.
-    #[key(as = Option<ParticipantRef>, none = "an author for this alone")]
+    /// Agent that writes the summary, with its own system message and model.
+    #[key(as = Option<ParticipantRef>, none = "a private author")]
     pub by: Option<Name>,
-    /// Its model, as `provider:model`.
-    #[key(as = Option<ModelText>, none = "the team's")]
+    /// Model of the author, as `provider:model`.
+    #[key(as = Option<ModelText>, none = "the model of the team")]
     pub model: Option<String>,
-    /// How it writes.
+    /// Sampling parameters of the author's model.
     pub parameters: Parameters,
 }
 

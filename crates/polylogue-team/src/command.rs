@@ -5,88 +5,88 @@ use polylogue_config::{As, Config};
 use polylogue_tools::command::{Argument, Declaration, Kind, Words};
 use serde_json::Value;
 
-/// A command that is a tool.
+/// A command that agents can call as a tool.
 #[derive(Config)]
 #[config(name = "Command")]
 pub(crate) struct CommandKeys {
-    /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`.
+    /// Name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`.
     name: String,
-    /// What it does and when to use it, for the model.
+    /// Description of the tool for the model: what it does and when to call it.
     description: String,
-    /// The program and its words. `{name}` in a word is the argument of that name.
+    /// Program and its command-line arguments. `{name}` is replaced by the tool argument of that name.
     #[key(required)]
     command: Vec<WordsKeys>,
-    /// The arguments, by name.
+    /// Arguments of the tool by name.
     #[key(as = IndexMap<String, ArgumentKeys>)]
     arguments: IndexMap<String, Argument>,
-    /// Whether a call that was in flight when the process died can be repeated.
+    /// Allows a call that was in flight when the process died to be repeated on resume.
     #[key(default = false)]
     repeatable: bool,
 }
 
-/// A word of a command, or words that depend on an argument.
+/// A command-line argument, or command-line arguments that depend on a tool argument.
 #[derive(Config)]
 #[config(name = "CommandWords", by_shape)]
 enum WordsKeys {
-    /// One word.
+    /// A command-line argument.
     One(String),
-    /// Words that are there only if an argument is given and is not `false`.
+    /// Command-line arguments that are passed only if a tool argument is given and not `false`.
     When(WordsWhen),
 }
 
-/// Words that are there only if an argument is given and is not `false`.
+/// Command-line arguments that are passed only if a tool argument is given and not `false`.
 #[derive(Config)]
 #[config(name = "OptionalWords")]
 struct WordsWhen {
-    /// The argument.
+    /// Name of the tool argument.
     when: String,
-    /// The words.
+    /// Command-line arguments to pass.
     #[key(required)]
     words: Vec<String>,
 }
 
-/// An argument of a command or a call.
+/// An argument of a command or an HTTP call.
 #[derive(Config)]
 #[config(name = "Argument")]
 pub(crate) struct ArgumentKeys {
-    /// Its type.
+    /// Type of the argument.
     #[key(name = "type")]
     kind: ArgumentKind,
-    /// What it is for, for the model.
+    /// Description of the argument for the model.
     #[key(default = String::new())]
     description: String,
-    /// Its value if the model gives none.
+    /// Value if the model omits the argument.
     #[key(none = "none")]
     default: Option<Value>,
-    /// Whether it can be missing without a default.
+    /// Lets the model omit the argument without a default.
     #[key(default = false)]
     optional: bool,
-    /// Its legal values.
+    /// Allowed values.
     #[key(none = "any")]
     choices: Vec<Value>,
-    /// The least value of a number.
+    /// Minimum of a number.
     #[key(none = "none")]
     minimum: Option<f64>,
-    /// The greatest value of a number.
+    /// Maximum of a number.
     #[key(none = "none")]
     maximum: Option<f64>,
-    /// Whether it can begin with `-`, so that programs read it as an option.
+    /// Allows values that begin with `-`, which programs read as options.
     #[key(default = false)]
     may_be_option: bool,
 }
 
-/// The type of an argument.
+/// Type of an argument.
 #[derive(Config)]
 enum ArgumentKind {
-    /// A text.
+    /// A string.
     String,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number.
     Number,
     /// `true` or `false`.
     Boolean,
-    /// A list of texts.
+    /// A list of strings.
     Strings,
 }
 

@@ -11,81 +11,81 @@ use crate::duration::Time;
 use crate::team::Team;
 use crate::text::{HeaderText, UrlText, VariableText};
 
-/// How models are reached: an endpoint of your own, or a known provider with other settings.
+/// A model endpoint: a custom one, or a known provider with other settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub struct Endpoint {
-    /// The API of its models.
-    #[key(none = "`chat_completions`; a known provider's own")]
+    /// API of the endpoint.
+    #[key(none = "`chat_completions`; for a known provider its API")]
     pub api: Option<Api>,
-    /// The address below which `/chat/completions` is, such as `http://127.0.0.1:8000/v1`, or `/api/chat` of Ollama, such as
-    /// `http://127.0.0.1:11434`.
-    #[key(as = Option<UrlText>, none = "a known provider's own", nonempty)]
+    /// Base address: before `/chat/completions`, such as `http://127.0.0.1:8000/v1`, or before `/api/chat` of Ollama,
+    /// such as `http://127.0.0.1:11434`.
+    #[key(as = Option<UrlText>, none = "the known provider's address", nonempty)]
     pub base_url: Option<String>,
-    /// The name of the environment variable that holds the key. A file never holds the key itself.
-    #[key(as = Option<VariableText>, none = "no key; a known provider's own variable")]
+    /// Environment variable that holds the API key. A team file cannot contain the key itself.
+    #[key(as = Option<VariableText>, none = "no key; for a known provider its usual variable")]
     pub key: Option<String>,
-    /// Further headers of every request, by name.
+    /// Further headers of each request, by name.
     pub headers: BTreeMap<String, Header>,
-    /// Limit on concurrent requests, of all agents together.
+    /// Maximum number of concurrent requests of all agents together.
     #[key(none = "256", range = 1..=100_000)]
     pub in_flight: Option<u32>,
-    /// Limit on requests in any 60 seconds, of all agents together.
+    /// Maximum number of requests of all agents together in any 60 seconds.
     #[key(none = "none", range = 1..=1_000_000)]
     pub per_minute: Option<u32>,
-    /// Time limits of a call.
+    /// Time limits of a model call.
     pub timeouts: Timeouts,
-    /// How often a failed call is retried.
+    /// Maximum number of retries after a failed call.
     #[key(none = "4", range = 0..=100)]
     pub retries: Option<u32>,
-    /// Whether consecutive messages of several others are sent as one, which many models need.
+    /// Merges consecutive messages of other participants into one, which many models need.
     #[key(none = "`true`")]
     pub merge: Option<bool>,
-    /// What its models support besides text: `text` for nothing, or a mapping.
-    #[key(none = "found out by use")]
+    /// Capabilities of the models besides text: `text` for none, or a mapping.
+    #[key(none = "probed on first use")]
     pub capabilities: Option<CapabilityKeys>,
 }
 
-/// What models support besides text.
+/// Capabilities of models besides text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 #[config(name = "CapabilitiesValue", by_shape)]
 pub enum CapabilityKeys {
-    /// Nothing.
+    /// No capabilities besides text.
     Text(OnlyText),
-    /// These.
+    /// These capabilities.
     Of(CapabilitySet),
 }
 
 /// The word `text`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub enum OnlyText {
-    /// They write text only.
+    /// Text only.
     Text,
 }
 
-/// What models support, and what they do not.
+/// Capabilities of models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 #[config(name = "Capabilities", nonempty)]
 pub struct CapabilitySet {
-    /// Tool calls.
-    #[key(none = "found out by use")]
+    /// Supports function calls.
+    #[key(none = "probed on first use")]
     pub tools: Option<bool>,
-    /// Replies constrained by a JSON Schema.
-    #[key(none = "found out by use")]
+    /// Supports replies constrained by a JSON Schema.
+    #[key(none = "probed on first use")]
     pub schema: Option<bool>,
-    /// Replies constrained to JSON of any form.
-    #[key(none = "found out by use")]
+    /// Supports JSON mode: replies constrained to any JSON.
+    #[key(none = "probed on first use")]
     pub json: Option<bool>,
-    /// Pictures that tools return.
+    /// Accepts images in tool results.
     #[key(none = "`false`")]
     pub vision: Option<bool>,
-    /// The `system` role. Without it, the system message is part of the first user message.
-    #[key(none = "found out by use")]
+    /// Accepts the `system` role. Otherwise the system message becomes part of the first user message.
+    #[key(none = "probed on first use")]
     pub system_role: Option<bool>,
-    /// `null` as the content of a message that only calls tools. Without it, such a message has no content.
-    #[key(none = "found out by use")]
+    /// Accepts `null` as the content of a message that only calls tools. Otherwise the content is omitted.
+    #[key(none = "probed on first use")]
     pub null_content: Option<bool>,
-    /// A user message right after the result of a tool. Without it, `Noted.` stands between them.
-    #[key(none = "found out by use")]
+    /// Accepts a user message directly after a tool result. Otherwise `Noted.` is inserted between them.
+    #[key(none = "probed on first use")]
     pub user_after_tool: Option<bool>,
 }
 
@@ -108,12 +108,12 @@ impl CapabilityKeys {
     }
 }
 
-/// The API of an endpoint.
+/// API of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub enum Api {
-    /// OpenAI's chat completions, which most servers support.
+    /// OpenAI chat completions, which most servers support.
     ChatCompletions,
-    /// Ollama's own API.
+    /// Ollama's native API.
     Ollama,
 }
 
@@ -126,7 +126,7 @@ impl From<Api> for models::Api {
     }
 }
 
-/// The value of a header.
+/// Value of a header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 #[config(by_shape)]
 pub enum Header {
@@ -137,27 +137,27 @@ pub enum Header {
     Variable(FromEnv),
 }
 
-/// The value of an environment variable.
+/// Value of an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub struct FromEnv {
-    /// The name of the variable.
+    /// Name of the environment variable.
     #[key(as = VariableText)]
     pub env: String,
 }
 
-/// Time limits of the parts of a call, such as `10 s`.
+/// Time limits of the phases of a model call, such as `10 s`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
 pub struct Timeouts {
-    /// Until there is a connection.
+    /// Time until the connection is established.
     #[key(none = "10 s")]
     pub connect: Option<Time>,
-    /// Until the first word of a reply.
+    /// Time until the first token of a reply.
     #[key(none = "3 min")]
     pub first_token: Option<Time>,
-    /// Between two words.
+    /// Time between two tokens.
     #[key(none = "1 min")]
     pub idle: Option<Time>,
-    /// For the whole reply.
+    /// Time for the whole reply.
     #[key(none = "10 min")]
     pub total: Option<Time>,
 }

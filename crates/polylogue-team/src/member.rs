@@ -10,18 +10,18 @@ use serde_json::Value;
 use crate::stop::{Matches, Says};
 use crate::text::{ConditionText, ParticipantRef, RegexText};
 
-/// When a person is asked before an agent replies.
+/// When a person is asked for input before an agent replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum HumanInputMode {
     /// In every turn.
     Always,
-    /// When the chat would end: at a message that ends it, and at the limit on automatic replies.
+    /// When the chat would end: at a terminating message, and at the limit on automatic replies.
     Terminate,
     /// Never.
     Never,
 }
 
-/// Which message ends the chat for an agent.
+/// Received message that ends the chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TerminateOn {
     /// One that contains, or is, a text.
@@ -74,43 +74,43 @@ impl Config for TerminateOn {
     }
 }
 
-/// A chat nested in an agent: its summary is the agent's reply.
+/// A nested chat. Its summary is the agent's reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "NestedChat")]
 pub struct NestedChat {
-    /// One of `chats`. The agent itself can take part in it, without its nested chats.
+    /// Name of a chat in `chats`. The agent itself can take part in it, without its nested chats.
     #[key(as = ParticipantRef)]
     pub chat: Name,
-    /// Which messages it replies to.
+    /// Messages to which the nested chat replies.
     pub when: Trigger,
-    /// What of the conversation it receives besides its task.
+    /// Part of the surrounding conversation that the nested chat receives besides its task.
     #[key(default = NestedContext::Nothing)]
     pub context: NestedContext,
 }
 
-/// What of a conversation a nested chat receives besides its task.
+/// Part of the surrounding conversation that a nested chat receives besides its task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "NestedContext")]
 pub enum NestedContext {
     /// Nothing.
     #[default]
     Nothing,
-    /// The message that it replies to.
+    /// The message to which it replies.
     Last,
-    /// Every message that the agent sees.
+    /// All messages that the agent sees.
     All,
-    /// A summary by another agent of every message that the agent sees.
+    /// A summary of all messages that the agent sees, written by another agent.
     Reflect(NestedSummary),
 }
 
-/// A summary of a conversation.
+/// Settings of a summary of the surrounding conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "NestedSummary")]
 pub struct NestedSummary {
-    /// The agent that writes it; it must have a model.
+    /// Agent that writes the summary. It must have a model.
     #[key(as = ParticipantRef)]
     pub by: Name,
-    /// Its prompt, after the conversation.
+    /// Prompt for the summary. The agent receives it after the conversation.
     #[key(default = gist_prompt())]
     pub prompt: String,
 }
@@ -119,19 +119,19 @@ fn gist_prompt() -> String {
     "Summarise the conversation above in a few sentences, for somebody who has not read it. Add nothing of your own.".into()
 }
 
-/// Which messages something is for: those that meet all conditions that are given.
+/// Messages that match. A message must meet all given conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Trigger {
-    /// Sent by one of these.
-    #[key(as = OneOrMany<ParticipantRef>, none = "anybody")]
+    /// Senders of the message.
+    #[key(as = OneOrMany<ParticipantRef>, none = "any sender")]
     pub from: Vec<Name>,
-    /// Contains a text.
+    /// Text that the message must contain.
     #[key(none = "any text")]
     pub says: Option<String>,
-    /// Matches a regular expression.
+    /// Regular expression that the message must match.
     #[key(as = Option<RegexText>, none = "any text", nonempty)]
     pub matches: Option<String>,
-    /// A condition on the conversation, in CEL.
+    /// Condition on the conversation, in CEL.
     #[key(as = Option<ConditionText>, none = "none", nonempty)]
     pub when: Option<String>,
 }

@@ -7,14 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::team::{Agent, Team};
 use crate::text::ModelText;
 
-/// The memory of agents with `memory`, and how facts are found in it.
+/// Long-term memory of a team.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct TeamMemory {
-    /// Its name. Teams with the same scope share a memory; `user {{user}}` gives every value of a variable its own.
+    /// Name of the memory. Teams with the same scope share it; `user {{user}}` gives each value of a variable its own
+    /// memory.
     #[key(none = "the team's name", nonempty)]
     pub scope: Option<String>,
-    /// An embedding model, as `provider:model`, to find facts by their meaning as well. Ignored in a team within a team.
-    #[key(as = Option<ModelText>, none = "facts are found by their words")]
+    /// Embedding model, as `provider:model`, with which facts are also found by meaning. Ignored in a team within a
+    /// team.
+    #[key(as = Option<ModelText>, none = "facts are found by words only")]
     pub embed: Option<String>,
 }
 
@@ -37,16 +39,16 @@ impl AgentMemory {
     }
 }
 
-/// What an agent remembers from one conversation to the next.
+/// Long-term memory of an agent.
 #[derive(Config)]
 pub(crate) struct Memory {
-    /// Whether it has the tools `remember`, `recall` and `forget`.
+    /// Adds the tools `remember`, `recall` and `forget`.
     #[key(default = true)]
     tools: bool,
-    /// How many facts that match the last message are recalled before it speaks.
+    /// Number of facts that match the last message and are added before each reply.
     #[key(default = facts(), range = 0..=50)]
     auto_recall: u32,
-    /// Whether its memory is private, not the team's.
+    /// Uses a private memory instead of the team's.
     #[key(default = false)]
     private: bool,
 }

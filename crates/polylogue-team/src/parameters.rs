@@ -5,33 +5,33 @@ use polylogue_core::Params;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How a model writes.
+/// Sampling parameters of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub struct Parameters {
-    /// Randomness, from 0.
-    #[key(none = "the provider's", range = 0..=100)]
+    /// Sampling temperature, from 0.
+    #[key(none = "the provider's default", range = 0..=100)]
     pub temperature: Option<f64>,
-    /// Only the likeliest tokens that together have this probability.
-    #[key(none = "the provider's", range = 0..=1)]
+    /// Probability mass of most likely tokens to sample from (nucleus sampling).
+    #[key(none = "the provider's default", range = 0..=1)]
     pub top_p: Option<f64>,
-    /// Only this many of the likeliest tokens.
-    #[key(none = "the provider's", range = 1..=1_000_000)]
+    /// Number of most likely tokens to sample from.
+    #[key(none = "the provider's default", range = 1..=1_000_000)]
     pub top_k: Option<u32>,
-    /// Makes the provider's randomness repeatable, where it can.
+    /// Seed for repeatable replies, if the provider supports it.
     #[key(none = "none")]
     pub seed: Option<i64>,
-    /// The longest reply, in tokens.
-    #[key(none = "the provider's", range = 1..=100_000_000)]
+    /// Maximum length of a reply in tokens.
+    #[key(none = "the provider's default", range = 1..=100_000_000)]
     pub max_tokens: Option<u32>,
-    /// How often a text that met the limit on tokens is continued.
+    /// Maximum number of times that a reply cut off at the token limit is continued.
     #[key(none = "3, or 0 with `max_tokens`", range = 0..=20)]
     pub max_continuations: Option<u32>,
-    /// Texts that end a reply.
+    /// Stop sequences that end a reply.
     pub stop: Vec<String>,
-    /// The JSON Schema that replies must satisfy.
+    /// JSON Schema that is passed to the provider's structured output.
     #[key(none = "none")]
     pub schema: Option<Map<String, Value>>,
-    /// Further fields of the request, passed to the provider unchanged.
+    /// Further fields of the request, which are passed to the provider unchanged.
     pub extra: Map<String, Value>,
 }
 

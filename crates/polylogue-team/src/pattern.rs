@@ -18,107 +18,109 @@ use crate::parameters::Parameters;
 use crate::task::{GroupSolve, Task};
 use crate::text::{ConditionText, ModelText, Participant, ParticipantRef};
 
-/// Who speaks when.
+/// Pattern by which the next speaker of a chat is selected.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub enum Pattern {
-    /// The participants in their order, again and again until the chat ends.
+    /// Participants speak in order, repeatedly, until the chat ends.
     #[default]
     RoundRobin,
-    /// Each participant once, in their order.
+    /// Each participant speaks once, in order.
     Sequential,
-    /// Every participant once, at the same time. None sees the others' messages.
+    /// Every participant speaks once, concurrently. None sees the messages of the others.
     Parallel,
-    /// One participant after the other, selected by order, chance, a model or a person.
+    /// One participant speaks at a time, selected by order, at random, by a model or by a person.
     Group(Group),
-    /// A state machine: a speaker for every state, and conditions that select the next.
+    /// State machine: each state has a speaker, and conditions select the next state.
     StateMachine(StateMachine),
-    /// By dependencies: for each participant, the ones that must finish before it. Participants that depend on none run at
-    /// the same time.
+    /// Dependency graph: for each participant, the participants that must finish before it. Participants without
+    /// unfinished dependencies run concurrently.
     #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>, nonempty)]
     Dag(BTreeMap<Name, Vec<Name>>),
-    /// The speaker can hand over to another participant; see `handoffs` of agents.
+    /// The speaker can hand over to another participant with a tool call. See `handoffs` of agents.
     Handoffs(Handoffs),
-    /// Rounds of arguments, then a vote.
+    /// Debate: rounds of arguments, then a vote.
     Debate(Debate),
-    /// A planner writes a plan and keeps a ledger of the progress, by which it selects the next speaker.
+    /// Orchestrator: a planner writes a plan, keeps a progress ledger and selects the next speaker from it.
     Orchestrator(Orchestrator),
-    /// A graph: who speaks after whom, several at the same time where it branches.
+    /// Graph of who speaks after whom. Branches run concurrently.
     Graph(Graph),
-    /// Two roles that solve a task by talking; one instructs.
+    /// Role-play: two roles solve a task by talking; one instructs, the other solves.
     RolePlay(Box<RolePlay>),
-    /// Agents that solve their tasks by talking, until a limit or until they judge them complete.
+    /// Agents discuss their tasks until a limit is reached or they judge them complete.
     GroupSolve(Box<GroupSolve>),
-    /// Tasks that are solved alone, one after the other.
+    /// Tasks that agents solve alone, one after the other.
     #[key(nonempty)]
     Tasks(Vec<Task>),
 }
 
-/// Who speaks next in a group.
+/// Speaker selection in a group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub struct Group {
-    /// How the next speaker is selected.
+    /// Method by which the next speaker is selected.
     #[key(default = SelectSpeaker::RoundRobin)]
     pub select: SelectSpeaker,
-    /// Who may speak after whom, however speakers are selected. The chat ends if none may.
-    #[key(none = "everybody after everybody")]
+    /// Allowed or disallowed speaker transitions, for every selection method. The chat ends if no participant is
+    /// allowed to speak.
+    #[key(none = "every participant after every participant")]
     pub transitions: Option<Transitions>,
-    /// Whether the last speaker may speak again: `true`, `false`, or the names of those who may. With `transitions`, these
-    /// decide.
+    /// Whether the last speaker can be selected again: `true`, `false`, or the names of the participants that can.
+    /// Ignored if `transitions` is given.
     #[key(none = "`true`")]
     pub allow_repeat_speaker: Option<AllowRepeat>,
 }
 
-/// How the next speaker is selected.
+/// Method by which the next speaker is selected.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub enum SelectSpeaker {
-    /// By the order of the participants.
+    /// In the order of the participants.
     #[default]
     RoundRobin,
-    /// By chance.
+    /// At random.
     Random(Chance),
-    /// By a model. It is called `NAME_selector` after the chat.
+    /// By a model. The selector is called `NAME_selector` after the chat.
     Model(Box<Selector>),
-    /// By a person, who is not a participant of the chat.
+    /// By a person who does not take part in the chat.
     #[key(as = ParticipantRef)]
     Human(Name),
 }
 
-/// Random selection.
+/// Settings of random selection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Chance {
-    /// Makes it repeatable. The log always has the seed.
-    #[key(none = "from the time at which the chat begins")]
+    /// Seed of the random selection, which makes it repeatable. The seed is always logged.
+    #[key(none = "derived from the start time")]
     pub seed: Option<u64>,
 }
 
-/// Selection by a model. `{roles}` in a text is the list of the candidates with their descriptions, `{agentlist}` their names.
+/// Speaker selection by a model. `{roles}` in a text is replaced by the candidates with their descriptions,
+/// `{agentlist}` by their names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Selector {
-    /// Its model, as `provider:model`.
-    #[key(as = Option<ModelText>, none = "the team's")]
+    /// Model that selects, as `provider:model`.
+    #[key(as = Option<ModelText>, none = "the model of the team")]
     pub model: Option<String>,
-    /// How it writes.
+    /// Sampling parameters of the model.
     pub parameters: Parameters,
-    /// Its system message.
+    /// System message of the selector.
     #[key(none = "a built-in text")]
     pub system: Option<String>,
-    /// Its prompt, after the conversation.
+    /// Prompt for the selection, after the messages of the chat.
     #[key(none = "a built-in text")]
     pub prompt: Option<String>,
-    /// The prompt after a reply that names no candidate.
+    /// Prompt for a retry after a reply that names no candidate.
     #[key(none = "a built-in text")]
     pub none: Option<String>,
-    /// The prompt after a reply that names several.
+    /// Prompt for a retry after a reply that names several candidates.
     #[key(none = "a built-in text")]
     pub several: Option<String>,
-    /// The role of the prompts: `user`, which every model takes, or `system`, which some models follow more strictly and
+    /// Role of the prompts: `user`, which every model supports, or `system`, which some models follow more strictly and
     /// others reject within a conversation.
     #[key(default = Role::User)]
     pub role: Role,
-    /// Maximum number of requests for a selection. Then the next participant in order speaks.
+    /// Maximum number of model calls per selection. Then the next participant in order speaks.
     #[key(default = 3, range = 1..=20)]
     pub attempts: u32,
-    /// Whether its reply is constrained by a schema, which the model must support.
+    /// Constrains the reply by a JSON Schema. The model must support schemas.
     #[key(default = false)]
     pub constrained: bool,
 }
@@ -129,7 +131,7 @@ impl Default for Selector {
     }
 }
 
-/// The role of a prompt.
+/// Role of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Role {
     /// `system`.
@@ -139,37 +141,38 @@ pub enum Role {
     User,
 }
 
-/// Who may speak after whom.
+/// Allowed or disallowed speaker transitions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Transitions {
-    /// After each participant, only these may speak. After one that is not listed, none may.
+    /// For each participant, the only participants that can speak after it. After a participant that is not listed,
+    /// none can speak.
     #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>)]
     Allowed(BTreeMap<Name, Vec<Name>>),
-    /// After each participant, all may speak except these.
+    /// For each participant, the participants that cannot speak after it. All others can.
     #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>)]
     Disallowed(BTreeMap<Name, Vec<Name>>),
 }
 
-/// Whether the last speaker may speak again.
+/// Whether the last speaker can be selected again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(by_shape)]
 pub enum AllowRepeat {
-    /// All may, or none.
+    /// All participants can, or none.
     All(bool),
-    /// These may.
+    /// These participants can.
     #[key(as = OneOrMany<ParticipantRef>)]
     Only(Vec<Name>),
 }
 
-/// A state machine: a speaker for every state, and conditions that select the next.
+/// State machine: each state has a speaker, and conditions select the next state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "StateMachine")]
 pub struct StateMachine {
-    /// Who speaks first: a name, or a list of conditions of which the first that holds counts.
+    /// First speaker: a name, or a list of transitions of which the first whose condition holds is taken.
     #[key(none = "the first participant")]
     pub start: Option<Exits>,
-    /// Who speaks after each participant: a name, `end`, or a list of conditions of which the first that holds counts. The
-    /// chat ends if none holds.
+    /// Transitions by current speaker: a name, `end`, or a list of transitions of which the first whose condition holds
+    /// is taken. The chat ends if none holds.
     #[key(as = ByName<Participant, Same<Exits>>, required, nonempty)]
     pub after: BTreeMap<Name, Exits>,
 }
@@ -208,117 +211,118 @@ impl Config for Exits {
     }
 }
 
-/// A transition from a state.
+/// A transition of a state machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Transition")]
 pub struct Exit {
-    /// Its condition, in CEL.
+    /// Condition of the transition, in CEL.
     #[key(as = Option<ConditionText>, none = "always", nonempty)]
     pub when: Option<String>,
-    /// The next speaker, or `end`.
+    /// Next speaker, or `end`.
     #[key(as = ParticipantRef)]
     pub then: Name,
 }
 
-/// Handoffs.
+/// Settings of the handoffs pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Handoffs {
-    /// Who speaks first.
+    /// First speaker.
     #[key(as = Option<ParticipantRef>, none = "the first participant")]
     pub start: Option<Name>,
-    /// Who speaks after a turn without a handoff: `stay` (the same speaker), `end` (the chat ends), or a name.
+    /// Next speaker after a turn without a handoff: `stay` (the same speaker), `end` (the chat ends), or a name.
     #[key(as = ParticipantRef)]
     pub then: Name,
 }
 
-/// Rounds of arguments, then a vote. The result is the option that won.
+/// Debate: rounds of arguments, then a vote. The result is the winning option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Debate {
-    /// The options, at least two.
+    /// Options to vote on, at least two.
     #[key(required, nonempty)]
     pub options: Vec<String>,
     /// Number of rounds of arguments before the vote.
     #[key(default = 1, range = 0..=1000)]
     pub rounds: u32,
-    /// Whether participants argue one after the other instead of at the same time.
+    /// Participants argue one after the other instead of concurrently.
     #[key(default = false)]
     pub one_by_one: bool,
-    /// Who votes. Voters that are not participants are a jury.
+    /// Agents and people who vote. Voters that do not take part in the chat form a jury.
     #[key(as = OneOrMany<ParticipantRef>, none = "the participants")]
     pub voters: Vec<Name>,
-    /// What decides a tie.
+    /// Rule for a tied vote.
     #[key(default = Tie::First)]
     pub tie: Tie,
 }
 
-/// What decides a tie.
+/// Rule for a tied vote.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Tie {
-    /// The order of the options: the first wins.
+    /// The first of the tied options wins.
     #[default]
     First,
-    /// Nothing: the vote is undecided.
+    /// The vote remains undecided.
     Undecided,
-    /// This agent or person.
+    /// This agent or person decides.
     #[key(as = ParticipantRef)]
     Chair(Name),
-    /// Up to so many further rounds, each with a vote.
+    /// Up to this many further rounds, each with a vote.
     #[key(range = 1..=1000)]
     Again(u32),
 }
 
-/// A planner that writes a plan, and a ledger of the progress by which the next speaker is selected.
+/// Orchestrator: a planner writes a plan, and the next speaker is selected from a progress ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Orchestrator")]
 pub struct Orchestrator {
-    /// The agent that plans; it is not a participant of the chat.
+    /// Agent that writes the plan. It does not take part in the chat.
     #[key(as = ParticipantRef)]
     pub planner: Name,
-    /// The agent that keeps the ledger.
+    /// Agent that writes the progress ledger.
     #[key(as = Option<ParticipantRef>, none = "the planner")]
     pub scribe: Option<Name>,
     /// Maximum number of turns.
     #[key(none = "20", range = 1..=1_000_000)]
     pub max_turns: Option<u64>,
-    /// Number of turns without progress after which a new plan is made.
+    /// Number of turns without progress after which the planner writes a new plan.
     #[key(none = "3", range = 1..=1_000_000)]
     pub max_stalls: Option<u64>,
     /// Maximum number of plans.
     #[key(none = "3", range = 1..=1000)]
     pub max_plans: Option<u64>,
-    /// How often a ledger that cannot be read is requested again.
+    /// Maximum number of retries after a ledger that cannot be parsed.
     #[key(none = "3", range = 0..=100)]
     pub max_retries: Option<u32>,
-    /// Prompts of the planner.
+    /// Prompts that replace the built-in ones.
     pub prompts: OrchestratorPrompts,
 }
 
-/// Prompts of a planner. `{task}`, `{team}`, `{names}`, `{facts}`, `{plan}`, `{schema}` and `{flaw}` are replaced.
+/// Prompts of the orchestrator. `{task}`, `{team}`, `{names}`, `{facts}`, `{plan}`, `{schema}` and `{flaw}` are
+/// replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "OrchestratorPrompts")]
 pub struct OrchestratorPrompts {
-    /// For the facts.
+    /// Prompt for the known facts.
     #[key(none = "a built-in text")]
     pub facts: Option<String>,
-    /// For a plan.
+    /// Prompt for the plan.
     #[key(none = "a built-in text")]
     pub plan: Option<String>,
-    /// For the others, about the plan.
+    /// Message that presents the task, the facts and the plan to the participants.
     #[key(none = "a built-in text")]
     pub briefing: Option<String>,
-    /// For the ledger.
+    /// Prompt for the progress ledger.
     #[key(none = "a built-in text")]
     pub progress: Option<String>,
-    /// For the ledger again, if it cannot be read.
+    /// Prompt for a retry after a ledger that cannot be parsed.
     #[key(none = "a built-in text")]
     pub unreadable: Option<String>,
-    /// For updated facts.
+    /// Prompt for updated facts, before a new plan.
     #[key(none = "a built-in text")]
     pub updated_facts: Option<String>,
-    /// For another plan.
+    /// Prompt for a new plan.
     #[key(none = "a built-in text")]
     pub updated_plan: Option<String>,
-    /// For the final answer.
+    /// Prompt for the final answer.
     #[key(none = "a built-in text")]
     pub answer: Option<String>,
 }

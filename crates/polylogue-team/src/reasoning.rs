@@ -9,33 +9,33 @@ use serde::{Deserialize, Serialize};
 use crate::text::{ParticipantRef, ToolRef};
 use crate::tooling::RunTool;
 
-/// How an agent reasons before it replies.
+/// Reasoning strategy that an agent follows before it replies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Reasoning")]
 pub enum Reasoning {
-    /// It calls tools in rounds until it has an answer.
+    /// ReAct: the agent calls tools in rounds until it has an answer.
     React(React),
     /// A planner writes a plan, and a solver solves its steps one after the other.
     PlanAndSolve(PlanAndSolve),
-    /// A planner plans all tool calls at once, and a solver answers from their results.
+    /// ReWOO: a planner plans all tool calls at once, and a solver answers from their results.
     Rewoo(Rewoo),
-    /// It writes a draft, and a critic criticizes it, for some rounds.
+    /// The agent writes a draft, and a critic criticizes it, for several rounds.
     Refine(Refine),
-    /// It is asked several times for the same reply, and a critic chooses one.
+    /// The agent writes several proposals, and a critic selects one.
     Best(Best),
 }
 
-/// Rounds of tool calls.
+/// ReAct: rounds of tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct React {
-    /// Maximum number of rounds in a turn.
+    /// Maximum number of rounds per turn.
     #[key(none = "5", range = 0..=10_000)]
     pub rounds: Option<u32>,
-    /// Whether the model is asked once more, without tools, after the last round. Otherwise the chat ends then.
+    /// Calls the model once more without tools after the last round. Otherwise the chat ends at the limit.
     #[key(default = false)]
     pub summarize: bool,
-    /// Whether the model writes `Action:` and receives `Observation:`, even if it supports function calls. A model without
-    /// them always does.
+    /// Uses `Action:` and `Observation:` in text even if the model supports function calls. A model without function
+    /// calls always uses them.
     #[key(default = false)]
     pub as_text: bool,
 }
@@ -43,24 +43,24 @@ pub struct React {
 /// A plan and its steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct PlanAndSolve {
-    /// The agent that writes the plan.
+    /// Agent that writes the plan.
     #[key(as = Option<ParticipantRef>, none = "the agent itself")]
     pub planner: Option<Name>,
-    /// The agent that solves the steps.
+    /// Agent that solves the steps.
     #[key(as = Option<ParticipantRef>, none = "the agent itself")]
     pub solver: Option<Name>,
-    /// Maximum number of steps of a plan.
+    /// Maximum number of steps in a plan.
     #[key(none = "20", range = 1..=10_000)]
     pub max_steps: Option<u32>,
 }
 
-/// A plan of all tool calls, and an answer.
+/// ReWOO: a plan of all tool calls, then an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Rewoo {
-    /// The agent that plans the calls.
+    /// Agent that plans the tool calls.
     #[key(as = Option<ParticipantRef>, none = "the agent itself")]
     pub planner: Option<Name>,
-    /// The agent that answers from the results.
+    /// Agent that answers from the results.
     #[key(as = Option<ParticipantRef>, none = "the agent itself")]
     pub solver: Option<Name>,
 }
@@ -68,44 +68,44 @@ pub struct Rewoo {
 /// Drafts and critique.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Refine {
-    /// The agent that criticizes the drafts.
+    /// Agent that criticizes the drafts.
     #[key(as = Option<ParticipantRef>, none = "the agent itself")]
     pub critic: Option<Name>,
     /// Maximum number of rounds of critique.
     #[key(none = "3", range = 0..=10_000)]
     pub rounds: Option<u32>,
-    /// What the critic says when it has no more objections.
+    /// Text with which the critic accepts a draft.
     #[key(none = "`DONE`", nonempty)]
     pub until: Option<String>,
 }
 
-/// The best of several proposals.
+/// Best of several proposals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Best {
-    /// The agent that chooses.
+    /// Agent that selects a proposal.
     #[key(as = ParticipantRef)]
     pub critic: Name,
-    /// How often the agent is asked.
+    /// Number of proposals.
     #[key(default = 3, range = 1..=100)]
     pub options: u32,
-    /// How often the critic is asked again when it chooses none. Then the first proposal is taken.
+    /// Maximum number of retries after an answer that selects no proposal. Then the first proposal is taken.
     #[key(none = "2", range = 0..=100)]
     pub retries: Option<u32>,
-    /// The texts in which the proposals are shown to the critic.
-    #[key(none = "the built-in ones")]
+    /// Texts that present the proposals to the critic.
+    #[key(none = "built-in texts")]
     pub texts: Option<ChoiceTexts>,
 }
 
-/// The texts in which proposals are shown to a critic. `{count}` in them is the number of proposals.
+/// Texts that present proposals to a critic. `{count}` is replaced by the number of proposals.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct ChoiceTexts {
-    /// The question. `{options}` in it are the proposals, one after the other.
+    /// Prompt for the selection. `{options}` is replaced by the proposals.
     #[key(none = "a built-in text", nonempty)]
     pub prompt: Option<String>,
-    /// The line before each proposal. `{number}` in it is its number.
+    /// Line before each proposal. `{number}` is replaced by its number.
     #[key(none = "`Option {number}:`", nonempty)]
     pub option: Option<String>,
-    /// The question after an answer without the number of a proposal.
+    /// Prompt for a retry after an answer without the number of a proposal.
     #[key(none = "a built-in text", nonempty)]
     pub retry_prompt: Option<String>,
 }
@@ -122,50 +122,51 @@ impl ChoiceTexts {
     }
 }
 
-/// An example of what an agent receives and replies.
+/// A few-shot example: a message and the reply to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Example")]
 pub struct Example {
-    /// The message it receives.
+    /// Message that the agent receives.
     #[key(nonempty)]
     pub user: String,
-    /// Its reply.
+    /// Reply of the agent.
     #[key(nonempty)]
     pub assistant: String,
 }
 
-/// A block in an agent's replies, between two markers.
+/// A marked block in an agent's replies, which programs parse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "OutputBlock")]
 pub struct OutputBlock {
-    /// The kind of block, by which `runs_output_blocks` of other agents name it.
+    /// Name of the kind of block, which `runs_output_blocks` of other agents refers to.
     #[key(nonempty)]
     pub kind: String,
-    /// The marker at its beginning, with its line break.
+    /// Marker at the beginning of the block, including its line break.
     #[key(nonempty)]
     pub begin: String,
-    /// The marker at its end. It can be missing, for example because it is a `stop` text of the parameters.
+    /// Marker at the end of the block. It can be missing in the reply, for example because it is a stop sequence of the
+    /// model.
     #[key(nonempty)]
     pub end: String,
-    /// Whether it must hold a JSON object. A block that does not is not run.
+    /// Requires the block to be a JSON object. Any other block is not executed.
     #[key(default = false)]
     pub json: bool,
-    /// Instructions for the model about the block, at the end of its system message.
+    /// Instructions for the model about the block, appended to the system message.
     #[key(none = "none", nonempty)]
     pub instructions: Option<String>,
-    /// Whether the model reads its earlier blocks with both markers, and without the text that followed them.
+    /// Shows the model its earlier blocks with both markers and without the text after them.
     #[key(default = false)]
     pub restore: bool,
 }
 
-/// Which blocks of the messages it receives an agent runs.
+/// Output blocks of received messages that an agent executes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "RunsOutputBlocks", nonempty)]
 pub struct RunsOutputBlocks {
-    /// By kind of code block, the tool that receives the text as its argument `code`.
+    /// Tools by kind of block. The tool receives the text of the block as its argument `code`.
     #[key(as = BTreeMap<String, ToolRef>)]
     pub code: BTreeMap<String, String>,
-    /// The tools that JSON blocks can call, as `{"name": ..., "parameters": {...}}`.
+    /// Tools that JSON blocks can call, as `{"name": ..., "parameters": {...}}`.
     #[key(unique)]
     pub tools: Vec<RunTool>,
 }

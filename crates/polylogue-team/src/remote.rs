@@ -15,13 +15,13 @@ use crate::tooling::OwnTool;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpServers(pub BTreeMap<String, McpServer>);
 
-/// MCP servers: in the file, or in a document of their own.
+/// MCP servers in this file, or the path of a document with them.
 #[derive(Config)]
 #[config(by_shape)]
 pub(crate) enum ServersForm {
-    /// The path of a JSON document with `mcpServers`, below the folder of this file.
+    /// Path of a JSON document with `mcpServers`, below the folder of this file.
     File(PathText),
-    /// The servers, by name.
+    /// MCP servers by name.
     Servers(BTreeMap<String, McpServer>),
 }
 
@@ -39,24 +39,24 @@ impl As<McpServers> for ServersForm {
     }
 }
 
-/// An MCP server: a program of this machine, or an address. `${NAME}` in its texts is an environment variable of the user who
-/// runs the team.
+/// An MCP server: a local program or an address. `${NAME}` in its texts is replaced by an environment variable of the
+/// user who runs the team.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct McpServer {
-    /// The program that is the server. It runs outside the sandbox, in the folder of the team file.
-    #[key(none = "the server has a `url`", nonempty)]
+    /// Program of a local server. It runs outside the sandbox.
+    #[key(none = "none: the server has a `url`", nonempty)]
     pub command: Option<String>,
-    /// Its arguments.
+    /// Command-line arguments of the program.
     pub args: Vec<String>,
-    /// Its environment, besides what every program needs. Write keys as `${NAME}`.
+    /// Environment variables of the program, in addition to a minimal set. Write secrets as `${NAME}`.
     pub env: BTreeMap<String, String>,
-    /// The folder it runs in.
-    #[key(as = Option<PathText>, none = "the team file's")]
+    /// Working directory of the program.
+    #[key(as = Option<PathText>, none = "the folder of the team file")]
     pub cwd: Option<String>,
-    /// The address of a server that runs elsewhere.
-    #[key(none = "the server has a `command`", nonempty)]
+    /// Address of a remote server.
+    #[key(none = "none: the server has a `command`", nonempty)]
     pub url: Option<String>,
-    /// Headers of requests to that address. Write keys as `${NAME}`.
+    /// Headers of requests to `url`. Write secrets as `${NAME}`.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -87,13 +87,13 @@ fn variables(text: &str) -> impl Iterator<Item = &str> {
     inside.map(|(inside, _)| inside.split_once(":-").map_or(inside, |(name, _)| name))
 }
 
-/// Tools of an agent or of a task.
+/// A tool of an agent or of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "Tool", by_shape)]
 pub enum GivenTool {
-    /// One by its name, or `files`.
+    /// A tool by its name, or `files` for all file tools.
     Own(OwnTool),
-    /// Those of an MCP server.
+    /// Tools of an MCP server.
     Mcp(McpTools),
 }
 
@@ -113,16 +113,16 @@ impl GivenTool {
     }
 }
 
-/// The tools of an MCP server: all, unless some are named.
+/// Tools of an MCP server: all, unless `include` or `exclude` is given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct McpTools {
-    /// The server: one of `mcp` in this file, or of the file that the command line names.
+    /// Name of the server in `mcp` of this file or in the file that the command line names.
     #[key(nonempty)]
     pub mcp: String,
-    /// These tools only, by the server's names for them.
+    /// Tools to use, by the server's names for them.
     #[key(nonempty, unique)]
     pub include: Vec<String>,
-    /// All tools except these.
+    /// Tools not to use, by the server's names for them.
     #[key(nonempty, unique)]
     pub exclude: Vec<String>,
 }

@@ -46,44 +46,44 @@ impl As<Script> for Steps {
     }
 }
 
-/// A reply: its text, or a mapping.
+/// A scripted reply: its text, or a mapping.
 #[derive(Config)]
 #[config(name = "ScriptReply", by_shape)]
 enum Reply {
-    /// What the agent says.
+    /// Text of the reply.
     Text(StepText),
-    /// What the agent does.
+    /// Contents of the reply.
     Full(Box<FullReply>),
 }
 
-/// What an agent does with one model call.
+/// Reply to one scripted model call.
 #[derive(Default, Config)]
 #[config(name = "ScriptStep", nonempty)]
 struct FullReply {
-    /// What it says.
+    /// Text of the reply.
     #[key(as = Option<StepText>, none = "nothing")]
     say: Option<String>,
-    /// What it thinks before it speaks.
+    /// Reasoning text before the reply.
     #[key(as = Option<StepText>, none = "nothing")]
     think: Option<String>,
-    /// The tools it calls.
+    /// Tool calls of the reply.
     calls: Vec<CallKeys>,
-    /// Delay before the first word, in milliseconds.
+    /// Delay before the first token in milliseconds.
     #[key(default = 0, range = 0..=86_400_000)]
     delay_ms: u64,
-    /// Words per second; 0 for all at once.
+    /// Speed of the reply in words per second. `0` prints it at once.
     #[key(none = "`script_pace`", range = 0..=10_000)]
     pace: Option<f64>,
-    /// What the request must be like.
+    /// Expectations on the model request. The call fails if one is not met.
     #[key(none = "not checked")]
     expect: Option<ExpectKeys>,
-    /// The tokens that it reports.
+    /// Token usage that the call reports.
     #[key(none = "none")]
     usage: Option<UsageKeys>,
-    /// The call fails.
-    #[key(none = "it succeeds")]
+    /// Error with which the call fails.
+    #[key(none = "none: the call succeeds")]
     error: Option<ErrorKeys>,
-    /// Why the reply ends.
+    /// Finish reason of the reply.
     #[key(none = "`calls` with calls, otherwise `stop`")]
     finish: Option<FinishWord>,
 }
@@ -92,83 +92,83 @@ struct FullReply {
 #[derive(Config)]
 #[config(name = "ScriptCall")]
 struct CallKeys {
-    /// The tool's name.
+    /// Name of the tool.
     tool: String,
-    /// Its arguments: an object, or a text to play a model that does not write proper JSON.
+    /// Arguments: an object, or a text that plays a model that writes invalid JSON.
     #[key(default = Arguments::Object(Map::new()))]
     args: Arguments,
-    /// The id of the call.
+    /// Id of the call.
     #[key(none = "a generated id")]
     id: Option<String>,
 }
 
-/// The arguments of a tool call.
+/// Arguments of a tool call.
 #[derive(Config)]
 #[config(name = "ScriptArguments", by_shape)]
 enum Arguments {
-    /// An object.
+    /// Valid arguments.
     Object(Map<String, Value>),
     /// A text that is not JSON.
     Text(StepText),
 }
 
-/// What a request must be like.
+/// Expectations on a model request.
 #[derive(Config)]
 #[config(name = "ScriptExpectation")]
 struct ExpectKeys {
-    /// A text that its last entry contains.
+    /// Text that the last message must contain.
     #[key(as = Option<StepText>, none = "not checked")]
     last: Option<String>,
-    /// A text that its system message contains.
+    /// Text that the system message must contain.
     #[key(as = Option<StepText>, none = "not checked")]
     system: Option<String>,
-    /// Its tools, in any order.
+    /// Names of the tools in the request, in any order.
     #[key(none = "not checked")]
     tools: Option<Vec<String>>,
 }
 
-/// Tokens.
+/// Token usage.
 #[derive(Config)]
 #[config(name = "ScriptUsage")]
 struct UsageKeys {
-    /// Input tokens.
+    /// Number of input tokens.
     #[key(none = "unknown")]
     input: Option<u64>,
-    /// Output tokens.
+    /// Number of output tokens.
     #[key(none = "unknown")]
     output: Option<u64>,
-    /// Input tokens from a cache.
+    /// Number of input tokens read from a cache.
     #[key(none = "unknown")]
     cached: Option<u64>,
-    /// Output tokens of reasoning.
+    /// Number of output tokens used for reasoning.
     #[key(none = "unknown")]
     reasoning: Option<u64>,
 }
 
-/// The failure of a model call.
+/// Error of a model call.
 #[derive(Config)]
 #[config(name = "ScriptError")]
 struct ErrorKeys {
-    /// The HTTP status.
-    #[key(none = "the connection breaks", range = 100..=599)]
+    /// HTTP status.
+    #[key(none = "the connection fails", range = 100..=599)]
     status: Option<u16>,
-    /// What happened.
+    /// Error message.
     message: String,
 }
 
-/// Why a reply ends.
+/// Finish reason of a reply.
 #[derive(Config)]
 #[config(name = "ScriptFinish")]
 enum FinishWord {
-    /// The model is done.
+    /// The reply is complete.
     Stop,
-    /// It calls tools.
+    /// The model calls tools.
     Calls,
-    /// It reached the limit on tokens.
+    /// The reply reached the token limit.
     Length,
     /// The provider filtered the reply.
     Filter,
-    /// The provider does not say.
+    /// The provider reports no reason.
     Unknown,
 }
 

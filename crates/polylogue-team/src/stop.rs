@@ -6,65 +6,65 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{ConditionText, ParticipantRef, RegexText};
 
-/// What ends a chat: any of the conditions that are given.
+/// Termination conditions. A chat ends when one of them is met.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 #[config(nonempty)]
 pub struct Stop {
-    /// A message contains a text: the text, or a mapping.
+    /// Text in a message that ends the chat: the text, or a mapping.
     #[key(none = "none")]
     pub says: Option<Says>,
-    /// A message matches a regular expression: the expression, or a mapping.
+    /// Regular expression that matches a terminating message: the expression, or a mapping.
     #[key(none = "none")]
     pub matches: Option<Matches>,
-    /// A condition on the conversation, in CEL.
+    /// Condition on the conversation, in CEL.
     #[key(as = Option<ConditionText>, none = "none", nonempty)]
     pub when: Option<String>,
-    /// Number of turns.
+    /// Number of turns after which the chat ends.
     #[key(none = "none", range = 1..)]
     pub max_turns: Option<u64>,
-    /// Number of messages.
+    /// Number of messages after which the chat ends.
     #[key(none = "none", range = 1..)]
     pub max_messages: Option<u64>,
-    /// Number of tokens, input and output.
+    /// Number of input and output tokens together after which the chat ends.
     #[key(none = "none", range = 1..)]
     pub max_tokens: Option<u64>,
-    /// Money, in US dollars.
+    /// Cost in US dollars at which the chat ends.
     #[key(none = "none", range = 0..=1_000_000)]
     pub max_cost: Option<f64>,
-    /// Time in seconds. Waiting for people does not count.
+    /// Time in seconds after which the chat ends. Time spent waiting for people does not count.
     #[key(none = "none", range = 0..=31_536_000)]
     pub max_time_s: Option<f64>,
-    /// All of these hold.
+    /// Conditions that must all be met.
     #[key(nonempty)]
     pub all: Vec<Stop>,
-    /// One of these holds.
+    /// Conditions of which one must be met.
     #[key(nonempty)]
     pub any: Vec<Stop>,
 }
 
-/// A message contains a text.
+/// A message that contains a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(shorthand = "text")]
 pub struct Says {
-    /// The text.
+    /// Text that the message contains.
     #[key(nonempty)]
     pub text: String,
-    /// Whose messages count.
-    #[key(as = OneOrMany<ParticipantRef>, none = "everybody's")]
+    /// Participants whose messages count.
+    #[key(as = OneOrMany<ParticipantRef>, none = "all participants")]
     pub by: Vec<Name>,
-    /// Whether the text must be the whole message, except for white space around it.
+    /// Requires the text to be the whole message, except for surrounding white space.
     #[key(default = false)]
     pub whole: bool,
 }
 
-/// A message matches a regular expression.
+/// A message that matches a regular expression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(shorthand = "pattern")]
 pub struct Matches {
-    /// The expression, in the syntax of Rust's `regex`. It may match anywhere in the message.
+    /// Regular expression in the syntax of Rust's `regex`. It can match anywhere in the message.
     #[key(as = RegexText, nonempty)]
     pub pattern: String,
-    /// Whose messages count.
-    #[key(as = OneOrMany<ParticipantRef>, none = "everybody's")]
+    /// Participants whose messages count.
+    #[key(as = OneOrMany<ParticipantRef>, none = "all participants")]
     pub by: Vec<Name>,
 }

@@ -8,139 +8,140 @@ use serde_json::{Map, Value};
 use crate::remote::GivenTool;
 use crate::text::{MediaText, ParticipantRef, Template};
 
-/// Agents that solve their tasks by talking.
+/// Agents discuss their tasks until a limit is reached or they judge them complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "GroupSolve")]
 pub struct GroupSolve {
-    /// The tasks, one of each participant, in the order in which they speak.
+    /// Tasks of the participants, one each, in speaking order.
     #[key(required, nonempty)]
     pub tasks: Vec<Task>,
-    /// Tasks that are solved alone before the talk. The others do not read them, and they stay in the history of their agent.
+    /// Tasks that agents solve alone before the discussion. They stay in the history of their agent; other agents do
+    /// not see them.
     pub before: Vec<Task>,
-    /// Tasks that are solved alone after the talk.
+    /// Tasks that agents solve alone after the discussion.
     pub after: Vec<Task>,
-    /// What ends the talk.
+    /// Condition that ends the discussion.
     #[key(default = EndMode::MaxIterations)]
     pub end: EndMode,
-    /// Maximum number of iterations, in every mode. In an iteration every participant speaks once.
+    /// Maximum number of iterations, in every mode. In an iteration each participant speaks once.
     #[key(default = polylogue::GroupSolve::DEFAULT_MAX_ITERATIONS, range = 1..=100_000)]
     pub max_iterations: u64,
-    /// The first message of a talk of two.
+    /// First message of a discussion between two agents.
     pub shift: Shift,
-    /// Whether each of two has the other's task and answer in its history, as if it were its own.
+    /// With two agents, adds the task and the answer of each to the history of the other, as if they were its own.
     #[key(default = false)]
     pub reconcile: bool,
-    /// How agents are asked whether their task is complete.
+    /// Questions that ask agents whether their task is complete.
     pub check: Completion,
 }
 
-/// What ends a talk. The limit on iterations always does.
+/// Condition that ends a discussion. The limit on iterations always applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum EndMode {
-    /// Only the limit. No agent is asked whether its task is complete.
+    /// At the limit on iterations. Agents are not asked whether their task is complete.
     #[default]
     MaxIterations,
-    /// The first task that is complete, at once.
+    /// As soon as one task is complete.
     FirstCompletion,
-    /// The first task that is complete, after the next speaker has spoken.
+    /// When one task is complete and the next speaker has spoken.
     OneLastChat,
-    /// The first task that is complete, after every participant has spoken once more.
+    /// When one task is complete and every participant has spoken once more.
     OneLastGroupChat,
-    /// All tasks of agents that are asked, at once.
+    /// As soon as the tasks of all agents that are asked are complete.
     AllComplete,
 }
 
 /// A task of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Task {
-    /// The agent.
+    /// Agent that solves the task.
     #[key(as = ParticipantRef)]
     pub who: Name,
-    /// What it must do.
+    /// Prompt of the task.
     pub prompt: Template,
-    /// Tools for this task, besides those of the agent.
+    /// Tools for this task, in addition to those of the agent.
     #[key(unique)]
     pub tools: Vec<GivenTool>,
-    /// The JSON Schema that the agent's replies about this task must satisfy.
+    /// JSON Schema that the agent's replies to this task must satisfy.
     #[key(none = "none", nonempty)]
     pub output_schema: Option<Map<String, Value>>,
-    /// Pictures, sounds and documents that belong to the prompt.
+    /// Images, audio and documents that are attached to the prompt.
     pub media: Vec<Media>,
-    /// Whether the agent is asked after each of its turns whether its task is complete.
+    /// Asks the agent after each of its turns whether its task is complete.
     #[key(default = false)]
     pub self_terminating: bool,
-    /// Whether its thoughts about what is left to do stay in its history.
+    /// Keeps the agent's answers about what remains to be done in its history.
     #[key(default = false)]
     pub keeps_reflections: bool,
-    /// Whether prompt and answer of a task that is solved alone are removed from the agent's history.
+    /// Removes the prompt and the answer of a task that is solved alone from the agent's history.
     #[key(default = false)]
     pub forget: bool,
 }
 
-/// A picture, sound or document.
+/// An image, audio or document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Media {
-    /// Its media type, such as `image/png`.
+    /// Media type, such as `image/png`.
     #[key(name = "type", nonempty)]
     pub kind: String,
-    /// Its address, which begins with `https:` or `data:`.
+    /// Address, beginning with `https:` or `data:`.
     #[key(as = MediaText, nonempty)]
     pub url: String,
 }
 
-/// The first message of a talk of two.
+/// First message of a discussion between two agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "FirstMessage")]
 pub struct Shift {
-    /// The agent that receives it, and speaks first.
-    #[key(as = Option<ParticipantRef>, none = "the second")]
+    /// Agent that receives the message and speaks first.
+    #[key(as = Option<ParticipantRef>, none = "the second agent")]
     pub to: Option<Name>,
-    /// Its text.
-    #[key(none = "the other's answer to its task", nonempty)]
+    /// Text of the message.
+    #[key(none = "the other agent's answer to its task", nonempty)]
     pub says: Option<String>,
 }
 
-/// How agents are asked whether their task is complete: first what is left to do, then whether that is anything.
+/// Questions that ask an agent whether its task is complete: what remains to be done, then a decision.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
 pub struct Completion {
-    /// The first question: what is left to do. The agent answers freely.
+    /// First question: what remains to be done. The agent answers freely.
     #[key(none = "a built-in text", nonempty)]
     pub reflection: Option<String>,
-    /// The second question: whether that is anything.
+    /// Second question: whether anything remains to be done.
     #[key(none = "a built-in text", nonempty)]
     pub decision: Option<String>,
-    /// The question after an answer that decides neither.
+    /// Question for a retry after an answer that contains no decision.
     #[key(none = "a built-in text", nonempty)]
     pub again: Option<String>,
-    /// The words of the decision.
+    /// Words of the decision.
     #[key(none = "`yes` and `no`")]
     pub words: Option<DecisionWords>,
-    /// The temperature of the decision; `own` for the agent's.
+    /// Temperature of the decision. `own` uses the agent's temperature.
     #[key(none = "0.3", range = 0..=2)]
     pub temperature: Option<DecisionTemperature>,
-    /// Whether the decision is requested as JSON.
+    /// Requests the decision as JSON.
     #[key(none = "if the model is known to support a schema")]
     pub structured: Option<bool>,
 }
 
-/// The words of a decision. They have letters only.
+/// Words of a decision, letters only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct DecisionWords {
-    /// Something is left to do.
+    /// Word for a task that is not complete.
     #[key(nonempty)]
     pub open: String,
-    /// Nothing is left to do.
+    /// Word for a complete task.
     #[key(nonempty)]
     pub complete: String,
 }
 
-/// The temperature of a decision.
+/// Temperature of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
 #[config(by_shape)]
 pub enum DecisionTemperature {
-    /// The agent's, for models that take no other.
+    /// The agent's temperature, for models that accept no other.
     Own(Own),
-    /// This.
+    /// This temperature.
     Of(f64),
 }
 

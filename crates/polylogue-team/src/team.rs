@@ -29,165 +29,168 @@ use crate::tooling::{RunTool, ToolCalling, ToolHistory, ToolLimits};
 use crate::web::Web;
 use crate::working::{AgentTool, CodeExecution, CodeKeys, SandboxSettings, WorkFile};
 
-/// A team: agents, how they talk with one another, and what they talk about.
+/// A team: its agents, its chats, and the task.
 ///
-/// Texts can hold `{{name}}` for the variables of `vars`; system messages, prompts and openings can hold `{{task}}`, the task
-/// of the chat they are used in.
+/// Texts can contain `{{name}}` for the variables of `vars`. System messages, prompts and openings can also contain
+/// `{{task}}`, the task of the chat in which they are used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Team {
-    /// The name of the team and of its outermost chat.
+    /// Name of the team and of its outermost chat.
     #[key(as = NewParticipant)]
     pub name: Name,
-    /// One line for lists of teams.
+    /// One-line description for lists of teams.
     #[key(default = String::new())]
     pub description: String,
-    /// The task, if the command line gives none.
-    #[key(none = "the command line must give one")]
+    /// Task of the team. A task on the command line replaces it.
+    #[key(none = "none: the command line must give one")]
     pub task: Option<String>,
-    /// The model of agents without one of their own, as `provider:model`. `--model` replaces it and every agent's own.
+    /// Model of every agent that sets none, as `provider:model`. `--model` replaces it and the model of every agent.
     #[key(as = Option<ModelText>, none = "`--model`, or the script")]
     pub model: Option<String>,
-    /// Variables: `{{name}}` in a text of this file is replaced by the value, literally and once. `--var NAME=VALUE`
-    /// replaces a value.
+    /// Variables by name. `{{name}}` in a text of this file is replaced by the value, once and literally. `--var
+    /// NAME=VALUE` replaces a value.
     #[key(as = BTreeMap<String, VarText>)]
     pub vars: BTreeMap<String, String>,
-    /// How models are reached: endpoints of your own by their names, which are then used before the `:` of a model, and known
-    /// providers with other settings.
+    /// Model endpoints by name. The name of a custom endpoint is the provider before the `:` of a model; the name of a
+    /// known provider changes the settings of that provider.
     pub endpoints: BTreeMap<String, Endpoint>,
-    /// Prices of models, by `provider:model`. They replace the built-in ones.
+    /// Model prices by `provider:model`. They replace the built-in prices and count toward cost limits.
     pub prices: BTreeMap<String, ModelPrice>,
-    /// The agents. A team of teams needs none.
+    /// Agents of the team. A team that consists of other teams needs none.
     pub agents: Vec<Agent>,
-    /// The outermost chat.
+    /// Outermost chat, with which a run begins. Its summary is the result of the run.
     pub chat: Chat,
-    /// Chats that take part in other chats like an agent.
+    /// Inner chats. Each takes part in other chats like an agent and replies with its summary.
     pub chats: Vec<InnerChat>,
-    /// Teams of other files that take part in chats like an agent.
+    /// Teams in other files. Each takes part in chats like an agent and replies with its summary.
     pub teams: Vec<SubTeam>,
-    /// Where programs run: code, and commands that are tools.
+    /// Sandbox for code and `commands`, with its limits.
     pub sandbox: SandboxSettings,
-    /// Files in the work directory when a conversation begins, by their paths relative to this file's folder, below which they
-    /// are.
+    /// Files that are copied into the work directory when a conversation begins. Paths are relative to the folder of
+    /// this file and must lie below it.
     #[key(unique)]
     pub files: Vec<WorkFile>,
-    /// Commands that are tools. They run where code does, and never through a shell.
+    /// Commands that agents can call as tools. They run in the sandbox, without a shell.
     #[key(as = Vec<CommandKeys>)]
     pub commands: Vec<Declaration>,
-    /// MCP servers whose tools agents can have: by name, or the path of a JSON document with `mcpServers`. They run outside the
-    /// sandbox, and must be allowed on the command line as well.
+    /// MCP servers by name, or the path of a JSON document with `mcpServers`. Agents use their tools with `tools:
+    /// [{mcp: NAME}]`. Local servers run outside the sandbox; every server must also be allowed on the command line.
     #[key(as = ServersForm, default = McpServers::default())]
     pub mcp: McpServers,
-    /// Calls over HTTP that are tools. Their hosts must be allowed on the command line as well.
+    /// HTTP requests that agents can call as tools. Their hosts must also be allowed on the command line.
     #[key(as = Vec<CallKeys>)]
     pub calls: Vec<http::Declaration>,
-    /// Services whose operations are tools, described by OpenAPI documents. They must be allowed as well.
+    /// OpenAPI services by name. Their operations are tools. Their hosts must also be allowed on the command line.
     pub openapi: BTreeMap<String, ApiDocument>,
-    /// What the tools `web_search` and `web_fetch` find and read.
+    /// Pages, search engine and fetch settings of the tools `web_search` and `web_fetch`.
     pub web: Web,
-    /// The memory of agents with `memory`.
+    /// Long-term memory of agents that set `memory`.
     pub memory: TeamMemory,
-    /// Limits of the whole run. Those of a team within a team are ignored.
+    /// Limits of the whole run. The limits of a team within a team are ignored.
     pub limits: Limits,
-    /// What agents reply without a model: the nth step of an agent is its nth model call.
+    /// Scripted model replies, which replace the models in tests and demonstrations. The nth step of an agent is the
+    /// reply to its nth model call.
     #[key(as = Steps)]
     pub script: Script,
-    /// How fast scripted agents speak, in words per second; 0 for all at once.
+    /// Speed of scripted replies in words per second. `0` prints them at once.
     #[key(none = "0", range = 0..=10_000)]
     pub script_pace: Option<f64>,
 }
 
-/// An agent: a model with a role, a person, or neither.
+/// An agent: a participant that replies by a model, a person or a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 pub struct Agent {
-    /// Its name, in any script: a letter, then letters, digits, `_`, `-`, `'`, `’`, `·` and single spaces, at most 64
-    /// characters.
+    /// Name of the agent, in any script: a letter, then letters, digits, `_`, `-`, `'`, `’`, `·` and single spaces; at
+    /// most 64 characters.
     #[key(as = NewParticipant)]
     pub name: Name,
-    /// What it is for, in one line, for the other participants.
+    /// One-line description of what the agent is for. Other participants and model-based speaker selection see it.
     #[key(default = String::new())]
     pub description: String,
-    /// Whether it is a person. A person is asked when it is their turn, and has no `system`, `model`, `parameters`,
-    /// `tools`, `tool_calling`, `tool_history`, `output_schema`, `output_retries`, `reasoning`, `examples`, `output_blocks`, `suggests_tools`, `agent_tools`, `handoffs`,
-    /// `memory` and `view`.
+    /// Makes the agent a person, who is asked for input in each turn. A person cannot have `system`, `model`,
+    /// `parameters`, `tools`, `tool_calling`, `tool_history`, `output_schema`, `output_retries`, `reasoning`,
+    /// `examples`, `output_blocks`, `suggests_tools`, `agent_tools`, `handoffs`, `memory` and `view`.
     #[key(default = false)]
     pub human: bool,
-    /// Its system message.
+    /// System message of the agent.
     #[key(default = Template::default())]
     pub system: Template,
-    /// Its model, as `provider:model`; `none` for an agent without one.
-    #[key(as = Option<OwnModelText>, none = "the team's")]
+    /// Model of the agent, as `provider:model`. `none` for an agent without a model.
+    #[key(as = Option<OwnModelText>, none = "the model of the team")]
     pub model: Option<String>,
-    /// How its model writes.
+    /// Sampling parameters of the agent's model.
     pub parameters: Parameters,
-    /// Tools that its model can call, and that it runs.
+    /// Tools that the model can call and that the agent executes itself.
     #[key(unique)]
     pub tools: Vec<GivenTool>,
-    /// Limits on every call of its tools.
+    /// Limits on each call of the agent's tools.
     #[key(default = ToolLimits::default())]
     pub tool_limits: ToolLimits,
-    /// How its model calls tools and keeps to an output schema.
+    /// Way in which the model calls tools and satisfies an output schema.
     #[key(default = ToolCalling::Auto)]
     pub tool_calling: ToolCalling,
-    /// What it keeps in its history of a turn in which it called tools step by step.
+    /// Messages that remain in the agent's history after a turn in which it called tools step by step.
     #[key(default = ToolHistory::Answer)]
     pub tool_history: ToolHistory,
-    /// The JSON Schema that its replies must satisfy, whatever its model supports.
+    /// JSON Schema that each reply must satisfy. It is enforced even if the model does not support schemas.
     #[key(none = "free text", nonempty)]
     pub output_schema: Option<Map<String, Value>>,
-    /// How often a reply that does not satisfy the schema is retried.
+    /// Maximum number of retries after a reply that does not satisfy `output_schema`. Then the turn fails.
     #[key(none = "3", range = 0..=100)]
     pub output_retries: Option<u32>,
-    /// How it reasons before it replies.
-    #[key(none = "it replies at once")]
+    /// Reasoning strategy that the agent follows before it replies.
+    #[key(none = "none: it replies directly")]
     pub reasoning: Option<Reasoning>,
-    /// Examples of what it receives and replies, which its model reads before every conversation.
+    /// Few-shot examples: user messages and replies that the model reads before every conversation.
     pub examples: Vec<Example>,
-    /// Blocks that are read in its replies. The first in this order that a message contains counts.
+    /// Marked blocks that are parsed from the agent's replies. In a message with several, the first block of this list
+    /// counts.
     pub output_blocks: Vec<OutputBlock>,
-    /// Tools that its model can call, and that another agent runs.
+    /// Tools that the model can call and that another agent executes (see `executes_tools`).
     #[key(as = Vec<ToolRef>, unique)]
     pub suggests_tools: Vec<String>,
-    /// Tools that it runs for others.
+    /// Tools that the agent executes when other agents call them (see `suggests_tools`).
     #[key(unique)]
     pub executes_tools: Vec<RunTool>,
-    /// Which blocks of the messages it receives it runs.
+    /// Output blocks of received messages that the agent executes.
     #[key(none = "none")]
     pub runs_output_blocks: Option<RunsOutputBlocks>,
-    /// Agents, chats and teams that are its tools.
+    /// Agents, chats and teams that the model can call as tools.
     pub agent_tools: Vec<AgentTool>,
-    /// Whether it runs the code in the messages it receives, and how: `true` for Python, shell and JavaScript.
+    /// Executes code blocks in received messages. `true` executes Python, shell and JavaScript.
     #[key(as = Switch<CodeKeys>)]
     pub code_execution: CodeExecution,
-    /// When a person is asked before it calls one of its tools, or runs one for others.
-    #[key(none = "never; always for tools that run programs which nothing encloses")]
+    /// Condition under which a person must approve a tool call before the agent executes it, for itself or for others.
+    #[key(none = "never; always for tools that run programs without a sandbox")]
     pub approval: Option<ApprovalRule>,
-    /// Whom it can hand over to.
+    /// Participants to which the agent can hand over with the `handoffs` pattern. Each is a tool of the model.
     #[key(as = Vec<ParticipantRef>, unique)]
     pub handoffs: Vec<Name>,
-    /// Whether it remembers facts from one conversation to the next: `true` for the tools `remember`, `recall` and `forget`,
-    /// and for up to five recalled facts before it speaks.
+    /// Remembers facts across conversations. `true` adds the tools `remember`, `recall` and `forget`, and recalls up to
+    /// five matching facts before each reply.
     #[key(as = Switch<Memory>)]
     pub memory: AgentMemory,
-    /// When a person is asked before it replies.
+    /// When a person is asked for input before the agent replies.
     #[key(none = "never")]
     pub human_input: Option<HumanInputMode>,
-    /// Maximum number of replies in a row without input of a person.
+    /// Maximum number of consecutive replies without human input.
     #[key(none = "none", range = 0..=1_000_000)]
     pub max_auto_replies: Option<u32>,
-    /// A message that ends the chat when it receives it, unless its person continues: the whole text, or a mapping.
+    /// Received message that ends the chat, unless the agent's person continues it. A text alone must be the whole
+    /// message.
     #[key(none = "`TERMINATE` with `human_input` or `max_auto_replies`", nonempty)]
     pub terminate_on: Option<TerminateOn>,
-    /// Its reply when nothing else replies. With an empty text it says nothing, and the chat continues, as in AutoGen. Without
-    /// it, the chat ends if an agent has neither a model nor a person, and no reply.
+    /// Reply if nothing else produces one. An empty text says nothing, and the chat continues, as in AutoGen. Without
+    /// this key, the chat ends when an agent without a model and without a person has no reply.
     #[key(none = "none")]
     pub default_reply: Option<String>,
-    /// Whether its person can clear histories: `clear history`, `clear history NAME`, `clear history 5`.
+    /// Lets the agent's person clear histories with `clear history`, `clear history NAME` and `clear history 5`.
     #[key(default = false)]
     pub clear_command: bool,
-    /// Nested chats that reply for it: the first whose `when` fits the message.
+    /// Nested chats that reply for the agent. The first whose `when` matches the message replies.
     #[key(nonempty)]
     pub nested_chats: Vec<NestedChat>,
-    /// What it sees of a conversation.
+    /// View of the conversation that the agent's model receives.
     #[key(default = ViewKeys::default())]
     pub view: ViewKeys,
 }
@@ -220,17 +223,17 @@ impl Agent {
     }
 }
 
-/// What an agent sees of a conversation.
+/// View of a conversation that an agent's model receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "View")]
 pub struct ViewKeys {
-    /// Whether messages of others begin with their names.
+    /// Whether messages of other participants begin with the speaker's name.
     #[key(default = ShowNames::Auto)]
     pub names: ShowNames,
-    /// How much of a long conversation it sees: the latest part.
-    #[key(none = "everything")]
+    /// Latest part of the conversation that the model receives.
+    #[key(none = "the whole conversation")]
     pub window: Option<Window>,
-    /// Texts before the messages of others, by their names.
+    /// Text that is inserted before the messages of a participant, by its name.
     #[key(as = ByName<Participant, Same<String>>)]
     pub prefix: BTreeMap<Name, String>,
 }
@@ -241,10 +244,10 @@ impl Default for ViewKeys {
     }
 }
 
-/// Whether messages of others begin with their names.
+/// Whether messages of other participants begin with the speaker's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum ShowNames {
-    /// In chats of more than two.
+    /// In chats with more than two participants.
     #[default]
     Auto,
     /// Always.
@@ -253,44 +256,44 @@ pub enum ShowNames {
     Never,
 }
 
-/// The latest part of a conversation. The system message is always seen.
+/// Latest part of a conversation. The system message is always included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Window {
-    /// At most this many messages.
+    /// Maximum number of messages.
     #[key(range = 1..)]
     Messages(u32),
-    /// At most this many tokens, estimated.
+    /// Maximum number of tokens, estimated.
     #[key(range = 1..)]
     Tokens(u32),
 }
 
-/// The price of a model.
+/// Price of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "Price", by_shape)]
 pub enum ModelPrice {
-    /// Nothing.
+    /// No cost.
     Free(Free),
-    /// US dollars for a million tokens.
+    /// US dollars per million tokens.
     Tokens(TokenPrice),
 }
 
 /// The word `free`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum Free {
-    /// It costs nothing.
+    /// Calls cost nothing.
     Free,
 }
 
-/// US dollars for a million tokens.
+/// Price in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
 pub struct TokenPrice {
-    /// For input tokens.
+    /// US dollars per million input tokens.
     #[key(range = 0..=1_000_000)]
     pub input: f64,
-    /// For input tokens from the prompt cache.
-    #[key(none = "as `input`", range = 0..=1_000_000)]
+    /// US dollars per million input tokens that the provider read from its prompt cache.
+    #[key(none = "the same as `input`", range = 0..=1_000_000)]
     pub cached: Option<f64>,
-    /// For output tokens.
+    /// US dollars per million output tokens.
     #[key(range = 0..=1_000_000)]
     pub output: f64,
 }
@@ -304,17 +307,17 @@ impl From<ModelPrice> for Price {
     }
 }
 
-/// A team of another file that takes part in chats like an agent.
+/// A team in another file. It takes part in chats like an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "TeamFile")]
 pub struct SubTeam {
-    /// Its name here.
+    /// Name of the participant in this team.
     #[key(as = NewParticipant)]
     pub name: Name,
-    /// Its file, relative to this file's folder.
+    /// Path of the team file, relative to the folder of this file.
     #[key(as = PathText)]
     pub file: String,
-    /// Which part of the surrounding conversation is its task.
+    /// Part of the surrounding conversation that becomes the team's task.
     #[key(default = TaskFrom::Last)]
     pub task_from: TaskFrom,
     /// The team of the file.
@@ -322,19 +325,19 @@ pub struct SubTeam {
     pub team: Box<Team>,
 }
 
-/// Limits of a whole run. The first that is reached ends it.
+/// Limits of a whole run. The run ends when the first one is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, Config)]
 pub struct Limits {
-    /// Number of model calls.
+    /// Maximum number of model calls.
     #[key(none = "none", range = 1..)]
     pub calls: Option<u64>,
-    /// Number of tokens, input and output.
+    /// Maximum number of input and output tokens together.
     #[key(none = "none", range = 1..)]
     pub tokens: Option<u64>,
-    /// Money, in US dollars.
+    /// Maximum cost in US dollars.
     #[key(none = "none", range = 0..=1_000_000)]
     pub cost: Option<f64>,
-    /// Depth of chats within chats.
+    /// Maximum depth of chats within chats.
     #[key(none = "8", range = 1..=64)]
     pub depth: Option<u32>,
 }

@@ -9,44 +9,43 @@ use serde_json::{Map, Value};
 use crate::duration::Time;
 use crate::text::ToolRef;
 
-/// How a model calls tools and keeps to an output schema.
+/// Way in which a model calls tools and satisfies an output schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "ToolCalling")]
 pub enum ToolCalling {
-    /// The best way that the model supports.
+    /// Best way that the model supports.
     #[default]
     Auto,
-    /// Function calls of the provider.
+    /// Function calls of the provider's API.
     Native,
     /// Replies constrained by a JSON Schema.
     Schema,
-    /// Step by step, with the provider's JSON mode where JSON is requested.
+    /// Prompted step by step, with the provider's JSON mode where JSON is requested.
     Json,
-    /// Step by step, in plain text.
+    /// Prompted step by step, in plain text.
     Text,
 }
 
-/// What an agent keeps in its history of a turn in which it called tools step by step.
+/// Messages that remain in an agent's history after a turn in which it called tools step by step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "ToolHistory")]
 pub enum ToolHistory {
-    /// Its reply.
+    /// The reply.
     #[default]
     Answer,
-    /// Five messages: the task, that the tool can be used, that it will be used, its arguments, and its result, which is
-    /// also the reply.
+    /// Five messages: the task, the question whether to use the tool, the decision, the arguments, and the result,
+    /// which is also the reply.
     Full,
 }
 
-/// Limits on every call of an agent's tools.
+/// Limits on each call of an agent's tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(nonempty)]
 pub struct ToolLimits {
-    /// Time limit of a call. A call that takes longer fails, and the agent continues.
-    #[key(none = "the tool's own limit")]
+    /// Time limit of a call, such as `30 s`. A call that takes longer fails, and the agent continues.
+    #[key(none = "the limit of the tool")]
     pub timeout: Option<Time>,
-    /// Limit on the text and data of a result, in bytes. The rest is cut, of a long text from the middle, and the result says
-    /// so.
+    /// Maximum size of a result in bytes. Longer text is cut in the middle, and the result says so.
     #[key(default = most_bytes(), range = 100..=65_536)]
     pub max_output_bytes: u32,
 }
@@ -84,43 +83,44 @@ impl ToolLimits {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(shorthand = "tool")]
 pub struct OwnTool {
-    /// Its name.
+    /// Name of the tool.
     #[key(as = ToolRef)]
     pub tool: String,
-    /// Who shares the state of `set_state` and `chess`: the `team`, with nested chats and their next runs, or one run of the
-    /// `chat`.
+    /// Scope of the state of `set_state` and `chess`: `team` shares it with nested chats and later runs, `chat` limits
+    /// it to one run of the chat.
     #[key(as = Option<ToolScope>, none = "`team`")]
     pub scope: Option<StateScope>,
-    /// Whether it must be used in every turn in which the agent speaks to others.
+    /// Requires a call of the tool in every turn in which the agent speaks to others.
     #[key(default = false)]
     pub mandatory: bool,
-    /// Examples for models that write arguments as text. They are in no history.
+    /// Examples for models that write arguments as text. They are not in any history.
     pub examples: Vec<ToolExample>,
-    /// How often in a row the tool may reject a call that was written as text. One more ends the chat.
+    /// Maximum number of consecutive calls written as text that the tool rejects. One more ends the chat.
     #[key(none = "5", range = 0..=1000)]
     pub max_errors: Option<u32>,
-    /// How often in a row arguments written as text may not fit the tool. One more ends the chat.
+    /// Maximum number of consecutive calls written as text whose arguments do not match the tool. One more ends the
+    /// chat.
     #[key(none = "5", range = 0..=1000)]
     pub max_call_errors: Option<u32>,
 }
 
-/// A tool that an agent runs for others: its name, or a mapping.
+/// A tool that an agent executes for others: its name, or a mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(shorthand = "tool")]
 pub struct RunTool {
-    /// Its name.
+    /// Name of the tool.
     #[key(as = ToolRef)]
     pub tool: String,
-    /// Who shares the state of `set_state` and `chess`: the `team`, with nested chats and their next runs, or one run of the
-    /// `chat`.
+    /// Scope of the state of `set_state` and `chess`: `team` shares it with nested chats and later runs, `chat` limits
+    /// it to one run of the chat.
     #[key(as = Option<ToolScope>, none = "`team`")]
     pub scope: Option<StateScope>,
 }
 
-/// Who shares the state of a tool.
+/// Scope of the state of a tool.
 #[derive(Config)]
 enum ToolScope {
-    /// The team: the outermost chat with all nested chats, and their next runs.
+    /// The team: the outermost chat with all nested chats, and later runs of them.
     Team,
     /// One run of one chat.
     Chat,
@@ -146,10 +146,10 @@ impl As<StateScope> for ToolScope {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
 #[config(name = "ToolExample")]
 pub struct ToolExample {
-    /// The request, in words.
+    /// Request that leads to the call.
     #[key(nonempty)]
     pub user: String,
-    /// The arguments for it.
+    /// Arguments of the call.
     #[key(required)]
     pub args: Map<String, Value>,
 }

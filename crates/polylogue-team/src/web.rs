@@ -11,18 +11,17 @@ use crate::team::Team;
 use crate::text::{HostText, PathText, UrlText, VariableText};
 use crate::working::WorkFile;
 
-/// What the tools `web_search` and `web_fetch` find and read: pages of the team, and the web. The web must be allowed on the
-/// command line as well.
+/// Settings of the tools `web_search` and `web_fetch`. Web access must also be allowed on the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Web {
-    /// A folder of pages below this file's folder, in Markdown, HTML or plain text. They are searched if there is no
-    /// `search`, and read by their addresses, such as `page:/bees.md`.
+    /// Folder of local pages in Markdown, HTML or plain text, below the folder of this file. `web_search` searches them
+    /// if `search` is not given; `web_fetch` reads them by addresses such as `page:/bees.md`.
     #[key(none = "no pages")]
     pub pages: Option<PageFolder>,
-    /// The search engine.
-    #[key(none = "the web is not searched")]
+    /// Search engine of `web_search`: its name, or a mapping.
+    #[key(none = "none: no web search")]
     pub search: Option<WebSearch>,
-    /// Whether pages of the web are fetched, and from where: `true` for all public hosts.
+    /// Pages that `web_fetch` can read: `true` for all public hosts, or a mapping.
     #[key(as = Switch<FetchSettings>)]
     pub fetch: WebFetch,
 }
@@ -55,42 +54,42 @@ impl Config for PageFolder {
     }
 }
 
-/// The search engine: its name, or a mapping.
+/// Search engine: its name, or a mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(by_shape)]
 pub enum WebSearch {
-    /// A search engine with a key, in `BRAVE_API_KEY` or `TAVILY_API_KEY`.
+    /// A search engine whose key is in `BRAVE_API_KEY` or `TAVILY_API_KEY`.
     Named(KeyedEngine),
-    /// A search engine with settings of its own.
+    /// A search engine with custom settings.
     Own(SearchEngine),
 }
 
-/// A search engine with a key.
+/// A search engine that needs a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum KeyedEngine {
-    /// Brave; its key is in `BRAVE_API_KEY`.
+    /// Brave, with the key in `BRAVE_API_KEY`.
     Brave,
-    /// Tavily; its key is in `TAVILY_API_KEY`.
+    /// Tavily, with the key in `TAVILY_API_KEY`.
     Tavily,
 }
 
-/// A search engine with settings of its own.
+/// A search engine with custom settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct SearchEngine {
-    /// The engine.
+    /// Search engine.
     pub engine: EngineName,
-    /// Its address; `searxng` needs one.
-    #[key(as = Option<UrlText>, none = "the engine's own", nonempty)]
+    /// Address of the search engine. Required for `searxng`.
+    #[key(as = Option<UrlText>, none = "the engine's public address", nonempty)]
     pub url: Option<String>,
-    /// The name of the environment variable that holds its key.
-    #[key(as = Option<VariableText>, none = "the usual one")]
+    /// Environment variable that holds the API key.
+    #[key(as = Option<VariableText>, none = "the engine's usual variable")]
     pub key: Option<String>,
 }
 
 /// A search engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub enum EngineName {
-    /// `SearXNG`, which must answer in JSON.
+    /// `SearXNG`. The server must allow JSON results.
     Searxng,
     /// Brave.
     Brave,
@@ -107,19 +106,20 @@ pub enum WebFetch {
     Own(FetchSettings),
 }
 
-/// Which pages of the web are fetched, and how.
+/// Pages that `web_fetch` can read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct FetchSettings {
-    /// The only hosts that pages are fetched from. They can be private.
+    /// The only hosts whose pages can be read. Private hosts are possible.
     #[key(as = Vec<HostText>, none = "all public hosts", unique)]
     pub hosts: Vec<String>,
-    /// Private hosts and networks, besides all public hosts: `wiki.house.example`, `localhost:8080`, `10.1.0.0/16`.
+    /// Private hosts and networks that can be read in addition to all public hosts, such as `wiki.house.example`,
+    /// `localhost:8080` or `10.1.0.0/16`.
     #[key(unique)]
     pub private: Vec<String>,
-    /// Whether pages are fetched that `robots.txt` of their site excludes.
+    /// Reads pages that the `robots.txt` of their site excludes.
     #[key(default = false)]
     pub ignore_robots: bool,
-    /// Time limit of a page.
+    /// Time limit of a page, such as `30 s`.
     #[key(none = "30 s")]
     pub timeout: Option<Time>,
 }

@@ -11,61 +11,63 @@ use crate::approval::CodeApproval;
 use crate::duration::Time;
 use crate::text::{HostText, ParticipantRef, PathText, ToolNameText};
 
-/// Where programs run, and what they can use. The defaults are the safest: enclosed, without a network.
+/// Sandbox in which programs run, and its limits. The defaults are the most restrictive: isolated, without network
+/// access.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Sandbox")]
 pub struct SandboxSettings {
-    /// Where programs run.
+    /// Isolation of programs: `native`, `docker`, `podman` or `none`.
     #[key(default = SandboxBackend::Native)]
     pub backend: SandboxBackend,
-    /// The container image. The engine must have it already.
+    /// Container image for `docker` and `podman`. It must already be on the machine; it is not pulled.
     #[key(none = "the engine's Python image", nonempty)]
     pub image: Option<String>,
-    /// The hosts that enclosed programs can reach: `example.org`, `*.example.org`, `example.org:8080`. Must be allowed on
-    /// the command line as well.
+    /// Hosts that programs in the sandbox can reach, such as `example.org`, `*.example.org` or `example.org:8080`. They
+    /// must also be allowed on the command line.
     #[key(as = Vec<HostText>, none = "no network", unique)]
     pub network: Vec<String>,
-    /// Absolute paths of files and folders that programs can read besides those of the system and the work directory. Must be
-    /// allowed on the command line as well.
+    /// Absolute paths of files and folders that programs can read besides system files and the work directory. They
+    /// must also be allowed on the command line.
     #[key(as = Vec<PathText>, unique)]
     pub readable: Vec<String>,
-    /// Time limit of a program.
+    /// Time limit of a program, such as `30 s`. A program that runs longer is killed.
     #[key(none = "1 min")]
     pub timeout: Option<Time>,
-    /// Limit on memory, in MiB.
+    /// Memory limit of a program in MiB.
     #[key(none = "1024", range = 16..=1_048_576)]
     pub memory_mib: Option<u32>,
-    /// Limit on the size of the work directory, in MiB.
+    /// Maximum size of the work directory in MiB.
     #[key(none = "1024", range = 1..=1_048_576)]
     pub disk_mib: Option<u32>,
-    /// Limit on processes and threads at the same time.
+    /// Maximum number of concurrent processes and threads.
     #[key(none = "128", range = 1..=65_536)]
     pub processes: Option<u32>,
 }
 
-/// Where programs run.
+/// Isolation of programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Config)]
 #[config(name = "SandboxBackend")]
 pub enum SandboxBackend {
-    /// On this machine, enclosed by its kernel.
+    /// Isolated by the kernel of this machine.
     #[default]
     Native,
-    /// In containers of Docker.
+    /// In Docker containers.
     Docker,
-    /// In containers of Podman.
+    /// In Podman containers.
     Podman,
-    /// On this machine, with all rights of the user who runs the team. Must be allowed on the command line as well.
+    /// Not isolated: on this machine, with all rights of the user who runs the team. Must also be allowed on the
+    /// command line.
     None,
 }
 
-/// A language that is run.
+/// A language that can be executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Config)]
 pub enum Language {
-    /// Python, by `python3`.
+    /// Python, executed by `python3`.
     Python,
-    /// Shell, by `bash` or `sh`.
+    /// Shell, executed by `bash` or `sh`.
     Shell,
-    /// JavaScript, by `node`.
+    /// JavaScript, executed by `node`.
     #[config(name = "javascript")]
     JavaScript,
 }
@@ -97,24 +99,24 @@ impl CodeExecution {
     }
 }
 
-/// Which code of the messages it receives an agent runs, and how.
+/// Code blocks of received messages that an agent executes.
 #[derive(Config)]
 #[config(name = "CodeExecution")]
 pub(crate) struct CodeKeys {
-    /// The languages it runs.
+    /// Languages that are executed.
     #[key(default = Language::ALL.to_vec(), nonempty, unique)]
     languages: Vec<Language>,
-    /// Further languages, by their tags such as `html`, whose code it saves to files without running it.
+    /// Further languages, by their tags such as `html`, whose code is saved to files and not executed.
     #[key(unique)]
     saves: Vec<String>,
-    /// When a person is asked before code is run.
+    /// Condition under which a person must approve code before it is executed.
     #[key(none = "never; always with `backend: none`")]
     approval: Option<CodeApproval>,
-    /// How many of the latest messages it looks at.
-    #[key(none = "those since its last turn", range = 1..)]
+    /// Number of latest messages that are searched for code.
+    #[key(none = "all since its last turn", range = 1..)]
     last: Option<u32>,
-    /// Time limit of a block.
-    #[key(none = "the sandbox's")]
+    /// Time limit of a code block, such as `30 s`.
+    #[key(none = "the time limit of the sandbox")]
     timeout: Option<Time>,
 }
 
@@ -137,20 +139,20 @@ impl As<CodeExecution> for Switch<CodeKeys> {
     }
 }
 
-/// An agent, a chat or a team that is a tool of an agent.
+/// An agent, chat or team that the model can call as a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "AgentTool", shorthand = "who")]
 pub struct AgentTool {
-    /// An agent, a chat or a team.
+    /// Name of the agent, chat or team.
     #[key(as = ParticipantRef)]
     pub who: Name,
-    /// The name of the tool: ASCII letters, digits, `_` and `-`.
+    /// Name of the tool: ASCII letters, digits, `_` and `-`.
     #[key(as = Option<ToolNameText>, none = "the name of `who`, in these characters")]
     pub tool: Option<String>,
-    /// What it does and when to ask it, for the model.
+    /// Description of the tool for the model: what it does and when to call it.
     #[key(none = "the description of `who`", nonempty)]
     pub description: Option<String>,
-    /// Maximum number of calls in a turn. A call beyond that fails.
+    /// Maximum number of calls per turn. Further calls fail.
     #[key(none = "8", range = 1..=1000)]
     pub max_calls: Option<u32>,
 }

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{ConditionText, Participant, ParticipantRef};
 
-/// A graph: who speaks after whom.
+/// Graph of who speaks after whom. Branches run concurrently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Graph")]
 pub struct Graph {
-    /// Who begins.
+    /// First speakers.
     #[key(as = OneOrMany<ParticipantRef>, none = "participants without an incoming edge")]
     pub start: Vec<Name>,
-    /// The edges from each participant: a name, or a list of names and of edges with conditions. All participants that are
-    /// reached speak at the same time.
+    /// Edges by source participant: a name, or a list of names and of edges with conditions. All targets of the edges
+    /// that are taken speak concurrently.
     #[key(as = ByName<Participant, OneOrMany<Same<Edge>>>, required, nonempty)]
     pub edges: BTreeMap<Name, Vec<Edge>>,
-    /// For participants with several incoming edges, whether `all` of them (default) or `any` must reach them.
+    /// For participants with several incoming edges: `all` (default) waits for all of them, `any` speaks after each.
     #[key(as = ByName<Participant, Same<Join>>)]
     pub join: BTreeMap<Name, Join>,
 }
@@ -28,29 +28,29 @@ pub struct Graph {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "GraphJoin")]
 pub enum Join {
-    /// When all of them reached it.
+    /// After all incoming edges were taken.
     All,
-    /// Each time one of them reaches it.
+    /// Each time an incoming edge is taken.
     Any,
 }
 
-/// An edge of a graph.
+/// An edge of a graph: its target, or a mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "Edge", shorthand = "to")]
 pub struct Edge {
-    /// The next participant.
+    /// Target of the edge: the next speaker.
     #[key(as = ParticipantRef)]
     pub to: Name,
-    /// Only if the last message contains this text, in upper or lower case.
+    /// Text that the last message must contain, in upper or lower case.
     #[key(none = "always", nonempty)]
     pub says: Option<String>,
-    /// Only if this condition holds, in CEL.
+    /// Condition of the edge, in CEL.
     #[key(as = Option<ConditionText>, none = "always", nonempty)]
     pub when: Option<String>,
-    /// Only if no other edge from the same participant is taken.
+    /// Takes the edge only if no other edge of the same source is taken.
     #[key(default = false)]
     pub otherwise: bool,
-    /// How often it can be taken.
+    /// Maximum number of times that the edge is taken.
     #[key(none = "any number of times", range = 1..=1_000_000)]
     pub max_uses: Option<u64>,
 }

@@ -7,64 +7,65 @@ use serde::{Deserialize, Serialize};
 use crate::reasoning::ChoiceTexts;
 use crate::text::{ParticipantRef, Template};
 
-/// Two roles that solve a task by talking: one instructs, the other solves, as in CAMEL.
+/// Role-play as in CAMEL: two roles solve a task by talking; one instructs, the other solves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(name = "RolePlay")]
 pub struct RolePlay {
-    /// The role that instructs: an agent, or a mapping.
+    /// Role that instructs: an agent, or a mapping.
     pub user: Player,
-    /// The role that solves: an agent, or a mapping.
+    /// Role that solves: an agent, or a mapping.
     pub assistant: Player,
-    /// The agent that turns the idea into a specific task, before all else.
-    #[key(none = "the task is used as given")]
+    /// Agent that turns the idea into a specific task before the chat begins.
+    #[key(none = "none: the task is used unchanged")]
     pub specifier: Option<Specifier>,
-    /// The agent that divides the specified task into steps.
+    /// Agent that divides the specified task into steps.
     #[key(as = Option<ParticipantRef>, none = "no plan")]
     pub planner: Option<Name>,
-    /// The agent or person that chooses among several proposals, for each message of both roles.
+    /// Agent or person that selects one of several proposals for each message of both roles.
     #[key(none = "one proposal")]
     pub critic: Option<Critic>,
-    /// The language in which everybody writes, such as `French`.
-    #[key(none = "the models'", nonempty)]
+    /// Language in which all agents write, such as `French`.
+    #[key(none = "the language of the models", nonempty)]
     pub language: Option<String>,
     /// Texts that replace the built-in ones.
-    #[key(none = "the built-in ones")]
+    #[key(none = "built-in texts")]
     pub texts: Option<RolePlayTexts>,
-    /// The marker by which the user role says that the task is done. It must be the whole message; a mapping can allow it
-    /// within a message.
+    /// Marker with which the user role ends the chat when the task is done. It must be the whole message; a mapping can
+    /// allow it anywhere in a message.
     #[key(default = Done::default())]
     pub done: Done,
-    /// Maximum number of rounds, each of an instruction and a solution.
+    /// Maximum number of rounds. A round is an instruction and a solution.
     #[key(none = "50", range = 1..=1_000_000)]
     pub max_rounds: Option<u64>,
-    /// Maximum number of messages of the two roles.
+    /// Maximum number of messages of the two roles together.
     #[key(none = "none", range = 1..=1_000_000)]
     pub max_messages: Option<u64>,
-    /// After how many messages in a row without an instruction by the user role the chat ends; 0 for never.
+    /// Number of consecutive messages of the user role without an instruction after which the chat ends. `0` for never.
     #[key(none = "3", range = 0..=1_000_000)]
     pub uninstructed: Option<u32>,
-    /// After how many messages in a row with an instruction by the assistant role the chat ends; 0 for never.
+    /// Number of consecutive messages of the assistant role with an instruction after which the chat ends. `0` for
+    /// never.
     #[key(none = "1", range = 0..=1_000_000)]
     pub flips: Option<u32>,
-    /// Whether agents without a temperature use their model's default. Otherwise the specifier uses 1, and everybody else 0.2.
+    /// Agents without a temperature use the default of their model. Otherwise the specifier uses 1, and all others 0.2.
     #[key(default = false)]
     pub own_temperatures: bool,
 }
 
-/// Texts of a role-play. `{{task}}` in them is the task as it is known by then.
+/// Texts of a role-play. `{{task}}` is replaced by the current form of the task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct RolePlayTexts {
-    /// The first message to the user role.
-    #[key(none = "the built-in one")]
+    /// First message to the user role.
+    #[key(none = "a built-in text")]
     pub opening: Option<Template>,
-    /// The prompt of the specifier. The number of words is not added to it.
-    #[key(none = "the built-in one")]
+    /// Prompt of the specifier. The word limit is not appended to it.
+    #[key(none = "a built-in text")]
     pub specifier: Option<Template>,
-    /// The prompt of the planner.
-    #[key(none = "the built-in one")]
+    /// Prompt of the planner.
+    #[key(none = "a built-in text")]
     pub planner: Option<Template>,
-    /// The rules of the critic.
-    #[key(none = "the built-in ones")]
+    /// System message of the critic.
+    #[key(none = "built-in texts")]
     pub critic: Option<Template>,
 }
 
@@ -72,57 +73,57 @@ pub struct RolePlayTexts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(shorthand = "who")]
 pub struct Player {
-    /// An agent with a model.
+    /// Agent that plays the role. It must have a model.
     #[key(as = ParticipantRef)]
     pub who: Name,
-    /// The name of the role, in the rules of both.
+    /// Name of the role in the system messages of both agents.
     #[key(none = "the agent's name with spaces for `_`", nonempty)]
     pub role: Option<String>,
-    /// The rules of the role. `{{task}}` in them is the specified task with its plan.
-    #[key(none = "the built-in ones")]
+    /// System message of the role. `{{task}}` is replaced by the specified task with its plan.
+    #[key(none = "built-in texts")]
     pub rules: Option<Template>,
 }
 
-/// The agent that turns an idea into a specific task.
+/// Agent that turns an idea into a specific task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(shorthand = "who")]
 pub struct Specifier {
-    /// An agent with a model.
+    /// Name of the agent. It must have a model.
     #[key(as = ParticipantRef)]
     pub who: Name,
-    /// Number of words that it is asked for.
+    /// Word limit that the prompt states.
     #[key(none = "50", range = 1..=100_000)]
     pub words: Option<u32>,
 }
 
-/// The agent or person that chooses among several proposals.
+/// Agent or person that selects one of several proposals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 pub struct Critic {
-    /// An agent with a model, or a person.
+    /// Agent with a model, or a person.
     #[key(as = ParticipantRef)]
     pub who: Name,
-    /// Number of proposals that a role is asked for. With one, the critic is not asked.
+    /// Number of proposals per message. With 1, the critic is not asked.
     #[key(default = 3, range = 1..=100)]
     pub options: u32,
-    /// Criteria of the choice.
-    #[key(none = "built-in ones", nonempty)]
+    /// Criteria for the selection.
+    #[key(none = "built-in criteria", nonempty)]
     pub criteria: Option<String>,
-    /// How often it is asked again when it chooses none. Then the first proposal is taken.
+    /// Maximum number of retries after an answer that selects no proposal. Then the first proposal is taken.
     #[key(none = "2", range = 0..=100)]
     pub retries: Option<u32>,
-    /// The texts in which the proposals are shown to it.
-    #[key(none = "the built-in ones")]
+    /// Texts that present the proposals to the critic.
+    #[key(none = "built-in texts")]
     pub texts: Option<ChoiceTexts>,
 }
 
-/// The marker of a task that is done.
+/// Marker of a completed task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
 #[config(shorthand = "text")]
 pub struct Done {
-    /// The marker.
+    /// Text of the marker.
     #[key(default = polylogue::RolePlay::DEFAULT_DONE.to_owned(), nonempty)]
     pub text: String,
-    /// Whether it also counts within a message.
+    /// Accepts the marker anywhere in a message.
     #[key(default = false)]
     pub anywhere: bool,
 }
