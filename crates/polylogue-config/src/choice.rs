@@ -64,7 +64,7 @@ fn word_of(
             let hint = format!("it takes more than a word: `{}: {{{word}: ...}}`", label.key());
             cx.report.error_with_hint(&node.span, format!("{label} cannot be only `{word}`"), hint);
         }
-        None => match cx.foreign_hint(&[ty.name], word) {
+        None => match cx.foreign_hint(ty.name, word, None) {
             Some(hint) => {
                 cx.report.error_with_hint(&node.span, format!("{label} cannot be `{word}`"), hint);
             }
@@ -100,7 +100,7 @@ fn key_of(
         let hint = if is_word {
             format!("write the word alone: `{}: {}`", label.key(), entry.key)
         } else {
-            cx.foreign_hint(&[ty.name], &entry.key)
+            cx.foreign_hint(ty.name, &entry.key, entry.value.text())
                 .unwrap_or_else(|| suggest::hint(&entry.key, names().collect::<Vec<_>>()))
         };
         cx.report.error_with_hint(&entry.key_span, format!("unknown key `{}`", entry.key), hint);

@@ -86,7 +86,7 @@ impl<'a, 's> Cx<'a, 's> {
         }
     }
 
-    /// The same context, which answers the names of other systems in `foreign` with their equivalents.
+    /// The same context, which answers the names in `foreign` with their equivalents. The first row that fits counts.
     #[must_use]
     pub fn with_foreign(self, foreign: &'a [Foreign]) -> Self {
         Self { foreign, ..self }
@@ -218,9 +218,9 @@ impl<'a, 's> Cx<'a, 's> {
         at.clone()
     }
 
-    /// The equivalent of another system's name, if `name` is one that stands in the type `within`.
-    pub(crate) fn foreign_hint(&self, within: &[&str], name: &str) -> Option<String> {
-        self.foreign.iter().find(|row| row.fits(within, name)).map(Foreign::hint)
+    /// The equivalent of the key or word `name` in the type `within`, if it is a known name of another system.
+    pub(crate) fn foreign_hint(&self, within: &str, name: &str, value: Option<&str>) -> Option<String> {
+        self.foreign.iter().find(|row| row.fits(within, name, value)).map(Foreign::hint)
     }
 
     /// Reports every name that is used and not defined, or defined twice.

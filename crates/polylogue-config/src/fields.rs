@@ -149,9 +149,9 @@ impl Siblings {
 }
 
 pub(crate) fn unknown_key(entry: &Entry, ty: &'static Type, all: &[&Key], cx: &mut Cx<'_, '_>) {
-    let holds = |key: &&&Key| (key.ty)().keys().iter().any(|inner| inner.name == entry.key);
+    let holds = |key: &&&Key| (key.ty)().has_key(&entry.key);
     let hint = cx
-        .foreign_hint(&[ty.name], &entry.key)
+        .foreign_hint(ty.name, &entry.key, entry.value.text())
         .or_else(|| all.iter().find(holds).map(|key| format!("it belongs in `{}`", key.name)))
         .unwrap_or_else(|| suggest::hint(&entry.key, all.iter().map(|key| key.name)));
     cx.report.error_with_hint(&entry.key_span, format!("unknown key `{}`", entry.key), hint);

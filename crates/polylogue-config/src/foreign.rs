@@ -1,28 +1,34 @@
 //! Names of other systems, and their equivalents.
 
-/// A key or word of another system, and what it is called here.
+/// A key or word of another system, or one that people guess, and its equivalent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Foreign {
-    /// The system, such as `AutoGen`.
+    /// The system, such as `AutoGen`; empty for a guess.
     pub system: &'static str,
-    /// Its name for it.
+    /// The key or word.
     pub name: &'static str,
-    /// The type in which people write it here, by its name in the reference; empty for any.
-    pub within: &'static str,
-    /// What to write here, such as `stop: {max_turns: ...}`.
+    /// The only value of the key to which the row applies; empty for any value.
+    pub value: &'static str,
+    /// The types in which people write it, by their names in the reference.
+    pub within: &'static [&'static str],
+    /// The equivalent, in back quotes, such as `` `stop: {max_turns: ...}` ``.
     pub here: &'static str,
 }
 
 impl Foreign {
-    /// Whether people who write `name` in one of the types `within` mean this.
+    /// Whether the row applies to the key or word `name` in the type `within`, with the text `value` if it has one.
     #[must_use]
-    pub fn fits(&self, within: &[&str], name: &str) -> bool {
-        self.name == name && (self.within.is_empty() || within.contains(&self.within))
+    pub fn fits(&self, within: &str, name: &str, value: Option<&str>) -> bool {
+        let has_value = self.value.is_empty() || value == Some(self.value);
+        self.name == name && has_value && self.within.contains(&within)
     }
 
-    /// The hint, such as: `system_message` of AutoGen is `system` here.
+    /// The hint, such as: AutoGen's `system_message` is `system` here.
     #[must_use]
     pub fn hint(&self) -> String {
-        format!("`{}` of {} is `{}` here", self.name, self.system, self.here)
+        let Self { system, name, value, here, .. } = self;
+        let owner = if system.is_empty() { String::new() } else { format!("{system}'s ") };
+        let value = if value.is_empty() { String::new() } else { format!(": {value}") };
+        format!("{owner}`{name}{value}` is {here} here")
     }
 }

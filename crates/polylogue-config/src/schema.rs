@@ -1,6 +1,7 @@
 //! The JSON Schema of a configuration type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::{Discriminant, discriminant};
 
 use serde_json::{Map, Value, json};
 
@@ -22,10 +23,31 @@ pub fn schema(ty: &'static Type) -> Value {
     Value::Object(schema)
 }
 
+/// The names in `$defs` that several different types of `ty` share. Only the first of them would be in the schema, so
+/// there must be none.
+///
+/// ```
+/// use polylogue_config::{Config, schema};
+/// #[derive(Config)]
+/// struct Limits {
+///     /// Number of turns.
+///     turns: u32,
+/// }
+/// assert!(schema::clashes(Limits::ty()).is_empty());
+/// ```
+#[must_use]
+pub fn clashes(ty: &'static Type) -> BTreeSet<&'static str> {
+    let mut definitions = Definitions::default();
+    definitions.inline(ty, Limits::NONE);
+    definitions.clashes
+}
+
 /// Schemas of named types; a type that is being written is there as null.
 #[derive(Default)]
 struct Definitions {
     done: BTreeMap<&'static str, Value>,
+    types: BTreeMap<&'static str, &'static Type>,
+    clashes: BTreeSet<&'static str>,
 }
 
 impl Definitions {
@@ -33,6 +55,9 @@ impl Definitions {
     fn of(&mut self, ty: &'static Type, limits: Limits) -> Value {
         if ty.name.is_empty() {
             return self.inline(ty, limits);
+        }
+        if !self.types.entry(ty.name).or_insert(ty).is_like(ty) {
+            self.clashes.insert(ty.name);
         }
         if !self.done.contains_key(ty.name) {
             self.done.insert(ty.name, Value::Null);
@@ -159,6 +184,31 @@ impl Definitions {
             alternatives.push(schema);
         }
         any_of(alternatives)
+    }
+}
+
+impl Type {
+    /// Whether both describe the same values in the same words. The description of one type can be at several addresses.
+    fn is_like(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.outline() == other.outline()
+    }
+
+    /// What tells the type from others: its documentation, its kind, and the names and documentation of its parts.
+    fn outline(&self) -> Vec<(&'static str, &'static str, Discriminant<Kind>)> {
+        let part = |name, doc, ty: TypeFn| (name, doc, discriminant(&ty().kind));
+        let mut parts = vec![(self.name, self.doc, discriminant(&self.kind))];
+        match &self.kind {
+            Kind::Struct(of) => parts.extend(of.all().iter().map(|key| part(key.name, key.doc, key.ty))),
+            Kind::Choice(variants) => parts.extend(
+                variants
+                    .iter()
+                    .map(|one| (one.name, one.doc, discriminant(one.ty.map_or(&Kind::Any, |ty| &ty().kind)))),
+            ),
+            Kind::Kinds(kinds) => parts.extend(kinds.iter().map(|kind| part(kind.noun, "", kind.ty))),
+            Kind::Shapes(shapes) => parts.extend(shapes.iter().map(|ty| part(ty().name, ty().doc, *ty))),
+            _ => {}
+        }
+        parts
     }
 }
 

@@ -191,6 +191,14 @@ impl Type {
         }
     }
 
+    /// Whether its mapping can have the key `name`, as one of its fixed keys or as an alternative.
+    pub(crate) fn has_key(&self, name: &str) -> bool {
+        match &self.kind {
+            Kind::Choice(variants) => variants.iter().any(|one| one.ty.is_some() && one.name == name),
+            _ => self.keys().iter().any(|key| key.name == name),
+        }
+    }
+
     /// Whether an empty mapping is a legal value.
     #[must_use]
     pub fn takes_nothing(&self) -> bool {

@@ -47,6 +47,7 @@ mod command;
 mod condition;
 mod duration;
 mod endpoint;
+mod foreign;
 pub mod import;
 mod load;
 mod member;

@@ -16,6 +16,7 @@ use polylogue_core::{Name, Tool as _};
 use crate::build::{FILES, known_tools};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
+use crate::foreign::FOREIGN;
 use crate::source::Source;
 use crate::suggest;
 use crate::team::Team;
@@ -341,7 +342,7 @@ fn warn_of_unused(root: &Node, vars: &Vars, report: &mut Report<'_>) {
 
 /// The team that a file is, if the report has no error then.
 fn read_team(root: &Node, vars: &mut Vars, tools: Vec<String>, report: &mut Report<'_>) -> Team {
-    let mut cx = Cx::new("a team", report, vars).with_deferred(&[vars::TASK]);
+    let mut cx = Cx::new("a team", report, vars).with_foreign(FOREIGN).with_deferred(&[vars::TASK]);
     cx.names.know(ToolKind::KIND, tools);
     let team = Team::read(root, &mut cx);
     cx.resolve_kinds(&[ToolKind::KIND]);

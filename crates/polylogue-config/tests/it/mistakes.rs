@@ -51,7 +51,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         hint: did you mean `system`?
         error: unknown key `system_message`
          --> team.yaml:5:5
-        hint: `system_message` of AutoGen is `system` here
+        hint: AutoGen's `system_message` is `system` here
         error: an item of `tools` must be a text or a mapping, not a number
          --> team.yaml:6:13
         hint: put it in quotes: "5"
@@ -103,7 +103,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
           --> team.yaml:14:24
         error: `reasoning` cannot be `cot`
           --> team.yaml:14:40
-        hint: `cot` of CrewAI is `react` here
+        hint: CrewAI's `cot` is `react` here
         error: a person has no `system`
           --> team.yaml:15:29
         error: `1 h` is not a duration
@@ -126,7 +126,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         hint: did you mean `Bob`?
         error: unknown key `max_round`
           --> team.yaml:18:45
-        hint: `max_round` of AutoGen is `max_turns` here
+        hint: AutoGen's `max_round` is `max_turns` here
         error: `max_turns` must be a whole number
           --> team.yaml:18:70
     "#]]

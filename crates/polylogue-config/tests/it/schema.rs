@@ -135,3 +135,38 @@ fn the_reference_tells_key_type_default_and_meaning() {
     "#]]
     .assert_eq(first);
 }
+
+mod first {
+    /// An edge of a graph.
+    #[derive(polylogue_config::Config)]
+    pub(super) struct Edge {
+        /// The next participant.
+        to: String,
+    }
+}
+
+mod second {
+    /// An edge of a graph.
+    #[derive(polylogue_config::Config)]
+    pub(super) struct Edge {
+        /// The previous participant.
+        from: String,
+    }
+}
+
+/// Two different types that would have the same definition.
+#[derive(Config)]
+struct Clashing {
+    /// Outgoing edges.
+    to: Vec<first::Edge>,
+    /// More outgoing edges.
+    also: Vec<first::Edge>,
+    /// Incoming edges.
+    from: Vec<second::Edge>,
+}
+
+#[test]
+fn types_that_share_a_name_are_found() {
+    assert_eq!(polylogue_config::schema::clashes(Clashing::ty()).into_iter().collect::<Vec<_>>(), ["Edge"]);
+    assert!(polylogue_config::schema::clashes(Team::ty()).is_empty());
+}

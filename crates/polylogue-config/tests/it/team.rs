@@ -265,10 +265,11 @@ impl TextKind for Time {
     }
 }
 
-pub(crate) const FOREIGN: [Foreign; 3] = [
-    Foreign { system: "AutoGen", name: "system_message", within: "Model", here: "system" },
-    Foreign { system: "AutoGen", name: "max_round", within: "Chat", here: "max_turns" },
-    Foreign { system: "CrewAI", name: "cot", within: "Reasoning", here: "react" },
+pub(crate) const FOREIGN: [Foreign; 4] = [
+    Foreign { system: "AutoGen", name: "system_message", value: "", within: &["Model"], here: "`system`" },
+    Foreign { system: "", name: "max_round", value: "9", within: &["Chat"], here: "`max_turns: 9`" },
+    Foreign { system: "AutoGen", name: "max_round", value: "", within: &["Chat"], here: "`max_turns`" },
+    Foreign { system: "CrewAI", name: "cot", value: "", within: &["Reasoning"], here: "`react`" },
 ];
 
 /// Reads a file: the team, and its diagnostics as text.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod endpoints;
+mod guessed;
 mod mcp;
 mod names;
 mod patterns;

@@ -49,6 +49,12 @@ fn the_published_reference_is_the_one_of_the_types() {
     );
 }
 
+#[test]
+fn no_two_types_share_a_definition_of_the_schema() {
+    use polylogue_config::Config as _;
+    assert!(polylogue_config::schema::clashes(polylogue_team::Team::ty()).is_empty());
+}
+
 /// The same with keys in order, whatever order the maps of this build keep.
 fn sorted(value: &Value) -> Value {
     match value {

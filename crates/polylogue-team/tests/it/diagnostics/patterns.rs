@@ -111,7 +111,7 @@ fn whoever_picks_is_a_person_beside_the_room() {
               |
             6 |   pattern: {group: {select: auto}}
               |                             ^^^^
-            hint: there is `round_robin`, `random`, `model`, `human`
+            hint: AutoGen's `auto` is `model` here
         "#]],
     );
     check_pattern(

@@ -1,0 +1,153 @@
+//! Names of other systems and guesses in team files, with their equivalents.
+
+use polylogue_config::Foreign;
+
+const CHATS: &[&str] = &["Chat", "InnerChat"];
+const TEAM: &[&str] = &["Team"];
+const AGENT: &[&str] = &["Agent"];
+const TASK: &[&str] = &["Task"];
+const GROUP: &[&str] = &["Group"];
+const ROLE_PLAY: &[&str] = &["RolePlay"];
+
+const AUTOGEN: &str = "AutoGen";
+const CAMEL: &str = "CAMEL";
+const CREW_AI: &str = "CrewAI";
+const LANG_GRAPH: &str = "LangGraph";
+const OPEN_AI: &str = "OpenAI";
+const YACANA: &str = "Yacana";
+/// A name that people guess, of no system.
+const GUESS: &str = "";
+
+const fn key(
+    system: &'static str,
+    name: &'static str,
+    within: &'static [&'static str],
+    here: &'static str,
+) -> Foreign {
+    Foreign { system, name, value: "", within, here }
+}
+
+const fn with_value(mut row: Foreign, value: &'static str) -> Foreign {
+    row.value = value;
+    row
+}
+
+/// Every name that is answered with its equivalent. The first row that fits counts.
+pub(crate) const FOREIGN: &[Foreign] = &[
+    // Agents.
+    key(AUTOGEN, "system_message", AGENT, "`system`"),
+    key(YACANA, "system_prompt", AGENT, "`system`"),
+    key(OPEN_AI, "instructions", AGENT, "`system`"),
+    key(GUESS, "prompt", AGENT, "`system`"),
+    key(CREW_AI, "role", AGENT, "`description`, and a part of `system`"),
+    key(CREW_AI, "goal", AGENT, "a part of `system`"),
+    key(CREW_AI, "backstory", AGENT, "a part of `system`"),
+    key(OPEN_AI, "handoff_description", AGENT, "`description`"),
+    key(CREW_AI, "llm", &["Agent", "Team"], "`model`"),
+    key(AUTOGEN, "llm_config", &["Agent", "Team"], "`model` with `parameters`"),
+    key(AUTOGEN, "model_client", &["Agent", "Team"], "`model` with `parameters`"),
+    key(YACANA, "model_name", &["Agent", "Team"], "`model`"),
+    key(OPEN_AI, "model_settings", AGENT, "`parameters`"),
+    key(OPEN_AI, "response_format", &["Agent", "Task"], "`output_schema`"),
+    key(OPEN_AI, "output_type", &["Agent", "Task"], "`output_schema`"),
+    key(GUESS, "schema", &["Agent", "Task"], "`output_schema`"),
+    with_value(key(GUESS, "type", AGENT, "`human: true`"), "human"),
+    key(GUESS, "nested", AGENT, "`nested_chats`"),
+    key(GUESS, "mcp", AGENT, "`tools: [{mcp: NAME}]`"),
+    key(OPEN_AI, "mcp_servers", AGENT, "`tools: [{mcp: NAME}]`, with the server in `mcp` of the team,"),
+    key(OPEN_AI, "functions", AGENT, "`tools`"),
+    key(AUTOGEN, "function_map", AGENT, "`executes_tools`"),
+    with_value(key(AUTOGEN, "human_input_mode", AGENT, "`human_input: always`"), "ALWAYS"),
+    with_value(key(AUTOGEN, "human_input_mode", AGENT, "`human_input: terminate`"), "TERMINATE"),
+    with_value(key(AUTOGEN, "human_input_mode", AGENT, "`human_input: never`"), "NEVER"),
+    key(AUTOGEN, "human_input_mode", AGENT, "`human_input`"),
+    key(AUTOGEN, "max_consecutive_auto_reply", AGENT, "`max_auto_replies`"),
+    key(AUTOGEN, "is_termination_msg", AGENT, "`terminate_on`"),
+    key(AUTOGEN, "default_auto_reply", AGENT, "`default_reply`"),
+    key(AUTOGEN, "code_execution_config", AGENT, "`code_execution`, with `sandbox` of the team,"),
+    key(LANG_GRAPH, "interrupt_before", AGENT, "`approval`"),
+    // Teams.
+    key(GUESS, "members", TEAM, "`agents`"),
+    key(GUESS, "mcp_servers", TEAM, "`mcp`"),
+    key(GUESS, "mcpServers", TEAM, "`mcp`"),
+    key(GUESS, "functions", TEAM, "`commands`, which agents name in `tools`,"),
+    key(GUESS, "tools", TEAM, "`commands`, which agents name in `tools`,"),
+    key(AUTOGEN, "code_execution_config", TEAM, "`sandbox`, with `code_execution` of an agent,"),
+    key(CREW_AI, "tasks", TEAM, "`chat: {pattern: {tasks: ...}}`"),
+    key(CREW_AI, "process", TEAM, "`chat: {pattern: ...}`"),
+    key(LANG_GRAPH, "edges", TEAM, "`chat: {pattern: {graph: {edges: ...}}}`"),
+    key(LANG_GRAPH, "nodes", TEAM, "`agents`, with `chat: {pattern: {graph: {edges: ...}}}`,"),
+    key(AUTOGEN, "termination_condition", TEAM, "`chat: {stop: ...}`"),
+    key(AUTOGEN, "max_round", TEAM, "`chat: {max_turns: ...}`"),
+    key(GUESS, "max_rounds", TEAM, "`chat: {max_turns: ...}`"),
+    // Chats.
+    key(AUTOGEN, "agents", CHATS, "`participants`"),
+    key(GUESS, "members", CHATS, "`participants`"),
+    key(GUESS, "selector", CHATS, "`pattern: {group: {select: ...}}`"),
+    key(GUESS, "select", CHATS, "`pattern: {group: {select: ...}}`"),
+    key(AUTOGEN, "speaker_selection_method", CHATS, "`pattern: {group: {select: ...}}`"),
+    key(AUTOGEN, "selector_prompt", CHATS, "`pattern: {group: {select: {model: {prompt: ...}}}}`"),
+    key(AUTOGEN, "allow_repeated_speaker", CHATS, "`pattern: {group: {allow_repeat_speaker: ...}}`"),
+    key(AUTOGEN, "allow_repeat_speaker", CHATS, "`pattern: {group: {allow_repeat_speaker: ...}}`"),
+    key(
+        AUTOGEN,
+        "allowed_or_disallowed_speaker_transitions",
+        CHATS,
+        "`pattern: {group: {transitions: ...}}`",
+    ),
+    key(LANG_GRAPH, "edges", CHATS, "`pattern: {graph: {edges: ...}}`"),
+    key(LANG_GRAPH, "nodes", CHATS, "`participants`, with `pattern: {graph: {edges: ...}}`,"),
+    key(CREW_AI, "process", CHATS, "`pattern`"),
+    key(GUESS, "entry", CHATS, "`start` of a `pattern`"),
+    key(GUESS, "start_agent", CHATS, "`start` of a `pattern`"),
+    key(GUESS, "termination", CHATS, "`stop`"),
+    key(AUTOGEN, "termination_condition", CHATS, "`stop`"),
+    key(GUESS, "until", CHATS, "`stop`"),
+    key(GUESS, "max_rounds", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
+    key(AUTOGEN, "max_round", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
+    key(YACANA, "max_iterations", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
+    key(GUESS, "max_steps", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
+    key(AUTOGEN, "send_introductions", CHATS, "`introductions`"),
+    key(AUTOGEN, "summary_method", CHATS, "`summary`"),
+    key(AUTOGEN, "clear_history", &["InnerChat"], "the opposite of `continues: self`"),
+    key(AUTOGEN, "message", &["InnerChat"], "`task`"),
+    key(AUTOGEN, "message", &["Chat"], "`opening`"),
+    key(GUESS, "by", &["Stop"], "`says: {text: ..., by: ...}`"),
+    // Patterns.
+    key(AUTOGEN, "swarm", &["Pattern"], "`handoffs: {then: ...}`"),
+    key(AUTOGEN, "selector", &["Pattern"], "`group: {select: model}`"),
+    key(CREW_AI, "hierarchical", &["Pattern"], "`orchestrator: {planner: ...}`"),
+    key(AUTOGEN, "auto", &["SelectSpeaker"], "`model`"),
+    key(AUTOGEN, "manual", &["SelectSpeaker"], "`human: NAME`"),
+    key(AUTOGEN, "speaker_selection_method", GROUP, "`select`"),
+    key(GUESS, "selector", GROUP, "`select`"),
+    key(AUTOGEN, "selector_prompt", GROUP, "`select: {model: {prompt: ...}}`"),
+    key(AUTOGEN, "selector_prompt", &["Selector"], "`prompt`"),
+    key(AUTOGEN, "allow_repeated_speaker", GROUP, "`allow_repeat_speaker`"),
+    key(AUTOGEN, "allowed_or_disallowed_speaker_transitions", GROUP, "`transitions`"),
+    key(LANG_GRAPH, "nodes", &["Graph"], "`participants` of the chat"),
+    key(GUESS, "entry", &["Graph", "StateMachine", "Handoffs"], "`start`"),
+    key(LANG_GRAPH, "entry_point", &["Graph", "StateMachine", "Handoffs"], "`start`"),
+    key(GUESS, "start_agent", &["Graph", "StateMachine", "Handoffs"], "`start`"),
+    key(CAMEL, "assistant_role_name", ROLE_PLAY, "`assistant: {role: ...}`"),
+    key(CAMEL, "user_role_name", ROLE_PLAY, "`user: {role: ...}`"),
+    key(CAMEL, "chat_turn_limit", ROLE_PLAY, "`max_rounds`"),
+    key(CAMEL, "with_task_specify", ROLE_PLAY, "`specifier`"),
+    key(CAMEL, "with_task_planner", ROLE_PLAY, "`planner`"),
+    key(CAMEL, "with_critic_in_the_loop", ROLE_PLAY, "`critic`"),
+    key(CAMEL, "output_language", ROLE_PLAY, "`language`"),
+    key(CREW_AI, "tasks", CHATS, "`pattern: {tasks: ...}`"),
+    key(CREW_AI, "agent", TASK, "`who`"),
+    key(CREW_AI, "description", TASK, "`prompt`"),
+    key(CREW_AI, "expected_output", TASK, "a part of `prompt`"),
+    key(CREW_AI, "output_json", TASK, "`output_schema`"),
+    key(CREW_AI, "output_pydantic", TASK, "`output_schema`"),
+    // Tools.
+    key(GUESS, "args", &["Command", "HttpCall"], "`arguments`"),
+    key(GUESS, "params", &["Command", "HttpCall"], "`arguments`"),
+    key(OPEN_AI, "parameters", &["Command", "HttpCall"], "`arguments`"),
+];
+
+#[cfg(test)]
+#[path = "foreign_tests.rs"]
+mod tests;
