@@ -25,7 +25,7 @@ use crate::chat::{self, Summary, TaskFrom};
 use crate::pattern::{Group, Pattern, SelectSpeaker};
 use crate::private_agents::PrivateRole;
 use crate::team::{NO_MODEL, SubTeam, Team};
-pub(crate) use beyond::flow;
+pub(crate) use beyond::graph;
 use room::Around;
 use tools::ToolFactory;
 pub use tools::built_in_tools;
@@ -172,8 +172,8 @@ impl<'a> AgentBuilder<'a> {
     fn players_in(&self, chat: &Transcript) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
         for given in std::iter::once(&self.team.chat).chain(self.team.chats.iter().map(|inner| &inner.chat)) {
-            if let Pattern::RolePlay(society) = &given.pattern {
-                all.extend(self.players(society, chat)?);
+            if let Pattern::RolePlay(role_play) = &given.pattern {
+                all.extend(self.players(role_play, chat)?);
             }
         }
         for sub in &self.team.teams {
@@ -189,7 +189,7 @@ impl<'a> AgentBuilder<'a> {
             let Pattern::Group(Group { select: SelectSpeaker::Model(given), .. }) = &chat.pattern else {
                 continue;
             };
-            if PrivateRole::Picker.of(name).as_ref() == Some(who) {
+            if PrivateRole::Selector.of(name).as_ref() == Some(who) {
                 let selector = self.selector(name, given)?;
                 let described: Vec<_> =
                     names.iter().map(|name| (name, self.team.description_of(name))).collect();

@@ -251,12 +251,12 @@ impl Team {
     }
 
     fn tool_names(&self) -> impl Iterator<Item = &String> {
-        let taught = self.given_tools().filter_map(GivenTool::own);
+        let own_tools = self.given_tools().filter_map(GivenTool::own);
         let named = self.agents.iter().flat_map(|agent| {
             let blocks = agent.runs_output_blocks.iter().flat_map(RunsOutputBlocks::tools);
             agent.suggests_tools.iter().chain(agent.executes_tools.iter().map(|run| &run.tool)).chain(blocks)
         });
-        taught.map(|tool| &tool.tool).chain(named)
+        own_tools.map(|tool| &tool.tool).chain(named)
     }
 
     /// Makes the work directory `dir` with the files that the team and those within it bring along, unless it is there

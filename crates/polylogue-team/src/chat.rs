@@ -60,11 +60,11 @@ impl Chat {
     /// Whoever speaks in this chat by a model and is no participant, when it is called `name`: whoever picks the next
     /// speaker, the author of a reflected summary.
     #[must_use]
-    pub fn staff(&self, name: &Name) -> Vec<Name> {
+    pub fn private_agents(&self, name: &Name) -> Vec<Name> {
         let picks = matches!(&self.pattern, Pattern::Group(Group { select: SelectSpeaker::Model(_), .. }));
         let reflects = matches!(&self.summary, Summary::Reflect(reflect) if reflect.by.is_none());
-        let staff = [(picks, PrivateRole::Picker), (reflects, PrivateRole::Summary)];
-        staff.into_iter().filter(|(is, _)| *is).filter_map(|(_, role)| role.of(name)).collect()
+        let private_agents = [(picks, PrivateRole::Selector), (reflects, PrivateRole::Summary)];
+        private_agents.into_iter().filter(|(is, _)| *is).filter_map(|(_, role)| role.of(name)).collect()
     }
 }
 

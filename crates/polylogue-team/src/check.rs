@@ -38,13 +38,13 @@ struct Outline<'n> {
     root: &'n Node,
     /// The team's name, which the outermost chat has too.
     team: &'n str,
-    members: Vec<Member<'n>>,
+    participants: Vec<Participant<'n>>,
     /// Where in `members` a name is, the first time.
     index: HashMap<&'n str, usize>,
 }
 
 /// Somebody who can take part in a chat.
-struct Member<'n> {
+struct Participant<'n> {
     name: &'n str,
     kind: Kind,
     node: &'n Node,
@@ -89,28 +89,28 @@ impl<'n> Outline<'n> {
         let chats = root.get("chats").items().iter().map(|node| (Kind::Chat, node));
         let teams = root.get("teams").items().iter().map(|node| (Kind::Team, node));
         let named =
-            |(kind, node): (Kind, &'n Node)| Some(Member { name: name(node.get("name"))?, kind, node });
-        let members: Vec<Member<'n>> = agents.chain(chats).chain(teams).filter_map(named).collect();
+            |(kind, node): (Kind, &'n Node)| Some(Participant { name: name(node.get("name"))?, kind, node });
+        let participants: Vec<Participant<'n>> = agents.chain(chats).chain(teams).filter_map(named).collect();
         let mut index = HashMap::new();
-        for (at, member) in members.iter().enumerate() {
-            index.entry(member.name).or_insert(at);
+        for (at, participant) in participants.iter().enumerate() {
+            index.entry(participant.name).or_insert(at);
         }
-        Self { root, team: name(root.get("name")).unwrap_or_default(), members, index }
+        Self { root, team: name(root.get("name")).unwrap_or_default(), participants, index }
     }
 
-    fn member(&self, name: &str) -> Option<&Member<'n>> {
-        self.members.get(*self.index.get(name)?)
+    fn participant(&self, name: &str) -> Option<&Participant<'n>> {
+        self.participants.get(*self.index.get(name)?)
     }
 
     fn names(&self) -> impl Iterator<Item = &'n str> + Clone {
-        self.members.iter().map(|member| member.name)
+        self.participants.iter().map(|participant| participant.name)
     }
 
     /// All chats with their names, the outermost first.
     fn chats(&self) -> impl Iterator<Item = (&'n str, &'n Node)> {
-        let inner = self.members.iter().filter(|member| member.kind == Kind::Chat);
+        let inner = self.participants.iter().filter(|participant| participant.kind == Kind::Chat);
         std::iter::once((self.team, self.root.get("chat")))
-            .chain(inner.map(|member| (member.name, member.node)))
+            .chain(inner.map(|participant| (participant.name, participant.node)))
     }
 }
 
@@ -120,15 +120,15 @@ fn name(node: &Node) -> Option<&str> {
 }
 
 /// Whoever speaks in a chat besides its participants, and where that is said.
-fn staff(chat: &Node) -> impl Iterator<Item = (PrivateRole, Span)> {
+fn private_agents(chat: &Node) -> impl Iterator<Item = (PrivateRole, Span)> {
     let reflects = chat.get("summary").entry("reflect").filter(|reflect| reflect.value.get("by").is_null());
     let summary = reflects.map(|entry| (PrivateRole::Summary, entry.key_span.clone()));
     let pick = chat.get("pattern").get("group").get("select");
-    let picker = match pick.text() {
+    let selector = match pick.text() {
         Some("model") => Some(pick.span.clone()),
         _ => pick.entry("model").map(|entry| entry.key_span.clone()),
     };
-    summary.into_iter().chain(picker.map(|at| (PrivateRole::Picker, at)))
+    summary.into_iter().chain(selector.map(|at| (PrivateRole::Selector, at)))
 }
 
 /// Reports what is wrong with the names in a file. `voices` are those who speak in the teams that it names, if that is
@@ -169,8 +169,8 @@ pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
     let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());
     for (chat, node) in chats.zip(nodes) {
-        let Pattern::Graph(flow) = &chat.pattern else { continue };
-        if let (Err(error), Some(entry)) = (build::flow(flow, chat), node.get("pattern").entry("graph")) {
+        let Pattern::Graph(graph) = &chat.pattern else { continue };
+        if let (Err(error), Some(entry)) = (build::graph(graph, chat), node.get("pattern").entry("graph")) {
             report.error(&entry.key_span, error.to_string());
         }
     }

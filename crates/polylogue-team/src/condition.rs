@@ -228,7 +228,7 @@ struct Facts<'t> {
     messages: i64,
     task: &'t str,
     speaker: &'t str,
-    members: Vec<&'t str>,
+    participants: Vec<&'t str>,
     state: JsonMap<String, Json>,
 }
 
@@ -244,7 +244,7 @@ impl<'t> Facts<'t> {
             messages: count(transcript.message_count()),
             task: transcript.task(),
             speaker: transcript.last_speaker().map(Name::as_str).unwrap_or_default(),
-            members: transcript.present().map(Name::as_str).collect(),
+            participants: transcript.present().map(Name::as_str).collect(),
             state: JsonMap::new(),
         }
     }
@@ -259,8 +259,8 @@ impl<'t> Facts<'t> {
         context.add_variable_from_value("messages", Value::Int(self.messages));
         context.add_variable_from_value("task", text(self.task));
         context.add_variable_from_value("speaker", text(self.speaker));
-        let members: Vec<Value> = self.members.iter().map(|name| text(name)).collect();
-        context.add_variable_from_value("members", Value::List(Arc::new(members)));
+        let participants: Vec<Value> = self.participants.iter().map(|name| text(name)).collect();
+        context.add_variable_from_value("participants", Value::List(Arc::new(participants)));
         context.add_variable_from_value(
             "state",
             map(self.state.iter().map(|(key, of)| (key.clone(), value(of)))),

@@ -17,7 +17,7 @@ fn facts(last: &str) -> Facts<'static> {
         messages: 5,
         task: "the task",
         speaker: "Ann",
-        members: vec!["Ann", "Bob"],
+        participants: vec!["Ann", "Bob"],
         state: state.as_object().unwrap().clone(),
     }
 }
@@ -40,9 +40,9 @@ fn a_condition_speaks_of_the_conversation() {
         ("turns >= 4 && messages > turns", true),
         ("turns % 2 == 1", false),
         ("turns > 3.5", true),
-        ("'Bob' in members && size(members) == 2", true),
-        ("members.exists(m, m == 'Zoe')", false),
-        ("members.all(m, size(m) == 3)", true),
+        ("'Bob' in participants && size(participants) == 2", true),
+        ("participants.exists(m, m == 'Zoe')", false),
+        ("participants.all(m, size(m) == 3)", true),
         ("task == 'the task'", true),
         ("state.done && state.count + 1 == 4", true),
         ("has(state.missing) && state.missing", false),
@@ -85,7 +85,7 @@ fn what_is_no_condition_is_refused_with_its_place() {
         ("task", "it gives a text, and neither `true` nor `false`", None),
         ("turns.contains('x')", "found no matching overload for 'contains' applied to 'int.(string)'", None),
         (
-            "members.exists(a, members.exists(b, a == b))",
+            "participants.exists(a, participants.exists(b, a == b))",
             "a list is gone through for every item of another in it, which can take for ever",
             None,
         ),

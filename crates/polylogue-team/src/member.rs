@@ -33,7 +33,7 @@ pub enum TerminateOn {
 /// Which message ends the chat for an agent.
 #[derive(Config)]
 #[config(name = "TerminateOn")]
-enum EndsOnForm {
+enum TerminateOnForm {
     /// One that contains a text.
     Says(Says),
     /// One that matches a regular expression.
@@ -47,7 +47,7 @@ impl Config for TerminateOn {
             &Type {
                 name: "",
                 doc: "",
-                kind: Kind::Shapes(&[<String as Config>::ty, <EndsOnForm as Config>::ty]),
+                kind: Kind::Shapes(&[<String as Config>::ty, <TerminateOnForm as Config>::ty]),
             }
         }
     }
@@ -56,9 +56,9 @@ impl Config for TerminateOn {
         if matches!(node.data, Data::Text(_)) {
             return Self::Says(Says { text: String::read(node, cx), by: Vec::new(), whole: true });
         }
-        match EndsOnForm::read(node, cx) {
-            EndsOnForm::Says(says) => Self::Says(says),
-            EndsOnForm::Matches(matches) => Self::Matches(matches),
+        match TerminateOnForm::read(node, cx) {
+            TerminateOnForm::Says(says) => Self::Says(says),
+            TerminateOnForm::Matches(matches) => Self::Matches(matches),
         }
     }
 
@@ -68,8 +68,8 @@ impl Config for TerminateOn {
 
     fn write(&self) -> Value {
         match self {
-            Self::Says(says) => EndsOnForm::Says(says.clone()).write(),
-            Self::Matches(matches) => EndsOnForm::Matches(matches.clone()).write(),
+            Self::Says(says) => TerminateOnForm::Says(says.clone()).write(),
+            Self::Matches(matches) => TerminateOnForm::Matches(matches.clone()).write(),
         }
     }
 }
@@ -111,11 +111,11 @@ pub struct NestedSummary {
     #[key(as = ParticipantRef)]
     pub by: Name,
     /// Prompt for the summary. The agent receives it after the conversation.
-    #[key(default = gist_prompt())]
+    #[key(default = summary_prompt())]
     pub prompt: String,
 }
 
-fn gist_prompt() -> String {
+fn summary_prompt() -> String {
     "Summarise the conversation above in a few sentences, for somebody who has not read it. Add nothing of your own.".into()
 }
 

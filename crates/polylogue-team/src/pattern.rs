@@ -338,7 +338,7 @@ impl Pattern {
             Self::Orchestrator(Orchestrator { planner, scribe, .. }) => {
                 std::iter::once(planner).chain(scribe).collect()
             }
-            Self::RolePlay(society) => society.beside().collect(),
+            Self::RolePlay(role_play) => role_play.beside().collect(),
             _ => Vec::new(),
         }
     }

@@ -1,42 +1,42 @@
-//! Whoever speaks in a chat by a model and is no participant: they are named after the chat.
+//! Private agents of a chat: a selector or a summary author, named after the chat. They are not participants.
 
 use polylogue_core::Name;
 
-/// What somebody does for a chat.
+/// Role of a private agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PrivateRole {
     /// Writes a reflected summary.
     Summary,
-    /// Picks the next speaker.
-    Picker,
+    /// Selects the next speaker.
+    Selector,
 }
 
 impl PrivateRole {
-    /// All there are. Their suffixes are no longer than that of the summary.
-    pub(crate) const ALL: [Self; 2] = [Self::Summary, Self::Picker];
+    /// All roles.
+    pub(crate) const ALL: [Self; 2] = [Self::Summary, Self::Selector];
 
-    /// What stands behind the chat's name.
+    /// Suffix of the agent's name, after the name of the chat.
     pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Self::Summary => "_summary",
-            Self::Picker => "_picker",
+            Self::Selector => "_selector",
         }
     }
 
-    /// In words.
+    /// The role in messages.
     pub(crate) const fn what(self) -> &'static str {
         match self {
             Self::Summary => "the author of its summary",
-            Self::Picker => "whoever picks its speakers",
+            Self::Selector => "its speaker selector",
         }
     }
 
-    /// What they are called in the chat `chat`.
+    /// Name of the agent in the chat `chat`.
     pub(crate) fn name(self, chat: &str) -> String {
         format!("{chat}{}", self.suffix())
     }
 
-    /// The same as a name; nothing when the chat's is too long, which the checks of a file report.
+    /// The name as a [`Name`]; none if it is too long, which the checks of a file report.
     pub(crate) fn of(self, chat: &Name) -> Option<Name> {
         Name::new(self.name(chat.as_str())).ok()
     }

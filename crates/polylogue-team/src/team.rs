@@ -397,8 +397,8 @@ impl Team {
             self.agents.iter().filter(|agent| agent.speaks_by_model()).map(|agent| agent.name.clone());
         let inner = self.chats.iter().map(|inner| (&inner.name, &inner.chat));
         let chats = std::iter::once((name, &self.chat)).chain(inner);
-        let staff = chats.flat_map(|(name, chat)| chat.staff(name));
+        let private_agents = chats.flat_map(|(name, chat)| chat.private_agents(name));
         let within = self.teams.iter().flat_map(|sub| sub.team.voices_as(&sub.name));
-        agents.chain(staff).chain(within).collect()
+        agents.chain(private_agents).chain(within).collect()
     }
 }

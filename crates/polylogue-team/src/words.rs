@@ -72,7 +72,7 @@ impl Pattern {
             Self::Graph(Graph { start, .. }) => {
                 format!("along a graph from {} on", listed(start.iter().map(Name::as_str)))
             }
-            Self::RolePlay(society) => society.in_words(),
+            Self::RolePlay(role_play) => role_play.in_words(),
             Self::GroupSolve(solve) => solve.in_words(),
             Self::Tasks(tasks) => {
                 let count = tasks.len();

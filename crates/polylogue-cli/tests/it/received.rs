@@ -210,10 +210,10 @@ fn what_a_picker_was_sent_is_shown_for_every_choice() {
         assert_eq!(params["schema"].is_object(), request.body.get("response_format").is_some(), "{name}");
     }
     assert!(
-        asked["outer_picker"] > 4 && asked["room_picker"] >= 3 && asked.contains_key("room_summary"),
+        asked["outer_selector"] > 4 && asked["room_selector"] >= 3 && asked.contains_key("room_summary"),
         "{asked:?}"
     );
-    let shown = home.run(&["show", "last", "--as", "outer_picker", "--call", "1"]).ok().out;
+    let shown = home.run(&["show", "last", "--as", "outer_selector", "--call", "1"]).ok().out;
     assert!(shown.contains("You pick: Ann: draws {agentlist}\nroom: where it is built"), "{shown}");
 }
 

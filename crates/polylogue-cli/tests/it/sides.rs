@@ -309,16 +309,16 @@ fn what_a_hint_offers_is_known() {
     let strange = home.run(&["show", "last", "--as", "zoe"]).exits(2);
     let offered: Vec<&str> =
         strange.err.rsplit("there are ").next().unwrap().split('`').skip(1).step_by(2).collect();
-    assert!(offered.contains(&"arithmetic-group_picker"), "{}", strange.err);
+    assert!(offered.contains(&"arithmetic-group_selector"), "{}", strange.err);
     for who in offered {
         let shown = home.run(&["show", "last", "--as", who]);
         assert!(!shown.err.contains("no model speaks for"), "{who}: {}", shown.err);
     }
-    let picker = home.run(&["show", "last", "--as", "arithmetic-group_picker"]).ok();
+    let picker = home.run(&["show", "last", "--as", "arithmetic-group_selector"]).ok();
     assert!(picker.err.is_empty() && picker.out.contains("Who of the participants"), "{}", picker.out);
     let costs = home.run(&["show", "last", "--cost"]).ok().out;
     assert!(
-        costs.lines().any(|line| line.starts_with("arithmetic-group_picker") && line.contains("choosing")),
+        costs.lines().any(|line| line.starts_with("arithmetic-group_selector") && line.contains("choosing")),
         "{costs}"
     );
 }

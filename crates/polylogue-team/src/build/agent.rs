@@ -42,8 +42,8 @@ impl<'a> AgentBuilder<'a> {
     /// A person, then the agent's own chats, then tools, then code, then its model.
     fn stack(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Stack> {
         let mut stack = Stack::new(agent.name.as_str())?.description(&*agent.description);
-        if let Some(oversight) = oversight(agent)? {
-            stack = stack.then(oversight);
+        if let Some(human_input) = human_input(agent)? {
+            stack = stack.then(human_input);
         }
         if !around.owners.contains(&&agent.name) {
             let mut around = around.clone();
@@ -99,7 +99,7 @@ impl<'a> AgentBuilder<'a> {
         let mut assistant = Assistant::new(agent.name.as_str(), model)?
             .description(&*agent.description)
             .params(Params::from(agent.parameters.clone()))
-            .view(lens(&agent.view));
+            .view(view_options(&agent.view));
         if let Some(times) = agent.parameters.max_continuations {
             assistant = assistant.max_continuations(times);
         }
@@ -112,12 +112,13 @@ impl<'a> AgentBuilder<'a> {
 
     pub(super) fn assistant(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Assistant> {
         let mut assistant = self.unarmed(agent)?;
-        assistant =
-            assistant.tool_calling(tools_by(agent.tool_calling)).tool_history(trace(agent.tool_history));
+        assistant = assistant
+            .tool_calling(tool_calling(agent.tool_calling))
+            .tool_history(tool_history(agent.tool_history));
         assistant = assistant.approval(self.approval_of_calls(agent.approval.as_ref())?);
         assistant = self.remembering(agent, assistant)?;
         for tool in &agent.tools {
-            for tool in self.taught(tool, agent.tool_limits)? {
+            for tool in self.prompted(tool, agent.tool_limits)? {
                 assistant = assistant.prompted_tool(tool);
             }
         }
@@ -142,11 +143,11 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The tools that `given` stands for within `limits`, each as it is taught.
-    pub(super) fn taught(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
+    pub(super) fn prompted(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
         Ok(match given {
             GivenTool::Own(own) => {
                 let tools = self.tools_of(&own.tool, own.scope, limits)?;
-                tools.into_iter().map(|tool| taught(tool, own)).collect()
+                tools.into_iter().map(|tool| prompted(tool, own)).collect()
             }
             GivenTool::Mcp(tools) => {
                 let tools = self.workplace.mcp_tools(tools)?.into_iter();
@@ -156,7 +157,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     pub(super) fn selector(&self, chat: &polylogue::Name, given: &pattern::Selector) -> Result<Selector> {
-        let name = polylogue::Name::new(PrivateRole::Picker.name(chat.as_str()))?;
+        let name = polylogue::Name::new(PrivateRole::Selector.name(chat.as_str()))?;
         let mut selector = Selector::new(name.as_str(), self.model_of(&name, given.model.as_deref())?)?
             .params(Params::from(given.parameters.clone()))
             .attempts(given.attempts)
@@ -212,24 +213,24 @@ impl<R: Reply> Reply for Conditioned<R> {
 }
 
 /// A tool, and how it is taught.
-fn taught(tool: AnyTool, given: &OwnTool) -> PromptedTool {
-    let mut taught = PromptedTool::new(tool);
+fn prompted(tool: AnyTool, given: &OwnTool) -> PromptedTool {
+    let mut prompted = PromptedTool::new(tool);
     if given.mandatory {
-        taught = taught.mandatory();
+        prompted = prompted.mandatory();
     }
     for ToolExample { user: asked, args } in &given.examples {
-        taught = taught.example(asked, args.clone().into());
+        prompted = prompted.example(asked, args.clone().into());
     }
     if let Some(errors) = given.max_errors {
-        taught = taught.max_errors(errors);
+        prompted = prompted.max_errors(errors);
     }
     match given.max_call_errors {
-        Some(errors) => taught.max_call_errors(errors),
-        None => taught,
+        Some(errors) => prompted.max_call_errors(errors),
+        None => prompted,
     }
 }
 
-const fn tools_by(given: tooling::ToolCalling) -> ToolCalling {
+const fn tool_calling(given: tooling::ToolCalling) -> ToolCalling {
     match given {
         tooling::ToolCalling::Auto => ToolCalling::Auto,
         tooling::ToolCalling::Native => ToolCalling::Native,
@@ -239,7 +240,7 @@ const fn tools_by(given: tooling::ToolCalling) -> ToolCalling {
     }
 }
 
-const fn trace(given: tooling::ToolHistory) -> ToolHistory {
+const fn tool_history(given: tooling::ToolHistory) -> ToolHistory {
     match given {
         tooling::ToolHistory::Answer => ToolHistory::Answer,
         tooling::ToolHistory::Full => ToolHistory::Full,
@@ -260,33 +261,33 @@ fn begins(inner: &InnerChat) -> Outer {
 }
 
 /// The layer of a person and of limits, if the agent has one.
-fn oversight(agent: &Agent) -> Result<Option<HumanInput>> {
+fn human_input(agent: &Agent) -> Result<Option<HumanInput>> {
     let overseen = agent.human || agent.human_input.is_some();
     if !overseen && agent.max_auto_replies.is_none() && agent.terminate_on.is_none() {
         return Ok(None);
     }
     let mode =
         agent.human_input.unwrap_or(if agent.human { HumanInputMode::Always } else { HumanInputMode::Never });
-    let mut oversight = match mode {
+    let mut human_input = match mode {
         HumanInputMode::Always => HumanInput::always(),
         HumanInputMode::Terminate => HumanInput::terminate(),
         HumanInputMode::Never => HumanInput::never(),
     };
     if let Some(limit) = agent.max_auto_replies {
-        oversight = oversight.max_auto_replies(limit.into());
+        human_input = human_input.max_auto_replies(limit.into());
     }
     if agent.clear_command {
-        oversight = oversight.clear_command();
+        human_input = human_input.clear_command();
     }
     Ok(Some(match &agent.terminate_on {
-        None => oversight,
+        None => human_input,
         Some(TerminateOn::Says(says)) => {
             let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
-            oversight.terminate_on(says.by.iter().cloned().fold(text, stop::Says::by))
+            human_input.terminate_on(says.by.iter().cloned().fold(text, stop::Says::by))
         }
         Some(TerminateOn::Matches(matches)) => {
             let (regex, by) = (expression(&matches.pattern)?, matches.by.clone());
-            oversight.terminate_when(&matches.pattern, move |line| {
+            human_input.terminate_when(&matches.pattern, move |line| {
                 let from = &line.message.from;
                 (by.is_empty() || by.contains(from)) && regex.is_match(&line.message.plain())
             })
@@ -313,7 +314,7 @@ fn trigger(given: &Trigger) -> Result<Triggers> {
     Ok(all)
 }
 
-fn lens(sees: &team::ViewKeys) -> ViewOptions {
+fn view_options(sees: &team::ViewKeys) -> ViewOptions {
     let names = match sees.names {
         team::ShowNames::Auto => ShowNames::Auto,
         team::ShowNames::Always => ShowNames::Always,

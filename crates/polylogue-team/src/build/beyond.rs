@@ -61,10 +61,10 @@ fn words(given: &pattern::OrchestratorPrompts) -> OrchestratorPrompts {
 }
 
 /// The graph of the participants. The checks of a file build it, too, to see whether it can be.
-pub(crate) fn flow(given: &pattern::Graph, chat: &chat::Chat) -> Result<CheckedGraph> {
-    let mut flow = Graph::of(chat.participants.iter().map(ToString::to_string));
+pub(crate) fn graph(given: &pattern::Graph, chat: &chat::Chat) -> Result<CheckedGraph> {
+    let mut graph = Graph::of(chat.participants.iter().map(ToString::to_string));
     for start in &given.start {
-        flow = flow.starts_with(start.as_str());
+        graph = graph.starts_with(start.as_str());
     }
     for (from, ways) in &given.edges {
         for way in ways {
@@ -78,7 +78,7 @@ pub(crate) fn flow(given: &pattern::Graph, chat: &chat::Chat) -> Result<CheckedG
                 }
                 (None, None) => edge,
             };
-            flow = flow.edge(match way.max_uses {
+            graph = graph.edge(match way.max_uses {
                 Some(times) => edge.at_most(times),
                 None => edge,
             });
@@ -89,7 +89,7 @@ pub(crate) fn flow(given: &pattern::Graph, chat: &chat::Chat) -> Result<CheckedG
             pattern::Join::All => Join::All,
             pattern::Join::Any => Join::Any,
         };
-        flow = flow.join(name.as_str(), join);
+        graph = graph.join(name.as_str(), join);
     }
-    flow.build().map_err(Error::from)
+    graph.build().map_err(Error::from)
 }

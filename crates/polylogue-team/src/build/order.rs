@@ -93,7 +93,7 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
         }
         Pattern::Debate(debate) => Box::new(beyond::debate(debate)?),
         Pattern::Orchestrator(plan) => Box::new(beyond::plan(plan, chat, team)?),
-        Pattern::Graph(flow) => Box::new(beyond::flow(flow, chat)?),
+        Pattern::Graph(graph) => Box::new(beyond::graph(graph, chat)?),
         Pattern::RolePlay(_) | Pattern::GroupSolve(_) | Pattern::Tasks(_) => {
             return Err(Error::Bug("roles and tasks come with those who have them".into()));
         }
@@ -104,7 +104,7 @@ fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Age
     let group = match &given.select {
         SelectSpeaker::RoundRobin => Group::round_robin(),
         SelectSpeaker::Random(chance) => Group::random(chance.seed),
-        SelectSpeaker::Model(_) => Group::selected_by(Name::new(PrivateRole::Picker.name(name.as_str()))?),
+        SelectSpeaker::Model(_) => Group::selected_by(Name::new(PrivateRole::Selector.name(name.as_str()))?),
         SelectSpeaker::Human(person) => Group::selected_by(person.clone()),
     };
     let names = |map: &BTreeMap<Name, Vec<Name>>| {

@@ -61,7 +61,7 @@ impl<'a> AgentBuilder<'a> {
                 let mut rewoo = Rewoo::new(name, one(planner)?, one(solver)?)?;
                 rewoo = rewoo.approval(self.approval_of_calls(agent.approval.as_ref())?);
                 for given in &agent.tools {
-                    for tool in self.taught(given, agent.tool_limits)? {
+                    for tool in self.prompted(given, agent.tool_limits)? {
                         rewoo = rewoo.tool(tool.tool().clone());
                     }
                 }

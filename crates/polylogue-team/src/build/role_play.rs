@@ -13,7 +13,7 @@ use crate::reasoning::ChoiceTexts;
 
 impl<'a> AgentBuilder<'a> {
     /// The society that a chat is, and its policy.
-    pub(super) fn society(
+    pub(super) fn role_play(
         &self,
         name: &Name,
         chat: &chat::Chat,
@@ -35,34 +35,34 @@ impl<'a> AgentBuilder<'a> {
     /// Who plays what.
     fn cast(&self, given: &pattern::RolePlay, around: &Around<'a>) -> Result<RolePlay> {
         let (assistant, user) = (&given.assistant, &given.user);
-        let mut society =
+        let mut role_play =
             RolePlay::new(self.speaker(&assistant.who, around)?, self.speaker(&user.who, around)?);
         let role = |player: &pattern::Player| {
             player.role.clone().unwrap_or_else(|| player.who.as_str().replace('_', " "))
         };
-        society = society.roles(role(assistant), role(user)).done(given.done.text.as_str());
+        role_play = role_play.roles(role(assistant), role(user)).done(given.done.text.as_str());
         if let Some(rules) = assistant.rules.clone() {
-            society = society.assistant_rules(move |casting| rules.fill(casting.task));
+            role_play = role_play.assistant_rules(move |casting| rules.fill(casting.task));
         }
         if let Some(rules) = user.rules.clone() {
-            society = society.user_rules(move |casting| rules.fill(casting.task));
+            role_play = role_play.user_rules(move |casting| rules.fill(casting.task));
         }
         if let Some(specifier) = &given.specifier {
-            society = society
+            role_play = role_play
                 .specify(self.speaker(&specifier.who, around)?)
                 .word_limit(specifier.words.unwrap_or(RolePlay::DEFAULT_WORD_LIMIT));
         }
         if let Some(planner) = &given.planner {
-            society = society.plan(self.speaker(planner, around)?);
+            role_play = role_play.plan(self.speaker(planner, around)?);
         }
         if let Some(critic) = &given.critic {
-            society = society.critic(self.critic(critic, around)?);
+            role_play = role_play.critic(self.critic(critic, around)?);
         }
         if let Some(language) = &given.language {
-            society = society.language(language.as_str());
+            role_play = role_play.language(language.as_str());
         }
-        society = texts(society, given.texts.clone().unwrap_or_default());
-        Ok(if given.own_temperatures { society.own_temperatures() } else { society })
+        role_play = texts(role_play, given.texts.clone().unwrap_or_default());
+        Ok(if given.own_temperatures { role_play.own_temperatures() } else { role_play })
     }
 
     fn critic(&self, given: &pattern::Critic, around: &Around<'a>) -> Result<Critic> {
@@ -102,49 +102,49 @@ fn shown_in(mut critic: Critic, given: ChoiceTexts) -> Critic {
 }
 
 /// The society with the texts that are set.
-fn texts(mut society: RolePlay, given: pattern::RolePlayTexts) -> RolePlay {
+fn texts(mut role_play: RolePlay, given: pattern::RolePlayTexts) -> RolePlay {
     let pattern::RolePlayTexts { opening, specifier, planner, critic } = given;
     if let Some(text) = opening {
-        society = society.opening(move |casting| text.fill(casting.task));
+        role_play = role_play.opening(move |casting| text.fill(casting.task));
     }
     if let Some(text) = specifier {
-        society = society.specifier_prompt(move |casting| text.fill(casting.task));
+        role_play = role_play.specifier_prompt(move |casting| text.fill(casting.task));
     }
     if let Some(text) = planner {
-        society = society.planner_prompt(move |casting| text.fill(casting.task));
+        role_play = role_play.planner_prompt(move |casting| text.fill(casting.task));
     }
     if let Some(text) = critic {
-        society = society.critic_rules(move |casting| text.fill(casting.task));
+        role_play = role_play.critic_rules(move |casting| text.fill(casting.task));
     }
-    society
+    role_play
 }
 
 /// The society with what ends it.
-fn bounded(mut society: RolePlay, chat: &chat::Chat, given: &pattern::RolePlay) -> Result<RolePlay> {
+fn bounded(mut role_play: RolePlay, chat: &chat::Chat, given: &pattern::RolePlay) -> Result<RolePlay> {
     if given.done.anywhere {
-        society = society.lenient();
+        role_play = role_play.lenient();
     }
     if let Some(rounds) = given.max_rounds {
-        society = society.max_rounds(rounds);
+        role_play = role_play.max_rounds(rounds);
     }
     if let Some(messages) = given.max_messages {
-        society = society.max_messages(messages);
+        role_play = role_play.max_messages(messages);
     }
     let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
     if let Some(limit) = given.uninstructed {
-        society = society.uninstructed(count(limit));
+        role_play = role_play.uninstructed(count(limit));
     }
     if let Some(limit) = given.flips {
-        society = society.flips(count(limit));
+        role_play = role_play.flips(count(limit));
     }
-    society = society.circles(match &chat.loop_detection {
+    role_play = role_play.circles(match &chat.loop_detection {
         chat::LoopDetection::On(limits) => circles(limits),
         chat::LoopDetection::Off(_) => {
             LoopDetector { repetition: 0, farewells: 0, silence: 0, calls: 0, ..LoopDetector::default() }
         }
     });
     if let Some(stop) = chat.stop.as_ref().map(ends).transpose()?.flatten() {
-        society = society.until(stop);
+        role_play = role_play.until(stop);
     }
-    Ok(society)
+    Ok(role_play)
 }

@@ -40,8 +40,8 @@ impl<'a> AgentBuilder<'a> {
             let policy = order::ended(chat, Box::new(policy))?;
             return self.concluded(builder.description(description), name, chat, policy, around);
         }
-        if let Pattern::RolePlay(society) = &chat.pattern {
-            let (builder, policy) = self.society(name, chat, society, around)?;
+        if let Pattern::RolePlay(role_play) = &chat.pattern {
+            let (builder, policy) = self.role_play(name, chat, role_play, around)?;
             let policy = Box::new(judged(policy));
             return self.concluded(builder.description(description), name, chat, policy, around);
         }

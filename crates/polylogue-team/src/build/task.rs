@@ -64,7 +64,7 @@ impl<'a> AgentBuilder<'a> {
         let Some(agent) = agent else { return Ok(None) };
         let mut assistant = self.assistant(agent, around)?;
         for tool in &task.tools {
-            for tool in self.taught(tool, agent.tool_limits)? {
+            for tool in self.prompted(tool, agent.tool_limits)? {
                 assistant = assistant.prompted_tool(tool);
             }
         }
@@ -82,8 +82,8 @@ impl<'a> AgentBuilder<'a> {
             .map(|task| self.worker(task, &Around::default()))
             .collect::<Result<Vec<_>>>()?;
         let sees = |worker: Assistant| {
-            let lens = ViewOptions { forget_private_turns: true, ..worker.view_options().clone() };
-            worker.view(lens)
+            let view_options = ViewOptions { forget_private_turns: true, ..worker.view_options().clone() };
+            worker.view(view_options)
         };
         Ok(workers.into_iter().flatten().map(sees).collect())
     }

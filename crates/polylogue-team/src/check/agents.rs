@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::approval::tasks_of;
-use super::chats::{check_author, participants};
-use super::{Kind, Member, Outline, form, name};
+use super::chats::{check_author, participants_of};
+use super::{Kind, Outline, Participant, form, name};
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Data, Node};
@@ -29,9 +29,9 @@ const OF_MODELS: [&str; 15] = [
 ];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    for member in &outline.members {
-        let node = member.node;
-        match member.kind {
+    for participant in &outline.participants {
+        let node = participant.node;
+        match participant.kind {
             Kind::Person => check_without_model(node, "a person", "`human: true`", report),
             Kind::Proxy => check_without_model(node, "an agent without a model", "`model: none`", report),
             Kind::Agent => {}
@@ -39,8 +39,8 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         }
         check_tools(node, report);
         check_form(node, report);
-        check_command(member, report);
-        check_limits(outline, member, report);
+        check_command(participant, report);
+        check_limits(outline, participant, report);
         check_nested(outline, node, report);
         for condition in ["says", "matches"] {
             for who in node.get("terminate_on").get(condition).get("by").one_or_many() {
@@ -70,7 +70,9 @@ fn check_without_model(node: &Node, who: &str, because: &str, report: &mut Repor
 
 /// Reports a name of nobody.
 fn check_known(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
-    let Some(who) = name(node).filter(|who| *who != "user" && outline.member(who).is_none()) else { return };
+    let Some(who) = name(node).filter(|who| *who != "user" && outline.participant(who).is_none()) else {
+        return;
+    };
     if !report.full() {
         let hint = suggest::hint(who, outline.names());
         report.error_with_hint(&node.span, format!("nobody is called `{who}`"), hint);
@@ -112,11 +114,16 @@ fn check_form(node: &Node, report: &mut Report<'_>) {
         let hint = "add `output_schema`, the JSON Schema of what it says, or leave `output_retries` out";
         report.error_with_hint(&repairs.key_span, "nothing is repaired where answers have no form", hint);
     }
-    if let (Some("native"), Some(trace)) = (node.get("tool_calling").text(), node.entry("tool_history"))
-        && trace.value.text() == Some("full")
+    if let (Some("native"), Some(tool_history)) =
+        (node.get("tool_calling").text(), node.entry("tool_history"))
+        && tool_history.value.text() == Some("full")
     {
         let hint = "native calls and their results stay in the history anyway; `tool_calling: text` talks about them";
-        report.error_with_hint(&trace.key_span, "five messages are left of a call in words only", hint);
+        report.error_with_hint(
+            &tool_history.key_span,
+            "five messages are left of a call in words only",
+            hint,
+        );
     }
 }
 
@@ -128,34 +135,39 @@ fn asks(node: &Node) -> bool {
     }
 }
 
-fn check_command(member: &Member<'_>, report: &mut Report<'_>) {
-    let entry = member.node.entry("clear_command");
+fn check_command(participant: &Participant<'_>, report: &mut Report<'_>) {
+    let entry = participant.node.entry("clear_command");
     let on = |node: &Node| matches!(node.data, Data::Bool(true));
-    if let Some(entry) = entry.filter(|entry| on(&entry.value) && !asks(member.node)) {
+    if let Some(entry) = entry.filter(|entry| on(&entry.value) && !asks(participant.node)) {
         let hint = "a person gives the command: add `human_input: always`, or leave it out";
-        report.error_with_hint(&entry.key_span, format!("nobody is asked for `{}`", member.name), hint);
+        report.error_with_hint(&entry.key_span, format!("nobody is asked for `{}`", participant.name), hint);
     }
 }
 
 /// Reports limits of tools where there are none.
-fn check_limits(outline: &Outline<'_>, member: &Member<'_>, report: &mut Report<'_>) {
-    let Some(entry) = member.node.entry("tool_limits") else { return };
+fn check_limits(outline: &Outline<'_>, participant: &Participant<'_>, report: &mut Report<'_>) {
+    let Some(entry) = participant.node.entry("tool_limits") else { return };
     let own = ["tools", "executes_tools", "runs_output_blocks", "memory"]
         .iter()
-        .any(|key| member.node.entry(key).is_some());
-    if !own && !tasks_of(outline, member.name).any(|task| task.entry("tools").is_some()) {
+        .any(|key| participant.node.entry(key).is_some());
+    if !own && !tasks_of(outline, participant.name).any(|task| task.entry("tools").is_some()) {
         let hint =
             "give it `tools` or `executes_tools`; code that it runs has a `timeout` in `code_execution`";
-        report.warning(&entry.key_span, format!("`{}` has no tools to limit", member.name), hint);
+        report.warning(&entry.key_span, format!("`{}` has no tools to limit", participant.name), hint);
     }
 }
 
 fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
-    let chats =
-        || outline.members.iter().filter(|member| member.kind == Kind::Chat).map(|member| member.name);
+    let chats = || {
+        outline
+            .participants
+            .iter()
+            .filter(|participant| participant.kind == Kind::Chat)
+            .map(|participant| participant.name)
+    };
     for nested in node.get("nested_chats").items() {
         let chat = nested.get("chat");
-        match name(chat).map(|who| (who, outline.member(who).map(|member| member.kind))) {
+        match name(chat).map(|who| (who, outline.participant(who).map(|participant| participant.kind))) {
             None | Some((_, Some(Kind::Chat))) => {}
             Some((who, Some(kind))) => {
                 let hint = "name one of `chats`; it may be a chat of one";
@@ -179,12 +191,12 @@ fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
             .iter()
             .any(|key| node.entry(key).is_some())
     };
-    let mute = |member: &&Member<'_>| matches!(member.kind, Kind::Proxy | Kind::Person);
-    for member in outline.members.iter().filter(mute) {
-        if !asks(member.node) && !replies(member.node) {
-            let message = format!("`{}` has nothing to reply with", member.name);
+    let mute = |participant: &&Participant<'_>| matches!(participant.kind, Kind::Proxy | Kind::Person);
+    for participant in outline.participants.iter().filter(mute) {
+        if !asks(participant.node) && !replies(participant.node) {
+            let message = format!("`{}` has nothing to reply with", participant.name);
             let hint = "give it `default_reply`, `executes_tools`, `nested_chats` or `human_input`";
-            report.warning(&member.node.get("name").span, message, hint);
+            report.warning(&participant.node.get("name").span, message, hint);
         }
     }
 }
@@ -193,12 +205,13 @@ fn warn_of_handoffs(outline: &Outline<'_>, report: &mut Report<'_>) {
     let handed: HashSet<&str> = outline
         .chats()
         .filter(|(_, chat)| !chat.get("pattern").get("handoffs").is_null())
-        .flat_map(|(_, chat)| participants(chat).map(|(who, _)| who))
+        .flat_map(|(_, chat)| participants_of(chat).map(|(who, _)| who))
         .collect();
-    for member in &outline.members {
-        if let Some(entry) = member.node.entry("handoffs").filter(|_| !handed.contains(member.name)) {
+    for participant in &outline.participants {
+        if let Some(entry) = participant.node.entry("handoffs").filter(|_| !handed.contains(participant.name))
+        {
             let hint = "let it take part in a chat of the pattern `handoffs`, or leave it out";
-            let message = format!("`{}` takes part in no chat in which one can hand over", member.name);
+            let message = format!("`{}` takes part in no chat in which one can hand over", participant.name);
             report.warning(&entry.key_span, message, hint);
         }
     }

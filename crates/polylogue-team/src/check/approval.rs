@@ -26,15 +26,15 @@ struct Tools {
 }
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    for member in &outline.members {
-        let Some(entry) = member.node.entry("approval") else { continue };
-        let tools = Tools::of(outline, member.name, member.node);
+    for participant in &outline.participants {
+        let Some(entry) = participant.node.entry("approval") else { continue };
+        let tools = Tools::of(outline, participant.name, participant.node);
         if tools.open || report.full() {
             continue;
         }
         if tools.names.is_empty() {
             let hint = "give it `tools` or `executes_tools`; code that it runs has an `approval` in `code_execution`";
-            let message = format!("`{}` has no tools that a person could be asked about", member.name);
+            let message = format!("`{}` has no tools that a person could be asked about", participant.name);
             report.warning(&entry.key_span, message, hint);
             continue;
         }
@@ -44,7 +44,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
             };
             if !tools.names.iter().any(|name| is_like_tool(text, name)) {
                 let hint = suggest::hint(text, tools.names.iter().map(String::as_str));
-                report.warning(&node.span, format!("`{}` has no tool `{text}`", member.name), hint);
+                report.warning(&node.span, format!("`{}` has no tool `{text}`", participant.name), hint);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Kind, Member, Outline, name, patterns, reach, tasks};
+use super::{Kind, Outline, Participant, name, patterns, reach, tasks};
 use crate::chat::ITSELF;
 use crate::diagnostic::Report;
 use crate::source::Span;
@@ -12,15 +12,15 @@ use crate::yaml::Node;
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for (_, chat) in outline.chats() {
         check_participants(outline, chat, report);
-        let room: BTreeSet<&str> = participants(chat).map(|(who, _)| who).collect();
+        let participants: BTreeSet<&str> = participants_of(chat).map(|(who, _)| who).collect();
         // Where nobody takes part, the mistake is another.
-        if !room.is_empty() {
-            check_opening(chat, &room, report);
-            check_stop(chat.get("stop"), &room, report);
+        if !participants.is_empty() {
+            check_opening(chat, &participants, report);
+            check_stop(chat.get("stop"), &participants, report);
             for join in chat.get("late_joiners").items() {
-                check_stop(join.get("when"), &room, report);
+                check_stop(join.get("when"), &participants, report);
             }
-            patterns::check(outline, chat, &room, report);
+            patterns::check(outline, chat, &participants, report);
             check_author(outline, chat.get("summary").get("reflect"), report);
         }
     }
@@ -29,20 +29,20 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 }
 
 /// Whoever takes part in a chat from its beginning or later, with where that is said.
-pub(super) fn participants(chat: &Node) -> impl Iterator<Item = (&str, &Node)> + Clone {
+pub(super) fn participants_of(chat: &Node) -> impl Iterator<Item = (&str, &Node)> + Clone {
     let later = chat.get("late_joiners").items().iter().map(|join| join.get("who"));
     chat.get("participants").items().iter().chain(later).filter_map(|node| Some((name(node)?, node)))
 }
 
 fn check_participants(outline: &Outline<'_>, chat: &Node, report: &mut Report<'_>) {
     let mut seen = HashSet::new();
-    for (who, node) in participants(chat) {
+    for (who, node) in participants_of(chat) {
         if report.full() {
             return;
         }
         if !seen.insert(who) {
             report.error(&node.span, format!("`{who}` takes part already"));
-        } else if outline.member(who).is_some() || outline.members.is_empty() {
+        } else if outline.participant(who).is_some() || outline.participants.is_empty() {
             // Where nobody is, the mistake is another.
         } else if who == outline.team {
             let hint = "it is the outermost chat; one that takes part in others stands in `chats`";
@@ -54,23 +54,23 @@ fn check_participants(outline: &Outline<'_>, chat: &Node, report: &mut Report<'_
     }
 }
 
-fn check_opening(chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_opening(chat: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     for line in chat.get("opening").one_or_many() {
         for who in line.get("to").one_or_many() {
-            check_member(who, room, false, report);
+            check_takes_part(who, participants, false, report);
         }
-        check_member(line.get("from"), room, true, report);
+        check_takes_part(line.get("from"), participants, true, report);
     }
 }
 
-fn check_stop(stop: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_stop(stop: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     for condition in ["says", "matches"] {
         for who in stop.get(condition).get("by").one_or_many() {
-            check_member(who, room, true, report);
+            check_takes_part(who, participants, true, report);
         }
     }
     for inner in stop.get("all").items().iter().chain(stop.get("any").items()) {
-        check_stop(inner, room, report);
+        check_stop(inner, participants, report);
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn check_author(outline: &Outline<'_>, reflect: &Node, report: &mut R
             report.error_with_hint(&entry.key_span, format!("`{who}` writes by its own `{key}`"), hint);
         }
     }
-    match outline.member(who).map(|member| (member, tasks::cannot(member))) {
+    match outline.participant(who).map(|participant| (participant, tasks::cannot(participant))) {
         None if !report.full() => {
             let hint = suggest::hint(who, outline.names());
             report.error_with_hint(&by.span, format!("there is no agent `{who}`"), hint);
@@ -98,26 +98,37 @@ pub(super) fn check_author(outline: &Outline<'_>, reflect: &Node, report: &mut R
 }
 
 /// Reports a name of nobody who takes part in the chat.
-pub(super) fn check_member(node: &Node, room: &BTreeSet<&str>, or_user: bool, report: &mut Report<'_>) {
+pub(super) fn check_takes_part(
+    node: &Node,
+    participants: &BTreeSet<&str>,
+    or_user: bool,
+    report: &mut Report<'_>,
+) {
     if let Some(who) = name(node) {
-        check_who(who, &node.span, room, or_user, report);
+        check_who(who, &node.span, participants, or_user, report);
     }
 }
 
 /// The same for a name that stands at `at`.
-pub(super) fn check_who(who: &str, at: &Span, room: &BTreeSet<&str>, or_user: bool, report: &mut Report<'_>) {
-    if room.contains(who) || (or_user && who == "user") || report.full() {
+pub(super) fn check_who(
+    who: &str,
+    at: &Span,
+    participants: &BTreeSet<&str>,
+    or_user: bool,
+    report: &mut Report<'_>,
+) {
+    if participants.contains(who) || (or_user && who == "user") || report.full() {
         return;
     }
-    let hint = suggest::hint(who, room.iter().copied());
+    let hint = suggest::hint(who, participants.iter().copied());
     report.error_with_hint(at, format!("`{who}` does not take part in this chat"), hint);
 }
 
 /// What chats within chats take over from those around them.
 fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
     let beside = Beside::of(outline);
-    for member in outline.members.iter().filter(|member| member.kind == Kind::Chat) {
-        let chat = member.node;
+    for participant in outline.participants.iter().filter(|participant| participant.kind == Kind::Chat) {
+        let chat = participant.node;
         let carries = chat.entry("carryover").filter(|entry| entry.value.text() != Some("none"));
         if let Some(carries) = carries.filter(|_| chat.get("task_from").text() == Some("all")) {
             let hint = "leave out `carryover`, or `task_from`";
@@ -135,9 +146,9 @@ fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
         let of_beside =
             ["include", "exclude"].into_iter().flat_map(|key| chat.get("carryover").get(key).one_or_many());
         for node in of_beside {
-            beside.check(member.name, node, report);
+            beside.check(participant.name, node, report);
         }
-        check_goes_on(outline, member, &beside, report);
+        check_continues(outline, participant, &beside, report);
     }
 }
 
@@ -148,7 +159,7 @@ impl<'n> Beside<'n> {
     fn of(outline: &Outline<'n>) -> Self {
         let mut chats: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, (_, chat)) in outline.chats().enumerate() {
-            participants(chat).for_each(|(who, _)| chats.entry(who).or_default().push(at));
+            participants_of(chat).for_each(|(who, _)| chats.entry(who).or_default().push(at));
         }
         Self(chats)
     }
@@ -164,13 +175,19 @@ impl<'n> Beside<'n> {
     }
 }
 
-fn check_goes_on(outline: &Outline<'_>, chat: &Member<'_>, beside: &Beside<'_>, report: &mut Report<'_>) {
+fn check_continues(
+    outline: &Outline<'_>,
+    chat: &Participant<'_>,
+    beside: &Beside<'_>,
+    report: &mut Report<'_>,
+) {
     let from = chat.node.get("continues");
     let Some(who) = name(from).filter(|who| *who != ITSELF) else { return };
-    match outline.member(who).filter(|member| !matches!(member.kind, Kind::Chat | Kind::Team)) {
-        Some(member) => {
+    match outline.participant(who).filter(|participant| !matches!(participant.kind, Kind::Chat | Kind::Team))
+    {
+        Some(participant) => {
             let hint = format!("name a chat, or `{ITSELF}`");
-            let message = format!("the {} `{who}` has no conversation of its own", member.kind);
+            let message = format!("the {} `{who}` has no conversation of its own", participant.kind);
             report.error_with_hint(&from.span, message, hint);
         }
         None => beside.check(chat.name, from, report),

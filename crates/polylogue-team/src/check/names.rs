@@ -2,54 +2,57 @@
 
 use std::collections::HashMap;
 
-use super::{Kind, Outline, staff};
+use super::{Kind, Outline, private_agents};
+use polylogue_core::Name;
+
 use crate::diagnostic::Report;
 use crate::private_agents::PrivateRole;
 use crate::source::Span;
 use crate::suggest;
 use crate::yaml::Node;
 
-/// How long the name of a chat can be after which somebody else is named.
-const LONGEST_STAFFED: usize = polylogue_core::Name::MAX_CHARS - "_summary".len();
-
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     check_unique(outline, report);
-    for member in outline.members.iter().filter(|member| member.kind == Kind::Agent) {
-        check_prefixes(outline, member.node, report);
+    for participant in outline.participants.iter().filter(|participant| participant.kind == Kind::Agent) {
+        check_prefixes(outline, participant.node, report);
     }
 }
 
 fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
     let mut seen: HashMap<String, (String, Span)> = HashMap::new();
-    for member in &outline.members {
-        let at = &member.node.get("name").span;
-        if member.name == "user" {
+    for participant in &outline.participants {
+        let at = &participant.node.get("name").span;
+        if participant.name == "user" {
             let hint = "`user` is whoever gives the task; a person in the chat has a name of their own";
-            report.error_with_hint(at, format!("no {} can be called `user`", member.kind), hint);
+            report.error_with_hint(at, format!("no {} can be called `user`", participant.kind), hint);
         }
-        match seen.get(member.name) {
+        match seen.get(participant.name) {
             Some(_) if report.full() => return,
             Some((kind, first)) => {
                 let line = report.source.position(first.start).line;
-                report.error(at, format!("there is {kind} `{}` already, in line {line}", member.name));
+                report.error(at, format!("there is {kind} `{}` already, in line {line}", participant.name));
             }
             None => {
-                seen.insert(member.name.to_owned(), (with_article(member.kind), at.clone()));
+                seen.insert(participant.name.to_owned(), (with_article(participant.kind), at.clone()));
             }
         }
     }
-    check_staff(outline, &seen, report);
+    check_private_agents(outline, &seen, report);
 }
 
 /// Whoever speaks besides the participants of a chat has a name too, made of the chat's.
-fn check_staff(outline: &Outline<'_>, seen: &HashMap<String, (String, Span)>, report: &mut Report<'_>) {
+fn check_private_agents(
+    outline: &Outline<'_>,
+    seen: &HashMap<String, (String, Span)>,
+    report: &mut Report<'_>,
+) {
     for (chat, node) in outline.chats() {
-        for (role, at) in staff(node) {
+        for (role, at) in private_agents(node) {
             check_author(chat, role, &at, seen, report);
         }
     }
     // What the chat of another file comes to is not known here, so its name is held to the rule in any case.
-    for team in outline.members.iter().filter(|member| member.kind == Kind::Team) {
+    for team in outline.participants.iter().filter(|participant| participant.kind == Kind::Team) {
         for role in PrivateRole::ALL {
             check_author(team.name, role, &team.node.get("name").span, seen, report);
         }
@@ -64,9 +67,10 @@ fn check_author(
     report: &mut Report<'_>,
 ) {
     let author = role.name(chat);
-    if chat.chars().count() > LONGEST_STAFFED {
-        let message = format!("the name of this chat can have {LONGEST_STAFFED} characters at most");
-        let hint = format!("{} is called after it, with `{}` behind the name", role.what(), role.suffix());
+    let longest = Name::MAX_CHARS - role.suffix().len();
+    if chat.chars().count() > longest {
+        let message = format!("the name of this chat can have at most {longest} characters");
+        let hint = format!("{} gets this name with `{}` appended", role.what(), role.suffix());
         report.error_with_hint(at, message, hint);
     } else if let Some((kind, _)) = seen.get(&author) {
         report.error(at, format!("{} is called `{author}`, and so is {kind}", role.what()));
@@ -80,7 +84,7 @@ fn with_article(kind: Kind) -> String {
 
 fn check_prefixes(outline: &Outline<'_>, agent: &Node, report: &mut Report<'_>) {
     for entry in agent.get("view").get("prefix").entries() {
-        if entry.key != "user" && !report.full() && outline.member(&entry.key).is_none() {
+        if entry.key != "user" && !report.full() && outline.participant(&entry.key).is_none() {
             let hint = suggest::hint(&entry.key, outline.names());
             report.error_with_hint(&entry.key_span, format!("nobody is called `{}`", entry.key), hint);
         }

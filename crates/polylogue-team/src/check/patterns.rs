@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chats::{check_member, check_who, participants};
+use super::chats::{check_takes_part, check_who, participants_of};
 use super::{Kind, Outline, name, role_play, tasks};
 use crate::diagnostic::Report;
 use crate::pattern::{END, STAY};
@@ -10,52 +10,71 @@ use crate::suggest;
 use crate::yaml::{Data, Node};
 
 /// Reports what is wrong with the pattern of a chat in which `room` take part.
-pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+pub(super) fn check(
+    outline: &Outline<'_>,
+    chat: &Node,
+    participants: &BTreeSet<&str>,
+    report: &mut Report<'_>,
+) {
     let pattern = chat.get("pattern");
-    check_group(outline, pattern.get("group"), room, report);
-    check_states(pattern.get("state_machine"), room, report);
-    check_after(pattern.get("dag"), room, report);
-    check_handoffs(outline, chat, room, report);
+    check_group(outline, pattern.get("group"), participants, report);
+    check_states(pattern.get("state_machine"), participants, report);
+    check_dag(pattern.get("dag"), participants, report);
+    check_handoffs(outline, chat, participants, report);
     check_debate(outline, pattern.get("debate"), report);
-    check_plan(outline, pattern.get("orchestrator"), room, report);
-    check_flow(pattern.get("graph"), room, report);
-    role_play::check(outline, chat, room, report);
-    tasks::check(outline, chat, room, report);
+    check_orchestrator(outline, pattern.get("orchestrator"), participants, report);
+    check_graph(pattern.get("graph"), participants, report);
+    role_play::check(outline, chat, participants, report);
+    tasks::check(outline, chat, participants, report);
 }
 
-fn check_group(outline: &Outline<'_>, group: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    check_chair(outline, group.get("select").get("human"), room, report);
+fn check_group(outline: &Outline<'_>, group: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+    check_selector(outline, group.get("select").get("human"), participants, report);
     let transitions = group.get("transitions");
     if let Some(repeat) = group.entry("allow_repeat_speaker").filter(|_| !transitions.is_null()) {
         let hint = "whoever may speak twice in a row stands in the list of their own name";
         report.error_with_hint(&repeat.key_span, "`transitions` say already who may speak again", hint);
     }
     for who in group.get("allow_repeat_speaker").one_or_many() {
-        check_member(who, room, false, report);
+        check_takes_part(who, participants, false, report);
     }
     for kind in ["allowed", "disallowed"] {
-        check_transitions(transitions.get(kind), room, report);
+        check_transitions(transitions.get(kind), participants, report);
         if kind == "allowed" && !transitions.get(kind).is_null() && !report.failed() {
-            warn_of_isolated(transitions.get(kind), room, report);
+            warn_of_isolated(transitions.get(kind), participants, report);
         }
     }
 }
 
 /// Whoever picks is asked aside, and so is no participant.
-fn check_chair(outline: &Outline<'_>, chair: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_selector(
+    outline: &Outline<'_>,
+    chair: &Node,
+    participants: &BTreeSet<&str>,
+    report: &mut Report<'_>,
+) {
     let Some(who) = name(chair) else { return };
-    let people =
-        || outline.members.iter().filter(|member| member.kind == Kind::Person).map(|member| member.name);
-    match outline.member(who) {
+    let people = || {
+        outline
+            .participants
+            .iter()
+            .filter(|participant| participant.kind == Kind::Person)
+            .map(|participant| participant.name)
+    };
+    match outline.participant(who) {
         None => {
             let hint = suggest::hint(who, people().collect::<Vec<_>>());
             report.error_with_hint(&chair.span, format!("there is no person `{who}`"), hint);
         }
-        Some(member) if member.kind != Kind::Person => {
+        Some(participant) if participant.kind != Kind::Person => {
             let hint = "a model picks with `select: model`; a person has `human: true`";
-            report.error_with_hint(&chair.span, format!("the {} `{who}` is no person", member.kind), hint);
+            report.error_with_hint(
+                &chair.span,
+                format!("the {} `{who}` is no person", participant.kind),
+                hint,
+            );
         }
-        Some(_) if room.contains(who) => {
+        Some(_) if participants.contains(who) => {
             let hint = "give the person a second name: one who speaks, and one who picks";
             report.error_with_hint(&chair.span, format!("`{who}` takes part, and cannot pick besides"), hint);
         }
@@ -63,12 +82,12 @@ fn check_chair(outline: &Outline<'_>, chair: &Node, room: &BTreeSet<&str>, repor
     }
 }
 
-fn check_transitions(graph: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_transitions(graph: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     for entry in graph.entries() {
-        check_who(&entry.key, &entry.key_span, room, false, report);
+        check_who(&entry.key, &entry.key_span, participants, false, report);
         let mut seen = BTreeSet::new();
         for who in entry.value.one_or_many() {
-            check_member(who, room, false, report);
+            check_takes_part(who, participants, false, report);
             if let Some(twice) = name(who).filter(|who| !seen.insert(*who)) {
                 report.warning(&who.span, format!("`{twice}` is in the list already"), "once is enough");
             }
@@ -76,11 +95,11 @@ fn check_transitions(graph: &Node, room: &BTreeSet<&str>, report: &mut Report<'_
     }
 }
 
-fn warn_of_isolated(graph: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn warn_of_isolated(graph: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     let entries = graph.entries();
     let targets = entries.iter().flat_map(|entry| entry.value.one_or_many()).filter_map(Node::text);
     let named: BTreeSet<&str> = entries.iter().map(|entry| &*entry.key).chain(targets).collect();
-    for who in room.iter().filter(|who| !named.contains(*who)) {
+    for who in participants.iter().filter(|who| !named.contains(*who)) {
         let message = format!("`{who}` takes part, and the transitions do not name it");
         report.warning(
             &graph.span,
@@ -90,24 +109,24 @@ fn warn_of_isolated(graph: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>
     }
 }
 
-fn check_states(states: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_states(states: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     for entry in states.get("after").entries() {
-        check_who(&entry.key, &entry.key_span, room, false, report);
+        check_who(&entry.key, &entry.key_span, participants, false, report);
     }
     let after = states.get("after").entries().iter().map(|entry| &entry.value);
     let start = Some(states.get("start")).filter(|start| !start.is_null());
     for ways in after.chain(start) {
         match &ways.data {
-            Data::List(exits) => check_exits(exits, room, report),
-            _ => check_target(ways, END, room, report),
+            Data::List(exits) => check_exits(exits, participants, report),
+            _ => check_target(ways, END, participants, report),
         }
     }
 }
 
-fn check_exits(exits: &[Node], room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_exits(exits: &[Node], participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     let mut always = false;
     for exit in exits {
-        check_target(exit.get("then"), END, room, report);
+        check_target(exit.get("then"), END, participants, report);
         if always {
             let hint = "an exit without `when` is always taken: put it last";
             report.warning(&exit.span, "this exit is never taken", hint);
@@ -117,23 +136,23 @@ fn check_exits(exits: &[Node], room: &BTreeSet<&str>, report: &mut Report<'_>) {
 }
 
 /// Reports the name of a next speaker that is neither a participant nor the word `word`.
-fn check_target(node: &Node, word: &str, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    if room.contains(word) {
+fn check_target(node: &Node, word: &str, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+    if participants.contains(word) {
         let hint = "give the participant another name";
         let message = format!("`{word}` is a word here and a participant, too");
         report.error_with_hint(&node.span, message, hint);
     } else if node.text() != Some(word) {
-        check_member(node, room, false, report);
+        check_takes_part(node, participants, false, report);
     }
 }
 
-fn check_after(after: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_dag(after: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     let mut before: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for entry in after.entries() {
-        check_who(&entry.key, &entry.key_span, room, false, report);
+        check_who(&entry.key, &entry.key_span, participants, false, report);
         let mut seen = BTreeSet::new();
         for who in entry.value.one_or_many() {
-            check_member(who, room, false, report);
+            check_takes_part(who, participants, false, report);
             if let Some(twice) = name(who).filter(|who| !seen.insert(*who)) {
                 report.error(&who.span, format!("`{twice}` is in the list already"));
             }
@@ -171,24 +190,29 @@ fn cycle_from<'n>(start: &'n str, before: &BTreeMap<&'n str, Vec<&'n str>>) -> O
     None
 }
 
-fn check_handoffs(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_handoffs(
+    outline: &Outline<'_>,
+    chat: &Node,
+    participants: &BTreeSet<&str>,
+    report: &mut Report<'_>,
+) {
     let Some(handoffs) = chat.get("pattern").entry("handoffs") else { return };
-    check_member(handoffs.value.get("start"), room, false, report);
+    check_takes_part(handoffs.value.get("start"), participants, false, report);
     if handoffs.value.get("then").text() != Some(STAY) {
-        check_target(handoffs.value.get("then"), END, room, report);
+        check_target(handoffs.value.get("then"), END, participants, report);
     }
     let mut any = false;
-    for member in participants(chat).filter_map(|(who, _)| outline.member(who)) {
-        for target in member.node.get("handoffs").items() {
+    for participant in participants_of(chat).filter_map(|(who, _)| outline.participant(who)) {
+        for target in participant.node.get("handoffs").items() {
             any = true;
-            if name(target) == Some(member.name) {
-                report.error(&target.span, format!("`{}` cannot hand over to itself", member.name));
+            if name(target) == Some(participant.name) {
+                report.error(&target.span, format!("`{}` cannot hand over to itself", participant.name));
             } else {
-                check_member(target, room, false, report);
+                check_takes_part(target, participants, false, report);
             }
         }
     }
-    if !any && !room.is_empty() {
+    if !any && !participants.is_empty() {
         let hint = "give an agent `handoffs`, such as `handoffs: [NAME]`";
         report.error_with_hint(&handoffs.key_span, "nobody in this chat can hand over", hint);
     }
@@ -211,11 +235,16 @@ fn check_debate(outline: &Outline<'_>, debate: &Node, report: &mut Report<'_>) {
     check_there(outline, debate.get("tie").get("chair"), report);
 }
 
-fn check_plan(outline: &Outline<'_>, plan: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_orchestrator(
+    outline: &Outline<'_>,
+    plan: &Node,
+    participants: &BTreeSet<&str>,
+    report: &mut Report<'_>,
+) {
     for key in ["planner", "scribe"] {
         let node = plan.get(key);
         check_there(outline, node, report);
-        if let Some(who) = name(node).filter(|who| room.contains(who)) {
+        if let Some(who) = name(node).filter(|who| participants.contains(who)) {
             let hint = "take it out of `participants`: it is asked beside them";
             report.error_with_hint(&node.span, format!("`{who}` takes part, and cannot plan besides"), hint);
         }
@@ -225,23 +254,23 @@ fn check_plan(outline: &Outline<'_>, plan: &Node, room: &BTreeSet<&str>, report:
 /// Reports a name of nobody at all.
 fn check_there(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
     let Some(who) = name(node) else { return };
-    if outline.member(who).is_none() && !report.full() {
+    if outline.participant(who).is_none() && !report.full() {
         let message = format!("there is no agent, chat or team `{who}`");
         report.error_with_hint(&node.span, message, suggest::hint(who, outline.names()));
     }
 }
 
 /// What can be said of a graph by its names; the rest, such as a loop without an end, is seen when it is put together.
-fn check_flow(flow: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    for who in flow.get("start").one_or_many() {
-        check_member(who, room, false, report);
+fn check_graph(graph: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+    for who in graph.get("start").one_or_many() {
+        check_takes_part(who, participants, false, report);
     }
-    for entry in flow.get("edges").entries().iter().chain(flow.get("join").entries()) {
-        check_who(&entry.key, &entry.key_span, room, false, report);
+    for entry in graph.get("edges").entries().iter().chain(graph.get("join").entries()) {
+        check_who(&entry.key, &entry.key_span, participants, false, report);
     }
-    for way in flow.get("edges").entries().iter().flat_map(|entry| entry.value.one_or_many()) {
-        check_member(way, room, false, report);
-        check_member(way.get("to"), room, false, report);
+    for way in graph.get("edges").entries().iter().flat_map(|entry| entry.value.one_or_many()) {
+        check_takes_part(way, participants, false, report);
+        check_takes_part(way.get("to"), participants, false, report);
         let otherwise = way.entry("otherwise").filter(|entry| matches!(entry.value.data, Data::Bool(true)));
         let conditions: Vec<_> =
             [way.entry("says"), way.entry("when"), otherwise].into_iter().flatten().collect();

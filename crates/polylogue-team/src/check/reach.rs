@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::chats::participants;
+use super::chats::participants_of;
 use super::patterns::beside;
 use super::reasoning;
 use super::working::consults;
-use super::{Kind, Member, Outline, name};
+use super::{Kind, Outline, Participant, name};
 use crate::diagnostic::Report;
 use crate::pattern::END;
 use crate::yaml::Node;
@@ -28,7 +28,7 @@ fn check_cycles(outline: &Outline<'_>, report: &mut Report<'_>) {
         walk.enter(chat, node, report);
     }
     // What is not reached from the outermost chat is looked at by itself: first what has an owner.
-    for owner in &outline.members {
+    for owner in &outline.participants {
         walk.enter_nested(owner, false, report);
     }
     for (chat, node) in chats {
@@ -81,17 +81,17 @@ impl<'n> Walk<'_, 'n> {
         }
         self.met.insert(chat);
         self.around.push(chat);
-        for (who, at) in participants(node) {
+        for (who, at) in participants_of(node) {
             self.meet(who, at, report);
-            if let Some(member) = self.outline.member(who).filter(|_| !self.owners.contains(&who)) {
-                self.enter_nested(member, true, report);
+            if let Some(participant) = self.outline.participant(who).filter(|_| !self.owners.contains(&who)) {
+                self.enter_nested(participant, true, report);
             }
         }
         self.around.pop();
     }
 
     /// Enters the chats nested in `owner`: those that were entered before only if they are to be entered `again`.
-    fn enter_nested(&mut self, owner: &Member<'n>, again: bool, report: &mut Report<'_>) {
+    fn enter_nested(&mut self, owner: &Participant<'n>, again: bool, report: &mut Report<'_>) {
         self.owners.push(owner.name);
         for (chat, at) in nested(owner.node) {
             if again || !self.met.contains(chat) {
@@ -99,12 +99,12 @@ impl<'n> Walk<'_, 'n> {
             }
         }
         for (who, at, _) in consults(owner.node) {
-            match self.outline.member(who) {
-                Some(member) if member.kind == Kind::Chat && (again || !self.met.contains(who)) => {
+            match self.outline.participant(who) {
+                Some(participant) if participant.kind == Kind::Chat && (again || !self.met.contains(who)) => {
                     self.meet(who, at, report);
                 }
-                Some(member) if member.kind == Kind::Agent && self.is_new(who) => {
-                    self.enter_nested(member, again, report);
+                Some(participant) if participant.kind == Kind::Agent && self.is_new(who) => {
+                    self.enter_nested(participant, again, report);
                 }
                 _ => {}
             }
@@ -122,8 +122,10 @@ impl<'n> Walk<'_, 'n> {
         if let Some(first) = self.around.iter().position(|outer| *outer == who) {
             let cycle = self.around.iter().skip(first).chain([&who]).copied().collect::<Vec<_>>().join(" > ");
             report.error(&at.span, format!("the chat `{who}` takes part in itself: {cycle}"));
-        } else if let Some(member) = self.outline.member(who).filter(|member| member.kind == Kind::Chat) {
-            self.enter(who, member.node, report);
+        } else if let Some(participant) =
+            self.outline.participant(who).filter(|participant| participant.kind == Kind::Chat)
+        {
+            self.enter(who, participant.node, report);
         }
     }
 }
@@ -134,20 +136,22 @@ fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
     while let Some(chat) = chats.pop() {
         let author = name(chat.get("summary").get("reflect").get("by"));
         let beside = beside(chat.get("pattern")).chain(author);
-        let mut met: Vec<&str> = participants(chat).map(|(who, _)| who).chain(beside).collect();
+        let mut met: Vec<&str> = participants_of(chat).map(|(who, _)| who).chain(beside).collect();
         while let Some(who) = met.pop() {
-            let Some(member) = outline.member(who).filter(|_| reached.insert(who)) else { continue };
-            met.extend(nested(member.node).map(|(chat, _)| chat));
-            met.extend(authors(member.node));
-            met.extend(consults(member.node).map(|(who, ..)| who));
-            met.extend(reasoning::others(member.node).map(|(who, _)| who));
-            chats.extend((member.kind == Kind::Chat).then_some(member.node));
+            let Some(participant) = outline.participant(who).filter(|_| reached.insert(who)) else {
+                continue;
+            };
+            met.extend(nested(participant.node).map(|(chat, _)| chat));
+            met.extend(authors(participant.node));
+            met.extend(consults(participant.node).map(|(who, ..)| who));
+            met.extend(reasoning::others(participant.node).map(|(who, _)| who));
+            chats.extend((participant.kind == Kind::Chat).then_some(participant.node));
         }
     }
-    for member in outline.members.iter().filter(|member| !reached.contains(member.name)) {
-        let message = format!("the {} `{}` takes part in nothing", member.kind, member.name);
+    for participant in outline.participants.iter().filter(|participant| !reached.contains(participant.name)) {
+        let message = format!("the {} `{}` takes part in nothing", participant.kind, participant.name);
         let hint = "name it among the `participants` of a chat that is reached from `chat`, or leave it out";
-        report.warning(&member.node.get("name").span, message, hint);
+        report.warning(&participant.node.get("name").span, message, hint);
     }
 }
 
@@ -175,6 +179,6 @@ fn ends_itself(pattern: &Node) -> bool {
 /// Whether a participant may end the chat.
 fn is_ended(outline: &Outline<'_>, chat: &Node) -> bool {
     let keys = ["human_input", "terminate_on", "max_auto_replies"];
-    let ends = |member: &Member<'_>| keys.iter().any(|key| member.node.entry(key).is_some());
-    participants(chat).filter_map(|(who, _)| outline.member(who)).any(ends)
+    let ends = |participant: &Participant<'_>| keys.iter().any(|key| participant.node.entry(key).is_some());
+    participants_of(chat).filter_map(|(who, _)| outline.participant(who)).any(ends)
 }

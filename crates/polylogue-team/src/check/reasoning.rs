@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Kind, Member, Outline, name, tasks};
+use super::{Kind, Outline, Participant, name, tasks};
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Entry, Node};
@@ -18,11 +18,11 @@ const OF_PLAIN: [&str; 6] =
 const OF_SPEAKERS: [&str; 4] = ["system", "parameters", "examples", "view"];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    for member in outline.members.iter().filter(|member| member.kind == Kind::Agent) {
-        if let Some(reasons) = member.node.entry("reasoning") {
-            check_reasons(outline, member, reasons, report);
+    for participant in outline.participants.iter().filter(|participant| participant.kind == Kind::Agent) {
+        if let Some(reasons) = participant.node.entry("reasoning") {
+            check_reasons(outline, participant, reasons, report);
         }
-        check_blocks(member.node, report);
+        check_blocks(participant.node, report);
     }
     if !report.failed() {
         warn_of_unread(outline, report);
@@ -37,10 +37,15 @@ pub(super) fn others(agent: &Node) -> impl Iterator<Item = (&str, &Node)> {
     named.filter_map(|node| Some((name(node)?, node)))
 }
 
-fn check_reasons(outline: &Outline<'_>, member: &Member<'_>, reasons: &Entry, report: &mut Report<'_>) {
-    let agent = member.node;
+fn check_reasons(
+    outline: &Outline<'_>,
+    participant: &Participant<'_>,
+    reasons: &Entry,
+    report: &mut Report<'_>,
+) {
+    let agent = participant.node;
     for (who, at) in others(agent) {
-        check_other(outline, member, who, at, report);
+        check_other(outline, participant, who, at, report);
     }
     let way = WAYS.into_iter().find(|way| is_way(&reasons.value, way)).unwrap_or_default();
     for key in OF_NOBODY {
@@ -103,9 +108,15 @@ fn without(agent: &Node, key: &str, message: &str, hint: &str, report: &mut Repo
     }
 }
 
-fn check_other(outline: &Outline<'_>, member: &Member<'_>, who: &str, at: &Node, report: &mut Report<'_>) {
-    match outline.member(who) {
-        Some(_) if who == member.name => {
+fn check_other(
+    outline: &Outline<'_>,
+    participant: &Participant<'_>,
+    who: &str,
+    at: &Node,
+    report: &mut Report<'_>,
+) {
+    match outline.participant(who) {
+        Some(_) if who == participant.name => {
             let hint = "leave it out: then the agent does it itself; for criticism by a fresh mind, name another agent";
             report.error_with_hint(&at.span, format!("`{who}` is the agent itself"), hint);
         }
@@ -143,10 +154,11 @@ fn check_blocks(agent: &Node, report: &mut Report<'_>) {
 
 /// Blocks that nobody writes are never run.
 fn warn_of_unread(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let blocks = || outline.members.iter().flat_map(|member| member.node.get("output_blocks").items());
+    let blocks =
+        || outline.participants.iter().flat_map(|participant| participant.node.get("output_blocks").items());
     let kinds: BTreeSet<&str> = blocks().filter_map(|block| block.get("kind").text()).collect();
-    for member in &outline.members {
-        for entry in member.node.get("runs_output_blocks").get("code").entries() {
+    for participant in &outline.participants {
+        for entry in participant.node.get("runs_output_blocks").get("code").entries() {
             if !kinds.contains(&*entry.key) {
                 let message = format!("nobody writes `output_blocks` of the kind `{}`", entry.key);
                 let hint =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::chats::check_member;
+use super::chats::check_takes_part;
 use super::{Kind, Outline, name, tasks};
 use crate::diagnostic::Report;
 use crate::suggest;
@@ -17,9 +17,14 @@ const WITHOUT: [(&str, &str); 4] = [
 ];
 
 /// Reports what is wrong with a society of which `room` take part.
-pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    let society = chat.get("pattern").get("role_play");
-    if society.is_null() {
+pub(super) fn check(
+    outline: &Outline<'_>,
+    chat: &Node,
+    participants: &BTreeSet<&str>,
+    report: &mut Report<'_>,
+) {
+    let role_play = chat.get("pattern").get("role_play");
+    if role_play.is_null() {
         return;
     }
     for (key, why) in WITHOUT {
@@ -31,21 +36,21 @@ pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, r
             );
         }
     }
-    check_roles(chat, society, room, report);
+    check_roles(chat, role_play, participants, report);
     // A name of nobody is reported as one who does not take part.
-    for player in ["user", "assistant"].map(|key| who(society.get(key))) {
-        if name(player).is_some_and(|who| outline.member(who).is_some()) {
+    for player in ["user", "assistant"].map(|key| who(role_play.get(key))) {
+        if name(player).is_some_and(|who| outline.participant(who).is_some()) {
             check_speaker(outline, player, false, report);
         }
     }
-    let staff = ["specifier", "planner", "critic"].map(|key| (key, who(society.get(key))));
-    for (key, node) in staff {
+    let private_agents = ["specifier", "planner", "critic"].map(|key| (key, who(role_play.get(key))));
+    for (key, node) in private_agents {
         check_speaker(outline, node, key == "critic", report);
     }
     let mut seen = BTreeSet::new();
-    for (_, node) in staff {
+    for (_, node) in private_agents {
         let Some(name) = name(node) else { continue };
-        if room.contains(name) {
+        if participants.contains(name) {
             let hint = "take it out of `participants`: it is asked beside them";
             report.error_with_hint(
                 &node.span,
@@ -56,7 +61,7 @@ pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, r
             report.error(&node.span, format!("`{name}` has a part already"));
         }
     }
-    let done = society.get("done");
+    let done = role_play.get("done");
     for marker in [done, done.get("text")] {
         if marker.text().is_some_and(|text| !text.is_empty() && text.trim().is_empty()) {
             report.error(&marker.span, "a marker of nothing but white space is never found");
@@ -70,10 +75,10 @@ fn who(node: &Node) -> &Node {
 }
 
 /// The two who talk have the two roles.
-fn check_roles(chat: &Node, society: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
-    let [user, assistant] = ["user", "assistant"].map(|key| who(society.get(key)));
-    check_member(user, room, false, report);
-    check_member(assistant, room, false, report);
+fn check_roles(chat: &Node, role_play: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+    let [user, assistant] = ["user", "assistant"].map(|key| who(role_play.get(key)));
+    check_takes_part(user, participants, false, report);
+    check_takes_part(assistant, participants, false, report);
     let (Some(first), Some(second)) = (name(user), name(assistant)) else { return };
     if first == second {
         report.error(&assistant.span, format!("`{first}` cannot have both roles"));
@@ -88,14 +93,14 @@ fn check_roles(chat: &Node, society: &Node, room: &BTreeSet<&str>, report: &mut 
 /// Whoever has a role speaks by a model and by nothing else; a person may choose.
 fn check_speaker(outline: &Outline<'_>, node: &Node, or_person: bool, report: &mut Report<'_>) {
     let Some(who) = name(node) else { return };
-    match outline.member(who) {
+    match outline.participant(who) {
         None if !report.full() => {
             let message = format!("there is no agent `{who}`");
             report.error_with_hint(&node.span, message, suggest::hint(who, outline.names()));
         }
-        Some(member) if or_person && member.kind == Kind::Person => {}
-        Some(member) => {
-            if let Some(why) = tasks::cannot(member) {
+        Some(participant) if or_person && participant.kind == Kind::Person => {}
+        Some(participant) => {
+            if let Some(why) = tasks::cannot(participant) {
                 let hint = "name an agent that speaks by a model and by nothing else";
                 report.error_with_hint(
                     &node.span,
@@ -110,6 +115,6 @@ fn check_speaker(outline: &Outline<'_>, node: &Node, or_person: bool, report: &m
 
 /// Who is asked beside the two.
 pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
-    let society = pattern.get("role_play");
-    ["specifier", "planner", "critic"].into_iter().filter_map(|key| name(who(society.get(key))))
+    let role_play = pattern.get("role_play");
+    ["specifier", "planner", "critic"].into_iter().filter_map(|key| name(who(role_play.get(key))))
 }

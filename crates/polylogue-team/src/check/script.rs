@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use polylogue_core::Name;
 
-use super::{Kind, Outline, staff};
+use super::{Kind, Outline, private_agents};
 use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Data, Entry};
 
 pub(super) fn check(outline: &Outline<'_>, below: Option<&[Name]>, report: &mut Report<'_>) {
-    let agents = outline.members.iter().filter(|member| member.kind == Kind::Agent);
-    let staff: Vec<String> =
-        outline.chats().flat_map(|(name, chat)| staff(chat).map(|(role, _)| role.name(name))).collect();
-    let voices: BTreeSet<&str> = (agents.map(|member| member.name))
-        .chain(staff.iter().map(String::as_str))
+    let agents = outline.participants.iter().filter(|participant| participant.kind == Kind::Agent);
+    let private_agents: Vec<String> = outline
+        .chats()
+        .flat_map(|(name, chat)| private_agents(chat).map(|(role, _)| role.name(name)))
+        .collect();
+    let voices: BTreeSet<&str> = (agents.map(|participant| participant.name))
+        .chain(private_agents.iter().map(String::as_str))
         .chain(below.into_iter().flatten().map(Name::as_str))
         .collect();
     for step in outline.root.get("script").items().iter().flat_map(|step| step.entries()) {
@@ -27,7 +29,7 @@ pub(super) fn check(outline: &Outline<'_>, below: Option<&[Name]>, report: &mut 
 
 fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &BTreeSet<&str>, report: &mut Report<'_>) {
     let who = &step.key;
-    match outline.member(who).map(|member| member.kind) {
+    match outline.participant(who).map(|participant| participant.kind) {
         Some(Kind::Person) => {
             report.error(&step.key_span, format!("`{who}` is a person, and speaks for themselves"))
         }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chats::{check_member, participants};
-use super::{Kind, Member, Outline, form, name};
+use super::chats::{check_takes_part, participants_of};
+use super::{Kind, Outline, Participant, form, name};
 use crate::diagnostic::Report;
 use crate::source::Span;
 use crate::suggest;
@@ -25,7 +25,12 @@ const OF_TALKS: [&str; 2] = ["self_terminating", "keeps_reflections"];
 const MANAGER: &str = "TaskManager";
 
 /// Reports what is wrong with the tasks of a chat in which `room` take part.
-pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+pub(super) fn check(
+    outline: &Outline<'_>,
+    chat: &Node,
+    participants: &BTreeSet<&str>,
+    report: &mut Report<'_>,
+) {
     let pattern = chat.get("pattern");
     let (solve, alone) = (pattern.get("group_solve"), pattern.get("tasks"));
     if solve.is_null() && alone.is_null() {
@@ -41,7 +46,7 @@ pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, r
         check_task(outline, task, report);
     }
     for task in alone.items() {
-        check_member(task.get("who"), room, false, report);
+        check_takes_part(task.get("who"), participants, false, report);
         check_alone(task, report);
     }
     for task in solve.get("before").items().iter().chain(solve.get("after").items()) {
@@ -49,9 +54,9 @@ pub(super) fn check(outline: &Outline<'_>, chat: &Node, room: &BTreeSet<&str>, r
         check_alone(task, report);
     }
     let talk = if solve.is_null() { alone.items() } else { solve.get("tasks").items() };
-    check_everybody(chat, talk, report);
+    check_all_have_tasks(chat, talk, report);
     if !solve.is_null() {
-        check_talk(solve, room, report);
+        check_talk(solve, participants, report);
     }
 }
 
@@ -81,11 +86,11 @@ fn check_task(outline: &Outline<'_>, task: &Node, report: &mut Report<'_>) {
     }
     form::check_schema(task.get("output_schema"), report);
     task.get("tools").items().iter().for_each(|tool| form::check_examples(tool, report));
-    let Some(member) = name(task.get("who")).and_then(|who| outline.member(who)) else { return };
-    let Some(why) = cannot(member) else { return };
+    let Some(participant) = name(task.get("who")).and_then(|who| outline.participant(who)) else { return };
+    let Some(why) = cannot(participant) else { return };
     for key in OF_MODELS {
         if let Some(entry) = task.entry(key).filter(is_given) {
-            let message = format!("a task of `{}` has no `{key}`: {why}", member.name);
+            let message = format!("a task of `{}` has no `{key}`: {why}", participant.name);
             let hint = "give the task to an agent that speaks by a model and by nothing else";
             report.error_with_hint(&entry.key_span, message, hint);
         }
@@ -97,7 +102,7 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// Why somebody is not asked for what only models can.
-pub(super) fn cannot(member: &Member<'_>) -> Option<String> {
+pub(super) fn cannot(participant: &Participant<'_>) -> Option<String> {
     let layers = [
         "human_input",
         "max_auto_replies",
@@ -111,13 +116,14 @@ pub(super) fn cannot(member: &Member<'_>) -> Option<String> {
         "default_reply",
         "clear_command",
     ];
-    match member.kind {
+    match participant.kind {
         Kind::Agent => {
-            let layer = layers.into_iter().find(|key| member.node.entry(key).filter(is_given).is_some())?;
+            let layer =
+                layers.into_iter().find(|key| participant.node.entry(key).filter(is_given).is_some())?;
             Some(format!("by its `{layer}` it replies otherwise, too"))
         }
         Kind::Proxy => Some("it speaks by no model".to_owned()),
-        Kind::Person | Kind::Chat | Kind::Team => Some(format!("it is a {}", member.kind)),
+        Kind::Person | Kind::Chat | Kind::Team => Some(format!("it is a {}", participant.kind)),
     }
 }
 
@@ -134,32 +140,32 @@ fn check_alone(task: &Node, report: &mut Report<'_>) {
 }
 
 fn check_there(outline: &Outline<'_>, who: &Node, report: &mut Report<'_>) {
-    if let Some(missing) = name(who).filter(|who| outline.member(who).is_none() && !report.full()) {
+    if let Some(missing) = name(who).filter(|who| outline.participant(who).is_none() && !report.full()) {
         let message = format!("there is no agent, chat or team `{missing}`");
         report.error_with_hint(&who.span, message, suggest::hint(missing, outline.names()));
     }
 }
 
 /// Everybody who takes part has a task.
-fn check_everybody(chat: &Node, tasks: &[Node], report: &mut Report<'_>) {
+fn check_all_have_tasks(chat: &Node, tasks: &[Node], report: &mut Report<'_>) {
     let owners: BTreeSet<&str> = tasks.iter().filter_map(|task| name(task.get("who"))).collect();
-    for (who, at) in participants(chat).filter(|(who, _)| !owners.contains(who)) {
+    for (who, at) in participants_of(chat).filter(|(who, _)| !owners.contains(who)) {
         let hint = "give it a task, or take it out of `participants`";
         report.error_with_hint(&at.span, format!("`{who}` takes part, and has no task"), hint);
     }
 }
 
-fn check_talk(solve: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_talk(solve: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     let tasks = solve.get("tasks").items();
     let mut owners: BTreeMap<&str, &Span> = BTreeMap::new();
     for task in tasks {
         let who = task.get("who");
-        check_member(who, room, false, report);
+        check_takes_part(who, participants, false, report);
         if let Some(twice) = name(who).filter(|name| owners.insert(name, &who.span).is_some()) {
             let hint = "it would talk to itself: what it does alone stands in `before` or `after`";
             report.error_with_hint(&who.span, format!("`{twice}` has a task already"), hint);
         }
-        check_member_task(task, report);
+        check_group_task(task, report);
     }
     if let [only] = tasks {
         let hint = "`pattern: {tasks: [...]}` has tasks solved alone";
@@ -169,12 +175,12 @@ fn check_talk(solve: &Node, room: &BTreeSet<&str>, report: &mut Report<'_>) {
         let message = format!("nobody in a talk of more than two can be called `{MANAGER}`");
         report.error_with_hint(at, message, "it is the name of who gives the tasks there");
     }
-    check_shift(solve, tasks.len(), room, report);
+    check_shift(solve, tasks.len(), participants, report);
     check_end(solve, tasks, report);
     check_words(solve.get("check").get("words"), report);
 }
 
-fn check_member_task(task: &Node, report: &mut Report<'_>) {
+fn check_group_task(task: &Node, report: &mut Report<'_>) {
     if let Some(entry) = task.entry("forget").filter(is_given) {
         let hint = "it is for tasks that are solved alone: those of `before` and `after`";
         report.error_with_hint(&entry.key_span, "what is said in a talk is needed in it", hint);
@@ -187,7 +193,7 @@ fn check_member_task(task: &Node, report: &mut Report<'_>) {
     }
 }
 
-fn check_shift(solve: &Node, count: usize, room: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_shift(solve: &Node, count: usize, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     let shift = solve.get("shift");
     let reconcile = solve.entry("reconcile").filter(is_given);
     if count > 2 {
@@ -197,7 +203,7 @@ fn check_shift(solve: &Node, count: usize, room: &BTreeSet<&str>, report: &mut R
         }
         return;
     }
-    check_member(shift.get("to"), room, false, report);
+    check_takes_part(shift.get("to"), participants, false, report);
     if let Some(reconcile) = reconcile.filter(|_| shift.get("says").is_null()) {
         let message = "both know the second's answer when the talk begins, and it begins with that answer";
         report.warning(&reconcile.key_span, message, "say how it begins instead: `shift: {says: ...}`");

@@ -8,7 +8,7 @@ use polylogue_core::{Name, Tool as _};
 use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::Command;
 
-use super::{Kind, Member, Outline, name};
+use super::{Kind, Outline, Participant, name};
 use crate::build::{FILES, known_tools, of_one_chat};
 use crate::diagnostic::Report;
 use crate::suggest;
@@ -21,11 +21,11 @@ const TAUGHT: [&str; 5] = ["mandatory", "examples", "max_errors", "max_call_erro
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     check_sandbox(outline.root.get("sandbox"), report);
     check_commands(outline.root, report);
-    for member in &outline.members {
-        if matches!(member.kind, Kind::Agent | Kind::Proxy | Kind::Person) {
-            check_files(member.node, report);
-            check_scopes(member.node, report);
-            check_consults(outline, member, report);
+    for participant in &outline.participants {
+        if matches!(participant.kind, Kind::Agent | Kind::Proxy | Kind::Person) {
+            check_files(participant.node, report);
+            check_scopes(participant.node, report);
+            check_consults(outline, participant, report);
         }
     }
     check_ways(outline, report);
@@ -125,19 +125,19 @@ fn check_scopes(agent: &Node, report: &mut Report<'_>) {
 }
 
 /// Whoever is asked is there, once, and is somebody else.
-fn check_consults(outline: &Outline<'_>, member: &Member<'_>, report: &mut Report<'_>) {
-    let tools = member.node.get("tools").items().iter();
+fn check_consults(outline: &Outline<'_>, participant: &Participant<'_>, report: &mut Report<'_>) {
+    let tools = participant.node.get("tools").items().iter();
     let mut seen: HashSet<String> = tools
         .filter_map(|tool| tool.text().or_else(|| tool.get("tool").text()).map(str::to_owned))
-        .chain(handoffs(member.node))
+        .chain(handoffs(participant.node))
         .collect();
-    for (who, at, consult) in consults(member.node) {
+    for (who, at, consult) in consults(participant.node) {
         if report.full() {
             return;
         }
-        if who == member.name {
+        if who == participant.name {
             report.error(&at.span, format!("`{who}` would ask itself"));
-        } else if outline.member(who).is_none() {
+        } else if outline.participant(who).is_none() {
             let hint = suggest::hint(who, outline.names());
             report.error_with_hint(&at.span, format!("there is no agent, chat or team `{who}`"), hint);
         }
@@ -152,7 +152,11 @@ fn check_consults(outline: &Outline<'_>, member: &Member<'_>, report: &mut Repor
         }
         if !seen.insert(tool.clone()) {
             let hint = "give one of them another name with `tool`";
-            report.error_with_hint(&at.span, format!("`{}` has a tool `{tool}` already", member.name), hint);
+            report.error_with_hint(
+                &at.span,
+                format!("`{}` has a tool `{tool}` already", participant.name),
+                hint,
+            );
         }
     }
 }
@@ -179,16 +183,18 @@ pub(super) fn consults(agent: &Node) -> impl Iterator<Item = (&str, &Node, &Node
 fn check_ways(outline: &Outline<'_>, report: &mut Report<'_>) {
     const MOST: usize = 500;
     let asks: HashMap<&str, Vec<&str>> = outline
-        .members
+        .participants
         .iter()
-        .map(|member| (member.name, consults(member.node).map(|(who, ..)| who).collect()))
+        .map(|participant| (participant.name, consults(participant.node).map(|(who, ..)| who).collect()))
         .collect();
-    for member in &outline.members {
+    for participant in &outline.participants {
         let mut ways = 0;
-        count(&asks, &mut vec![member.name], &mut ways, MOST);
-        if let Some(entry) = member.node.entry("agent_tools").filter(|_| ways > MOST) {
-            let message =
-                format!("`{}` and those it asks can ask one another in more than {MOST} ways", member.name);
+        count(&asks, &mut vec![participant.name], &mut ways, MOST);
+        if let Some(entry) = participant.node.entry("agent_tools").filter(|_| ways > MOST) {
+            let message = format!(
+                "`{}` and those it asks can ask one another in more than {MOST} ways",
+                participant.name
+            );
             return report.error(&entry.key_span, message);
         }
     }

@@ -10,7 +10,7 @@ use crate::suggest;
 const DEEPEST: usize = 16;
 /// What an expression on a conversation can speak of.
 pub(super) const OF_CONVERSATIONS: &[&str] =
-    &["last", "turns", "messages", "task", "state", "speaker", "members"];
+    &["last", "turns", "messages", "task", "state", "speaker", "participants"];
 /// What an expression on code can speak of.
 pub(super) const OF_CODE: &[&str] = &["code", "language", "file", "outside"];
 /// What an expression on a call of a tool can speak of.

@@ -123,7 +123,7 @@ fn participant(at: &At<'_>, name: &str, draft: &mut Draft) -> Result<()> {
     let mut fields = at.fields()?;
     let class = class_of(&mut fields)?;
     match class.as_str() {
-        "SocietyOfMindAgent" => society(fields, name, draft),
+        "SocietyOfMindAgent" => role_play(fields, name, draft),
         "RoundRobinGroupChat" | "SelectorGroupChat" | "Swarm" | "MagenticOneGroupChat" | "GraphFlow" => {
             let description = fields.text("description")?.unwrap_or_default().to_owned();
             fields.take("label");
@@ -148,7 +148,7 @@ fn inner(name: &str, description: &str, chat: Entries, summary: Entries, draft: 
 }
 
 /// An agent that is a team, whose conversation a model then makes one reply of.
-fn society(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
+fn role_play(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
     fields.take("label");
     let mut config = fields.need("config")?.fields()?;
     let description = config.text("description")?.unwrap_or_default().to_owned();

@@ -36,16 +36,16 @@ pub(super) fn pattern(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml
     if edges.is_empty() {
         return Ok(Yaml::text("sequential"));
     }
-    let mut flow: Entries = Vec::new();
+    let mut graph: Entries = Vec::new();
     if let Some(at) = start {
         let names = draft.all_known(&[at.text()?], &at.path);
-        flow.extend(names.first().map(|name| ("start".to_owned(), Yaml::text(name))));
+        graph.extend(names.first().map(|name| ("start".to_owned(), Yaml::text(name))));
     }
-    flow.push(("edges".into(), Yaml::Map(edges)));
+    graph.push(("edges".into(), Yaml::Map(edges)));
     if !joins.is_empty() {
-        flow.push(("join".into(), Yaml::Map(joins)));
+        graph.push(("join".into(), Yaml::Map(joins)));
     }
-    Ok(Yaml::one("graph", Yaml::Map(flow)))
+    Ok(Yaml::one("graph", Yaml::Map(graph)))
 }
 
 fn join_any(name: &str, joins: &mut Entries) {

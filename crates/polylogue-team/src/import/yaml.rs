@@ -107,13 +107,13 @@ fn node(value: &Yaml, indent: usize, out: &mut String) {
                         block(entries, indent + 4, out);
                     }
                     item => {
-                        let _ = writeln!(out, "{}", flow(item));
+                        let _ = writeln!(out, "{}", graph(item));
                     }
                 }
             }
         }
         value => {
-            let _ = writeln!(out, " {}", flow(value));
+            let _ = writeln!(out, " {}", graph(value));
         }
     }
 }
@@ -139,7 +139,7 @@ fn is_short(value: &Yaml, indent: usize) -> bool {
         Yaml::Map(entries) => entries.len() <= 3 && !is_large(entries),
         _ => true,
     };
-    is_plain && depth(value) <= 3 && flow(value).chars().count() + indent <= SHORT
+    is_plain && depth(value) <= 3 && graph(value).chars().count() + indent <= SHORT
 }
 
 /// Whether it is an agent or a chat.
@@ -156,14 +156,14 @@ fn depth(value: &Yaml) -> usize {
     }
 }
 
-fn flow(value: &Yaml) -> String {
+fn graph(value: &Yaml) -> String {
     match value {
         Yaml::Text(text) => scalar(text),
         Yaml::Plain(text) => text.clone(),
-        Yaml::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Yaml::List(items) => format!("[{}]", items.iter().map(graph).collect::<Vec<_>>().join(", ")),
         Yaml::Map(entries) => {
             let entries: Vec<String> =
-                entries.iter().map(|(key, value)| format!("{}: {}", scalar(key), flow(value))).collect();
+                entries.iter().map(|(key, value)| format!("{}: {}", scalar(key), graph(value))).collect();
             format!("{{{}}}", entries.join(", "))
         }
         Yaml::Json(value) => value.to_string(),

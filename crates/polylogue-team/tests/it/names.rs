@@ -46,19 +46,19 @@ chat:
       transitions: {disallowed: {Ai assistant 1: [Ai assistant 1], 研究员: [研究员]}}
   stop: {says: {text: DONE, by: Élodie}, max_turns: 9}
 script:
-  - Ein Team_picker: Ai assistant 10
+  - Ein Team_selector: Ai assistant 10
   - Ai assistant 10: one
-  - Ein Team_picker: '**Ai_assistant_1** is next.'
+  - Ein Team_selector: '**Ai_assistant_1** is next.'
   - Ai assistant 1: two
-  - Ein Team_picker: 我选研究员来回答
+  - Ein Team_selector: 我选研究员来回答
   - 研究员: three
-  - Ein Team_picker: \"E\u{301}lodie\"
+  - Ein Team_selector: \"E\u{301}lodie\"
   - Élodie: {say: DONE, expect: {last: 'The researcher says:'}}
 ",
     ))
     .await;
     let said: Vec<&str> =
-        said.iter().map(String::as_str).filter(|line| !line.starts_with("Ein Team_picker")).collect();
+        said.iter().map(String::as_str).filter(|line| !line.starts_with("Ein Team_selector")).collect();
     assert_eq!(said, ["Ai assistant 10: one", "Ai assistant 1: two", "研究员: three", "Élodie: DONE"]);
 }
 

@@ -101,7 +101,7 @@ async fn a_model_that_names_strangers_is_asked_again_and_then_the_order_decides(
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}],
           chat: {participants: [A, B], pattern: {group: {select: {model: {attempts: 2}}}}, stop: {max_turns: 1}},
-          script: [{t_picker: Nobody}, {t_picker: A and B}, {A: hello}]}",
+          script: [{t_selector: Nobody}, {t_selector: A and B}, {A: hello}]}",
     );
     let (_, status, _) = run(&team, &[]).await;
     assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");

@@ -355,13 +355,13 @@ fn authors_of_summaries_need_room_in_the_name() {
     check(
         &text,
         &expect![[r#"
-        error: the name of this chat can have 56 characters at most
-         --> t.yaml:3:59
-          |
-        3 | chat: {participants: [A], stop: {max_turns: 1}, summary: {reflect: {}}}
-          |                                                           ^^^^^^^
-        hint: the author of its summary is called after it, with `_summary` behind the name
-    "#]],
+            error: the name of this chat can have at most 56 characters
+             --> t.yaml:3:59
+              |
+            3 | chat: {participants: [A], stop: {max_turns: 1}, summary: {reflect: {}}}
+              |                                                           ^^^^^^^
+            hint: the author of its summary gets this name with `_summary` appended
+        "#]],
     );
 }
 

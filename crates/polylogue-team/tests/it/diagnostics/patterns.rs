@@ -594,7 +594,7 @@ chat:
               |
             5 | ho: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^^^
-            hint: there is `last`, `turns`, `messages`, `task`, `state`, `speaker`, `members`
+            hint: there is `last`, `turns`, `messages`, `task`, `state`, `speaker`, `participants`
 
             error: `history` cannot be `some`
              --> t.yaml:5:136
@@ -609,13 +609,13 @@ chat:
 #[test]
 fn a_name_made_of_a_chats_is_free() {
     check(
-        "name: t\nagents: [{name: A}, {name: t_picker}]\nchat: {participants: [A, t_picker], pattern: {group: {select: {model: {}}}}, stop: {max_turns: 2}}\n",
+        "name: t\nagents: [{name: A}, {name: t_selector}]\nchat: {participants: [A, t_selector], pattern: {group: {select: {model: {}}}}, stop: {max_turns: 2}}\n",
         &expect![[r#"
-            error: whoever picks its speakers is called `t_picker`, and so is an agent
-             --> t.yaml:3:64
+            error: its speaker selector is called `t_selector`, and so is an agent
+             --> t.yaml:3:66
               |
-            3 | chat: {participants: [A, t_picker], pattern: {group: {select: {model: {}}}}, stop: {max_turns: 2}}
-              |                                                                ^^^^^
+            3 | chat: {participants: [A, t_selector], pattern: {group: {select: {model: {}}}}, stop: {max_turns: 2}}
+              |                                                                  ^^^^^
         "#]],
     );
 }
