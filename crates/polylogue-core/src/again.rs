@@ -1,4 +1,4 @@
-//! Whether a conversation that has ended would go on if it were opened again.
+//! Whether a closed conversation would continue if it were reopened.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use crate::run::{Scope, begins_turn};
 use crate::{Body, Chat, Event, Limits, Log, Path, Result, StopReason};
 
 impl Chat {
-    /// Why the conversation in `log` would end again at once if it were opened again under `limits`: the limit that it met was not
-    /// raised, or its policy has nothing more to do. `None` when it would go on, or has not ended.
+    /// Why the closed conversation in `log` would end again at once if it were reopened under `limits`: its limit was
+    /// not raised, or its policy has nothing more to do. `None` if it would continue or has not ended.
     ///
-    /// Looks only: opening it in vain would add to the log whenever someone tries.
+    /// Reads only. Reopening in vain would add an event to the log with every attempt.
     ///
     /// # Errors
-    /// When the log is no valid conversation of this chat.
+    /// When the log is not a valid conversation of this chat.
     pub async fn ends_again(&self, log: &Log, limits: &Limits) -> Result<Option<StopReason>> {
         let mut transcript = log.transcript().await?;
         let Some((reason, _)) = transcript.closed() else { return Ok(None) };
@@ -34,13 +34,13 @@ impl Chat {
                 _ if begins_turn(&bodies) => Some(reason).filter(|reason| holds_still(reason, limits)),
                 _ => None,
             },
-            // A turn that a limit of the whole run cut off.
+            // A limit of the whole run interrupted a turn.
             None => Some(reason).filter(|reason| holds_still(reason, limits)),
         })
     }
 }
 
-/// Whether a limit of the whole run that was met is not higher by now.
+/// Whether the limit of the whole run that was reached is still not raised.
 fn holds_still(reason: &StopReason, limits: &Limits) -> bool {
     match reason {
         StopReason::Turns { limit } => limits.turns.is_some_and(|now| now <= *limit),

@@ -1,4 +1,4 @@
-//! Participants.
+//! Agents: the participants of a chat.
 
 use std::fmt;
 use std::future::Future;
@@ -9,54 +9,55 @@ use crate::{Call, Name, Part, Result, StopReason, Turn};
 
 /// A participant: a model, a person, a function, or a whole chat.
 ///
-/// An agent is configuration and holds nothing of any conversation: one value serves ten thousand of them at once.
+/// An agent is configuration and keeps no state of a conversation: one value serves any number of conversations at
+/// once.
 ///
 /// On its turn it reads the transcript and acts. When a run is resumed in the middle of a turn, `act` runs again from
-/// its beginning, and what [`Turn`] did before is not done again but returned from the log. So `act` has to do the
-/// same again when it is given the same: whatever else it needs to know - the time, chance, a file - it asks the turn
-/// for, or a tool.
+/// the beginning, and everything that [`Turn`] did before is returned from the log instead of being repeated. So
+/// `act` must be deterministic: whatever else it needs - the time, a random number, a file - must come from the turn
+/// or from a tool.
 pub trait Agent: Send + Sync + 'static {
-    /// Its name, as messages are signed with it.
+    /// The name under which it speaks.
     fn name(&self) -> &Name;
 
-    /// What it is good at, for whoever chooses the next speaker.
+    /// What it is good at, for selectors of the next speaker.
     fn description(&self) -> &str {
         ""
     }
 
-    /// The agents that it [asks](Turn::ask) in its turns, in order: what it is made of, for whoever reads or resets what
-    /// they remember. None by default.
+    /// The agents that it [calls](Turn::ask) in its turns, in order. Used to read or reset what they remember.
+    /// Default: none.
     fn layers(&self) -> Vec<Layer> {
         Vec::new()
     }
 
-    /// Has its turn.
+    /// Takes its turn.
     ///
     /// # Errors
-    /// The turn stays open: running the chat again tries it again.
+    /// The turn stays open and is retried when the chat is run again.
     fn act(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Act>> + Send;
 }
 
 /// What an agent does with its turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// Says something, to whom its cue says.
+    /// Says something to the audience of its turn request.
     Say(Vec<Part>),
-    /// Asks the person it stands for, and ends the run until there is an answer.
+    /// Asks the person it stands for, and pauses the run until there is an answer.
     Ask(Arc<str>),
-    /// Asks the person it stands for whether `call` may be made, and ends the run until there is an answer. `text` is the whole
-    /// question: it shows the arguments in full.
+    /// Asks the person it stands for to approve `call`, and pauses the run until there is an answer. `text` is the
+    /// whole question: it shows the arguments in full.
     Approve {
-        /// What is asked.
+        /// The question.
         text: Arc<str>,
-        /// The call that is made if the person agrees.
+        /// The call that is made after approval.
         call: Box<Call>,
     },
     /// Waits for the answer to a question that was asked in a chat within its turn.
     Wait,
-    /// Leaves the room, and says why.
+    /// Leaves the chat for the given reason.
     Leave(String),
-    /// Ends the chat. What follows is what is said aside, such as a summary.
+    /// Ends the chat. After that only private turns follow, such as one that writes a summary.
     Stop(StopReason),
     /// Has nothing to say.
     Pass,
@@ -71,23 +72,23 @@ impl Act {
     }
 }
 
-/// An agent that another is made of, and the label by which it is asked.
+/// An agent that another agent calls, and its label.
 #[derive(Debug, Clone)]
 pub struct Layer {
-    /// The label: its name, or what it is [asked as](Turn::ask_as).
+    /// The label: its name, or the one it is [called with](Turn::ask_as).
     pub label: Arc<str>,
     /// The agent.
     pub agent: AnyAgent,
 }
 
 impl Layer {
-    /// An agent that is asked by its name.
+    /// An agent that is called by its name.
     #[must_use]
     pub fn of(agent: &(impl Agent + Clone)) -> Self {
         Self { label: agent.name().as_str().into(), agent: AnyAgent::new(agent.clone()) }
     }
 
-    /// An agent that is asked as `label`.
+    /// An agent that is called as `label`.
     #[must_use]
     pub fn labelled(label: impl Into<Arc<str>>, agent: &(impl Agent + Clone)) -> Self {
         Self { label: label.into(), ..Self::of(agent) }

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// The object that a model meant by `text`, if only its strings are not written as JSON wants it: models put line breaks and
-/// tabs into them as they are.
+/// Parses JSON arguments of a model whose strings contain raw line breaks or tabs; `None` if that was not the
+/// mistake.
 pub(crate) fn repaired(text: &str) -> Option<Value> {
     serde_json::from_str(&escaped(text)).ok().filter(Value::is_object)
 }
 
-/// `text` with the control characters inside its strings escaped; outside of strings they mean nothing.
+/// `text` with the control characters inside its strings escaped. Outside of strings they are white space.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     let mut in_string = false;
@@ -17,7 +17,7 @@ fn escaped(text: &str) -> String {
         match c {
             '"' if !after_backslash => in_string = !in_string,
             _ if c.is_ascii_control() && in_string => {
-                // A backslash at the end of a line is meant as one.
+                // A backslash at the end of a line stands for itself.
                 let stray = if after_backslash { "\\" } else { "" };
                 let code = u32::from(c);
                 escaped.push_str(&format!("{stray}\\u{code:04x}"));

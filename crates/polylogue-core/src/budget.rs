@@ -1,8 +1,8 @@
-//! Budgets: what model calls may take is reserved before they are sent, and settled by what they took.
+//! Budgets: the cost of a model call is reserved before it is sent, and settled by its real usage.
 //!
-//! Calls that run at the same time cannot pass a limit together: each is sent only when its upper bound fits beside what
-//! was spent and what the others have reserved. One that does not fit yet waits until another is settled; one that cannot
-//! fit at all is refused.
+//! Concurrent calls cannot exceed a limit together: each is sent only when its upper bound fits beside the money
+//! spent and the other reservations. A call that does not fit yet waits until another one is settled; a call that can
+//! never fit is refused.
 
 mod bound;
 mod fit;
@@ -22,10 +22,10 @@ pub use reservation::{FailedAttempt, Reservation};
 
 use crate::{Cancellation, Money};
 
-/// Money that several runs share, such as those of a batch. Cloning shares it.
+/// A limit on money that several runs share, such as those of a batch. Cloning shares it.
 ///
-/// A run draws on it by [`Log::budget`](crate::Log::budget). When it cannot cover the next call, that run is halted, and so
-/// are all that were given to [`halts`](Self::cancels): they can be resumed with more.
+/// A run uses it by [`Log::budget`](crate::Log::budget). When it cannot cover the next call, that run is cancelled,
+/// and so are all runs given to [`cancels`](Self::cancels). They can be resumed with a larger budget.
 ///
 /// ```
 /// use polylogue_core::{Budget, Money};
@@ -46,10 +46,10 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Balance {
     spent: Money,
-    held: Holdings<Money>,
-    /// What a call that was refused could have cost.
+    reservations: Holdings<Money>,
+    /// What a refused call could have cost.
     refused: Option<Money>,
-    halts: Vec<Cancellation>,
+    cancellations: Vec<Cancellation>,
 }
 
 impl Budget {
@@ -59,52 +59,52 @@ impl Budget {
         Self(Arc::new(Shared { size, balance: Mutex::default(), changed: watch::Sender::new(()) }))
     }
 
-    /// Its size.
+    /// The size of the budget.
     #[must_use]
     pub fn size(&self) -> Money {
         self.0.size
     }
 
-    /// What was spent, calls of unknown usage at their reservation.
+    /// The money spent. Calls of unknown usage count with their reservation.
     #[must_use]
     pub fn spent(&self) -> Money {
         self.balance().spent
     }
 
-    /// Counts money that was spent without a reservation, such as in an earlier run.
+    /// Adds money that was spent without a reservation, such as in an earlier run.
     pub fn spend(&self, money: Money) {
         let mut balance = self.balance();
         balance.spent += money;
         if balance.spent >= self.size() {
-            balance.halts.iter().for_each(Cancellation::after_step);
+            balance.cancellations.iter().for_each(Cancellation::after_step);
         }
         drop(balance);
         self.0.changed.send_replace(());
     }
 
-    /// Whether it is spent, or could not cover a call.
+    /// Whether all of it is spent, or it could not cover a call.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         let balance = self.balance();
         balance.spent >= self.size() || balance.refused.is_some()
     }
 
-    /// What the call could have cost that the budget did not cover.
+    /// What the refused call could have cost, if a call was refused.
     #[must_use]
     pub fn refused(&self) -> Option<Money> {
         self.balance().refused
     }
 
-    /// Halts other runs, too, when it is exhausted.
-    pub fn cancels(&self, halt: Cancellation) {
+    /// Cancels another run, too, when the budget is exhausted.
+    pub fn cancels(&self, cancellation: Cancellation) {
         if self.is_exhausted() {
-            halt.after_step();
+            cancellation.after_step();
         }
-        self.balance().halts.push(halt);
+        self.balance().cancellations.push(cancellation);
     }
 
     fn balance(&self) -> MutexGuard<'_, Balance> {
-        // Nothing is left half done by a panic elsewhere.
+        // A panic elsewhere leaves nothing half done.
         self.0.balance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -116,25 +116,25 @@ impl Budget {
     /// Reserves money for one call.
     pub(crate) fn reserve(&self, bound: &Bound) -> Fit<Money> {
         let mut balance = self.balance();
-        let fit = balance.held.fit(self.size(), balance.spent, (bound.cost, bound.least()));
+        let fit = balance.reservations.fit(self.size(), balance.spent, (bound.cost, bound.least()));
         match fit {
-            Fit::Now(amount) => balance.held.add(amount),
+            Fit::Now(amount) => balance.reservations.add(amount),
             Fit::Never => {
                 balance.refused = Some(bound.least());
-                balance.halts.iter().for_each(Cancellation::after_step);
+                balance.cancellations.iter().for_each(Cancellation::after_step);
             }
             Fit::Later => {}
         }
         fit
     }
 
-    /// Ends a reservation: `spent` of it was spent.
-    pub(crate) fn settle(&self, held: Amount<Money>, spent: Money) {
-        self.balance().held.remove(held);
+    /// Ends a reservation, of which `spent` was spent.
+    pub(crate) fn settle(&self, reserved: Amount<Money>, spent: Money) {
+        self.balance().reservations.remove(reserved);
         self.spend(spent);
     }
 
-    /// What is left, of which nothing is reserved.
+    /// What is left, reservations included.
     pub(crate) fn left(&self) -> Money {
         self.size().less(self.balance().spent)
     }

@@ -1,4 +1,4 @@
-//! Calls: an agent is told something, in a room of its own that goes on from call to call, and replies.
+//! Calls of agents: an agent receives a message in a chat of its own, which continues from call to call, and replies.
 
 use std::sync::Arc;
 
@@ -11,33 +11,34 @@ use crate::{
 
 /// One call of an agent.
 pub(crate) struct Visit {
-    pub(crate) room: Chat,
+    pub(crate) chat: Chat,
     pub(crate) at: Path,
     pub(crate) task: Arc<str>,
-    /// What it is told; nothing to go on with the call that was begun.
+    /// The message; `None` to continue the call that was begun.
     pub(crate) message: Option<Message>,
     /// The event after which calls are counted.
     pub(crate) after: Option<u64>,
-    /// Which call it is of those, from 0.
+    /// The index of the call among those, from 0.
     pub(crate) nth: usize,
-    /// What is known of tool calls and values where it is called.
+    /// What is shared of tool calls and values at the caller.
     pub(crate) around: Vec<Arc<Event>>,
 }
 
-/// `message` to `agent`: what it said itself, it is told by whoever calls it. Else it would be its own last word.
-pub(crate) fn told(mut message: Message, agent: &Name, by: &Name) -> Message {
+/// `message` to `agent`. A message of the agent's own counts as said by the caller `by`: else its view would end with
+/// its own message.
+pub(crate) fn received_from(mut message: Message, agent: &Name, by: &Name) -> Message {
     if message.from == *agent {
         message.from = if by == agent { Name::user() } else { by.clone() };
     }
     message
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(crate) struct Visited {
     pub(crate) result: Result<Message>,
     /// Model calls of this run.
-    pub(crate) sampled: Vec<Arc<Event>>,
-    /// The room and the event with which a call began that failed, if that is told there.
+    pub(crate) replies: Vec<Arc<Event>>,
+    /// The chat and the first event of a call that failed, if the failure is logged there.
     pub(crate) failed: Option<(Path, u64)>,
     /// Whether it was over before: nothing new happened.
     pub(crate) is_past: bool,
@@ -45,16 +46,16 @@ pub(crate) struct Visited {
 
 impl From<Error> for Visited {
     fn from(error: Error) -> Self {
-        Self { result: Err(error), sampled: Vec::new(), failed: None, is_past: false }
+        Self { result: Err(error), replies: Vec::new(), failed: None, is_past: false }
     }
 }
 
 impl Visit {
-    /// Makes the call, goes on with it, or returns what came of it before.
+    /// Makes the call, continues it, or returns its earlier result.
     pub(crate) async fn make(mut self, log: &Log) -> Visited {
         let transcript = match self.begun(log).await {
             Ok((_, Some(reply))) => {
-                return Visited { result: reply, sampled: Vec::new(), failed: None, is_past: true };
+                return Visited { result: reply, replies: Vec::new(), failed: None, is_past: true };
             }
             Ok((transcript, None)) => transcript,
             Err(error) => return error.into(),
@@ -63,20 +64,20 @@ impl Visit {
         let began = transcript.events().iter().rfind(|event| is_call(event)).map_or(0, |event| event.seq);
         transcript.inherit(std::mem::take(&mut self.around), began);
         let mut scope = Scope::new(log, transcript);
-        let status = scope.run(&self.room, Opening::default()).await;
-        let sampled = std::mem::take(&mut scope.sampled);
+        let status = scope.run(&self.chat, Opening::default()).await;
+        let replies = std::mem::take(&mut scope.replies);
         let began = scope.transcript().events().iter().rfind(|event| is_call(event)).map(|event| event.seq);
         let failed = status.as_ref().err().and(began).map(|seq| (self.at.clone(), seq));
         let result = match status {
-            Ok(Status::Closed { .. }) => self.came_of(scope.transcript()),
+            Ok(Status::Closed { .. }) => self.result_of(scope.transcript()),
             Ok(Status::Waiting(_)) => Err(Error::Waiting),
             Ok(Status::Halted) => Err(Error::Cancelled),
             Err(error) => Err(error.within(&self.at)),
         };
-        Visited { result, sampled, failed, is_past: false }
+        Visited { result, replies, failed, is_past: false }
     }
 
-    /// The room with the call begun, and what came of the call if it is over.
+    /// The chat with the call begun, and the result of the call if it is over.
     async fn begun(&mut self, log: &Log) -> Result<(Transcript, Option<Result<Message>>)> {
         let transcript = log.transcript_of(&self.at).await?;
         let past = log.look(|events| self.past(events)).await;
@@ -84,31 +85,32 @@ impl Visit {
             let error = Error::Agent(format!("it failed before: {failure}")).within(&self.at);
             return Ok((transcript, Some(Err(error))));
         }
-        // Calls that are undone are none of the transcript.
+        // The transcript does not contain calls that were rolled back.
         self.nth = past.iter().take(self.nth).filter(|failure| failure.is_none()).count();
-        match (self.heard(&transcript), &self.message) {
-            (Some((heard, _)), Some(message)) if heard != message => Err(Error::Config(format!(
-                "`{}` is told something else than before; has whoever calls it changed since?",
-                self.room.name()
+        match (self.received(&transcript), &self.message) {
+            (Some((received, _)), Some(message)) if received != message => Err(Error::Config(format!(
+                "`{}` receives another message than before; has its caller changed since?",
+                self.chat.name()
             ))),
             (Some((_, events)), _) => {
-                let reply = reply_of(events, self.room.name());
+                let reply = reply_of(events, self.chat.name());
                 Ok((transcript, reply))
             }
-            (None, None) => Err(Error::Bug(format!("no call of `{}` was begun", self.room.name()))),
+            (None, None) => Err(Error::Bug(format!("no call of `{}` was begun", self.chat.name()))),
             (None, Some(message)) => {
                 let open = Opening {
-                    participants: vec![self.room.name().clone()],
+                    participants: vec![self.chat.name().clone()],
                     task: Arc::clone(&self.task),
                     ..Opening::default()
                 };
                 let opened = (!transcript.is_open()).then_some(Body::Opened(open));
-                // Whoever left is back when it is called.
-                let who = self.room.name();
+                // An agent that left is back when it is called.
+                let who = self.chat.name();
                 let back = transcript.left().iter().any(|(gone, _)| gone == who);
                 let back = back.then(|| Body::Joined { who: who.clone(), sees: JoinHistory::New });
-                let told = Body::Reopened { message: Some(message.clone()) };
-                let events = log.append(&self.at, opened.into_iter().chain(back).chain([told])).await?;
+                let received_from = Body::Reopened { message: Some(message.clone()) };
+                let events =
+                    log.append(&self.at, opened.into_iter().chain(back).chain([received_from])).await?;
                 let mut transcript = transcript;
                 for event in events {
                     transcript.apply(event).map_err(|flaw| log.invalid(&flaw))?;
@@ -118,7 +120,7 @@ impl Visit {
         }
     }
 
-    /// The calls made so far, those included that are undone: why those failed.
+    /// The calls made so far, including those that were rolled back, with the failures of those.
     fn past(&self, events: &[Arc<Event>]) -> Vec<Option<String>> {
         let later = |event: &&Arc<Event>| self.after.is_none_or(|after| event.seq > after);
         let mut calls: Vec<(u64, Option<String>)> = Vec::new();
@@ -139,8 +141,8 @@ impl Visit {
         calls.into_iter().map(|(_, why)| why).collect()
     }
 
-    /// What was said in this call, and what came after it in the room; nothing if it has not begun.
-    fn heard<'t>(&self, transcript: &'t Transcript) -> Option<(&'t Message, &'t [Arc<Event>])> {
+    /// The message of this call, and the events after it in the chat; `None` if it has not begun.
+    fn received<'t>(&self, transcript: &'t Transcript) -> Option<(&'t Message, &'t [Arc<Event>])> {
         let events = transcript.events();
         let later = |event: &Arc<Event>| self.after.is_none_or(|after| event.seq > after);
         let mut calls = (0..events.len())
@@ -152,9 +154,9 @@ impl Visit {
         Some((message, events.get(at + 1..end)?))
     }
 
-    fn came_of(&self, transcript: &Transcript) -> Result<Message> {
-        let reply = self.heard(transcript).and_then(|(_, events)| reply_of(events, self.room.name()));
-        reply.unwrap_or_else(|| Err(Error::Bug(format!("`{}` was called in vain", self.room.name()))))
+    fn result_of(&self, transcript: &Transcript) -> Result<Message> {
+        let reply = self.received(transcript).and_then(|(_, events)| reply_of(events, self.chat.name()));
+        reply.unwrap_or_else(|| Err(Error::Bug(format!("`{}` was called in vain", self.chat.name()))))
     }
 }
 
@@ -163,7 +165,7 @@ fn is_call(event: &Event) -> bool {
     matches!(event.body, Body::Reopened { message: Some(_) })
 }
 
-/// What came of the call that these events followed; nothing if it is not over.
+/// The result of the call that these events follow; `None` if it is not over.
 fn reply_of(events: &[Arc<Event>], who: &Name) -> Option<Result<Message>> {
     let closed = events.iter().rposition(|event| matches!(event.body, Body::Closed { .. }))?;
     let ended = |reason: StopReason| Err(Error::Ended { who: who.clone(), reason });
@@ -184,33 +186,35 @@ fn reply_of(events: &[Arc<Event>], who: &Name) -> Option<Result<Message>> {
 }
 
 impl Log {
-    /// Calls `agent` without a chat around it: it is told `message`, remembers what it was told and said in earlier calls in
-    /// this log, and replies. When it has nothing to say, the reply has no parts. Calls in one log are made one after the
-    /// other, whoever makes them; to make them at the same time, give each a log of its own.
+    /// Calls `agent` without a chat around it and returns its reply. The agent remembers what it received and said in
+    /// earlier calls in this log. If it has nothing to say, the reply has no parts. Calls in one log run one after
+    /// the other; for concurrent calls, use one log each.
     ///
-    /// Who is called first speaks at the root of the log; others have rooms beside it, and remember nothing of each other.
+    /// The first agent called in a log speaks at the root; others have their own paths beside it, and remember
+    /// nothing of each other.
     ///
-    /// A call that fails leaves no trace in what agents remember: what happened in it stays in the log, [undone](Body::RolledBack).
+    /// A failed call leaves no trace in what agents remember: its events stay in the log, [rolled
+    /// back](Body::RolledBack).
     ///
     /// # Errors
-    /// When a turn fails, a limit is met, or the agent [ends](Error::Ended) instead of replying: then nothing is remembered of
-    /// the call. [`Error::Waiting`], [`Error::Cancelled`] and errors of the store leave the call unfinished:
-    /// [`resume_call`](Self::resume_call) goes on with it, [`undo_call`](Self::undo_call) undoes it, and no other can be made
-    /// before.
+    /// When a turn fails, a limit is reached, or the agent [ends](Error::Ended) its chat instead of replying: then
+    /// the call is rolled back. [`Error::Waiting`], [`Error::Cancelled`] and errors of the store leave the call
+    /// unfinished: [`resume_call`](Self::resume_call) continues it, [`undo_call`](Self::undo_call) rolls it back, and
+    /// no other call can be made before.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
-        let message = told(message.into(), agent.name(), &Name::user());
+        let message = received_from(message.into(), agent.name(), &Name::user());
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         self.check_idle().await?;
-        let room = Chat::room(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
-        // What earlier calls spent is in the log before this one begins.
+        let chat = Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
+        // The usage of earlier calls is in the log before this one begins.
         self.write_pending().await?;
         let first = self.look(|events| events.len() as u64).await;
         self.count_from(first).await;
         let at = self.room_of(agent.name()).await?;
         let task = message.plain().into();
         let visit = Visit {
-            room,
+            chat,
             at,
             task,
             message: Some(message),
@@ -222,8 +226,8 @@ impl Log {
         self.unless_failed(first, result).await
     }
 
-    /// Goes on with the call that is not over: because the process died, the run was stopped, or a person had to answer.
-    /// Returns nothing when all calls are over.
+    /// Continues the unfinished call, after a crash, a cancellation or an answer by a person. Returns `None` if all
+    /// calls are over.
     ///
     /// # Errors
     /// When it is the call of another agent, and as [`call`](Self::call).
@@ -236,9 +240,9 @@ impl Log {
             return Err(Error::Config(format!("the call in `{id}` that is not over is none of `{who}`")));
         }
         self.count_from(first).await;
-        let room = Chat::room(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
+        let chat = Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
         let visit = Visit {
-            room,
+            chat,
             at,
             task: "".into(),
             message: None,
@@ -250,7 +254,7 @@ impl Log {
         self.unless_failed(first, result).await.map(Some)
     }
 
-    /// Undoes the call that is not over. Returns whether there was one.
+    /// Rolls back the unfinished call. Returns whether there was one.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -264,21 +268,21 @@ impl Log {
         Ok(open.is_some())
     }
 
-    /// Sets what is remembered in rooms: what happened there is undone, and the messages stand in its place as if they had
-    /// been said there. Rooms are of the agents named; one of which nothing is remembered is not opened, the outermost
-    /// excepted.
+    /// Replaces what agents remember in the chats at these paths: earlier events there are rolled back, and the
+    /// messages count as said there instead. Each path belongs to the agent named with it. A chat without memory is
+    /// not opened, except the outermost.
     ///
     /// # Errors
-    /// When a call is not over, or the log cannot be written. Nothing is changed then.
+    /// When a call is not over, or the log cannot be written. Then nothing changes.
     pub async fn set_rooms(
         &self,
-        rooms: impl IntoIterator<Item = (Path, Name, Vec<Message>)> + Send,
+        paths: impl IntoIterator<Item = (Path, Name, Vec<Message>)> + Send,
     ) -> Result<()> {
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         self.check_idle().await?;
         let mut bodies = Vec::new();
-        for (at, who, messages) in rooms {
+        for (at, who, messages) in paths {
             let transcript = self.transcript_of(&at).await?;
             let opened = transcript.events().iter().find(|event| matches!(event.body, Body::Opened(_)));
             match opened.map(|event| event.seq + 1) {
@@ -306,13 +310,13 @@ impl Log {
         match self.open_call().await? {
             None => Ok(()),
             Some(_) => Err(Error::Config(format!(
-                "a call in `{}` is not over; go on with it or undo it first",
+                "a call in `{}` is not over; resume it or undo it first",
                 self.id()
             ))),
         }
     }
 
-    /// Undoes a call that failed for good.
+    /// Rolls back a call that failed for good.
     async fn unless_failed(&self, first: u64, result: Result<Message>) -> Result<Message> {
         if let Err(error) = &result
             && !matches!(error, Error::Waiting | Error::Cancelled | Error::Store(_))
@@ -322,27 +326,27 @@ impl Log {
         result
     }
 
-    /// Undoes what happened since an event in a room and those within it, the outermost last: a call is over when all of it is
-    /// undone.
+    /// Rolls back everything since an event in a call chat and the chats within it, the outermost last: a call is
+    /// over when all of it is rolled back.
     pub(crate) async fn undo(&self, room: &Path, since: u64) -> Result<()> {
-        let mut rooms: Vec<(Path, u64)> = Vec::new();
+        let mut paths: Vec<(Path, u64)> = Vec::new();
         self.look(|events| {
             let is_there = |at: &Path| room.is_root() || at == room || at.is_within(room);
             for event in events.iter().filter(|event| event.seq >= since && is_there(&event.at)) {
-                if !rooms.iter().any(|(at, _)| *at == event.at) {
-                    rooms.push((event.at.clone(), event.seq));
+                if !paths.iter().any(|(at, _)| *at == event.at) {
+                    paths.push((event.at.clone(), event.seq));
                 }
             }
         })
         .await;
-        rooms.sort_by_key(|(at, _)| std::cmp::Reverse(at.depth()));
-        self.append_each(rooms.into_iter().map(|(at, since)| (at, Body::RolledBack { since }))).await
+        paths.sort_by_key(|(at, _)| std::cmp::Reverse(at.depth()));
+        self.append_each(paths.into_iter().map(|(at, since)| (at, Body::RolledBack { since }))).await
     }
 
-    /// The room in which `who` is called: the root for whoever was called first.
+    /// The path at which `who` is called: the root for the agent that was called first.
     ///
     /// # Errors
-    /// When the log is no valid conversation.
+    /// When the log is not a valid conversation.
     pub async fn room_of(&self, who: &Name) -> Result<Path> {
         let opened = |event: &Arc<Event>| match &event.body {
             Body::Opened(opening) if event.at.is_root() => Some(opening.participants.clone()),
@@ -354,7 +358,7 @@ impl Log {
         }
     }
 
-    /// The room of the call that is not over, and its first event.
+    /// The path of the call that is not over, and its first event.
     async fn open_call(&self) -> Result<Option<(Path, u64)>> {
         let outermost = |event: &&Arc<Event>| {
             event.at.is_root() || event.at.depth() == 1 && !event.at.as_str().contains('.')
@@ -370,10 +374,13 @@ impl Log {
         if transcript.closed().is_some() {
             return Ok(None);
         }
-        let told = |event: &&Arc<Event>| matches!(event.body, Body::Reopened { message: Some(_) });
+        let received_from = |event: &&Arc<Event>| matches!(event.body, Body::Reopened { message: Some(_) });
         let mut last = transcript.events().iter().rev();
         let over = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. });
-        let seq = last.find(|event| told(event) || over(event)).filter(told).map(|event| event.seq);
+        let seq = last
+            .find(|event| received_from(event) || over(event))
+            .filter(received_from)
+            .map(|event| event.seq);
         Ok(seq.map(|seq| (at, seq)))
     }
 }

@@ -1,10 +1,10 @@
-//! Stopping runs from outside.
+//! Cancelling runs from outside.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Stops runs of one log from outside. What was appended stays, and the run can be resumed.
+/// Cancels runs of one log from outside. Appended events stay, and the run can be resumed.
 #[derive(Debug, Clone)]
 pub struct Cancellation(Arc<watch::Sender<CancelMode>>);
 
@@ -22,36 +22,36 @@ impl Default for Cancellation {
 }
 
 impl Cancellation {
-    /// Lets the turns that have begun end, and begins no other.
+    /// Finishes the turns that have begun, and begins no other.
     pub fn after_step(&self) {
-        self.0.send_if_modified(|order| {
-            std::mem::replace(order, (*order).max(CancelMode::AfterStep)) < CancelMode::AfterStep
+        self.0.send_if_modified(|mode| {
+            std::mem::replace(mode, (*mode).max(CancelMode::AfterStep)) < CancelMode::AfterStep
         });
     }
 
-    /// Breaks off model and tool calls in flight.
+    /// Aborts model and tool calls in flight.
     pub fn now(&self) {
         self.0.send_replace(CancelMode::Now);
     }
 
-    /// Lets the next run go on.
+    /// Lets the next run continue.
     pub fn clear(&self) {
         self.0.send_replace(CancelMode::Run);
     }
 
-    /// Whether it was told to stop.
+    /// Whether cancellation was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
-        self.order() > CancelMode::Run
+        self.mode() > CancelMode::Run
     }
 
-    pub(crate) fn order(&self) -> CancelMode {
+    pub(crate) fn mode(&self) -> CancelMode {
         *self.0.borrow()
     }
 
-    /// Waits until there is such an order.
-    pub(crate) async fn wait(&self, order: CancelMode) {
-        // The sender lives as long as `self`, so this ends only with the order.
-        let _ = self.0.subscribe().wait_for(|given| *given >= order).await;
+    /// Waits until this mode, or a stronger one, is requested.
+    pub(crate) async fn wait(&self, mode: CancelMode) {
+        // The sender lives as long as `self`, so this ends only with the request.
+        let _ = self.0.subscribe().wait_for(|given| *given >= mode).await;
     }
 }

@@ -1,31 +1,34 @@
-//! What models can do besides writing text.
+//! What models support besides writing text.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Something that not every model can do.
+/// Something that not every model supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
-    /// To call tools.
+    /// Calling tools.
     Tools,
-    /// To keep to a JSON Schema.
+    /// Following a JSON Schema.
     Schema,
-    /// To write JSON and nothing else.
+    /// Writing only JSON.
     Json,
-    /// To see pictures. What tools return is shown only to models that are known to: others would refuse it for ever after.
+    /// Reading pictures. Pictures that tools return are sent only to models known to support them: others would
+    /// reject every later request.
     Vision,
-    /// To take a text in the `system` role. Without it, the system text is part of the first message of the user.
+    /// Accepting a text in the `system` role. Without it, the system text is part of the first user message.
     SystemRole,
-    /// To take a message that calls tools and has `null` as its content. Without it, such a message has no content at all.
+    /// Accepting a message with tool calls and `null` content. Without it, such a message has no content at all.
     NullContent,
-    /// To take a user message right after the result of a tool. Without it, an assistant message stands between them.
+    /// Accepting a user message right after the result of a tool. Without it, an assistant message stands between
+    /// them.
     UserAfterTool,
 }
 
 impl Capability {
-    /// Whether a model that lacks it is sent the same in another form, so that its agent need not go on in another way.
+    /// Whether a missing capability only changes the format of the request, so that the agent need not do anything
+    /// different.
     #[must_use]
     pub const fn is_of_form(self) -> bool {
         matches!(self, Self::SystemRole | Self::NullContent | Self::UserAfterTool)
@@ -46,7 +49,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// What a model can do besides writing text. What is `None` is not known.
+/// What a model supports besides writing text. `None` is unknown.
 ///
 /// ```
 /// use polylogue_core::{Capability, Capabilities};
@@ -57,31 +60,31 @@ impl fmt::Display for Capability {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Capabilities {
-    /// Whether it can call tools.
+    /// Tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,
-    /// Whether it can be held to a JSON Schema.
+    /// Replies that follow a JSON Schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<bool>,
-    /// Whether it can be held to JSON of whatever form.
+    /// Replies that are JSON of any form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<bool>,
-    /// Whether it sees pictures. This is never found out: it counts as `false` until it is said.
+    /// Pictures. Never detected: counts as `false` unless configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vision: Option<bool>,
-    /// Whether it takes a text in the `system` role.
+    /// A text in the `system` role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_role: Option<bool>,
-    /// Whether it takes messages that call tools and have `null` as their content.
+    /// Messages with tool calls and `null` content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub null_content: Option<bool>,
-    /// Whether it takes a user message right after the result of a tool.
+    /// A user message right after the result of a tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_after_tool: Option<bool>,
 }
 
 impl Capabilities {
-    /// Text, and nothing else.
+    /// Nothing but text.
     pub const TEXT: Self = Self {
         tools: Some(false),
         schema: Some(false),
@@ -91,7 +94,7 @@ impl Capabilities {
         null_content: None,
         user_after_tool: None,
     };
-    /// All there is.
+    /// Every capability.
     pub const ALL: Self = Self {
         tools: Some(true),
         schema: Some(true),
@@ -102,7 +105,7 @@ impl Capabilities {
         user_after_tool: None,
     };
 
-    /// Whether the model can do it; `None` when that is not known.
+    /// Whether the model has the capability; `None` if unknown.
     #[must_use]
     pub const fn has(&self, capability: Capability) -> Option<bool> {
         match capability {
@@ -116,13 +119,13 @@ impl Capabilities {
         }
     }
 
-    /// The same, and this one.
+    /// These capabilities and this one.
     #[must_use]
     pub const fn with(self, capability: Capability) -> Self {
         self.set(capability, true)
     }
 
-    /// The same, but not this one.
+    /// These capabilities without this one.
     #[must_use]
     pub const fn without(self, capability: Capability) -> Self {
         self.set(capability, false)

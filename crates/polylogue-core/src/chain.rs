@@ -1,7 +1,9 @@
-//! What links an event to all before it, so that no part of a log is changed, lost or moved unnoticed. Recordings have the same links.
+//! A hash chain over the events of a log: detects events that were changed, lost or moved. Recordings use the same
+//! chain.
 //!
-//! A log's first link is the digest of what is said of it; each event's is the digest of the link before and the event's JSON.
-//! It is no signature: it shows accidents, not those who change a log and compute its links anew.
+//! The first link of a log is the digest of its metadata; the link of each event is the digest of the link before and
+//! the event's JSON. It is not a signature: it detects accidents, not people who change a log and recompute its
+//! links.
 //!
 //! ```
 //! use polylogue_core::chain::{Link, seal, unseal};
@@ -15,18 +17,18 @@
 
 use std::fmt;
 
-/// How many bytes of the digest are kept.
+/// Length of a link in bytes; the digest is truncated to it.
 const BYTES: usize = 16;
 
-/// The digest of the beginning of a log.
+/// The digest of the log up to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link([u8; BYTES]);
 
 impl Link {
-    /// How long a link is as text.
+    /// The length of a link as text.
     pub const HEX: usize = 2 * BYTES;
 
-    /// The link of a log without events, of which `parts` are said.
+    /// The link of a log without events, from its metadata in `parts`.
     #[must_use]
     pub fn first(parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -37,7 +39,7 @@ impl Link {
         Self::of(&hasher)
     }
 
-    /// The link of the event that is `json`, after this one.
+    /// The link of the next event, which is `json`.
     #[must_use]
     pub fn next(self, json: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -64,10 +66,10 @@ impl Link {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Reads a link as it is displayed.
+    /// Parses a link as it is displayed.
     #[must_use]
     pub fn parse(hex: &[u8]) -> Option<Self> {
-        // Only what is written: another spelling of the same digits is a change, too.
+        // Only the exact spelling: other digits of the same value are a change, too.
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
             b'a'..=b'f' => Some(byte - b'a' + 10),
@@ -95,7 +97,7 @@ pub fn seal(json: &str, link: Link) -> String {
     format!("{}{BEGIN}{link}{END}", json.strip_suffix('}').unwrap_or(json))
 }
 
-/// Takes the link off a line that [`seal`] wrote. `None`, with the line as it was, when it has none.
+/// Removes the link from a line that [`seal`] wrote. `None`, with the line unchanged, if it has none.
 pub fn unseal(line: &mut Vec<u8>) -> Option<Link> {
     let at = line.len().checked_sub(BEGIN.len() + Link::HEX + END.len())?;
     let link = line.get(at..)?.strip_prefix(BEGIN.as_bytes())?.strip_suffix(END.as_bytes())?;
@@ -105,18 +107,19 @@ pub fn unseal(line: &mut Vec<u8>) -> Option<Link> {
     Some(link)
 }
 
-/// Follows the links of a log.
+/// Verifies the links of a log in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Chain(Option<Link>);
 
 impl Chain {
-    /// From `link` on, or from wherever there is the next one.
+    /// Verifies after `link`; with `None` the next link is accepted.
     #[must_use]
     pub const fn from(link: Option<Link>) -> Self {
         Self(link)
     }
 
-    /// Whether `link` is that of `json` after those before. What follows a break is taken as it is: it is damage anyhow.
+    /// Whether `link` is that of `json` after the previous ones. After a break, the next link is accepted: the damage
+    /// is known.
     #[must_use]
     pub fn holds(&mut self, json: &[u8], link: Option<Link>) -> bool {
         let holds = link.is_some() && self.0.is_none_or(|before| Some(before.next(json)) == link);
@@ -124,13 +127,13 @@ impl Chain {
         holds
     }
 
-    /// Whether it is known what the next one follows.
+    /// Whether the previous link is known.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         self.0.is_some()
     }
 
-    /// What comes next does not follow what came last.
+    /// Marks a gap: the next event does not follow the last one.
     pub const fn break_off(&mut self) {
         self.0 = None;
     }

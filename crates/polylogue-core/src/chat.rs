@@ -1,4 +1,4 @@
-//! Agents and a policy: what every pattern is made of.
+//! Chats: agents and a policy. Every pattern is made of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use crate::{
     StopReason, Transcript, Turn, TurnRequest,
 };
 
-/// Agents and a policy, which together are an agent again.
+/// Agents and a policy. A chat is itself an agent, so that it can take part in other chats.
 ///
 /// ```
-/// # use polylogue_core::{Act, Agent, Chat, Cue, Name, Reason, Result, Step, Transcript, Turn};
+/// # use polylogue_core::{Act, Agent, Chat, Name, Result, Step, StopReason, Transcript, Turn, TurnRequest};
 /// struct Echo(Name);
 /// impl Agent for Echo {
 ///     fn name(&self) -> &Name {
 ///         &self.0
 ///     }
 ///     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-///         let heard = turn.transcript().last().map(|line| line.message.plain().into_owned());
-///         Ok(Act::say(heard.unwrap_or_default()))
+///         let text = turn.transcript().last().map(|line| line.message.plain().into_owned());
+///         Ok(Act::say(text.unwrap_or_default()))
 ///     }
 /// }
 ///
 /// let policy = |chat: &Transcript| match chat.last_speaker() {
-///     None => Step::Cue(Cue::to_all(chat.members()[0].clone())),
-///     Some(_) => Step::close(Reason::Finished, chat),
+///     None => Step::Turn(TurnRequest::to_all(chat.participants()[0].clone())),
+///     Some(_) => Step::close(StopReason::Finished, chat),
 /// };
-/// let chat = Chat::named("cave").with(Echo(Name::new("Echo")?)).policy(policy).build()?;
+/// let chat = Chat::named("cave").participant(Echo(Name::new("Echo")?)).policy(policy).build()?;
 /// # Ok::<(), polylogue_core::Error>(())
 /// ```
 pub struct Chat {
@@ -37,42 +37,42 @@ pub struct Chat {
     setup: Setup,
 }
 
-/// What a chat is besides its name and its policy.
+/// The configuration of a chat, besides its name and its policy.
 struct Setup {
     description: String,
-    members: Vec<AnyAgent>,
+    participants: Vec<AnyAgent>,
     later: Vec<AnyAgent>,
-    staff: Vec<AnyAgent>,
+    private_agents: Vec<AnyAgent>,
     introduction: Option<Arc<str>>,
     opening: OpeningFn,
     brief: TaskFrom,
-    goes_on_from: Option<Name>,
-    /// Whether it is the room in which an agent is called: see [`Chat::room`].
-    is_room: bool,
+    continues: Option<Name>,
+    /// Whether an agent is called in it: see [`Chat::for_calls`].
+    is_for_calls: bool,
     cap: u64,
     max_equal_calls: usize,
 }
 
 impl Setup {
-    fn everybody(&self) -> impl Iterator<Item = &AnyAgent> {
-        self.members.iter().chain(&self.later).chain(&self.staff)
+    fn all_agents(&self) -> impl Iterator<Item = &AnyAgent> {
+        self.participants.iter().chain(&self.later).chain(&self.private_agents)
     }
 }
 
 type OpeningFn = Box<dyn Fn(&Start<'_>) -> Vec<Message> + Send + Sync>;
 
-/// What a chat begins with: what its opening is made of.
+/// The input of a chat's opening.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
     /// What the chat is about.
     pub task: &'a str,
-    /// The chat around it, if it takes part in one, as it is when this one begins.
+    /// The transcript of the outer chat at this moment, if this chat takes part in one.
     pub around: Option<&'a Transcript>,
-    /// Whose turn in the chat around it is; the chat's own name when there is none around.
+    /// The name of this chat's participant in the outer chat; the chat's own name if there is none.
     pub who: &'a Name,
 }
 
-/// How the task of a chat within a chat is made of the conversation around it.
+/// How the task of a nested chat is taken from the outer chat.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum TaskFrom {
@@ -81,16 +81,17 @@ pub enum TaskFrom {
     Last,
     /// Every message that it sees, with the names of the speakers.
     All,
-    /// The task of the chat around it.
+    /// The task of the outer chat.
     Task,
-    /// What a pure function makes of the transcript of the chat around it, for the participant named.
+    /// A custom function of the transcript of the outer chat and the name of this participant there.
     Own(BriefFn),
 }
 
 type BriefFn = Arc<dyn Fn(&Transcript, &Name) -> String + Send + Sync>;
 
 impl TaskFrom {
-    /// A brief of one's own: a pure function of the transcript of the chat around, and of this participant's name there.
+    /// A custom function of the transcript of the outer chat and of this participant's name there. Must be
+    /// deterministic.
     pub fn custom(brief: impl Fn(&Transcript, &Name) -> String + Send + Sync + 'static) -> Self {
         Self::Own(Arc::new(brief))
     }
@@ -107,19 +108,19 @@ impl fmt::Debug for TaskFrom {
     }
 }
 
-/// How a run left a chat.
+/// The state of a chat after a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
-    /// It is over.
+    /// The chat is closed.
     Closed {
-        /// Why.
+        /// The stop reason.
         reason: StopReason,
-        /// What came of it.
+        /// The result.
         summary: Arc<str>,
     },
-    /// It goes on when people have answered.
+    /// Waits until people have answered these questions.
     Waiting(Vec<(Path, Question)>),
-    /// It was stopped from outside, and goes on when it is run again.
+    /// Cancelled; running it again continues it.
     Halted,
 }
 
@@ -134,37 +135,35 @@ pub struct ChatBuilder {
 type IntroduceFn = Box<dyn Fn(&[AnyAgent]) -> String + Send + Sync>;
 
 impl Chat {
-    /// How many turns a chat has at most, unless it is told otherwise: conversations of agents that found no end by
-    /// then seldom find one.
+    /// The default of [`max_turns`](ChatBuilder::max_turns). Agents that have found no end by then seldom find one.
     pub const DEFAULT_MAX_TURNS: u64 = 100;
 
-    /// How many equal tool calls with equal results an agent makes in a row in one turn, by default. Polling a few times is left
-    /// alone.
+    /// The default of [`max_equal_calls`](ChatBuilder::max_equal_calls). Allows polling a few times.
     pub const DEFAULT_MAX_EQUAL_CALLS: usize = 8;
 
-    /// Begins to build a chat.
+    /// A builder of a chat with this name.
     #[must_use]
     pub fn named(name: &str) -> ChatBuilder {
         let setup = Setup {
             description: String::new(),
-            members: Vec::new(),
+            participants: Vec::new(),
             later: Vec::new(),
-            staff: Vec::new(),
+            private_agents: Vec::new(),
             introduction: None,
             opening: Box::new(|start| task_from_user(start.task)),
             brief: TaskFrom::default(),
-            goes_on_from: None,
-            is_room: false,
+            continues: None,
+            is_for_calls: false,
             cap: Self::DEFAULT_MAX_TURNS,
             max_equal_calls: Self::DEFAULT_MAX_EQUAL_CALLS,
         };
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None }
     }
 
-    /// Opens the chat in a log without a conversation and runs it until it is over, a person has to answer, or it is stopped.
+    /// Opens the chat in an empty log and runs it until it closes, waits for a person, or is cancelled.
     ///
     /// # Errors
-    /// When its conversation has begun, and as [`resume`](Self::resume).
+    /// When its conversation has begun already, and as [`resume`](Self::resume).
     pub async fn run(&self, log: &mut Log, task: &str) -> Result<Status> {
         if log.has_begun().await? {
             return Err(Error::Config(format!("the conversation `{}` has begun already", log.id())));
@@ -172,22 +171,22 @@ impl Chat {
         self.drive(log, Some(task)).await
     }
 
-    /// Goes on where the log ends.
+    /// Continues the conversation in the log.
     ///
     /// # Errors
-    /// When a turn fails, the log cannot be written, or agents and log do not fit each other. Everything up to there is
-    /// in the log, and resuming it tries again.
+    /// When a turn fails, the log cannot be written, or the agents do not match the log. Everything before is in the
+    /// log, and resuming tries again.
     pub async fn resume(&self, log: &mut Log) -> Result<Status> {
         self.drive(log, None).await
     }
 
-    /// Goes on with a conversation that is over about something more: `message` is said, turns and messages are counted
-    /// anew, and everybody still knows what was said before. To begin without that, begin another log.
+    /// Continues a closed conversation with a new `message`. Turns and messages are counted from 0 again, and every
+    /// participant still sees what was said before. To continue without that, begin another log.
     ///
     /// # Errors
-    /// When the conversation is not over, and as [`resume`](Self::resume).
+    /// When the conversation is not closed, and as [`resume`](Self::resume).
     pub async fn continue_with(&self, log: &mut Log, message: Message) -> Result<Status> {
-        log.go_on(message).await?;
+        log.continue_with(message).await?;
         self.drive(log, None).await
     }
 
@@ -207,13 +206,13 @@ impl Chat {
         }
     }
 
-    /// Its members, in order.
+    /// Its participants, in order.
     #[must_use]
     pub fn participants(&self) -> &[AnyAgent] {
-        &self.setup.members
+        &self.setup.participants
     }
 
-    /// How many turns it has at most.
+    /// The maximum number of turns.
     #[must_use]
     pub const fn max_turns(&self) -> u64 {
         self.setup.cap
@@ -224,17 +223,17 @@ impl Chat {
     }
 
     pub(crate) fn agent(&self, name: &Name) -> Option<&AnyAgent> {
-        self.setup.everybody().find(|agent| agent.name() == name)
+        self.setup.all_agents().find(|agent| agent.name() == name)
     }
 
-    /// How the chat begins from `start`, going on from what was said `earlier`.
+    /// The opening from `start`, after the messages of an `earlier` conversation.
     pub(crate) fn opening(&self, start: &Start<'_>, earlier: Vec<Message>) -> Opening {
         let names = |agents: &[AnyAgent]| agents.iter().map(|agent| agent.name().clone()).collect();
         let inherited = earlier.len() as u64;
         let mut messages = earlier;
         messages.extend((self.setup.opening)(start));
         Opening {
-            participants: names(&self.setup.members),
+            participants: names(&self.setup.participants),
             late_joiners: names(&self.setup.later),
             task: start.task.into(),
             introduction: self.setup.introduction.clone(),
@@ -243,22 +242,22 @@ impl Chat {
         }
     }
 
-    pub(crate) const fn goes_on_from(&self) -> Option<&Name> {
-        self.setup.goes_on_from.as_ref()
+    pub(crate) const fn continues(&self) -> Option<&Name> {
+        self.setup.continues.as_ref()
     }
 
-    /// How many equal tool calls an agent makes in a row in one turn at most; 0 for any number.
+    /// The maximum number of equal tool calls of an agent in a row in one turn; 0 is no limit.
     pub(crate) const fn max_equal_calls(&self) -> usize {
         self.setup.max_equal_calls
     }
 
-    /// Whether it is a [room](Self::room).
-    pub(crate) const fn is_room(&self) -> bool {
-        self.setup.is_room
+    /// Whether it is a chat [for calls](Self::for_calls).
+    pub(crate) const fn is_for_calls(&self) -> bool {
+        self.setup.is_for_calls
     }
 
-    /// The room of one agent, in which it replies whenever it is called.
-    pub(crate) fn room(agent: AnyAgent, max_equal_calls: usize) -> Result<Self> {
+    /// The chat of one agent in which it replies whenever it is called.
+    pub(crate) fn for_calls(agent: AnyAgent, max_equal_calls: usize) -> Result<Self> {
         let who = agent.name().clone();
         let policy = move |chat: &Transcript| match chat.turns() {
             0 => Step::Turn(TurnRequest::to_all(who.clone())),
@@ -268,10 +267,10 @@ impl Chat {
                 Step::Close { reason: StopReason::Finished, summary }
             }
         };
-        let mut room = Self::named(agent.name().as_str()).participant(agent).policy(policy).build()?;
-        room.setup.is_room = true;
-        room.setup.max_equal_calls = max_equal_calls;
-        Ok(room)
+        let mut chat = Self::named(agent.name().as_str()).participant(agent).policy(policy).build()?;
+        chat.setup.is_for_calls = true;
+        chat.setup.max_equal_calls = max_equal_calls;
+        Ok(chat)
     }
 
     fn task_from(&self, turn: &Turn<'_>) -> String {
@@ -297,7 +296,7 @@ impl Chat {
     }
 }
 
-/// The default opening: the user says what the task is.
+/// The default opening: the user says the task.
 fn task_from_user(task: &str) -> Vec<Message> {
     if task.trim().is_empty() { Vec::new() } else { vec![Message::text(Name::user(), task)] }
 }
@@ -311,7 +310,7 @@ impl Agent for Chat {
         &self.setup.description
     }
 
-    /// Runs the chat, and says what came of it.
+    /// Runs the chat and says its result.
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let task = self.task_from(turn);
         match turn.run(self, &task).await? {
@@ -326,54 +325,53 @@ impl fmt::Debug for Chat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Chat")
             .field("name", &self.name)
-            .field("members", &self.setup.members)
+            .field("participants", &self.setup.participants)
             .finish_non_exhaustive()
     }
 }
 
 impl ChatBuilder {
-    /// Adds a member of the room.
+    /// Adds a participant.
     #[must_use]
     pub fn participant(mut self, agent: impl Agent) -> Self {
-        self.setup.members.push(AnyAgent::new(agent));
+        self.setup.participants.push(AnyAgent::new(agent));
         self
     }
 
-    /// Adds somebody who may join later; see [`Step::Admit`](crate::Step::Admit).
+    /// Adds a participant that can join later, by [`Step::Admit`](crate::Step::Admit).
     #[must_use]
     pub fn late_joiner(mut self, agent: impl Agent) -> Self {
         self.setup.later.push(AnyAgent::new(agent));
         self
     }
 
-    /// Adds somebody who is no member of the room, but can be cued aside: a selector, somebody who sums up.
+    /// Adds an agent that is not a participant, but can have private turns: a selector, a summarizer.
     #[must_use]
     pub fn private_agent(mut self, agent: impl Agent) -> Self {
-        self.setup.staff.push(AnyAgent::new(agent));
+        self.setup.private_agents.push(AnyAgent::new(agent));
         self
     }
 
-    /// Sets who speaks next and when it is over.
+    /// Sets the policy, which selects the next speaker and closes the chat.
     #[must_use]
     pub fn policy(self, policy: impl Policy) -> Self {
         Self { policy: Some(Box::new(policy)), ..self }
     }
 
-    /// Sets what it is good at, for whoever chooses among chats.
+    /// Sets what it is good at, for selectors of the next speaker.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.setup.description = description.into();
         self
     }
 
-    /// Sets what is said before the first turn, made of the task. The default: the `user` says the task.
+    /// Sets the messages before the first turn, made from the task. Default: the `user` says the task.
     #[must_use]
     pub fn opening(self, opening: impl Fn(&str) -> Vec<Message> + Send + Sync + 'static) -> Self {
         self.opening_from(move |start| opening(start.task))
     }
 
-    /// Sets what is said before the first turn, made of the task and of the chat around this one. It has to be the same
-    /// for the same.
+    /// Sets the messages before the first turn, made from the task and the outer chat. Must be deterministic.
     #[must_use]
     pub fn opening_from(
         mut self,
@@ -383,61 +381,62 @@ impl ChatBuilder {
         self
     }
 
-    /// Sets what every member is told before all else, such as who the others are. It is no message of the room.
+    /// Sets a text that every participant receives before all messages, such as who the others are. It is not a
+    /// message of the chat.
     #[must_use]
     pub fn introduction(mut self, text: impl Into<Arc<str>>) -> Self {
         self.setup.introduction = Some(text.into());
         self
     }
 
-    /// As [`introduction`](Self::introduction), made of the members and those who may join later, in this order.
+    /// As [`introduction`](Self::introduction), made from the participants followed by the late joiners.
     #[must_use]
     pub fn introduction_of(mut self, text: impl Fn(&[AnyAgent]) -> String + Send + Sync + 'static) -> Self {
         self.introduce = Some(Box::new(text));
         self
     }
 
-    /// As a participant of another chat, goes on from what was said the last time that `name` had a turn there: its own
-    /// name, or that of another participant that is a chat. Without this, every turn is a conversation of its own.
+    /// As a participant of another chat, continues the conversation of the last turn that `name` had there: itself,
+    /// or another participant that is a chat. Default: every turn is a new conversation.
     #[must_use]
     pub fn continues(mut self, name: Name) -> Self {
-        self.setup.goes_on_from = Some(name);
+        self.setup.continues = Some(name);
         self
     }
 
-    /// Sets how its task is made when it takes part in another chat.
+    /// Sets how its task is taken from the outer chat. Default: [`TaskFrom::Last`].
     #[must_use]
     pub fn task_from(mut self, brief: TaskFrom) -> Self {
         self.setup.brief = brief;
         self
     }
 
-    /// Sets how many turns it has at most, whatever the policy says.
+    /// Sets the maximum number of turns, whatever the policy does. Default: [`Chat::DEFAULT_MAX_TURNS`].
     #[must_use]
     pub fn max_turns(mut self, turns: u64) -> Self {
         self.setup.cap = turns;
         self
     }
 
-    /// Sets how many equal tool calls with equal results an agent makes in a row in one turn: at the next one the chat ends, as
-    /// [`StopReason::LoopDetected`]. 0 is any number. The default: [`Chat::DEFAULT_MAX_EQUAL_CALLS`].
+    /// Sets how many equal tool calls with equal results an agent can make in a row in one turn. At the next one the
+    /// chat ends with [`StopReason::LoopDetected`]. 0 is no limit. Default: [`Chat::DEFAULT_MAX_EQUAL_CALLS`].
     #[must_use]
     pub fn max_equal_calls(mut self, calls: usize) -> Self {
         self.setup.max_equal_calls = calls;
         self
     }
 
-    /// The chat.
+    /// Builds the chat.
     ///
     /// # Errors
-    /// When a name is illegal or used twice, or when there is no member or no policy.
+    /// When a name is used twice or is `user`, or when there is no participant or no policy.
     pub fn build(self) -> Result<Chat> {
         let name = Name::new(&self.name)?;
         let mut names: Vec<&Name> = Vec::new();
-        for agent in self.setup.everybody() {
+        for agent in self.setup.all_agents() {
             if *agent.name() == Name::user() {
                 return Err(Error::Config(
-                    "`user` is whoever gives the task; no agent can have this name".into(),
+                    "`user` is the author of the task; no agent can have this name".into(),
                 ));
             }
             if names.contains(&agent.name()) {
@@ -445,14 +444,14 @@ impl ChatBuilder {
             }
             names.push(agent.name());
         }
-        if self.setup.members.is_empty() {
-            return Err(Error::Config(format!("`{name}` has no members")));
+        if self.setup.participants.is_empty() {
+            return Err(Error::Config(format!("`{name}` has no participants")));
         }
         let policy = self.policy.ok_or_else(|| Error::Config(format!("`{name}` has no policy")))?;
         let mut setup = self.setup;
         if let Some(introduce) = self.introduce {
-            let everybody: Vec<AnyAgent> = setup.members.iter().chain(&setup.later).cloned().collect();
-            setup.introduction = Some(introduce(&everybody).into());
+            let joiners: Vec<AnyAgent> = setup.participants.iter().chain(&setup.later).cloned().collect();
+            setup.introduction = Some(introduce(&joiners).into());
         }
         Ok(Chat { name, policy, setup })
     }

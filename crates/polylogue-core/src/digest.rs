@@ -1,9 +1,9 @@
-//! What identifies requests.
+//! Digests that identify requests.
 
 use crate::{Digest, Entry, OutcomeStatus, Params, Part, Request, ToolSpec};
 
 impl Request<'_> {
-    /// Identifies the request to `model`, which is a model's name: the same as the log has with the reply. Reads all
+    /// Identifies this request to the model named `model`, with the digest that the log has for its reply. Reads all
     /// entries.
     #[must_use]
     pub fn digest(&self, model: &str) -> Digest {
@@ -12,7 +12,7 @@ impl Request<'_> {
     }
 }
 
-/// A hash over the entries of a view, one after the other: a further entry costs what it is long.
+/// A hash over the entries of a view in order: adding an entry costs its own length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Chain([u8; 32]);
 
@@ -40,7 +40,7 @@ impl Chain {
         Self(blake3::hash(&bytes).into())
     }
 
-    /// Identifies the request of these entries to `model`, in these circumstances.
+    /// Identifies the request of these entries with these parameters to `model`.
     pub(crate) fn digest(
         self,
         model: &str,
@@ -60,9 +60,9 @@ impl Chain {
 
 fn part(bytes: &mut Vec<u8>, part: &Part) {
     match part {
-        Part::Text(words) => {
+        Part::Text(text_part) => {
             bytes.push(b't');
-            text(bytes, words);
+            text(bytes, text_part);
         }
         other => {
             bytes.push(b'j');
@@ -71,14 +71,14 @@ fn part(bytes: &mut Vec<u8>, part: &Part) {
     }
 }
 
-/// With its length before it, so that no two sequences of texts are the same bytes.
+/// Prefixed with its length, so that no two sequences of texts have the same bytes.
 fn text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
     bytes.extend_from_slice(text.as_bytes());
 }
 
 fn json(bytes: &mut Vec<u8>, value: &impl serde::Serialize) {
-    // A value of our types is always written.
+    // A value of our types always serializes.
     let _ = serde_json::to_writer(bytes, value);
 }
 
@@ -96,7 +96,7 @@ mod tests {
         let event = crate::Event { seq: 0, at: Path::root(), time: crate::Timestamp(0), ran_ms: 0, body };
         let transcript = Transcript::of(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
         let view = View::of(&transcript, &me, ViewOptions::default());
-        let (params, wire, at) = (&Params::default(), &EncodeCache::default(), &Path::root());
+        let (params, encoded, at) = (&Params::default(), &EncodeCache::default(), &Path::root());
         let origin = Origin { at, who: &me, nth: 0 };
         let request = Request {
             origin,
@@ -104,7 +104,7 @@ mod tests {
             entries: view.entries(),
             tools: &[],
             params,
-            encoded: wire,
+            encoded: encoded,
             reserved: None,
         };
         assert_eq!(view.entries().len(), 2);

@@ -1,4 +1,4 @@
-//! Texts as vectors, so that what means the same is found by other words.
+//! Embedding models: texts as vectors, for search by meaning.
 
 use std::fmt;
 use std::future::Future;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use crate::{Bound, ModelError, Money, Reservation, Usage};
 
-/// A model that makes vectors of texts.
+/// An embedding model.
 pub trait Embed: Send + Sync + 'static {
-    /// Which one, as `provider:model`. Vectors of models with different names are never compared.
+    /// Its name as `provider:model`. Vectors of models with different names are never compared.
     fn name(&self) -> &str;
 
-    /// A vector for each of `texts`, in their order, all of the same length, all numbers finite.
+    /// Returns one vector for each of `texts`, in their order, all of the same length, all numbers finite.
     ///
     /// # Errors
-    /// When the model gives none.
+    /// When the model returns no vectors.
     fn embed(&self, texts: &[String]) -> impl Future<Output = Result<Embedded, ModelError>> + Send;
 
-    /// The same, paid from `reserved`: one that sends a request again says how the attempt before
+    /// As [`embed`](Self::embed), paid from `reserved`: a model that retries reports how the attempt before
     /// [failed](Reservation::fail), and reserves [another](Reservation::again).
     ///
     /// # Errors
@@ -32,24 +32,24 @@ pub trait Embed: Send + Sync + 'static {
         self.embed(texts)
     }
 
-    /// The most that vectors of `texts` can take. Their cost is unknown unless this says otherwise.
+    /// The most tokens and money that embedding `texts` can take. Default: unknown cost.
     fn bound(&self, texts: &[String]) -> Bound {
         Bound::of_texts(texts, |_| None)
     }
 }
 
-/// Texts as vectors.
+/// The reply of an embedding model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Embedded {
-    /// One for each text.
+    /// One vector for each text.
     pub vectors: Vec<Vec<f32>>,
-    /// The tokens that it took, as far as that was said.
+    /// The tokens used, as far as the provider reported them.
     pub usage: Usage,
-    /// What it cost, if that is known.
+    /// The cost, if it is known.
     pub cost: Option<Money>,
 }
 
-/// Any model that makes vectors. Cloning shares it.
+/// Any embedding model. Cloning shares it.
 #[derive(Clone)]
 pub struct AnyEmbed(Arc<dyn ErasedEmbed>);
 

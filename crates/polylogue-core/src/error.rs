@@ -1,4 +1,4 @@
-//! What can go wrong, and whose fault it is.
+//! Errors, and who can fix them.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ModelError, Name, NameError, Path, StopReason, StoreError};
 
-/// A result whose error is Polylogue's.
+/// A result with Polylogue's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Who has to do something about an error.
+/// Who can fix an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// Whoever wrote the team or the call.
+    /// The author of the team or of the call.
     Config,
-    /// The model's provider, or the way to it.
+    /// The model's provider, or the network.
     Provider,
     /// A tool.
     Tool,
-    /// A limit that was set.
+    /// A configured limit.
     Limit,
     /// The machine: disk, permissions.
     System,
@@ -40,17 +40,17 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Why a run could not go on. What was appended before stays, and running again goes on from there.
+/// Why a run could not continue. Events appended before stay, and running again continues from there.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The definition of agents or chat is wrong.
+    /// The definition of agents or a chat is wrong.
     #[error("{0}")]
     Config(String),
     /// A name is illegal.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A model call failed for good.
+    /// A model call failed, after retries.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The log could not be read or written.
@@ -59,40 +59,40 @@ pub enum Error {
     /// An agent of the caller's own failed.
     #[error("{0}")]
     Agent(String),
-    /// A limit of the whole run was met. The outermost chat is closed with this reason.
+    /// A limit of the whole run was reached. The outermost chat is closed with this reason.
     #[error("{0}")]
     Limit(StopReason),
-    /// An agent that was called ended its chat instead of replying. An agent that called it, and does not go on, ends its
-    /// own in the same way.
+    /// An agent that was called ended its chat instead of replying. If the caller does not handle it, its own chat
+    /// ends with the same reason.
     #[error("`{who}` did not reply: {reason}")]
     Ended {
-        /// Who.
+        /// The agent.
         who: Name,
-        /// Why.
+        /// The reason.
         reason: StopReason,
     },
-    /// A person has to answer first. It is no failure: the run goes on when there is an answer.
+    /// A person must answer first. Not a failure: the run continues when there is an answer.
     #[error("a person has to answer first")]
     Waiting,
-    /// An agent that another one called failed.
+    /// An agent that another agent called failed.
     #[error("`{at}`: {error}")]
     Within {
-        /// The room in which it was called, as labels with dots: `blogger.writer`.
+        /// The path at which it was called, as labels with dots: `blogger.writer`.
         at: String,
-        /// What went wrong there.
+        /// The error there.
         error: Box<Error>,
     },
-    /// The run was stopped from outside. It is no failure: the run can be resumed.
+    /// The run was cancelled. Not a failure: the run can be resumed.
     #[error("stopped")]
     Cancelled,
-    /// Something happened that must not: a policy that cues a stranger, a log that is no valid conversation.
+    /// An internal error, such as a log that is not a valid conversation.
     #[error("{0}")]
     Bug(String),
 }
 
 impl Error {
-    /// The same error, of an agent called `at`; the innermost agent is named, and whoever is called at the root is known to
-    /// the caller. What is no failure of it stays as it is.
+    /// The same error, of an agent called at `at`. The innermost agent is named, and an agent called at the root is
+    /// known to the caller. Limits, cancellation and the like stay as they are.
     pub(crate) fn within(self, at: &Path) -> Self {
         match self {
             error if at.is_root() => error,
@@ -104,7 +104,7 @@ impl Error {
         }
     }
 
-    /// Whose fault it is.
+    /// Who can fix it.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
@@ -117,7 +117,7 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// How to fix it, if that is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -131,14 +131,14 @@ impl Error {
     }
 }
 
-/// An error as the log keeps it.
+/// An error as it is logged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Whose fault it is.
+    /// Who can fix it.
     pub fault: Fault,
-    /// What happened.
+    /// The error message.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

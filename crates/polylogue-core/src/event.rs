@@ -1,4 +1,4 @@
-//! What happened: the entries of a log.
+//! Events: the entries of a log.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::{
 pub struct Event {
     /// Its position in the log, counted from 0 without gaps.
     pub seq: u64,
-    /// The chat it happened in.
+    /// The path of its chat.
     #[serde(default, skip_serializing_if = "Path::is_root")]
     pub at: Path,
-    /// When it was appended.
+    /// The time of day when it was appended.
     #[serde(rename = "time_ms")]
     pub time: Timestamp,
-    /// For how many milliseconds the conversation had run by then, by a clock that only goes forward. The time in which no process
-    /// ran it does not count.
+    /// The running time of the conversation by then in milliseconds, by a monotonic clock. The time in which no
+    /// process ran it does not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ran_ms: u64,
-    /// What happened.
+    /// The content.
     #[serde(flatten)]
     pub body: Body,
 }
@@ -38,52 +38,52 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What happened.
+/// The type and content of an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Body {
     /// A chat began. One event, so that an opening is never half written.
     Opened(Opening),
-    /// Turns began: one, or several at the same time. One event, so that it is never half written.
+    /// Turns began: one, or several in parallel. One event, so that it is never half written.
     TurnStarted {
-        /// Whose turns, in the order in which what they say enters the log.
+        /// The requests, in the order in which the messages of the turns are logged.
         turns: Vec<TurnRequest>,
     },
-    /// A model call was finished. Holds the reply, so that a finished call is never issued again.
+    /// A model call finished. Contains the reply, so that a finished call is never repeated.
     ModelReplied(ModelReply),
-    /// Model calls without a known usage count at their upper bound. It says nothing to anyone in the chat.
+    /// Model calls without a known usage count at their upper bound. Agents do not see it.
     Charged(Charge),
-    /// A model could not do what was asked of it, such as to call tools. Its agent goes on in another way.
+    /// A model does not support what was requested, such as tool calls. Its agent continues in another way.
     CapabilityMissing {
         /// The agent that asked.
         who: Name,
         /// The model, as `provider:model`.
         model: Arc<str>,
-        /// What it cannot do.
+        /// The missing capability.
         capability: Capability,
-        /// What it, or its server, said.
+        /// The error message of the model or its server.
         why: Arc<str>,
     },
-    /// The rest of a reply that was cut off could not be had. There is only what there is.
+    /// The rest of a truncated reply could not be requested. The reply stays as it is.
     ContinuationFailed {
         /// The agent whose reply it is.
         who: Name,
-        /// What the model, or its server, said.
+        /// The error message of the model or its server.
         why: Arc<str>,
     },
-    /// The program around an agent told its model something, such as what was wrong with its last reply.
+    /// An agent prompted its own model, such as with what was wrong with its last reply.
     Prompted {
-        /// The agent that is told.
+        /// The agent.
         who: Name,
-        /// What it is told.
+        /// The prompt.
         text: Arc<str>,
     },
-    /// What an agent remembers of its turn, in place of all that happens in it, what it then says included.
+    /// What an agent remembers of its turn instead of everything in it, its own message included.
     Remembered {
         /// The agent.
         who: Name,
-        /// What it remembers, in order.
+        /// The messages that it remembers, in order.
         entries: Vec<HistoryEntry>,
     },
     /// A tool call began.
@@ -93,23 +93,23 @@ pub enum Body {
         /// The call.
         call: Call,
     },
-    /// A tool call was finished.
+    /// A tool call finished.
     ToolReturned {
         /// The agent that called.
         who: Name,
         /// The call's `id`.
         id: String,
-        /// What came of it.
+        /// The result.
         outcome: Outcome,
     },
-    /// A turn ended with a message. A turn ends with exactly one of `Said`, `Passed`, `Left` and `Stopped`.
+    /// A turn ended with a message. A turn ends with exactly one of `Message`, `Passed`, `Left` and `Stopped`.
     Message(Message),
     /// A turn ended without a message.
     Passed {
         /// Whose turn it was.
         who: Name,
     },
-    /// A turn ended with its agent leaving the room.
+    /// A turn ended with its agent leaving the chat.
     Left {
         /// Who left.
         who: Name,
@@ -123,24 +123,24 @@ pub enum Body {
         /// Why.
         reason: StopReason,
     },
-    /// Somebody who was not there from the beginning, or had left, is in the room from now on.
+    /// A late joiner, or a participant that had left, joined.
     Joined {
         /// Who.
         who: Name,
-        /// What they see of what was said without them.
+        /// The earlier messages that it sees.
         sees: JoinHistory,
     },
-    /// What was said before is out of sight from now on. It stays in the log.
+    /// Earlier messages were removed from views. They stay in the log.
     Cleared {
-        /// Whose turn it happens in.
+        /// The participant in whose turn it happened.
         who: Name,
-        /// Out of whose sight: everybody's, or that of one.
+        /// The participant whose view is cleared; `None` clears the views of all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<Name>,
-        /// So many of the last messages stay in sight. A call and its result count as one.
+        /// How many of the last messages stay visible. A call and its result count as one.
         keep: usize,
     },
-    /// The policy placed a message without a turn.
+    /// The policy posted a message without a turn.
     Posted(Message),
     /// A person is asked; the answer may come in another process, or another week.
     InputRequired(Question),
@@ -148,159 +148,159 @@ pub enum Body {
     InputProvided {
         /// The participant that asked.
         to: Name,
-        /// What was answered.
+        /// The answer.
         text: Arc<str>,
     },
-    /// A turn failed. It stays open: running the chat again tries it again.
+    /// A turn failed. It stays open and is retried when the chat is run again.
     Failed {
         /// Whose turn it was.
         who: Name,
-        /// What went wrong.
+        /// The error.
         error: Failure,
     },
     /// A chat ended.
     Closed {
-        /// Why.
+        /// The stop reason.
         reason: StopReason,
-        /// What came of it.
+        /// The result.
         summary: Arc<str>,
     },
-    /// A chat that was closed goes on: under a higher limit, or about something more.
+    /// A closed chat continues: under a higher limit, or with a new message.
     Reopened {
-        /// What is said, if it is about something more. The chat's turns and messages are then counted anew.
+        /// The new message, if there is one. Turns and messages of the chat are then counted from 0 again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Message>,
     },
-    /// Limits of the conversation changed from outside. It says nothing to anyone in the chat.
+    /// Limits of the conversation were changed from outside. Agents do not see it.
     LimitsChanged(LimitOverrides),
-    /// What happened in this chat since an event counts as not having happened: a call of an agent that failed, or what is
-    /// to be forgotten. The log keeps it, and what it cost was spent.
+    /// Events of this chat since an event are rolled back: a call of an agent that failed, or what an agent must
+    /// forget. They stay in the log, and their cost counts.
     RolledBack {
-        /// The `seq` of the first event that is undone.
+        /// The `seq` of the first event that is rolled back.
         since: u64,
     },
 }
 
-/// Words that an agent remembers.
+/// A message that an agent remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryEntry {
-    /// It was told them.
+    /// A message that it received.
     Received(Arc<str>),
-    /// They are its own.
+    /// A message of its own.
     Sent(Arc<str>),
 }
 
-/// What those who join later see of what was said without them.
+/// Which earlier messages late joiners see.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JoinHistory {
-    /// All that was said to everybody, or to them.
+    /// All messages to everyone or to them.
     #[default]
     All,
-    /// Only what is said from now on.
+    /// Only messages from now on.
     New,
 }
 
 /// How a chat begins.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
-    /// The members of the room, in order.
+    /// The participants, in order.
     pub participants: Vec<Name>,
-    /// Those who may join later.
+    /// The participants that can join later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_joiners: Vec<Name>,
-    /// What the chat is about; system texts may quote it.
+    /// The task of the chat; system messages can quote it.
     pub task: Arc<str>,
-    /// What every member is told before all else. It is no message of the room.
+    /// A text that every participant receives before all messages. It is not a message of the chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introduction: Option<Arc<str>>,
-    /// What is said before the first turn. Empty when nothing is: the policy then begins.
+    /// The messages before the first turn. If there are none, the policy begins.
     pub messages: Vec<Message>,
-    /// How many of the first messages are those of another conversation, which this one continues. Limits do not count them.
+    /// How many of the first messages are inherited from an earlier conversation. Limits do not count them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub inherited: u64,
 }
 
-/// Whose turn it is, and on what terms.
+/// A request for a turn: who has it, with which prompt, for which audience.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnRequest {
-    /// Whose turn it is.
+    /// The participant.
     pub who: Name,
-    /// Told to this agent alone, as the last thing it reads.
+    /// A prompt for this agent alone, the last message in its view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Arc<str>>,
-    /// Who will see what it says.
+    /// The audience of its message.
     #[serde(default, skip_serializing_if = "crate::Audience::is_all")]
     pub to: crate::Audience,
-    /// How it came to be this agent's turn, where there was a choice.
+    /// How the participant was selected, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Box<Choice>>,
 }
 
 impl TurnRequest {
-    /// `who` speaks to the room.
+    /// A turn of `who` whose message all participants see.
     #[must_use]
     pub const fn to_all(who: Name) -> Self {
         Self { who, prompt: None, to: crate::Audience::All, choice: None }
     }
 
-    /// `who` is asked something, and only the policy sees the answer.
+    /// A private turn: `who` receives `prompt`, and only the policy sees the reply.
     #[must_use]
     pub fn private(who: Name, prompt: impl Into<Arc<str>>) -> Self {
         Self { who, prompt: Some(prompt.into()), to: crate::Audience::private(), choice: None }
     }
 
-    /// The same cue, and how it came about.
+    /// The same request, with how the participant was selected.
     #[must_use]
     pub fn with_choice(self, choice: Choice) -> Self {
         Self { choice: Some(Box::new(choice)), ..self }
     }
 }
 
-/// A finished model call: what was asked of whom, what came back and what it cost.
+/// The reply of a finished model call, with its usage and cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
-    /// The agent that asked.
+    /// The agent that called the model.
     pub who: Name,
     /// The model, as `provider:model`.
     pub model: Arc<str>,
-    /// Identifies the request that was answered.
+    /// Identifies the request.
     pub request: Digest,
-    /// The reply.
+    /// The content of the reply.
     pub parts: Vec<Part>,
-    /// Why the model stopped.
+    /// The finish reason.
     pub finish: Finish,
-    /// Tokens; what is unknown is left out.
+    /// Tokens; unknown counts are omitted.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,
-    /// Money; left out when a price or a token count is unknown.
+    /// Money; omitted if a price or a token count is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// Whether the reply came from a cache of replies: tokens and money are then what it would have taken.
+    /// Whether the reply came from a cache of replies: usage and cost are then those of the original call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
 }
 
-/// Why a model stopped.
+/// The finish reason of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finish {
-    /// It was done, or met a stop word.
+    /// The reply is complete, or a stop sequence was reached.
     Stop,
-    /// It wants tools.
+    /// It calls tools.
     Calls,
-    /// It met the limit on tokens: the reply is cut off.
+    /// The limit on tokens was reached: the reply is truncated.
     Length,
-    /// The provider filtered the reply.
+    /// The provider's content filter removed the rest.
     Filter,
-    /// The provider did not say.
+    /// The provider reported no reason.
     Unknown,
 }
 
 impl Finish {
-    /// Whether the reply is not whole: it met the limit on tokens, or was filtered.
+    /// Whether the reply is incomplete: truncated at the limit on tokens, or filtered.
     #[must_use]
     pub const fn is_cut(self) -> bool {
         matches!(self, Self::Length | Self::Filter)
@@ -319,21 +319,21 @@ impl fmt::Display for Finish {
     }
 }
 
-/// What a person is asked.
+/// A question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// The participant that asks in the person's name.
+    /// The participant that asks for the person's input.
     pub who: Name,
-    /// What is asked.
+    /// The text of the question.
     pub text: Arc<str>,
-    /// The call that waits for approval, if the question asks for one. The text shows its arguments in full; it is displayed
-    /// verbatim, never as Markdown.
+    /// The call that waits for approval, if the question asks for one. The text shows its arguments in full; display
+    /// it verbatim, never as Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Call>,
 }
 
 impl Question {
-    /// A question of `who` that asks for words, not for approval.
+    /// A question of `who` that asks for text, not for approval.
     #[must_use]
     pub fn new(who: Name, text: impl Into<Arc<str>>) -> Self {
         Self { who, text: text.into(), call: None }
@@ -382,10 +382,10 @@ impl TryFrom<String> for Digest {
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
-/// The chat an event happened in: empty for the outermost, `/critic.2` for the second turn of its participant
-/// `critic` that is a chat itself, `/critic.2/judge.1` one deeper. A turn that runs a second chat has it at
-/// `/critic.2.2`. The room in which an agent is called again and again has no number: `/blogger/writer` is where `blogger`
-/// asks its `writer`.
+/// The path of a chat: empty for the outermost, `/critic.2` for the second turn of its participant `critic` that is a
+/// chat itself, `/critic.2/judge.1` one level deeper. The second chat that one turn runs is `/critic.2.2`. The chat
+/// in which an agent is called again and again has no number: `/blogger/writer` is where `blogger` calls its
+/// `writer`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Path(Arc<str>);
@@ -403,14 +403,14 @@ impl Path {
         Self(format!("{}/{who}.{turn}", self.0).into())
     }
 
-    /// The room here of the agent called `label`: a chat that goes on whenever the agent is called. `items.0` is the room
-    /// `0` within `items`.
+    /// The path below this one at which the agent with this label is called: its chat continues with every call.
+    /// `items.0` is the path `0` within `items`.
     ///
     /// # Errors
-    /// When a piece of the label between dots is empty, or has characters that a [`Name`] cannot have.
+    /// When a part of the label between dots is empty, or has characters that a [`Name`] cannot have.
     pub fn room(&self, label: &str) -> crate::Result<Self> {
         if !label.split('.').all(is_label) {
-            let rule = "must be made of the characters of names, in pieces between dots";
+            let rule = "must be made of the characters of names, in parts between dots";
             return Err(crate::Error::Config(format!("the label `{label}` {rule}")));
         }
         Ok(Self(format!("{}/{}", self.0, label.replace('.', "/")).into()))
@@ -422,13 +422,13 @@ impl Path {
         if nth == 0 { self.clone() } else { Self(format!("{}.{}", self.0, nth + 1).into()) }
     }
 
-    /// Whether it is the first, or only, chat of a turn, and no room that goes on from turn to turn.
+    /// Whether it is the first, or only, chat of a turn, and not one in which an agent is called.
     pub(crate) fn is_first(&self) -> bool {
         let last = self.0.rsplit('/').next().unwrap_or_default();
         last.matches('.').count() == 1
     }
 
-    /// Whether it is within a turn that `who` has in the chat `outer`, or within a room there, which any participant may call.
+    /// Whether it is within a turn of `who` in the chat `outer`, or within a chat there in which an agent is called.
     pub(crate) fn is_of_turn(&self, outer: &Self, who: &Name) -> bool {
         let Some(rest) = self.0.strip_prefix(&*outer.0).and_then(|rest| rest.strip_prefix('/')) else {
             return false;
@@ -437,7 +437,7 @@ impl Path {
         first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
     }
 
-    /// Who runs this chat in a turn; `None` for the outermost, and for rooms.
+    /// The participant that runs this chat in a turn; `None` for the outermost and for chats of called agents.
     pub(crate) fn owner(&self) -> Option<Name> {
         let last = self.0.rsplit('/').next().unwrap_or_default();
         Name::new(last.split_once('.')?.0).ok()
@@ -449,13 +449,13 @@ impl Path {
         self.0.is_empty()
     }
 
-    /// Whether it is somewhere within `outer`.
+    /// Whether it is below `outer`.
     #[must_use]
     pub fn is_within(&self, outer: &Self) -> bool {
         self.0.strip_prefix(&*outer.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// How deep it is nested: 0 for the outermost.
+    /// The nesting depth: 0 for the outermost.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.0.matches('/').count()

@@ -1,4 +1,4 @@
-//! What a log holds in memory: the events so far, and figures of them.
+//! The events of a log in memory, and figures over them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use crate::origins::Origins;
 use crate::{Body, ChargeReason, Event, Name, Path, Timestamp, TotalUsage};
 
-/// The events of a log, and those that are about to follow them.
+/// The events of a log, and those to be appended next.
 #[derive(Default)]
 pub(crate) struct EventBuffer {
-    /// What the store has.
+    /// The events in the store.
     pub(crate) events: Vec<Arc<Event>>,
-    /// What comes next, and is not in the store yet.
+    /// Events to be appended that are not in the store yet.
     staged: Vec<Arc<Event>>,
     pub(crate) tally: Tally,
-    /// An append was begun and not seen to end: the store knows better what it has.
+    /// Whether an append began and its result is unknown: the store must be read again.
     pub(crate) doubtful: bool,
 }
 
@@ -24,7 +24,7 @@ impl EventBuffer {
         (self.events.len() + self.staged.len()) as u64
     }
 
-    /// Makes events of `bodies`, to follow those so far.
+    /// Makes events from `bodies`, to be appended next.
     pub(crate) fn stage(
         &mut self,
         at: &Path,
@@ -32,7 +32,7 @@ impl EventBuffer {
         bodies: impl IntoIterator<Item = Body>,
     ) -> Vec<Arc<Event>> {
         let first = self.next_seq();
-        // All of them before the first is taken in: those who act at the same time do not hear each other.
+        // All of them before the first is added: parallel turns do not see each other.
         let bodies: Vec<Body> = bodies.into_iter().map(|body| self.tally.origins.mark(at, body)).collect();
         let event = |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, ran_ms, body });
         let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
@@ -43,19 +43,19 @@ impl EventBuffer {
         batch
     }
 
-    /// What is to be given to the store.
+    /// The events to be appended.
     pub(crate) fn staged(&self) -> &[Arc<Event>] {
         &self.staged
     }
 
-    /// The store has what was staged. Returns it.
+    /// Marks the staged events as stored, and returns them.
     pub(crate) fn settle(&mut self) -> &[Arc<Event>] {
         let first = self.events.len();
         self.events.append(&mut self.staged);
         self.events.get(first..).unwrap_or_default()
     }
 
-    /// Forgets what was staged, and takes in what the store has more.
+    /// Discards staged events, and adds further events from the store.
     pub(crate) fn take_in(&mut self, more: impl IntoIterator<Item = Event>) {
         self.staged.clear();
         self.events.extend(more.into_iter().map(Arc::new));
@@ -66,23 +66,23 @@ impl EventBuffer {
 
 /// How many model calls count in the events before `first`.
 pub(crate) fn calls_before(events: &[Arc<Event>], first: u64) -> u64 {
-    let mut spent = TotalUsage::default();
+    let mut usage = TotalUsage::default();
     for event in events.iter().take_while(|event| event.seq < first) {
         match &event.body {
-            Body::ModelReplied(sample) => spent.add(sample),
-            Body::Charged(charge) => spent.charge(charge),
-            Body::ToolReturned { outcome, .. } => outcome.used.iter().for_each(|used| spent.add_tool(used)),
+            Body::ModelReplied(reply) => usage.add(reply),
+            Body::Charged(charge) => usage.charge(charge),
+            Body::ToolReturned { outcome, .. } => outcome.used.iter().for_each(|used| usage.add_tool(used)),
             _ => {}
         }
     }
-    spent.counted_calls()
+    usage.counted_calls()
 }
 
-/// Figures of a whole run.
+/// Figures over a whole run.
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// What was spent.
-    pub(crate) spent: TotalUsage,
+    /// The total usage.
+    pub(crate) usage: TotalUsage,
     /// Turns of agents in all chats.
     pub(crate) turns: u64,
     /// Finished model calls of each agent.
@@ -91,11 +91,11 @@ pub(crate) struct Tally {
     pub(crate) failures: BTreeMap<Name, u64>,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<Arc<str>>,
-    /// Whose next replies have their upper bound counted, because their usage is unknown.
+    /// Agents whose next replies have their upper bound counted, because their usage is unknown.
     bounded: Vec<(Path, Name)>,
     /// The last event with which the outermost chat was closed.
     pub(crate) closed: Option<u64>,
-    /// Who has read words from outside.
+    /// Who has read content from outside.
     pub(crate) origins: Origins,
 }
 
@@ -103,23 +103,23 @@ impl Tally {
     fn add(&mut self, event: &Event) {
         self.origins.add(event);
         match &event.body {
-            Body::ModelReplied(sample) => {
-                self.spent.add(sample);
-                *self.calls.entry(sample.who.clone()).or_default() += 1;
-                let is_bounded = self.is_bounded(&event.at, &sample.who);
-                if sample.cost.is_none() && !sample.cached && !is_bounded {
-                    self.unpriced = Some(Arc::clone(&sample.model));
+            Body::ModelReplied(reply) => {
+                self.usage.add(reply);
+                *self.calls.entry(reply.who.clone()).or_default() += 1;
+                let is_bounded = self.is_bounded(&event.at, &reply.who);
+                if reply.cost.is_none() && !reply.cached && !is_bounded {
+                    self.unpriced = Some(Arc::clone(&reply.model));
                 }
             }
             Body::Charged(charge) => {
-                self.spent.charge(charge);
+                self.usage.charge(charge);
                 if charge.why == ChargeReason::Unreported && charge.cost.is_some() {
                     self.bounded.push((event.at.clone(), charge.who.clone()));
                 }
             }
             Body::ToolReturned { outcome, .. } => {
                 for used in &outcome.used {
-                    self.spent.add_tool(used);
+                    self.usage.add_tool(used);
                     if used.cost.is_none() {
                         self.unpriced = Some(Arc::clone(&used.model));
                     }
@@ -133,7 +133,7 @@ impl Tally {
                 self.turns += 1
             }
             Body::Closed { .. } if event.at.is_root() => self.closed = Some(event.seq),
-            // The turn that this chat is will end next; its members' turns are what counts.
+            // The turn of the outer chat ends next; the turns of its participants are what counts.
             Body::Closed { .. } if event.at.is_first() => self.turns = self.turns.saturating_sub(1),
             _ => {}
         }
@@ -145,7 +145,7 @@ impl Tally {
         found.map(|index| self.bounded.swap_remove(index)).is_some()
     }
 
-    /// How many model calls of `who` came to an end, with a reply or with a turn that failed.
+    /// How many model calls of `who` ended, with a reply or with a failed turn.
     pub(crate) fn ended(&self, who: &Name) -> u64 {
         [&self.calls, &self.failures].iter().filter_map(|count| count.get(who)).sum()
     }

@@ -1,27 +1,27 @@
-//! What holds of every request, whatever the conversation (invariant 9).
+//! The rules that every request satisfies (invariant 9).
 
 use std::collections::HashSet;
 
 use crate::{Call, Entry, Part, Request};
 
 impl Request<'_> {
-    /// What is wrong with the request, if anything: the reasons for which providers reject histories.
+    /// Checks the rules for which providers reject histories.
     ///
-    /// A request has entries; the first is no system text, and the last is not the agent's own; no entry is without content;
-    /// nothing holds thoughts or notes; every call is answered right after the entry that makes it, in the order of the calls,
-    /// and by nothing else; ids are not used twice. Roles may stand in any other order: where a provider needs another
-    /// one, its encoder merges messages and adds texts between them.
+    /// A request has entries; the first is not a system message, and the last is not the agent's own; no entry is
+    /// empty; nothing contains thoughts or notes; every tool call is answered right after the entry that makes it, in
+    /// the order of the calls, and by nothing else; ids are unique. Roles can have any other order: where a provider
+    /// needs another one, its encoder merges messages and adds texts between them.
     ///
     /// # Errors
-    /// Names the first entry that breaks a rule, and the rule.
+    /// Returns the first entry that breaks a rule, and the rule.
     pub fn check(&self) -> Result<(), String> {
         let Some(last) = self.entries.last() else { return Err("the request has no entries".into()) };
         let mut awaited: Vec<&Call> = Vec::new();
         let mut ids = HashSet::new();
         let before = std::iter::once(None).chain(self.entries.iter().map(Some));
         for (index, (entry, before)) in self.entries.iter().zip(before).enumerate() {
-            check_order(before, entry).map_err(|flaw| format!("entry {index} {flaw}"))?;
-            check_entry(entry, &mut awaited, &mut ids).map_err(|flaw| format!("entry {index} {flaw}"))?;
+            check_order(before, entry).map_err(|rule| format!("entry {index} {rule}"))?;
+            check_entry(entry, &mut awaited, &mut ids).map_err(|rule| format!("entry {index} {rule}"))?;
         }
         if let Some(call) = awaited.first() {
             return Err(format!("the call `{}` of `{}` is not answered", call.id, call.tool));

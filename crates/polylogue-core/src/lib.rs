@@ -1,27 +1,27 @@
-//! The kernel of Polylogue: conversations of more than two.
+//! The kernel of Polylogue: multi-agent conversations.
 //!
-//! A conversation is a [`Log`] of [`Event`]s. An [`Agent`], on its turn, reads the transcript and acts. A [`Policy`] reads
-//! the transcript and names the next step. A [`Chat`] is agents and a policy, and is itself an agent. Agents speak by a
-//! [`Model`] and act by a [`Tool`]. What is said is a [`Message`], with an author and an audience. These eight are all
-//! there is; every pattern - two agents, a group, a sequence, a chat within a chat - is made of them.
+//! A conversation is a [`Log`] of [`Event`]s. An [`Agent`], on its turn, reads the transcript and acts. A [`Policy`]
+//! reads the transcript and selects the next step. A [`Chat`] is agents and a policy, and is itself an agent. Agents
+//! speak by a [`Model`] and act by a [`Tool`]. They say [`Message`]s, each with an author and an audience. Every
+//! pattern - two agents, a group, a sequence, a nested chat - is made of these eight.
 //!
 //! # The log is the program counter
 //!
-//! Agents and policies hold no state. Everything that is not a pure function of the log - what a model replied, what a
-//! tool returned, what a person answered - is appended to it before anything else happens. So persisting is appending,
-//! resuming is running again, replaying is reading, and forking is copying a prefix: a log can be cut after any event,
-//! and a fresh process that runs it comes to the same end without making a finished model call again.
+//! Agents and policies hold no state. Everything that is not a pure function of the log - model replies, tool
+//! results, answers of people - is appended to it before anything else happens. So persisting is appending, resuming
+//! is running again, replaying is reading, and forking is copying a prefix: a log can be cut after any event, and a
+//! new process that runs it reaches the same end without repeating a finished model call.
 //!
 //! # No message has a role
 //!
-//! `user` and `assistant` are computed for the agent that reads, by its [`View`]: its own words are `assistant`, everybody
-//! else's are `user`. A view is derived from the log and never stored; it only ever grows at its end, so that prompt
-//! caches keep hitting and a step costs what is new.
+//! `user` and `assistant` are computed for each agent by its [`View`]: its own messages are `assistant`, those of all
+//! others are `user`. A view is derived from the log and never stored. It only grows at its end, so that prompt
+//! caches keep hitting and a step costs only what is new.
 //!
 //! # The kernel does no IO
 //!
-//! It names no provider and needs no particular async runtime. Models, stores and tools are traits, implemented in the
-//! crates around it. Read the rooms in this order: [`Message`], [`Event`], [`Transcript`], [`View`], [`Turn`], [`Chat`].
+//! It names no provider and needs no particular async runtime. Models, stores and tools are traits, implemented in
+//! other crates. Read the types in this order: [`Message`], [`Event`], [`Transcript`], [`View`], [`Turn`], [`Chat`].
 
 mod again;
 mod agent;

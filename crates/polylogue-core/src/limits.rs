@@ -1,4 +1,4 @@
-//! What a whole run may consume.
+//! Limits of a run.
 
 use std::sync::Arc;
 
@@ -6,36 +6,39 @@ use crate::budget::{Amount, Bound, Fit, Holdings};
 use crate::event_buffer::Tally;
 use crate::{Money, StopReason, TotalUsage};
 
-/// What a whole run may consume, nested chats included. Checked before every turn. Every model call is reserved before it is
-/// sent, at the most it can take, so that calls made at the same time cannot pass a limit together.
+/// The limits of a whole run, nested chats included. Checked before every turn. Every model call is reserved at its
+/// upper bound before it is sent, so that concurrent calls cannot exceed a limit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Turns of agents in all chats. What is said aside is no turn, and neither is that of a chat within a chat.
+    /// Turns of agents in all chats. Private turns do not count, and neither does the turn of a nested chat as a
+    /// whole.
     pub turns: Option<u64>,
-    /// Model calls over the whole log: every attempt that reaches a server counts, and so do calls that were in flight when a
-    /// process died. Nothing: as many as [`calls_each`](Self::calls_each) allows.
+    /// Model calls over the whole log. Every attempt that reaches a server counts, and so do calls that were in
+    /// flight at a crash. `None`: the limit is [`calls_each`](Self::calls_each).
     pub calls: Option<u64>,
-    /// Model calls, counted in the same way, where [`calls`](Self::calls) sets no limit: of the run of a chat, or of each call
-    /// of an agent by [`Log::call`](crate::Log::call). A session, in which agents are called again and again, has no end by it.
+    /// The limit on model calls if [`calls`](Self::calls) is `None`, counted for each run of a chat and each
+    /// [`Log::call`](crate::Log::call) of an agent. So it does not end a session in which agents are called again and
+    /// again.
     pub calls_each: u64,
-    /// Tokens read and written. A call is refused when its upper bound ([`Bound`]) does not fit into what is left.
+    /// Tokens read and written. A call is refused if its upper bound ([`Bound`]) exceeds what is left.
     pub tokens: Option<u64>,
-    /// Money. A call is refused when its upper bound ([`Bound`]) does not fit into what is left.
+    /// Money. A call is refused if its upper bound ([`Bound`]) exceeds what is left.
     pub cost: Option<Money>,
-    /// Chats within chats.
+    /// Nesting depth of chats.
     pub depth: usize,
 }
 
 impl Default for Limits {
-    /// 1,000 model calls of each run of a chat and each call of an agent, chats 8 deep, and any number of turns, tokens and money.
+    /// 1,000 model calls for each run of a chat and each call of an agent, nesting depth 8, no limit on turns, tokens
+    /// and money.
     fn default() -> Self {
         Self { turns: None, calls: None, calls_each: 1_000, tokens: None, cost: None, depth: 8 }
     }
 }
 
-/// What is to be reserved for one call, and whether that is possible.
+/// Whether a call can be reserved.
 pub(crate) enum Admission {
-    /// It is: this much.
+    /// Reserved: this much.
     Now(Hold),
     /// Not before another call is settled.
     Later,
@@ -43,7 +46,7 @@ pub(crate) enum Admission {
     Never(StopReason),
 }
 
-/// What one call has reserved of a run's limits.
+/// The reservation of one call within the limits of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hold {
     pub(crate) calls: u64,
@@ -51,7 +54,7 @@ pub(crate) struct Hold {
     pub(crate) tokens: Amount<u64>,
 }
 
-/// What calls in flight have reserved of a run's limits.
+/// The reservations of all calls in flight within the limits of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reserved {
     calls: u64,
@@ -74,7 +77,7 @@ impl Reserved {
 }
 
 impl Limits {
-    /// The limit of model calls that holds: [`calls`](Self::calls), else [`calls_each`](Self::calls_each).
+    /// The limit on model calls that applies: [`calls`](Self::calls), else [`calls_each`](Self::calls_each).
     #[must_use]
     pub const fn max_calls(&self) -> u64 {
         match self.calls {
@@ -83,18 +86,19 @@ impl Limits {
         }
     }
 
-    /// The model calls that count, of which `before` were made before the outermost call of an agent began.
-    const fn calls_of(&self, spent: &TotalUsage, before: u64) -> u64 {
-        let calls = spent.counted_calls();
+    /// The model calls that count, `before` of which were made before the outermost agent call.
+    const fn calls_of(&self, usage: &TotalUsage, before: u64) -> u64 {
+        let calls = usage.counted_calls();
         if self.calls.is_some() { calls } else { calls.saturating_sub(before) }
     }
 
-    /// Whether upper bounds have to be known: they are read off whole requests.
+    /// Whether upper bounds must be known. Computing them reads whole requests.
     pub(crate) const fn need_bounds(&self) -> bool {
         self.cost.is_some() || self.tokens.is_some()
     }
 
-    /// Whether `calls` more, of this bound, fit beside what was spent and what is reserved. `before` as in [`calls_of`](Self::calls_of).
+    /// Whether `calls` more of this bound fit beside the usage and the reservations. `before` as in
+    /// [`calls_of`](Self::calls_of).
     pub(crate) fn admit(
         &self,
         tally: &Tally,
@@ -102,7 +106,7 @@ impl Limits {
         before: u64,
         (bound, calls): (&Bound, u64),
     ) -> Admission {
-        let made = self.calls_of(&tally.spent, before);
+        let made = self.calls_of(&tally.usage, before);
         if calls > 0 && made >= self.max_calls() {
             return Admission::Never(StopReason::Calls { limit: self.max_calls() });
         }
@@ -114,7 +118,7 @@ impl Limits {
         }
         let mut hold = Hold { calls, ..Hold::default() };
         if let Some(limit) = self.tokens {
-            let used = tally.spent.counted_tokens();
+            let used = tally.usage.counted_tokens();
             hold.tokens = match reserved.tokens.fit(limit, used, (bound.tokens, bound.least_tokens())) {
                 Fit::Now(amount) => amount,
                 Fit::Later => return Admission::Later,
@@ -125,7 +129,7 @@ impl Limits {
             };
         }
         if let Some(limit) = self.cost {
-            let spent = tally.spent.counted_cost();
+            let spent = tally.usage.counted_cost();
             hold.cost = match reserved.money.fit(limit, spent, (bound.cost, bound.least())) {
                 Fit::Now(amount) => amount,
                 Fit::Later => return Admission::Later,
@@ -138,11 +142,11 @@ impl Limits {
         Admission::Now(hold)
     }
 
-    /// The limit on money or tokens that is met, if one is.
+    /// The limit on money or tokens that is reached, if one is.
     fn met(&self, tally: &Tally) -> Option<StopReason> {
-        let spent = &tally.spent;
+        let usage = &tally.usage;
         if let Some(limit) = self.cost {
-            let cost = spent.counted_cost();
+            let cost = usage.counted_cost();
             if cost >= limit {
                 return Some(StopReason::Cost { limit, spent: cost, next: None });
             }
@@ -150,20 +154,20 @@ impl Limits {
                 return Some(StopReason::UnknownPrice { model: Arc::clone(model) });
             }
         }
-        let (limit, used) = (self.tokens?, spent.counted_tokens());
+        let (limit, used) = (self.tokens?, usage.counted_tokens());
         (used >= limit).then_some(StopReason::Tokens { limit, used, next: None })
     }
 
-    /// The limit that is passed, if one is: a run that passed one does not end as if it had kept to it.
-    pub(crate) fn passed(&self, spent: &TotalUsage, before: u64) -> Option<StopReason> {
-        if self.calls_of(spent, before) > self.max_calls() {
+    /// The limit that was exceeded, if one was: such a run does not end as done.
+    pub(crate) fn passed(&self, usage: &TotalUsage, before: u64) -> Option<StopReason> {
+        if self.calls_of(usage, before) > self.max_calls() {
             return Some(StopReason::Calls { limit: self.max_calls() });
         }
-        let cost = spent.counted_cost();
+        let cost = usage.counted_cost();
         if let Some(limit) = self.cost.filter(|limit| cost > *limit) {
             return Some(StopReason::Cost { limit, spent: cost, next: None });
         }
-        let used = spent.counted_tokens();
+        let used = usage.counted_tokens();
         self.tokens.filter(|limit| used > *limit).map(|limit| StopReason::Tokens { limit, used, next: None })
     }
 }

@@ -1,4 +1,4 @@
-//! A conversation: the events so far, and the right to append more.
+//! Logs: the events of a conversation, and the right to append more.
 
 mod clock;
 
@@ -25,9 +25,8 @@ use crate::{
 
 /// A conversation: a log of events in a store, claimed for writing.
 ///
-/// The log is the program counter. Everything that is not a pure function of it - what a model replied, what a
-/// person answered, what a tool returned - is in it as an event, so that a run can be stopped anywhere and go on in
-/// another process.
+/// The log is the program counter. Everything that is not a pure function of it - model replies, answers of people,
+/// tool results - is in it as an event, so that a run can be stopped anywhere and continue in another process.
 pub struct Log {
     id: LogId,
     store: AnyStore,
@@ -40,17 +39,17 @@ pub struct Log {
     clock: Clock,
     running: Stopwatch,
     live: Publisher,
-    halt: Cancellation,
-    held: Resources,
-    pub(crate) kept: Mutex<EventBuffer>,
-    /// Held by the call of an agent that is going on: one at a time.
+    cancellation: Cancellation,
+    resources: Resources,
+    pub(crate) buffer: Mutex<EventBuffer>,
+    /// Locked by the agent call in progress: one at a time.
     pub(crate) calls: Mutex<()>,
-    /// Whether the right to append was returned.
+    /// Whether the claim was released.
     released: bool,
 }
 
 impl Drop for Log {
-    /// Returns the right to append. Stores begin to do so when they are asked for the first time, so nobody needs to wait.
+    /// Releases the claim. Stores start the release when the future is first polled, so there is no need to wait.
     fn drop(&mut self) {
         if !self.released {
             let release = pin!(self.store.release(self.claim.clone()));
@@ -59,8 +58,8 @@ impl Drop for Log {
     }
 }
 
-/// The right of a [`Log`] to append, to be renewed from beside a run: appending renews it too, but a turn may take longer than
-/// [`LEASE`](crate::LEASE). A run that nobody renews goes on; another process may take it over, when it is asked to.
+/// The claim of a [`Log`], for renewing it during a run: appending renews it too, but a turn may take longer than
+/// [`LEASE`](crate::LEASE). A run whose lease has expired continues until another process takes it over.
 #[derive(Debug, Clone)]
 pub struct Lease {
     store: AnyStore,
@@ -68,40 +67,40 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Renews it.
+    /// Renews the lease.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] when another process has taken the log over, [`StoreError::Replaced`] when the log is no longer
-    /// there: what is said from then on is kept nowhere.
+    /// [`StoreError::Fenced`] when another process has taken over the log, [`StoreError::Replaced`] when the log was
+    /// removed: later events are lost.
     pub async fn renew(&self) -> Result<(), StoreError> {
         self.store.renew(&self.claim).await
     }
 }
 
 impl Log {
-    /// Begins a conversation in `store`.
+    /// Creates a conversation in `store`.
     ///
     /// # Errors
-    /// When there is one of this `id`, or the store cannot be written.
+    /// When `id` exists, or the store cannot be written.
     pub async fn create(store: AnyStore, id: LogId, meta: &Meta) -> Result<Self> {
         let claim = store.create(&id, meta).await?;
         Ok(Self::new(store, id, claim, EventBuffer::default()))
     }
 
-    /// Goes on with a conversation in `store`.
+    /// Opens a conversation in `store` to continue it.
     ///
     /// # Errors
-    /// When there is none of this `id`, when another process runs it, or when it is damaged.
+    /// When `id` does not exist, another process runs it, or it is damaged.
     pub async fn open(store: AnyStore, id: LogId) -> Result<Self> {
         let claim = store.claim(&id).await?;
         Self::of_claim(store, id, claim).await
     }
 
-    /// Goes on with a conversation in `store`, also with one of a process that is stopped or hangs, once its lease has run out.
-    /// That process is fenced: nothing that it still appends is kept.
+    /// Opens a conversation even if another process has claimed it, once that lease has expired because the process
+    /// is stopped or hangs. That process is fenced: its further appends are rejected.
     ///
     /// # Errors
-    /// As [`open`](Self::open); while the lease lasts, that the other process runs it.
+    /// As [`open`](Self::open); [`StoreError::Busy`] while the lease lasts.
     pub async fn take_over(store: AnyStore, id: LogId) -> Result<Self> {
         let claim = store.take_over(&id).await?;
         Self::of_claim(store, id, claim).await
@@ -110,27 +109,27 @@ impl Log {
     async fn of_claim(store: AnyStore, id: LogId, claim: Claim) -> Result<Self> {
         match store.read(&id, 0).await {
             Ok(events) => {
-                let mut kept = EventBuffer::default();
-                kept.take_in(events);
-                Ok(Self::new(store, id, claim, kept))
+                let mut buffer = EventBuffer::default();
+                buffer.take_in(events);
+                Ok(Self::new(store, id, claim, buffer))
             }
             Err(error) => {
-                // What is wrong with the log is what counts.
+                // The damage is the error that counts.
                 let _ = store.release(claim).await;
                 Err(error.into())
             }
         }
     }
 
-    /// What keeps the right to append while a turn takes long.
+    /// The claim, to be renewed while a turn takes long.
     #[must_use]
     pub fn lease(&self) -> Lease {
         Lease { store: self.store.clone(), claim: self.claim.clone() }
     }
 
-    fn new(store: AnyStore, id: LogId, claim: Claim, kept: EventBuffer) -> Self {
-        let (limits, live, halt) = (Limits::default(), Publisher::new(), Cancellation::default());
-        let ran_ms = kept.events.last().map_or(0, |event| event.ran_ms);
+    fn new(store: AnyStore, id: LogId, claim: Claim, buffer: EventBuffer) -> Self {
+        let (limits, live, cancellation) = (Limits::default(), Publisher::new(), Cancellation::default());
+        let ran_ms = buffer.events.last().map_or(0, |event| event.ran_ms);
         Self {
             id,
             store,
@@ -138,40 +137,40 @@ impl Log {
             limits,
             budget: None,
             account: Account::default(),
-            inherited: kept.next_seq(),
+            inherited: buffer.next_seq(),
             clock: Arc::new(system_time),
             running: Stopwatch::opened(ran_ms),
             live,
-            halt,
-            held: Resources::default(),
-            kept: Mutex::new(kept),
+            cancellation,
+            resources: Resources::default(),
+            buffer: Mutex::new(buffer),
             calls: Mutex::new(()),
             released: false,
         }
     }
 
-    /// The same log under other limits.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same log, whose calls are paid from `budget`, which others may share.
+    /// Sets the budget that pays for the calls. Several runs can share one.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// The same log with another source of the time of day. The running time does not depend on it.
+    /// Sets another source of the time of day. The running time does not depend on it.
     #[must_use]
     pub fn time_of_day(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// The same log with another clock, which tells the running time, too: tests have their own.
+    /// Sets another clock, also for the running time. For tests.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
@@ -179,91 +178,91 @@ impl Log {
         self
     }
 
-    /// The same log, stopped by `halt`, which may be that of many.
+    /// Sets the cancellation handle. Several runs can share one.
     #[must_use]
-    pub fn cancelled_by(mut self, halt: Cancellation) -> Self {
-        self.halt = halt;
+    pub fn cancelled_by(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
         self
     }
 
-    /// Its id.
+    /// The id of the conversation.
     #[must_use]
     pub const fn id(&self) -> &LogId {
         &self.id
     }
 
-    /// What tools hold for this conversation as long as it is open.
+    /// The resources that tools keep for this conversation while it is open.
     #[must_use]
     pub const fn resources(&self) -> &Resources {
-        &self.held
+        &self.resources
     }
 
-    /// The handle that stops runs of this log.
+    /// The handle that cancels runs of this log.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
-        self.halt.clone()
+        self.cancellation.clone()
     }
 
-    /// Watches what happens from now on. Watch before you read, so that nothing falls between.
+    /// Subscribes to updates from now on. Subscribe before reading, so that nothing is missed.
     pub async fn subscribe(&self) -> Subscription {
-        self.live.subscribe(self.kept.lock().await.next_seq())
+        self.live.subscribe(self.buffer.lock().await.next_seq())
     }
 
     /// The events so far.
     pub async fn events(&self) -> Vec<Arc<Event>> {
-        self.kept.lock().await.events.clone()
+        self.buffer.lock().await.events.clone()
     }
 
-    /// Looks at the events so far without taking them along.
+    /// Reads the events so far without cloning them.
     pub(crate) async fn look<T>(&self, at: impl FnOnce(&[Arc<Event>]) -> T) -> T {
-        at(&self.kept.lock().await.events)
+        at(&self.buffer.lock().await.events)
     }
 
-    /// The sources of the words from outside that `who` has read in the chat `at` before the event `before`.
+    /// The sources of content from outside that `who` has read in the chat `at` before the event `before`.
     pub(crate) async fn read_by(&self, at: &Path, who: &Name, before: Option<u64>) -> Vec<Arc<str>> {
-        self.kept.lock().await.tally.origins.read_by(at, who, before)
+        self.buffer.lock().await.tally.origins.read_by(at, who, before)
     }
 
-    /// What was spent so far.
+    /// The total usage so far.
     pub async fn usage(&self) -> TotalUsage {
-        self.kept.lock().await.tally.spent
+        self.buffer.lock().await.tally.usage
     }
 
-    /// How many turns agents had in all chats, as [`Limits::turns`] counts them.
+    /// The number of turns in all chats, as [`Limits::turns`] counts them.
     pub async fn turns(&self) -> u64 {
-        self.kept.lock().await.tally.turns
+        self.buffer.lock().await.tally.turns
     }
 
-    /// How many model calls each agent finished.
+    /// The number of finished model calls of each agent.
     pub async fn calls(&self) -> BTreeMap<Name, u64> {
-        self.kept.lock().await.tally.calls.clone()
+        self.buffer.lock().await.tally.calls.clone()
     }
 
-    /// The outermost chat.
+    /// The transcript of the outermost chat.
     ///
     /// # Errors
-    /// When the log is no valid conversation.
+    /// When the log is not a valid conversation.
     pub async fn transcript(&self) -> Result<Transcript> {
         self.transcript_of(&Path::root()).await
     }
 
-    /// The chat `at`.
+    /// The transcript of the chat `at`.
     ///
     /// # Errors
-    /// When the log is no valid conversation.
+    /// When the log is not a valid conversation.
     pub async fn transcript_of(&self, at: &Path) -> Result<Transcript> {
-        let kept = self.kept.lock().await;
-        Transcript::of(at, &kept.events).map_err(|flaw| self.invalid(&flaw))
+        let buffer = self.buffer.lock().await;
+        Transcript::of(at, &buffer.events).map_err(|flaw| self.invalid(&flaw))
     }
 
     pub(crate) fn invalid(&self, flaw: &str) -> Error {
-        Error::Bug(format!("the log of `{}` is no valid conversation: {flaw}", self.id))
+        Error::Bug(format!("the log of `{}` is not a valid conversation: {flaw}", self.id))
     }
 
-    /// The questions that nobody has answered yet, with the chats they were asked in.
+    /// The questions without an answer, with the paths of their chats.
     ///
     /// # Errors
-    /// When the log is no valid conversation.
+    /// When the log is not a valid conversation.
     pub async fn questions(&self) -> Result<Vec<(Path, Question)>> {
         let events = self.events().await;
         let mut open: Vec<(Path, Question)> = Vec::new();
@@ -271,7 +270,7 @@ impl Log {
             match &event.body {
                 Body::InputRequired(question) => open.push((event.at.clone(), question.clone())),
                 Body::InputProvided { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
-                // A call is undone in all of its rooms, with all that it asks.
+                // A call is rolled back with all chats and questions within it.
                 Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
                 _ => {}
             }
@@ -279,8 +278,8 @@ impl Log {
         Ok(open)
     }
 
-    /// Answers the question that `who` asked in the chat `at`. The answer is in the log when this returns; run the chat
-    /// again to go on.
+    /// Answers the question of `who` in the chat `at`. The answer is in the log when this returns; run the chat again
+    /// to continue.
     ///
     /// # Errors
     /// When there is no such question, or the store cannot be written.
@@ -292,7 +291,7 @@ impl Log {
         Ok(())
     }
 
-    /// Opens a closed conversation again, for instance under a higher limit. One that is not closed stays as it is.
+    /// Reopens a closed conversation, for instance under a higher limit. Does nothing if it is not closed.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -303,8 +302,8 @@ impl Log {
         Ok(())
     }
 
-    /// Opens a closed conversation again to go on about something more.
-    pub(crate) async fn go_on(&self, message: Message) -> Result<()> {
+    /// Reopens a closed conversation with a new message.
+    pub(crate) async fn continue_with(&self, message: Message) -> Result<()> {
         if self.transcript().await?.closed().is_none() {
             return Err(Error::Config(format!("the conversation `{}` is not over", self.id)));
         }
@@ -312,8 +311,8 @@ impl Log {
         Ok(())
     }
 
-    /// Ends a conversation for good from outside: the outermost chat is closed, because of `by`. One that is closed stays
-    /// as it is.
+    /// Closes a conversation from outside, with the stop reason [`Stopped`](crate::StopReason::Stopped) by `by`. Does
+    /// nothing if it is closed.
     ///
     /// # Errors
     /// When it has not begun, or the store cannot be written.
@@ -330,7 +329,7 @@ impl Log {
         Ok(())
     }
 
-    /// Gives the right to append back. Dropping a log does so too, but cannot tell of errors.
+    /// Releases the claim. Dropping a log does so too, but cannot report errors.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -339,111 +338,111 @@ impl Log {
         Ok(self.store.release(self.claim.clone()).await?)
     }
 
-    /// The time of an event, and for how long the conversation has run.
+    /// The time of day, and the running time of the conversation in milliseconds.
     fn now(&self) -> (Timestamp, u64) {
         let time = (self.clock)();
         (time, self.running.at(time))
     }
 
-    /// Appends, then shows.
+    /// Appends events, then publishes them.
     pub(crate) async fn append(
         &self,
         at: &Path,
         bodies: impl IntoIterator<Item = Body>,
     ) -> Result<Vec<Arc<Event>>> {
-        let mut kept = self.ready().await?;
-        let batch = kept.stage(at, self.now(), bodies);
-        self.settle(&mut kept).await?;
+        let mut buffer = self.ready().await?;
+        let batch = buffer.stage(at, self.now(), bodies);
+        self.settle(&mut buffer).await?;
         Ok(batch)
     }
 
-    /// Appends events of several chats, in one write.
+    /// Appends events of several chats in one write.
     pub(crate) async fn append_each(&self, bodies: impl IntoIterator<Item = (Path, Body)>) -> Result<()> {
-        let mut kept = self.ready().await?;
+        let mut buffer = self.ready().await?;
         for (at, body) in bodies {
-            kept.stage(&at, self.now(), [body]);
+            buffer.stage(&at, self.now(), [body]);
         }
-        if kept.staged().is_empty() { Ok(()) } else { self.settle(&mut kept).await }
+        if buffer.staged().is_empty() { Ok(()) } else { self.settle(&mut buffer).await }
     }
 
-    /// Makes events that are appended, and shown, together with the next ones: for what can be computed again from the
-    /// log, so that a step costs one write less.
+    /// Makes events that are appended and published together with the next ones. For events that can be computed
+    /// again from the log, so that a step needs one write less.
     pub(crate) async fn stage(
         &self,
         at: &Path,
         bodies: impl IntoIterator<Item = Body>,
     ) -> Result<Vec<Arc<Event>>> {
-        let mut kept = self.kept.lock().await;
-        self.catch_up(&mut kept).await?;
-        Ok(kept.stage(at, self.now(), bodies))
+        let mut buffer = self.buffer.lock().await;
+        self.catch_up(&mut buffer).await?;
+        Ok(buffer.stage(at, self.now(), bodies))
     }
 
-    /// Appends what is staged.
+    /// Appends the staged events.
     pub(crate) async fn flush(&self) -> Result<()> {
-        let mut kept = self.ready().await?;
-        if kept.staged().is_empty() { Ok(()) } else { self.settle(&mut kept).await }
+        let mut buffer = self.ready().await?;
+        if buffer.staged().is_empty() { Ok(()) } else { self.settle(&mut buffer).await }
     }
 
-    /// Appends the charges that are not written yet: what was sent counts before anything else is sent.
+    /// Appends pending charges: a call that was sent counts before anything else is sent.
     pub(crate) async fn write_pending(&self) -> Result<()> {
         if self.account.has_pending() { self.flush().await } else { Ok(()) }
     }
 
-    /// What is kept, with the charges staged that are not written yet.
+    /// The buffer, with pending charges staged.
     async fn ready(&self) -> Result<MutexGuard<'_, EventBuffer>> {
-        let mut kept = self.kept.lock().await;
-        self.catch_up(&mut kept).await?;
+        let mut buffer = self.buffer.lock().await;
+        self.catch_up(&mut buffer).await?;
         for (at, charge) in self.account.take_pending() {
-            kept.stage(&at, self.now(), [charge]);
+            buffer.stage(&at, self.now(), [charge]);
         }
-        Ok(kept)
+        Ok(buffer)
     }
 
-    async fn settle(&self, kept: &mut EventBuffer) -> Result<()> {
-        kept.doubtful = true;
-        self.store.append(&self.claim, kept.staged()).await?;
-        kept.doubtful = false;
-        kept.settle().iter().for_each(|event| self.live.event(event));
+    async fn settle(&self, buffer: &mut EventBuffer) -> Result<()> {
+        buffer.doubtful = true;
+        self.store.append(&self.claim, buffer.staged()).await?;
+        buffer.doubtful = false;
+        buffer.settle().iter().for_each(|event| self.live.event(event));
         Ok(())
     }
 
-    /// Forgets what an earlier run staged and never appended.
+    /// Discards events that an earlier run staged and never appended.
     pub(crate) async fn begin(&self) -> Result<()> {
         self.account.begin();
-        let mut kept = self.kept.lock().await;
-        kept.doubtful |= !kept.staged().is_empty();
-        Ok(self.catch_up(&mut kept).await?)
+        let mut buffer = self.buffer.lock().await;
+        buffer.doubtful |= !buffer.staged().is_empty();
+        Ok(self.catch_up(&mut buffer).await?)
     }
 
-    /// Reads what an append left behind that failed or was dropped half-way.
-    async fn catch_up(&self, kept: &mut EventBuffer) -> Result<(), StoreError> {
-        if kept.doubtful {
-            let more = self.store.read(&self.id, kept.events.len() as u64).await?;
-            kept.take_in(more);
-            kept.doubtful = false;
+    /// Reads the events of an append that failed or was dropped half-way.
+    async fn catch_up(&self, buffer: &mut EventBuffer) -> Result<(), StoreError> {
+        if buffer.doubtful {
+            let more = self.store.read(&self.id, buffer.events.len() as u64).await?;
+            buffer.take_in(more);
+            buffer.doubtful = false;
         }
         Ok(())
     }
 
-    /// Whether upper bounds of calls count.
+    /// Whether upper bounds of calls are needed.
     pub(crate) const fn is_limited(&self) -> bool {
         self.limits.need_bounds() || self.budget.is_some()
     }
 
-    /// Ends a run in which a limit refused a call, whatever its agent made of it.
+    /// Ends a run in which a limit refused a call, however its agent handled the error.
     pub(crate) fn check_refused(&self) -> Result<()> {
         self.account.refused().map_or(Ok(()), |reason| Err(Error::Limit(reason)))
     }
 
-    /// The limit that the run passed, if it did.
+    /// The limit that the run exceeded, if it did.
     pub(crate) async fn passed(&self) -> Option<StopReason> {
-        self.limits.passed(&self.kept.lock().await.tally.spent, self.account.before())
+        self.limits.passed(&self.buffer.lock().await.tally.usage, self.account.before())
     }
 
-    /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died, and
-    /// whether it has to be told apart from then on: `settled` if that event says that none was in flight.
+    /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,
+    /// and why it must be charged: `settled` if that event proves that none was in flight.
     pub(crate) async fn doubt(&self, last: u64, settled: bool) -> Option<ChargeReason> {
-        let closed = self.kept.lock().await.tally.closed.is_some_and(|closed| closed > last);
+        let closed = self.buffer.lock().await.tally.closed.is_some_and(|closed| closed > last);
         match last >= self.inherited {
             _ if settled || closed => Some(ChargeReason::Repeated),
             true => None,
@@ -451,18 +450,18 @@ impl Log {
         }
     }
 
-    /// Whether the process that wrote this log last may have died while a model call was in flight. Such a call is charged when
-    /// the conversation is resumed, before anything is sent.
+    /// Whether the process that wrote this log last may have died while a model call was in flight. Such a call is
+    /// charged when the conversation is resumed, before anything is sent.
     ///
     /// # Errors
-    /// When the log is no valid conversation.
+    /// When the log is not a valid conversation.
     pub async fn may_have_lost_calls(&self) -> Result<bool> {
         let transcript = self.transcript().await?;
         let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
         Ok(transcript.closed().is_none() && transcript.open_turns().iter().any(is_lost))
     }
 
-    /// Whether another turn is within the limits.
+    /// Whether the limits allow another turn.
     pub(crate) async fn admit_turn(&self) -> Result<()> {
         match self.limits.turns {
             Some(limit) if self.turns().await >= limit => Err(Error::Limit(StopReason::Turns { limit })),
@@ -478,21 +477,21 @@ impl Log {
         &self.live
     }
 
-    /// Waits for `work`, or for the order to stop at once.
-    pub(crate) async fn unless_halted<T>(&self, work: impl Future<Output = T>) -> Result<T> {
-        match select(pin!(work), pin!(self.halt.wait(CancelMode::Now))).await {
+    /// Waits for `work`, or for an immediate cancellation.
+    pub(crate) async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        match select(pin!(work), pin!(self.cancellation.wait(CancelMode::Now))).await {
             Either::Left((done, _)) => Ok(done),
             Either::Right(_) => Err(Error::Cancelled),
         }
     }
 
-    /// Whether work may go on.
-    pub(crate) fn check_halt_now(&self) -> Result<()> {
-        if self.halt.order() == CancelMode::Now { Err(Error::Cancelled) } else { Ok(()) }
+    /// Fails if the run is to stop at once.
+    pub(crate) fn check_not_cancelled_now(&self) -> Result<()> {
+        if self.cancellation.mode() == CancelMode::Now { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// Whether another step may begin.
-    pub(crate) fn check_halt(&self) -> Result<()> {
-        if self.halt.order() >= CancelMode::AfterStep { Err(Error::Cancelled) } else { Ok(()) }
+    /// Fails if no further step may begin.
+    pub(crate) fn check_not_cancelled(&self) -> Result<()> {
+        if self.cancellation.mode() >= CancelMode::AfterStep { Err(Error::Cancelled) } else { Ok(()) }
     }
 }

@@ -1,17 +1,17 @@
-//! Pictures, sounds and documents that come along with a message: what can be known of them without looking closer.
+//! Pictures, sounds and documents of a message: content, file name and size.
 
 use crate::Media;
 
 impl Media {
-    /// What is in it, if its address holds it (a `data:` URL in base 64).
+    /// The content, if it is in the URL (a `data:` URL in base 64).
     #[must_use]
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let (head, text) = self.url.strip_prefix("data:")?.split_once(',')?;
         head.ends_with(";base64").then(|| decoded(text)).flatten()
     }
 
-    /// A name for a file that holds it, made of its content, so that the same picture has the same name: `picture-` and 8 hex
-    /// digits. None when its address does not hold it, or it is no picture of a common kind.
+    /// A file name made from the content, so that the same picture has the same name: `picture-` and 8 hex digits.
+    /// `None` if the content is not in the URL, or it is not a picture of a common type.
     #[must_use]
     pub fn file_name(&self) -> Option<String> {
         let ending = match &*self.kind {
@@ -26,7 +26,7 @@ impl Media {
         Some(format!("picture-{}.{ending}", hash.get(..8)?))
     }
 
-    /// Columns and rows of pixels, if its address holds it and it says so where PNG, GIF and JPEG say it.
+    /// Width and height in pixels, if the content is in the URL and its PNG, GIF or JPEG header has them.
     #[must_use]
     pub fn pixels(&self) -> Option<(u32, u32)> {
         let bytes = self.bytes()?;
@@ -43,7 +43,7 @@ impl Media {
     }
 }
 
-/// Goes from one segment to the next until that which has the size.
+/// Scans the segments for the one with the size.
 fn of_jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut at = 2;
     loop {
@@ -57,12 +57,12 @@ fn of_jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-/// The number that is written with the greatest digit first.
+/// The big-endian number of these bytes.
 fn number(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
-/// What `text` is in base 64.
+/// Decodes base 64.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=').as_bytes();
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);

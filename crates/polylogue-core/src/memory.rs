@@ -1,8 +1,7 @@
-//! What is remembered beyond one conversation: facts, who wrote them down, and how they are found again.
+//! Long-term memory: facts that agents keep beyond one conversation, their authors, and how they are found again.
 //!
-//! A conversation's log is what happened in it. A [`Memory`] is what agents wrote down for later conversations: it
-//! changes from run to run, so whatever an agent is told of it is in the log, and a log that is run again does not look
-//! into it anew.
+//! A conversation's log is what happened in it. A [`Memory`] is what agents store for later conversations. It changes
+//! from run to run, so whatever an agent receives from it is logged, and a replay does not query it again.
 
 use std::fmt;
 use std::future::Future;
@@ -13,22 +12,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LogId, Meter, ModelError, Name, StoreError, Timestamp, ToolUsage};
 
-/// Facts that outlive conversations. One value serves any number of conversations and scopes at once.
+/// A store of facts that outlive conversations. One value serves any number of conversations and scopes at once.
 pub trait Memory: Send + Sync + 'static {
-    /// Keeps a fact. The same [`Source`] in the same scope is the same fact, whatever it says: who asks twice, as a resumed
-    /// turn may, is given what was kept the first time. So is who says what a fact of the scope says already.
+    /// Stores a fact. Idempotent: the same [`Source`] in the same scope is the same fact, whatever its text, so a
+    /// call that is repeated by a resumed turn returns the fact stored first. So does a text that the scope already
+    /// contains.
     ///
     /// # Errors
     /// [`MemoryError::Refused`] when the text is blank or too long, or the scope is full.
     fn remember(&self, note: &Note) -> impl Future<Output = Result<Fact, MemoryError>> + Send;
 
-    /// The facts of a scope that match best, best first. Any text is a query.
+    /// Returns the facts of a scope that match best, best first. Any text is a query.
     ///
     /// # Errors
     /// When the memory cannot be read.
     fn recall(&self, query: &Query) -> impl Future<Output = Result<Recalled, MemoryError>> + Send;
 
-    /// The same for a tool, whose `meter` counts what models take that are asked for it.
+    /// As [`recall`](Self::recall), for a tool: `meter` counts the usage of embedding models.
     ///
     /// # Errors
     /// As [`recall`](Self::recall).
@@ -41,13 +41,13 @@ pub trait Memory: Send + Sync + 'static {
         self.recall(query)
     }
 
-    /// Removes the fact `id` of a scope; whether there was one. Ids are never given to another fact.
+    /// Removes the fact `id` of a scope; returns whether it existed. Ids are never reused.
     ///
     /// # Errors
     /// When the memory cannot be written.
     fn forget(&self, scope: &Scope, id: u64) -> impl Future<Output = Result<bool, MemoryError>> + Send;
 
-    /// The facts of a scope, or of all, newest first, at most `limit`.
+    /// Lists the facts of a scope, or of all, newest first, at most `limit`.
     ///
     /// # Errors
     /// When the memory cannot be read.
@@ -58,23 +58,23 @@ pub trait Memory: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Fact>, MemoryError>> + Send;
 }
 
-/// Whose facts: what is remembered in one scope is not found in another. 1 to 200 bytes without control characters.
+/// The owner of facts: facts of one scope are not found in another. 1 to 200 bytes without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Scope(Arc<str>);
 
 impl Scope {
-    /// The longest, in bytes.
+    /// The maximum length in bytes.
     pub const MAX_BYTES: usize = 200;
 
-    /// Any text that says whose: of a team, an agent, a user.
+    /// Makes a scope from any text that names its owner: a team, an agent, a user.
     ///
     /// # Errors
     /// When it is blank or too long, or has control characters.
     pub fn new(text: &str) -> Result<Self, MemoryError> {
         let text = text.trim();
         if text.is_empty() || text.len() > Self::MAX_BYTES || text.chars().any(char::is_control) {
-            let rule = "has to have 1 to 200 bytes, and no line ends";
+            let rule = "must have 1 to 200 bytes, and no line ends";
             return Err(MemoryError::Refused(format!("the scope of a memory {rule}")));
         }
         Ok(Self(text.into()))
@@ -106,35 +106,35 @@ impl From<Scope> for String {
     }
 }
 
-/// Where a fact was written down.
+/// Where a fact was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The conversation.
     pub conversation: LogId,
-    /// Which call within it: no other call of the conversation has the same.
+    /// A call within it. Unique within the conversation.
     pub call: String,
 }
 
-/// What is to be remembered.
+/// A fact to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Whose memory.
+    /// The scope.
     pub scope: Scope,
-    /// The fact, in words that are understood without the conversation.
+    /// The fact, understandable without the conversation.
     pub text: String,
-    /// Who writes it down.
+    /// The author.
     pub by: Name,
-    /// When: as a rule the time of the event that led to it, so that nothing reads a clock.
+    /// When: usually the time of the event that led to it, so that no clock is read.
     pub time: Timestamp,
     /// Where.
     pub source: Source,
 }
 
 impl Note {
-    /// The longest text, in characters.
+    /// The maximum length of the text in characters.
     pub const MAX_CHARS: usize = 4_000;
 
-    /// The text as it is kept: without space around it.
+    /// The text as it is stored: without surrounding white space.
     ///
     /// # Errors
     /// [`MemoryError::Refused`] when it is blank or too long.
@@ -153,16 +153,16 @@ impl Note {
     }
 }
 
-/// What is remembered.
+/// A stored fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is called: never that of another fact, not even of one that is forgotten.
+    /// Its id. Never reused, not even after the fact is removed.
     pub id: u64,
-    /// Whose memory it is in.
+    /// The scope.
     pub scope: Scope,
     /// The fact.
     pub text: String,
-    /// Who wrote it down.
+    /// The author.
     pub by: Name,
     /// When.
     #[serde(rename = "time_ms")]
@@ -172,49 +172,49 @@ pub struct Fact {
     pub source: Source,
 }
 
-/// What is looked for.
+/// A search in a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// In whose memory.
+    /// The scope to search.
     pub scope: Scope,
-    /// Any words.
+    /// Any text.
     pub text: String,
-    /// How many facts at most.
+    /// The maximum number of facts.
     pub limit: usize,
 }
 
 impl Query {
-    /// How many facts are given at most, whatever is asked for.
+    /// The maximum of `limit`.
     pub const MAX_LIMIT: usize = 50;
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recalled {
     /// The facts, best first.
     pub facts: Vec<Fact>,
-    /// Why it was not looked for in every way: the endpoint of embeddings failed, say.
+    /// Why part of the search failed, such as that the embedding endpoint is down.
     pub missed: Option<String>,
-    /// What embedding took.
+    /// The usage of the embedding model.
     pub used: Option<ToolUsage>,
 }
 
-/// Why a memory could not do what was asked.
+/// Why a memory operation failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// What was asked for is against a rule, in words a model can act on.
+    /// The request breaks a rule. The text is for a model to act on.
     #[error("{0}")]
     Refused(String),
-    /// The place where it is kept failed.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Embedding failed where nothing can be done without it.
+    /// The embedding model failed, and nothing can be done without it.
     #[error(transparent)]
     Embed(#[from] ModelError),
 }
 
-/// A memory that holds nothing and keeps nothing: for agents that are looked at, and never run.
+/// A memory that stores nothing, for agents that are only inspected, never run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nothing;
 

@@ -1,4 +1,4 @@
-//! What is said, by whom, to whom.
+//! Messages: content, author and audience.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use serde_json::Value;
 
 use crate::{Finish, Name, Outcome};
 
-/// Something said: it has an author and an audience, never a role.
+/// A message. It has an author and an audience, never a role.
 ///
-/// `user` and `assistant` are computed for the agent that reads (see [`View`](crate::View)): its own words are
-/// `assistant`, everybody else's are `user`.
+/// `user` and `assistant` are computed for each agent by its [`View`](crate::View): its own messages are `assistant`,
+/// those of all others are `user`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who says it.
+    /// The author.
     pub from: Name,
-    /// Who gets to see it.
+    /// The audience.
     #[serde(default, skip_serializing_if = "Audience::is_all")]
     pub to: Audience,
-    /// What is said, in order.
+    /// The content, in order.
     pub parts: Vec<Part>,
-    /// Where words from outside come from that its author had read when it was said: the sources of
-    /// [outcomes](crate::Outcome::outside) and of other messages, the first 8 of them. The log fills it in.
+    /// Sources of content from outside that the author had read by then: those of [outcomes](crate::Outcome::outside)
+    /// and of other messages, at most 8. Set by the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<Arc<str>>,
 }
 
 impl Message {
-    /// A text said to everybody in the room.
+    /// A text to all participants.
     #[must_use]
     pub fn text(from: Name, text: impl Into<Arc<str>>) -> Self {
         Self { from, to: Audience::All, parts: vec![Part::text(text)], outside: Vec::new() }
@@ -40,13 +40,13 @@ impl Message {
         Self { to, ..self }
     }
 
-    /// Why its words are cut off, if they are.
+    /// The finish reason, if the text is truncated.
     #[must_use]
     pub fn cut(&self) -> Option<Finish> {
         cut(&self.parts)
     }
 
-    /// All its text, pieces joined by a blank line; thoughts, media, data and notes are no text.
+    /// All text, parts joined by a blank line. Thoughts, media, data and notes are not text.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, str> {
         plain(&self.parts)
@@ -54,21 +54,21 @@ impl Message {
 }
 
 impl Message {
-    /// What it says, where only text can be shown: its text; without any, a value as JSON, and `[image/png]` or the like for a
-    /// picture, sound or document. Blank for a message that says nothing.
+    /// The message where only text can be shown: its text; without any, a value as JSON, and `[image/png]` or the
+    /// like for a picture, sound or document. Blank if the message is empty.
     #[must_use]
     pub fn in_words(&self) -> Cow<'_, str> {
         let text = self.plain();
         if !text.trim().is_empty() {
             return text;
         }
-        let words = self.parts.iter().filter_map(|part| match part {
+        let texts = self.parts.iter().filter_map(|part| match part {
             Part::Data(value) => Some(value.to_string()),
             Part::Media(media) if media.url.starts_with("data:") => Some(format!("[{}]", media.kind)),
             Part::Media(media) => Some(format!("[{}: {}]", media.kind, media.url)),
             _ => None,
         });
-        Cow::Owned(words.collect::<Vec<_>>().join("\n\n"))
+        Cow::Owned(texts.collect::<Vec<_>>().join("\n\n"))
     }
 }
 
@@ -113,7 +113,7 @@ pub fn plain(parts: &[Part]) -> Cow<'_, str> {
     }
 }
 
-/// Why the words of `parts` are cut off, if they are.
+/// The finish reason, if the text of `parts` is truncated.
 #[must_use]
 pub fn cut(parts: &[Part]) -> Option<Finish> {
     parts.iter().find_map(|part| match part {
@@ -122,37 +122,37 @@ pub fn cut(parts: &[Part]) -> Option<Finish> {
     })
 }
 
-/// Who gets to see a message. Its author always does.
+/// Who sees a message. Its author always does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Audience {
-    /// Everybody in the room.
+    /// All participants.
     #[default]
     All,
-    /// The named participants. `Only([])` is *aside*: in the log, but seen by nobody else.
+    /// The named participants. `Only([])` is a private turn: logged, but seen by no other participant.
     Only(Vec<Name>),
 }
 
 impl Audience {
-    /// An audience of nobody: what is said aside stays between the policy and the speaker.
+    /// An empty audience, for private turns: only the policy and the speaker see the message.
     #[must_use]
     pub const fn private() -> Self {
         Self::Only(Vec::new())
     }
 
-    /// Whether everybody sees it.
+    /// Whether all participants see it.
     #[must_use]
     pub const fn is_all(&self) -> bool {
         matches!(self, Self::All)
     }
 
-    /// Whether nobody but the author sees it.
+    /// Whether only the author sees it.
     #[must_use]
     pub fn is_private(&self) -> bool {
         matches!(self, Self::Only(names) if names.is_empty())
     }
 
-    /// Whether `name` is among those addressed.
+    /// Whether `name` is in the audience.
     #[must_use]
     pub fn includes(&self, name: &Name) -> bool {
         match self {
@@ -162,33 +162,33 @@ impl Audience {
     }
 }
 
-/// A piece of a message, of a model's reply or of a tool's outcome.
+/// A part of a message, of a model reply or of a tool result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Part {
-    /// Words.
+    /// Text.
     Text(Arc<str>),
     /// A picture, sound or document.
     Media(Media),
     /// A value: structured output.
     Data(Value),
-    /// A value for programs, beside the words: what a parser read in them, what became of a call. Kept in the log, never sent to
-    /// a model.
+    /// A value for programs, beside the text: what a parser read in it, the result of a call. Logged, never sent to a
+    /// model.
     Note(Value),
-    /// Reasoning of a model: kept in the log, shown dimmed, never sent to anyone.
+    /// Reasoning of a model: logged, shown dimmed, never sent to a model.
     Thought(Arc<str>),
-    /// A tool is asked for: by a model in its reply, or in a message, for another participant to run it.
+    /// A tool call: by a model in its reply, or in a message, for another participant to execute.
     Call(Call),
-    /// What came of a call that another participant asked for.
+    /// The result of a call that another participant requested.
     Outcome(CallOutcome),
-    /// The words before it are cut off: the model met its limit on tokens, or its provider filtered the rest. Kept in the log and
-    /// shown, never sent to a model.
+    /// The text before it is truncated: the model reached its limit on tokens, or its provider filtered the rest.
+    /// Logged and shown, never sent to a model.
     Cut(Finish),
 }
 
 impl Part {
-    /// A piece of text.
+    /// A text part.
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::Text(text.into())
@@ -200,7 +200,7 @@ impl Part {
         matches!(self, Self::Thought(_))
     }
 
-    /// Whether it says nothing: a text or a thought of white space only, a note, or a mark.
+    /// Whether it is empty: a text or a thought of white space only, a note, or a mark.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         match self {
@@ -217,31 +217,31 @@ pub struct Media {
     /// Its media type, such as `image/png`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where it is: an `https:` or a `data:` URL.
+    /// Its `https:` or `data:` URL.
     pub url: Arc<str>,
 }
 
-/// A model's wish to run a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// Pairs the call with its outcome; unique within the conversation of one agent.
+    /// Pairs the call with its result; unique within the conversation of one agent.
     pub id: String,
     /// The tool's name.
     pub tool: String,
-    /// Its arguments: an object, or the raw text when the model wrote something that is no JSON object.
+    /// The arguments: an object, or the raw text if the model's text is not a JSON object.
     pub args: Value,
 }
 
-/// What came of a call that another participant asked for in a message.
+/// The result of a call that another participant requested in a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallOutcome {
-    /// Who asked.
+    /// The participant that requested it.
     pub to: Name,
     /// The call's `id`.
     pub id: String,
     /// The tool's name.
     pub tool: String,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
 }
 
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_text_leaves_out_thoughts_and_joins_pieces() {
+    fn plain_text_omits_thoughts_and_joins_pieces() {
         let parts = [Part::text("a"), Part::Thought("hm".into()), Part::text("b"), Part::text("c")];
         assert_eq!(plain(&parts), "a\n\nb\n\nc");
         assert!(matches!(plain(&parts[..2]), Cow::Borrowed("a")));
@@ -263,9 +263,9 @@ mod tests {
         let json = serde_json::to_string(&message).unwrap();
         assert_eq!(json, r#"{"from":"user","parts":[{"text":"hi"}]}"#);
         assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);
-        let aside = message.to(Audience::private());
-        let json = serde_json::to_string(&aside).unwrap();
+        let private = message.to(Audience::private());
+        let json = serde_json::to_string(&private).unwrap();
         assert_eq!(json, r#"{"from":"user","to":{"only":[]},"parts":[{"text":"hi"}]}"#);
-        assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), aside);
+        assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), private);
     }
 }

@@ -1,4 +1,4 @@
-//! Models: what is asked of them and what they reply.
+//! Models: requests and replies.
 
 mod stops;
 
@@ -18,39 +18,39 @@ use crate::{
     Usage, plain,
 };
 
-/// Something that completes conversations: a provider over HTTP, a script, a recording.
+/// A chat model: a provider over HTTP, a script, a recording.
 ///
-/// One model value serves any number of conversations at once and holds nothing of any of them.
+/// One model value serves any number of conversations at once and keeps no state of any of them.
 pub trait Model: Send + Sync + 'static {
     /// Its name as `provider:model`.
     fn name(&self) -> &str;
 
-    /// Replies to `request`, telling `deltas` of the pieces as they arrive.
+    /// Replies to `request`, streaming the pieces to `deltas` as they arrive.
     ///
-    /// The reply is whole: whoever does not care for streaming ignores the deltas.
+    /// The reply is complete: callers that do not stream can ignore the deltas.
     ///
     /// # Errors
-    /// When there is no reply, after whatever retries the model does by itself.
+    /// When there is no reply, after the model's own retries.
     fn complete(
         &self,
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
     ) -> impl Future<Output = Result<Reply, ModelError>> + Send;
 
-    /// What a call that used `usage` costs; `None` when that is unknown.
+    /// The cost of a call with `usage`; `None` if unknown.
     fn cost(&self, usage: &Usage) -> Option<Money> {
         let _ = usage;
         None
     }
 
-    /// The longest reply to a request with `params`, in tokens, reasoning included; `None` when no limit is known.
+    /// The maximum length of a reply with `params`, in tokens, reasoning included; `None` if no limit is known.
     ///
-    /// A call is reserved at this length before it is sent under a limit on money; see [`Bound`](crate::Bound).
+    /// Under a limit on money, a call is reserved at this length before it is sent; see [`Bound`](crate::Bound).
     fn max_output(&self, params: &Params) -> Option<u64> {
         params.max_tokens.map(u64::from)
     }
 
-    /// What it is known to be able to do, or not, before it is asked. It is configuration: what turns out in a call is an
+    /// The configured capabilities, known before any call. A capability that turns out to be missing in a call is an
     /// error of the kind [`ModelErrorKind::Unsupported`].
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
@@ -133,36 +133,36 @@ impl fmt::Debug for AnyModel {
     }
 }
 
-/// What a model is asked: one agent's view of a conversation, and how to go on from it.
+/// A request to a model: one agent's view of a conversation, with tools and parameters.
 ///
-/// Borrowed from the view, so that asking costs nothing that grows with the conversation.
+/// Borrowed from the view, so that its cost does not grow with the conversation.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// Which call of which agent this is.
+    /// The position of the call in the conversation.
     pub origin: Origin<'a>,
-    /// The system text.
+    /// The system message.
     pub system: Option<&'a str>,
-    /// The conversation so far. Never empty, and its last entry is never the agent's own words.
+    /// The conversation so far. Never empty, and its last entry is never the agent's own.
     pub entries: &'a [Entry],
     /// The tools the model may call.
     pub tools: &'a [ToolSpec],
-    /// Temperature and the like.
+    /// Temperature and other parameters.
     pub params: &'a Params,
-    /// Room for what a provider keeps between two requests of one view.
+    /// A cache for what a provider has encoded of this view.
     pub encoded: &'a EncodeCache,
-    /// What is reserved for it: a model that tries again says so here. `None` outside of runs.
+    /// The reservation of the call: a model that retries reports it here. `None` outside of runs.
     pub reserved: Option<&'a Reservation<'a>>,
 }
 
-/// Which call of which agent a request is: what scripts and recordings go by.
+/// The position of a request: how scripts and recordings find the reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
     /// The chat.
     pub at: &'a Path,
     /// The agent.
     pub who: &'a Name,
-    /// How many model calls of this agent came to an end before, in the whole conversation: with a reply, or with a turn
-    /// that failed.
+    /// How many model calls of this agent ended before, in the whole conversation: with a reply, or with a failed
+    /// turn.
     pub nth: u64,
 }
 
@@ -170,47 +170,47 @@ pub struct Origin<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Entry {
-    /// What the program around the agent tells it within the conversation, where the agent's lens wants this in the
-    /// `system` role.
+    /// A prompt of the program around the agent within the conversation, if the view options ask for the `system`
+    /// role.
     System {
-        /// What it is told; never empty.
+        /// The content; never empty.
         parts: Vec<Part>,
     },
-    /// What somebody else said, names already written into it where they are shown.
+    /// A message of another participant, with its name in the text where names are shown.
     User {
-        /// What was said; never empty.
+        /// The content; never empty.
         parts: Vec<Part>,
     },
-    /// What the agent said itself: text, and calls of tools.
+    /// A message of the agent itself: text and tool calls.
     Assistant {
-        /// What it said; never empty, calls last.
+        /// The content; never empty, calls last.
         parts: Vec<Part>,
     },
-    /// What came of one call of the entry before, in the order of the calls.
+    /// The result of one call of the entry before, in the order of the calls.
     Tool {
         /// The call's `id`.
         id: String,
         /// The tool's name.
         tool: String,
-        /// What came of it.
+        /// The result.
         outcome: Outcome,
     },
 }
 
 impl Entry {
-    /// Text of somebody else.
+    /// A text of another participant.
     #[must_use]
     pub fn user(text: impl Into<Arc<str>>) -> Self {
         Self::User { parts: vec![Part::text(text)] }
     }
 
-    /// Text of the agent itself.
+    /// A text of the agent itself.
     #[must_use]
     pub fn assistant(text: impl Into<Arc<str>>) -> Self {
         Self::Assistant { parts: vec![Part::text(text)] }
     }
 
-    /// Its parts.
+    /// The parts.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         match self {
@@ -220,50 +220,50 @@ impl Entry {
     }
 }
 
-/// How a model is to write. What is `None` is left to the provider.
+/// Sampling parameters of a model. `None` leaves the value to the provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Params {
     /// Randomness, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Only the likeliest tokens that together have this probability, 0 to 1.
+    /// Considers only the likeliest tokens that together have this probability, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Only this many of the likeliest tokens.
+    /// Considers only this many of the likeliest tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u32>,
-    /// Makes the provider's randomness repeatable, where it can.
+    /// Makes the provider's randomness repeatable, where supported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// The longest reply, in tokens.
+    /// The maximum length of the reply, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Texts that end the reply. Where a model writes on behind one, the reply is cut before it, and so are its pieces.
+    /// Stop sequences. If a model continues after one, the reply and its deltas are cut before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// The JSON Schema that the reply has to satisfy.
+    /// The JSON Schema of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// Whether the reply has to be JSON, of whatever form. A schema says more, and wins.
+    /// Whether the reply must be JSON of any form. `schema` takes precedence.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub json: bool,
-    /// Further fields, given to the provider as they are.
+    /// Further fields, sent to the provider unchanged.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
 
-/// What a model replies.
+/// A reply of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// Thoughts, text and calls, in order.
     pub parts: Vec<Part>,
-    /// Why it stopped.
+    /// The finish reason.
     pub finish: Finish,
-    /// Tokens as the provider counted them.
+    /// Tokens as counted by the provider.
     #[serde(default)]
     pub usage: Usage,
-    /// Whether it came from a cache of replies, so that nobody is to be paid for it.
+    /// Whether it came from a cache of replies and costs nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
 }
@@ -275,7 +275,7 @@ impl Reply {
         Self { parts: vec![Part::text(text)], finish: Finish::Stop, usage: Usage::default(), cached: false }
     }
 
-    /// This reply, which was cut off, and the one that continues it, as one. What they used is that of the second.
+    /// This truncated reply joined with the one that continues it. The usage is that of the second.
     #[must_use]
     pub fn continued(self, rest: Self) -> Self {
         Self { parts: joined(self.parts, &rest.parts), ..rest }
@@ -287,7 +287,7 @@ impl Reply {
         plain(&self.parts)
     }
 
-    /// The tools it calls, in order.
+    /// Its tool calls, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         let call = |part: &Part| match part {
@@ -298,8 +298,8 @@ impl Reply {
     }
 }
 
-/// The parts of a reply that was cut off, and of the one that continues it: the last text of the one and the first of the other are
-/// one text.
+/// The parts of a truncated reply and of the one that continues it: the last text of the one and the first of the
+/// other become one text.
 pub(crate) fn joined(mut before: Vec<Part>, rest: &[Part]) -> Vec<Part> {
     let mut texts = rest.iter().enumerate().filter(|(_, part)| matches!(part, Part::Text(_)));
     let first = texts.next();
@@ -316,9 +316,9 @@ pub(crate) fn joined(mut before: Vec<Part>, rest: &[Part]) -> Vec<Part> {
     before
 }
 
-/// Hears the pieces of a reply as they arrive. They are shown, never stored.
+/// Receives the pieces of a reply as they stream. They are shown, never stored.
 pub trait DeltaSink: Send {
-    /// A piece arrived.
+    /// Called for each piece.
     fn push(&mut self, delta: DeltaRef<'_>);
 }
 
@@ -330,7 +330,7 @@ pub enum DeltaRef<'a> {
     Text(&'a str),
     /// A piece of reasoning.
     Thought(&'a str),
-    /// A piece of a tool call: which call of the reply, its tool's name when it begins, a piece of its arguments.
+    /// A piece of a tool call.
     Call {
         /// Which call of the reply, from 0.
         index: usize,
@@ -339,94 +339,94 @@ pub enum DeltaRef<'a> {
         /// A piece of the arguments' JSON.
         args: &'a str,
     },
-    /// The reply broke off and begins anew: forget the pieces so far.
+    /// The reply broke off and starts over: discard the pieces so far.
     Restart,
 }
 
-/// Hears nothing.
+/// Ignores all pieces.
 impl DeltaSink for () {
     fn push(&mut self, _: DeltaRef<'_>) {}
 }
 
-/// Room in a view for what a provider wants to keep between two requests, such as the entries it has encoded.
-/// It is emptied when entries of the view are dropped, so what it holds is always a prefix.
+/// A cache in a view for what a provider keeps between two requests, such as encoded entries. Cleared when entries of
+/// the view are dropped, so its content always belongs to a prefix.
 #[derive(Default)]
 pub struct EncodeCache(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl EncodeCache {
-    /// Takes out what is there, if it is a `T`.
+    /// Takes out the content, if it is a `T`.
     pub fn take<T: Any + Send>(&self) -> Option<T> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        kept.and_then(|kept| kept.downcast::<T>().ok()).map(|kept| *kept)
+        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.and_then(|value| value.downcast::<T>().ok()).map(|value| *value)
     }
 
-    /// Puts `kept` in place of what is there.
-    pub fn put<T: Any + Send>(&self, kept: T) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(kept));
+    /// Replaces the content.
+    pub fn put<T: Any + Send>(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
     }
 }
 
 impl fmt::Debug for EncodeCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Wire")
+        f.write_str("EncodeCache")
     }
 }
 
-/// Why a model gave no reply.
+/// A failed model call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{model}: {message}")]
 pub struct ModelError {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub kind: ModelErrorKind,
     /// The model, as `provider:model`.
     pub model: String,
-    /// What happened. Never holds a key.
+    /// The error message. Never contains a key.
     pub message: String,
     /// The HTTP status, if one was received.
     pub status: Option<u16>,
-    /// The beginning of the body that came with it.
+    /// The beginning of the response body.
     pub body: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
-/// What kind of failure a model error is.
+/// The kind of a model error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// The caller's settings are wrong: no key, no such model, a parameter that is refused.
+    /// The caller's settings are wrong: no key, unknown model, invalid parameter.
     Config,
     /// The endpoint cannot be reached, or the connection broke.
     Connection,
-    /// A time limit was met.
+    /// A timeout.
     Timeout,
-    /// The provider refused: too many requests, a quota, an error of its own.
+    /// The provider refused: rate limit, quota, server error.
     Refused,
-    /// The provider's reply cannot be read.
+    /// The provider's reply cannot be parsed.
     Protocol,
     /// A script or a recording has no such step.
     Script,
-    /// The request breaks an invariant.
+    /// The request breaks an invariant: a bug in Polylogue.
     Bug,
-    /// The model, or its server, cannot do what was asked of it. Asked in another way, it may.
+    /// The model or its server lacks a capability that the request needs. Another form of request may work.
     Unsupported(Capability),
 }
 
 impl ModelError {
-    /// An error of `model` with no more than a message.
+    /// An error of `model` with a message only.
     #[must_use]
     pub fn new(kind: ModelErrorKind, model: impl Into<String>, message: impl Into<String>) -> Self {
         let (model, message) = (model.into(), message.into());
         Self { kind, model, message, status: None, body: None, hint: None }
     }
 
-    /// The same error with advice.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Whose fault it is.
+    /// Who can fix it.
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self.kind {

@@ -12,18 +12,19 @@ mod tool_name;
 pub(crate) use characters::is_label;
 pub(crate) use tool_name::resolved;
 
-/// The name of a participant: what an author signs with and an audience lists.
+/// The name of a participant, used as author and in audiences.
 ///
 /// A name has 1 to 64 characters and begins with a letter of any script. Letters with their marks, digits, `_`, `-`, `'`, `’`
 /// and `·` follow, and single spaces between them. Cloning is cheap.
 ///
-/// Refused are characters that are invisible or that reorder what is seen (controls, joiners, bidirectional marks, fillers, variation
-/// selectors), spaces at the ends and in a row, and `.` and `/`, which separate names in a [`Path`](crate::Path).
+/// Invalid are characters that are invisible or reorder others (controls, joiners, bidirectional marks, fillers,
+/// variation selectors), spaces at the ends and in a row, and `.` and `/`, which separate names in a
+/// [`Path`](crate::Path).
 ///
-/// Forms of Unicode that look the same are the same name: it is kept in the normal form NFC.
+/// Names are normalized to NFC, so that forms of Unicode that look the same are the same name.
 ///
-/// Texts of requests hold the name unchanged. Where providers take ASCII letters, digits, `_` and `-` alone, in the names of tools,
-/// stands [`tool_name`](Self::tool_name).
+/// Texts of requests contain the name unchanged. Providers accept only ASCII letters, digits, `_` and `-` in tool
+/// names; for these use [`tool_name`](Self::tool_name).
 ///
 /// ```
 /// use polylogue_core::Name;
@@ -37,13 +38,13 @@ pub(crate) use tool_name::resolved;
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// The longest name, in characters.
+    /// The maximum length in characters.
     pub const MAX_CHARS: usize = 64;
 
-    /// Checks `text` and makes a name of it, in the normal form NFC.
+    /// Checks `text` and normalizes it to NFC.
     ///
     /// # Errors
-    /// When `text` is no legal name; the error says why and suggests a legal one.
+    /// When `text` is not a valid name; the error says why and suggests a valid one.
     pub fn new(text: impl AsRef<str>) -> Result<Self, NameError> {
         let text = characters::composed(text.as_ref());
         match characters::flaw(&text) {
@@ -64,11 +65,11 @@ impl Name {
         &self.0
     }
 
-    /// The name of the tool that is called after this name behind `prefix`: at most 64 ASCII letters, digits, `_` and `-`, as all
-    /// providers take them.
+    /// The name of a tool for this participant, after `prefix`: at most 64 ASCII letters, digits, `_` and `-`, as all
+    /// providers accept.
     ///
-    /// It depends on the name alone, so that it is the same in every process, and differs from that of every other name: where
-    /// the text is not legal itself, 12 digits of its BLAKE3 hash follow. A legal text that ends like such a name gets them too.
+    /// Deterministic, and different for every name: a name that is not valid as a tool name is followed by 12 digits
+    /// of its BLAKE3 hash, and so is a valid one that ends like a name with such digits.
     ///
     /// ```
     /// use polylogue_core::Name;
@@ -82,13 +83,13 @@ impl Name {
         Self::tool_called(&format!("{prefix}{self}"))
     }
 
-    /// The name of the tool that is called after participants by `text`, such as `transfer_to_` and a name.
+    /// The name of a tool for the participants in `text`, such as `transfer_to_` and a name.
     #[must_use]
     pub fn tool_called(text: &str) -> String {
         tool_name::of(&characters::composed(text))
     }
 
-    /// `text` in the normal form of names, NFC, to look for names in it.
+    /// `text` in NFC, the normal form of names, to search it for names.
     #[must_use]
     pub fn composed(text: &str) -> Cow<'_, str> {
         characters::composed(text)
@@ -101,7 +102,7 @@ impl Name {
     }
 }
 
-/// A text that is no legal [`Name`].
+/// The error for a text that is not a valid [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the name `{}` {flaw}", shown(name))]
 pub struct NameError {
@@ -110,7 +111,7 @@ pub struct NameError {
 }
 
 impl NameError {
-    /// A legal name close to the refused one, if there is any.
+    /// A valid name close to the invalid one, if there is any.
     #[must_use]
     pub fn suggestion(&self) -> Option<Name> {
         let words = self.name.split_whitespace().map(|word| {
@@ -123,7 +124,7 @@ impl NameError {
     }
 }
 
-/// A refused name, with its invisible characters written as escapes.
+/// An invalid name, with its invisible characters as escapes.
 fn shown(name: &str) -> String {
     let visible = |c: char| {
         c.is_ascii_graphic() || c == ' ' || characters::is_of_word(c) && !characters::is_invisible(c)

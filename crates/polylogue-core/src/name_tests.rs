@@ -80,7 +80,7 @@ fn forms_that_look_the_same_are_the_same_name() {
 }
 
 #[test]
-fn names_of_tools_are_legal_and_told_apart() {
+fn names_of_tools_are_legal_and_distinct() {
     let tool = |name: &str, prefix: &str| Name::new(name).unwrap().tool_name(prefix);
     assert_eq!(tool("Critic_2", ""), "Critic_2");
     assert_eq!(tool("Critic_2", "transfer_to_"), "transfer_to_Critic_2");
@@ -94,7 +94,7 @@ fn names_of_tools_are_legal_and_told_apart() {
 }
 
 #[test]
-fn a_model_may_write_the_name_itself_or_leave_out_the_digits() {
+fn a_model_may_write_the_name_itself_or_omit_the_digits() {
     let spaced = Name::new("Ai assistant 1").unwrap().tool_name("transfer_to_");
     let other = Name::new("研究员").unwrap().tool_name("transfer_to_");
     let offered = [&*spaced, &*other, "web_search"];

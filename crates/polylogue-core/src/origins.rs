@@ -1,15 +1,15 @@
-//! Where words from outside came into a run, and who has read them.
+//! Tracks which participants have read content from outside.
 
 use std::sync::Arc;
 
 use crate::{Audience, Body, Event, Message, Name, Path};
 
-/// How many sources a message names.
+/// The maximum number of sources that a message names.
 const MOST: usize = 8;
 
-/// Which participants of which chat have read words from outside.
+/// Which participants of which chats have read content from outside.
 ///
-/// It is conservative: a participant has read what it could see, and passes it on with whatever it says from then on.
+/// Conservative: a participant has read everything it could see, and passes it on with everything it says afterwards.
 #[derive(Debug, Default)]
 pub(crate) struct Origins(Vec<Origin>);
 
@@ -22,7 +22,7 @@ struct Origin {
 }
 
 impl Origins {
-    /// Takes note of an event.
+    /// Records an event.
     pub(crate) fn add(&mut self, event: &Event) {
         let (seq, at) = (event.seq, &event.at);
         match &event.body {
@@ -35,7 +35,7 @@ impl Origins {
             Body::Reopened { message } => message.iter().for_each(|message| self.said(seq, at, message)),
             Body::Opened(opening) => {
                 opening.messages.iter().for_each(|message| self.said(seq, at, message));
-                // The task is made of what the agent that runs the chat has read.
+                // The task is derived from what the participant that runs the chat has read.
                 for source in self.around(at) {
                     self.push(seq, at, Audience::All, &source);
                 }
@@ -62,7 +62,8 @@ impl Origins {
         }
     }
 
-    /// The sources of what `who` has read in the chat `at`, in chats within its turns included, before the event `before`.
+    /// The sources of what `who` has read in the chat `at` before the event `before`, including chats within its
+    /// turns.
     pub(crate) fn read_by(&self, at: &Path, who: &Name, before: Option<u64>) -> Vec<Arc<str>> {
         let is_read = |origin: &&Origin| {
             before.is_none_or(|before| origin.seq < before)
@@ -71,12 +72,12 @@ impl Origins {
         first(self.0.iter().filter(is_read))
     }
 
-    /// The sources of all that was read in the chat `at`: what a policy says is made of that.
+    /// The sources of all that was read in the chat `at`, which the policy's messages derive from.
     fn read_in(&self, at: &Path) -> Vec<Arc<str>> {
         first(self.0.iter().filter(|origin| origin.at == *at))
     }
 
-    /// The sources of what those have read who run the chat `at` in their turn.
+    /// The sources of what the participants have read that run the chat `at` in their turn.
     fn around(&self, at: &Path) -> Vec<Arc<str>> {
         let Some(outer) = at.ancestors().next() else { return Vec::new() };
         match at.owner() {
@@ -85,7 +86,7 @@ impl Origins {
         }
     }
 
-    /// `body`, whose messages name the sources of what their authors have read.
+    /// Adds to the messages of `body` the sources of what their authors have read.
     pub(crate) fn mark(&self, at: &Path, mut body: Body) -> Body {
         match &mut body {
             Body::Message(message) => message.outside = self.read_by(at, &message.from, None),

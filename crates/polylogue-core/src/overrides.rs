@@ -1,4 +1,4 @@
-//! Limits that are set for one conversation, over those of its team.
+//! Limits of one conversation that override those of its team.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Body, Event, Limits, Log, Money, Path, Result};
 
-/// Limits that are set for one conversation, over those of its team: by options of a command line, for instance. They hold in
-/// every process that continues the conversation, until another value is set.
+/// Limits of one conversation that override those of its team, such as those of command-line options. They apply in
+/// every process that continues the conversation, until they are changed again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitOverrides {
     /// As [`Limits::turns`].
@@ -25,13 +25,13 @@ pub struct LimitOverrides {
 }
 
 impl LimitOverrides {
-    /// Whether no limit is set.
+    /// Whether no limit is overridden.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These limits; where one is not set, that of `earlier`.
+    /// These limits, with those of `earlier` where one is not set.
     #[must_use]
     pub fn or(self, earlier: Self) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl LimitOverrides {
         }
     }
 
-    /// The limits of a run whose own are `limits`.
+    /// `limits` with these overrides.
     #[must_use]
     pub fn over(self, limits: Limits) -> Limits {
         Limits {
@@ -54,7 +54,7 @@ impl LimitOverrides {
         }
     }
 
-    /// The limits that were set last in the log with these `events`. `None` when they are those it began with.
+    /// The overrides that were logged last in `events`. `None` if the limits were never changed.
     #[must_use]
     pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
         events.iter().rev().find_map(|event| match &event.body {
@@ -65,8 +65,8 @@ impl LimitOverrides {
 }
 
 impl Log {
-    /// Writes that `limits` hold from now on, for this process and those that continue the conversation later: each reads them by
-    /// [`LimitOverrides::last_of`] and sets them by [`limits`](Self::limits).
+    /// Logs that `limits` apply from now on, for this process and for those that continue the conversation later:
+    /// each reads them by [`LimitOverrides::last_of`] and sets them by [`limits`](Self::limits).
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -78,7 +78,7 @@ impl Log {
     /// Whether its conversation has begun.
     ///
     /// # Errors
-    /// When the log is no valid conversation.
+    /// When the log is not a valid conversation.
     pub async fn has_begun(&self) -> Result<bool> {
         Ok(self.transcript().await?.is_open())
     }

@@ -1,4 +1,4 @@
-//! Who speaks next, and when it is over.
+//! Policies: they select the next speaker and end the chat.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{JoinHistory, Message, Name, StopReason, Transcript, TurnRequest};
 
-/// Names the next step of a chat.
+/// Selects the next step of a chat.
 ///
-/// A policy is a pure function of the transcript: it never waits, and remembers nothing. One that needs to know more -
-/// what a model thinks, what a die shows - cues an agent aside and reads its answer from the transcript. Closures are
-/// policies.
+/// A policy is a pure function of the transcript: it never waits, and keeps no state. If it needs more - the choice
+/// of a model, a random number - it requests a private turn of an agent and reads the reply from the transcript.
+/// Closures are policies.
 ///
-/// It is asked when no turn is open, after every step.
+/// It is called after every step, when no turn is open.
 pub trait Policy: Send + Sync + 'static {
     /// The next step after `transcript`.
     fn next(&self, transcript: &Transcript) -> Step;
@@ -33,78 +33,77 @@ impl Policy for Box<dyn Policy> {
 /// A step of a chat.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Somebody has a turn.
+    /// A participant has a turn.
     Turn(TurnRequest),
-    /// Several have their turns at the same time. None hears the others; what they say enters the log in the order of
-    /// the cues, whoever is done first.
+    /// Several participants have turns in parallel. They do not see each other's messages, which are logged in the
+    /// order of the requests, not of completion.
     Parallel(Vec<TurnRequest>),
-    /// A message is placed without a turn.
+    /// A message is posted without a turn.
     Post(Message),
-    /// Somebody who may join later, or has left, joins.
+    /// A late joiner, or a participant that has left, joins.
     Admit {
-        /// Who.
+        /// The participant.
         who: Name,
-        /// What they see of what was said without them.
+        /// The earlier messages that it sees.
         sees: JoinHistory,
     },
-    /// It is over.
+    /// The chat ends.
     Close {
-        /// Why.
+        /// The stop reason.
         reason: StopReason,
-        /// What came of it.
+        /// The result.
         summary: Arc<str>,
     },
-    /// It cannot go on, because of a mistake of whoever set it up: the run ends with
-    /// [`Error::Config`](crate::Error::Config), the log as it was. The text says what the policy does, as in "gives a turn to
-    /// `Zoe`, who is no participant".
+    /// A configuration error: the run ends with [`Error::Config`](crate::Error::Config), the log unchanged. The text
+    /// continues a sentence about the policy, as in "gives a turn to `Zoe`, who is no participant".
     Fail(Arc<str>),
 }
 
 impl Step {
-    /// It is over, and what came of it is the last message of the room.
+    /// Ends the chat with its last message as the result.
     #[must_use]
     pub fn close(reason: StopReason, transcript: &Transcript) -> Self {
         Self::Close { reason, summary: transcript.summary() }
     }
 }
 
-/// How it came to be somebody's turn: what a log tells of a choice.
+/// How the next speaker was selected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// Who could have been chosen.
+    /// The candidates.
     pub of: Vec<Name>,
-    /// Who or what chose.
+    /// The selector.
     pub by: Chooser,
-    /// What was replied, where somebody was asked.
+    /// The selector's reply, if an agent was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Arc<str>>,
 }
 
-/// Who or what chooses among those who could speak.
+/// What selected the next speaker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Chooser {
-    /// There was nobody else.
+    /// There was only one candidate.
     Only,
-    /// The order of the members.
+    /// The order of the participants.
     Order,
-    /// Chance.
+    /// A random choice.
     Chance {
-        /// What it was drawn with.
+        /// The seed.
         seed: u64,
     },
     /// A rule: a function, or a condition of a state.
     Rule,
-    /// An agent was asked aside.
+    /// An agent, in a private turn.
     Agent(Name),
-    /// The last speaker handed over.
+    /// A handoff by the last speaker.
     Handoff,
-    /// The last speaker asked for tools that this one runs; or this one asked for them, and goes on with what came of it.
+    /// Tool calls: this participant executes those of the last speaker, or continues with their results.
     Tools,
-    /// Whoever was to choose did not, so the order of the members did.
+    /// The order of the participants, because the selector failed.
     Fallback {
-        /// What went wrong.
+        /// The failure.
         why: Arc<str>,
     },
 }

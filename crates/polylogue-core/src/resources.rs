@@ -1,19 +1,19 @@
-//! What tools hold for a conversation as long as it is open in this process.
+//! Resources that tools keep for a conversation while it is open in this process.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What tools hold for one conversation as long as it is open in this process, such as an interpreter that runs.
+/// Resources that tools keep for one conversation while it is open in this process, such as a running interpreter.
 ///
-/// It belongs to the [`Log`](crate::Log): no other conversation sees it, and it is dropped with the log. It is in no store:
-/// when the conversation is opened again there is nothing in it, and a tool that holds something tells its model so.
+/// They belong to the [`Log`](crate::Log): no other conversation sees them, and they are dropped with the log. They
+/// are not stored: when the conversation is opened again they are gone, and the tool must tell its model.
 ///
 /// ```
-/// use polylogue_core::{Held, Holder};
-/// let (count, other) = (Holder::new(), Holder::new());
-/// let (mine, yours) = (Held::default(), Held::default());
+/// use polylogue_core::{ResourceKey, Resources};
+/// let (count, other) = (ResourceKey::new(), ResourceKey::new());
+/// let (mine, yours) = (Resources::default(), Resources::default());
 /// *mine.of(&count, || std::sync::Mutex::new(0)).lock().unwrap() += 1;
 /// assert_eq!(*mine.of(&count, || std::sync::Mutex::new(0)).lock().unwrap(), 1);
 /// assert_eq!(*yours.of(&count, || std::sync::Mutex::new(0)).lock().unwrap(), 0);
@@ -22,12 +22,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Default)]
 pub struct Resources(Mutex<Vec<(u64, Arc<dyn Any + Send + Sync>)>>);
 
-/// Tells one that holds something from all others. A tool makes one when it is made, and keeps it.
+/// Identifies a resource of a tool. A tool creates its key once, and keeps it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ResourceKey(u64);
 
 impl ResourceKey {
-    /// Another one.
+    /// A new, unique key.
     #[must_use]
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -42,15 +42,16 @@ impl Default for ResourceKey {
 }
 
 impl Resources {
-    /// What `holder` holds of this type; what `make` gives, when it is nothing yet.
-    pub fn of<T: Send + Sync + 'static>(&self, holder: &ResourceKey, make: impl FnOnce() -> T) -> Arc<T> {
+    /// Returns the resource of this type for `key`, created by `make` if it does not exist yet.
+    pub fn of<T: Send + Sync + 'static>(&self, key: &ResourceKey, make: impl FnOnce() -> T) -> Arc<T> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = all.iter().filter(|(id, _)| *id == holder.0);
-        if let Some(found) = own.filter_map(|(_, held)| Arc::clone(held).downcast::<T>().ok()).next() {
+        let own = all.iter().filter(|(id, _)| *id == key.0);
+        if let Some(found) = own.filter_map(|(_, resource)| Arc::clone(resource).downcast::<T>().ok()).next()
+        {
             return found;
         }
         let made = Arc::new(make());
-        all.push((holder.0, Arc::clone(&made) as Arc<dyn Any + Send + Sync>));
+        all.push((key.0, Arc::clone(&made) as Arc<dyn Any + Send + Sync>));
         made
     }
 }
@@ -58,6 +59,6 @@ impl Resources {
 impl fmt::Debug for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        f.debug_tuple("Held").field(&all.len()).finish()
+        f.debug_tuple("Resources").field(&all.len()).finish()
     }
 }

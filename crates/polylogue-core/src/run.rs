@@ -1,4 +1,4 @@
-//! The loop: whose turn is open acts, else the policy names the next step; what comes of it is appended.
+//! The run loop: open turns act, else the policy selects the next step; the results are appended.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use crate::{
     Question, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,
 };
 
-/// A chat while it runs.
+/// A running chat.
 pub(crate) struct Scope<'l> {
     log: &'l Log,
     transcript: Transcript,
-    /// One for each agent that was asked.
+    /// One for each agent that had a turn.
     views: Vec<View>,
-    /// Whether the turns that are open may have begun in an earlier run.
+    /// Whether the open turns may have begun in an earlier run.
     resumed: bool,
-    /// Model calls of this run, and what is shared, for the chat around this one.
-    pub(crate) sampled: Vec<Arc<Event>>,
-    /// That the turn around it is in doubt, until its own turns are.
+    /// Model calls of this run, and shared events, for the outer chat.
+    pub(crate) replies: Vec<Arc<Event>>,
+    /// Keeps the outer turn in doubt until the turns of this chat are checked.
     pub(crate) doubt: Option<Doubt<'l>>,
 }
 
 impl<'l> Scope<'l> {
     pub(crate) fn new(log: &'l Log, transcript: Transcript) -> Self {
-        Self { log, transcript, views: Vec::new(), resumed: true, sampled: Vec::new(), doubt: None }
+        Self { log, transcript, views: Vec::new(), resumed: true, replies: Vec::new(), doubt: None }
     }
 
-    /// How far it went.
+    /// The transcript so far.
     pub(crate) const fn transcript(&self) -> &Transcript {
         &self.transcript
     }
@@ -55,7 +55,7 @@ impl<'l> Scope<'l> {
                 self.doubt = None;
                 match self.step(chat).await {
                     Ok(bodies) => self.append(bodies).await?,
-                    // What is staged goes to the store with the end of the outermost chat.
+                    // The staged events are stored with the end of the outermost chat.
                     Err(error @ Error::Limit(_)) => return Err(error),
                     Err(error) => {
                         self.log.flush().await?;
@@ -68,18 +68,18 @@ impl<'l> Scope<'l> {
 
     /// The next step, if another may begin.
     async fn step(&self, chat: &Chat) -> Result<Vec<Body>> {
-        self.log.check_halt()?;
+        self.log.check_not_cancelled()?;
         self.log.check_refused()?;
         let mut bodies = self.wanted(chat)?;
-        self.own_up(&mut bodies).await;
+        self.report_passed_limit(&mut bodies).await;
         if begins_turn(&bodies) {
             self.log.admit_turn().await?;
         }
         Ok(bodies)
     }
 
-    /// A run that passed a limit does not end as done.
-    async fn own_up(&self, bodies: &mut [Body]) {
+    /// Replaces the stop reason of a run that exceeded a limit.
+    async fn report_passed_limit(&self, bodies: &mut [Body]) {
         if let [Body::Closed { reason, .. }] = bodies
             && self.transcript.at().is_root()
             && reason.outcome() == RunOutcome::Done
@@ -89,40 +89,43 @@ impl<'l> Scope<'l> {
         }
     }
 
-    /// What the policy wants, as events.
+    /// The next step of the policy, as events.
     pub(crate) fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
         let step = match chat.policy().next(&self.transcript) {
-            // A policy that comes to its end may not have looked who ended the chat before.
+            // A policy that has finished may not have checked whether a participant ended the chat before.
             Step::Close { reason: StopReason::Finished, summary } => {
                 let over = self.transcript.ended_by().map(|(_, reason)| reason.clone());
                 Step::Close { reason: over.unwrap_or(StopReason::Finished), summary }
             }
             end @ (Step::Close { .. } | Step::Fail(_)) => end,
-            step if !is_aside(&step) && self.transcript.ended_by().is_some() => self.over(),
+            step if !is_private(&step) && self.transcript.ended_by().is_some() => self.over(),
             _ if self.transcript.turns() >= chat.max_turns() => {
                 Step::close(StopReason::Turns { limit: chat.max_turns() }, &self.transcript)
             }
             step => step,
         };
-        // Policies may add asides to turns, some to each, but not without end.
+        // Policies may add private turns, several to each turn, but not without end.
         if self.transcript.steps() > chat.max_turns().saturating_mul(16).saturating_add(64) {
-            return Err(Error::Bug(format!("the policy of `{}` goes on and on aside", chat.name())));
+            return Err(Error::Bug(format!(
+                "the policy of `{}` requests private turns without end",
+                chat.name()
+            )));
         }
         match step {
-            Step::Turn(cue) => self.cues(chat, vec![cue]),
-            Step::Parallel(cues) => self.cues(chat, cues),
+            Step::Turn(request) => self.requests(chat, vec![request]),
+            Step::Parallel(requests) => self.requests(chat, requests),
             Step::Post(message) => Ok(vec![Body::Posted(message)]),
             Step::Admit { who, sees } => self.admission(chat, who, sees),
             Step::Close { reason, summary } => {
                 let reason =
-                    if chat.is_room() { reason } else { outcome(reason, &summary, &self.transcript) };
+                    if chat.is_for_calls() { reason } else { outcome(reason, &summary, &self.transcript) };
                 Ok(vec![Body::Closed { reason, summary }])
             }
             Step::Fail(why) => Err(Error::Config(format!("the policy of `{}` {why}", chat.name()))),
         }
     }
 
-    /// A participant ended the chat: whatever the policy wants, nothing more is said in the room.
+    /// A participant ended the chat: nothing more is said in it, whatever the policy wants.
     fn over(&self) -> Step {
         let reason = self.transcript.ended_by().map_or(StopReason::Finished, |(_, reason)| reason.clone());
         Step::close(reason, &self.transcript)
@@ -137,27 +140,27 @@ impl<'l> Scope<'l> {
         Err(Error::Config(format!("the policy of `{chat}` admits `{who}`, who is not waiting to join")))
     }
 
-    fn cues(&self, chat: &Chat, cues: Vec<TurnRequest>) -> Result<Vec<Body>> {
+    fn requests(&self, chat: &Chat, requests: Vec<TurnRequest>) -> Result<Vec<Body>> {
         let wrong = |what: String| Err(Error::Config(format!("the policy of `{}` {what}", chat.name())));
-        if cues.is_empty() {
-            return wrong("gives a turn to nobody".into());
+        if requests.is_empty() {
+            return wrong("starts a step without turns".into());
         }
-        for (index, cue) in cues.iter().enumerate() {
-            if chat.agent(&cue.who).is_none() {
-                return wrong(format!("gives a turn to `{}`, who is no participant", cue.who));
+        for (index, request) in requests.iter().enumerate() {
+            if chat.agent(&request.who).is_none() {
+                return wrong(format!("gives a turn to `{}`, who is no participant", request.who));
             }
-            if self.transcript.late_joiners().any(|name| *name == cue.who) {
-                return wrong(format!("gives a turn to `{}`, who has not joined", cue.who));
+            if self.transcript.late_joiners().any(|name| *name == request.who) {
+                return wrong(format!("gives a turn to `{}`, who has not joined", request.who));
             }
-            if cues.iter().take(index).any(|other| other.who == cue.who) {
-                return wrong(format!("gives two turns at once to `{}`", cue.who));
+            if requests.iter().take(index).any(|other| other.who == request.who) {
+                return wrong(format!("gives two turns at once to `{}`", request.who));
             }
         }
-        Ok(vec![Body::TurnStarted { turns: cues }])
+        Ok(vec![Body::TurnStarted { turns: requests }])
     }
 
-    /// Lets everybody act whose turn it is. What they say enters the log in the order of their cues: as far as they
-    /// are done, and no further than the first who is not.
+    /// Lets all participants with an open turn act. Their messages are logged in the order of the requests: up to the
+    /// first turn that is not done.
     async fn act(&mut self, chat: &Chat) -> Result<Option<Status>> {
         let mut views = std::mem::take(&mut self.views);
         let resumed = std::mem::take(&mut self.resumed);
@@ -165,7 +168,7 @@ impl<'l> Scope<'l> {
         let transcript = began.as_ref().unwrap_or(&self.transcript);
         let turns = self.transcript.open_turns().iter().map(|open| {
             let view =
-                views.iter().position(|view| *view.me() == open.cue.who).map(|at| views.swap_remove(at));
+                views.iter().position(|view| *view.me() == open.request.who).map(|at| views.swap_remove(at));
             take_turn(chat, open, Turn::new(self.log, chat, transcript, open, view, resumed))
         });
         let turns = join_all(turns);
@@ -173,15 +176,15 @@ impl<'l> Scope<'l> {
         let done = turns.await;
         self.views = views;
         let mut end = StepEnd::default();
-        for Done { cue, act, trace } in done {
-            end.add(&cue, act, trace.failed_within);
+        for Done { request, act, trace } in done {
+            end.add(&request, act, trace.failed_within);
             self.views.extend(trace.view);
-            self.sampled.extend(trace.within.iter().cloned());
+            self.replies.extend(trace.within.iter().cloned());
             self.take_in(trace.appended.into_iter().chain(trace.within))?;
         }
         match end.error {
             None if !end.waiting => {
-                // They go to the store with the step that follows, which is known at once.
+                // They are stored with the next step, which is known at once.
                 let events = self.log.stage(self.transcript.at(), end.bodies).await?;
                 self.take_in(events)?;
                 Ok(None)
@@ -194,12 +197,12 @@ impl<'l> Scope<'l> {
         }
     }
 
-    /// The chat as it was when the open turns began, if others that began at the same time are over by now: nobody hears
-    /// what is said meanwhile.
+    /// The transcript when the open turns began, if other turns that began in parallel are over by now: they do not
+    /// see each other's messages.
     async fn began(&self) -> Result<Option<Transcript>> {
         let events = self.transcript.events();
-        let cued = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }));
-        let Some((cued, after)) = cued.and_then(|at| events.get(at..)?.split_first()) else {
+        let started = events.iter().rposition(|event| matches!(event.body, Body::TurnStarted { .. }));
+        let Some((started, after)) = started.and_then(|at| events.get(at..)?.split_first()) else {
             return Ok(None);
         };
         let opened_again =
@@ -208,7 +211,7 @@ impl<'l> Scope<'l> {
             return Ok(None);
         }
         let mut before = self.log.events().await;
-        before.retain(|event| event.seq <= cued.seq);
+        before.retain(|event| event.seq <= started.seq);
         let mut transcript =
             Transcript::of(self.transcript.at(), &before).map_err(|flaw| self.log.invalid(&flaw))?;
         transcript.inherit_from(&self.transcript);
@@ -224,21 +227,21 @@ impl<'l> Scope<'l> {
         for event in events {
             let counts = matches!(event.body, Body::ModelReplied(_)) || is_shared(&event.body);
             if counts && event.at == *self.transcript.at() {
-                self.sampled.push(Arc::clone(&event));
+                self.replies.push(Arc::clone(&event));
             }
             self.transcript.apply(event).map_err(|flaw| self.log.invalid(&flaw))?;
         }
         Ok(())
     }
 
-    /// Closes the outermost chat because a limit of the whole run was met somewhere within.
+    /// Closes the outermost chat because a limit of the whole run was reached in it or in a chat within it.
     pub(crate) async fn close_at_limit(&mut self, reason: StopReason) -> Result<Status> {
         let summary = self.transcript.summary();
         self.append([Body::Closed { reason: reason.clone(), summary: Arc::clone(&summary) }]).await?;
         Ok(Status::Closed { reason, summary })
     }
 
-    /// Whether the log is one of this chat.
+    /// Whether the log belongs to this chat.
     fn check_fit(&self, chat: &Chat) -> Result<()> {
         let missing = self.transcript.participants().iter().find(|name| chat.agent(name).is_none());
         match missing {
@@ -251,27 +254,27 @@ impl<'l> Scope<'l> {
 }
 
 struct Done {
-    cue: TurnRequest,
+    request: TurnRequest,
     act: Result<Act>,
     trace: Trace,
 }
 
 async fn take_turn(chat: &Chat, open: &OpenTurn, mut turn: Turn<'_>) -> Done {
-    let cue = open.cue.clone();
-    let act = match chat.agent(&cue.who) {
+    let request = open.request.clone();
+    let act = match chat.agent(&request.who) {
         // Nothing can happen before the answer comes.
         _ if open.asked.is_some() => Ok(Act::Wait),
         Some(agent) => agent.act(&mut turn).await,
         None => Err(Error::Config(format!(
             "it is the turn of `{}`, who is no participant of `{}`",
-            cue.who,
+            request.who,
             chat.name()
         ))),
     };
-    Done { cue, act, trace: turn.into_trace() }
+    Done { request, act, trace: turn.into_trace() }
 }
 
-/// What the acts of one step come to.
+/// The results of one step.
 #[derive(Default)]
 struct StepEnd {
     bodies: Vec<Body>,
@@ -280,23 +283,23 @@ struct StepEnd {
 }
 
 impl StepEnd {
-    fn add(&mut self, cue: &TurnRequest, act: Result<Act>, failed_within: bool) {
-        let held = self.waiting || self.error.is_some();
+    fn add(&mut self, request: &TurnRequest, act: Result<Act>, failed_within: bool) {
+        let is_blocked = self.waiting || self.error.is_some();
         match act {
             Ok(act @ (Act::Ask(_) | Act::Approve { .. } | Act::Wait)) => {
                 self.waiting = true;
-                self.bodies.extend(body_of(act, cue));
+                self.bodies.extend(body_of(act, request));
             }
-            // It acts again when the chat is resumed, and comes to the same: what it did is in the log.
-            Ok(_) if held => {}
-            Ok(act) => self.bodies.extend(body_of(act, cue)),
+            // It acts again when the chat is resumed, with the same result: its calls are in the log.
+            Ok(_) if is_blocked => {}
+            Ok(act) => self.bodies.extend(body_of(act, request)),
             Err(Error::Waiting) => self.waiting = true,
-            // Whom it called ended, and it goes on no more than that.
-            Err(Error::Ended { .. }) if held => {}
-            Err(Error::Ended { reason, .. }) => self.bodies.extend(body_of(Act::Stop(reason), cue)),
+            // An agent that it called ended its chat, and it did not handle that.
+            Err(Error::Ended { .. }) if is_blocked => {}
+            Err(Error::Ended { reason, .. }) => self.bodies.extend(body_of(Act::Stop(reason), request)),
             Err(error) => {
                 if !failed_within && is_failure(&error) {
-                    self.bodies.push(Body::Failed { who: cue.who.clone(), error: Failure::from(&error) });
+                    self.bodies.push(Body::Failed { who: request.who.clone(), error: Failure::from(&error) });
                 }
                 self.error.get_or_insert(error);
             }
@@ -304,7 +307,7 @@ impl StepEnd {
     }
 }
 
-/// Why a chat ended. One in which no participant said anything has no result, whatever ended it.
+/// The stop reason. A chat in which no participant said anything has no result, whatever ended it.
 fn outcome(reason: StopReason, summary: &str, chat: &Transcript) -> StopReason {
     let is_silence = matches!(&reason, StopReason::LoopDetected { pattern: LoopKind::Silence, .. });
     let is_done = is_silence || reason.outcome() == RunOutcome::Done;
@@ -314,45 +317,45 @@ fn outcome(reason: StopReason, summary: &str, chat: &Transcript) -> StopReason {
     StopReason::NoOutput { ended: Box::new(reason) }
 }
 
-/// Whether participants said something, or did what the chat was for: a condition may hold because of a tool call.
+/// Whether a participant said something, or did what the chat was for: a condition may hold because of a tool call.
 fn has_output(reason: &StopReason, chat: &Transcript) -> bool {
-    let is_word = |part: &Part| match part {
+    let is_content = |part: &Part| match part {
         Part::Text(_) | Part::Data(_) | Part::Media(_) => !part.is_blank(),
         _ => false,
     };
     let is_reached =
         matches!(reason, StopReason::Condition { .. } | StopReason::Completed { .. } | StopReason::All(_));
     is_reached && chat.calls().next().is_some()
-        || chat.replies().any(|line| line.message.parts.iter().any(is_word))
+        || chat.replies().any(|line| line.message.parts.iter().any(is_content))
 }
 
-/// Whether the log is to tell of it: not of orders, limits, and logs that cannot be written.
+/// Whether the error is logged: not for cancellations, limits, and logs that cannot be written.
 const fn is_failure(error: &Error) -> bool {
     !matches!(error, Error::Cancelled | Error::Limit(_) | Error::Store(_))
 }
 
-/// Whether nobody in the room hears of it.
-fn is_aside(step: &Step) -> bool {
+/// Whether no participant sees the step.
+fn is_private(step: &Step) -> bool {
     match step {
-        Step::Turn(cue) => cue.to.is_private(),
-        Step::Parallel(cues) => cues.iter().all(|cue| cue.to.is_private()),
+        Step::Turn(request) => request.to.is_private(),
+        Step::Parallel(requests) => requests.iter().all(|request| request.to.is_private()),
         Step::Post(_) | Step::Admit { .. } | Step::Close { .. } | Step::Fail(_) => false,
     }
 }
 
-/// Whether somebody gets to speak to others.
+/// Whether a turn begins whose message others see.
 pub(crate) fn begins_turn(bodies: &[Body]) -> bool {
     bodies.iter().any(
-        |body| matches!(body, Body::TurnStarted { turns } if turns.iter().any(|cue| !cue.to.is_private())),
+        |body| matches!(body, Body::TurnStarted { turns } if turns.iter().any(|request| !request.to.is_private())),
     )
 }
 
-fn body_of(act: Act, cue: &TurnRequest) -> Option<Body> {
-    let who = cue.who.clone();
+fn body_of(act: Act, request: &TurnRequest) -> Option<Body> {
+    let who = request.who.clone();
     Some(match act {
         Act::Say(parts) if parts.is_empty() => Body::Passed { who },
         Act::Say(parts) => {
-            Body::Message(Message { from: who, to: cue.to.clone(), parts, outside: Vec::new() })
+            Body::Message(Message { from: who, to: request.to.clone(), parts, outside: Vec::new() })
         }
         Act::Ask(text) => Body::InputRequired(Question::new(who, text)),
         Act::Approve { text, call } => Body::InputRequired(Question { who, text, call: Some(*call) }),

@@ -1,4 +1,4 @@
-//! Why a run ended.
+//! Stop reasons: why a chat ended.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::{Money, Name};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The policy came to its end: everybody had their turn.
+    /// The policy finished: every participant has spoken.
     Finished,
-    /// All turns, messages or iterations that the chat was asked for were made. This is an expected end; the limits that keep
-    /// a chat or a run from going too far are [`Turns`](Self::Turns), [`Messages`](Self::Messages) and
+    /// The requested number of turns, messages or iterations was reached. This is an expected end; the limits that
+    /// keep a chat or a run from going too far are [`Turns`](Self::Turns), [`Messages`](Self::Messages) and
     /// [`Rounds`](Self::Rounds).
     CountReached {
         /// How many.
@@ -23,26 +23,26 @@ pub enum StopReason {
         /// Of what.
         of: Counted,
     },
-    /// A message held the text, or was the text, that ends the chat.
+    /// A message contained, or was, a text of a termination condition.
     Mentioned {
         /// The text.
         text: Arc<str>,
-        /// Who said it.
+        /// The author of the message.
         by: Name,
     },
-    /// A message matched the regular expression that ends the chat.
+    /// A message matched the regular expression of a termination condition.
     Matched {
         /// The expression.
         pattern: String,
-        /// Whose message matched.
+        /// The author of the message.
         by: Name,
     },
-    /// A condition of the caller's own held.
+    /// A custom termination condition was met.
     Condition {
-        /// What the caller calls it.
+        /// The name of the condition.
         name: String,
     },
-    /// The limit on turns: the cap of a chat, or the limit of a whole run.
+    /// The limit on turns of a chat or of a whole run.
     Turns {
         /// How many are allowed.
         limit: u64,
@@ -52,9 +52,9 @@ pub enum StopReason {
         /// How many are allowed.
         limit: u64,
     },
-    /// The limit on the time between the first and the last event, waiting for people not counted.
+    /// The limit on running time, waiting for people not counted.
     Time {
-        /// How long is allowed, in milliseconds.
+        /// The limit in milliseconds.
         limit_ms: u64,
     },
     /// The limit on tokens read and written.
@@ -77,7 +77,8 @@ pub enum StopReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<Money>,
     },
-    /// A budget was given, but a call's tokens or price are unknown, so that nobody can hold it.
+    /// There is a limit on money, but the tokens or the price of a call are unknown, so that the limit cannot be
+    /// enforced.
     UnknownPrice {
         /// The model whose cost is unknown.
         model: Arc<str>,
@@ -87,101 +88,101 @@ pub enum StopReason {
         /// How many are allowed.
         limit: u64,
     },
-    /// The limit on chats within chats.
+    /// The limit on nesting of chats.
     Depth {
-        /// How deep is allowed.
+        /// The allowed depth.
         limit: usize,
     },
-    /// The conversation goes in circles.
+    /// The conversation loops.
     LoopDetected {
-        /// In what way.
+        /// The kind of loop.
         pattern: LoopKind,
-        /// The messages or calls that show it, as `seq` of their events.
+        /// The messages or calls that repeat, as `seq` of their events.
         evidence: Vec<u64>,
     },
-    /// Nobody is left who could speak.
+    /// No participant is left.
     NoParticipants {
         /// Who left last, and why.
         last: Option<(Name, String)>,
     },
-    /// A participant had no reply, and replies are what the chat is made of.
+    /// A participant had no reply, and the chat needs one.
     NoReply {
         /// Who.
         who: Name,
     },
     /// No participant said anything, so there is no result.
     NoOutput {
-        /// Why the chat would have ended otherwise.
+        /// The stop reason otherwise.
         ended: Box<StopReason>,
     },
-    /// A participant's limit on rounds of tool calls in one turn: its model called tools until there were no more rounds, and
-    /// said nothing.
+    /// A participant's limit on rounds of tool calls in one turn: its model called tools until the limit, and said
+    /// nothing.
     ToolRounds {
         /// Whose.
         who: Name,
         /// How many are allowed.
         limit: u64,
     },
-    /// A participant's limit on replies that no person had a part in.
+    /// A participant's limit on automatic replies without human input.
     AutoReplies {
         /// Whose.
         who: Name,
         /// How many in a row are allowed.
         limit: u64,
     },
-    /// The rules of the chat allow nobody to speak next.
+    /// The rules of the chat allow no next speaker.
     NoSpeaker {
-        /// Who spoke last.
+        /// The last speaker.
         after: Option<Name>,
     },
-    /// The plan was made anew as often as it may be, and there was no progress.
+    /// The orchestrator made no progress and reached its limit on new plans.
     Stalled {
-        /// How often it may.
+        /// The limit.
         plans: u64,
     },
-    /// Agents hold their tasks to be complete, and that is what the chat is for.
+    /// The agents judge their tasks complete.
     Completed {
-        /// Whose tasks are complete, in the order in which they were completed.
+        /// The agents whose tasks are complete, in the order of completion.
         who: Vec<Name>,
     },
-    /// The limit on rounds, in each of which everybody speaks once.
+    /// The limit on rounds, in each of which every participant speaks once.
     Rounds {
         /// How many are allowed.
         limit: u64,
     },
-    /// A participant's model made more errors than it may: in calling a tool, in the form of what it wrote, or in its role.
+    /// A participant's model made too many errors: in tool calls, in the format of its reply, or in its role.
     Errors {
-        /// Whose.
+        /// The participant.
         who: Name,
-        /// In what.
+        /// The kind of error.
         of: ModelMistake,
         /// How many in a row are allowed.
         limit: u64,
     },
-    /// A participant left, and the chat does not go on without it.
+    /// A participant left, and the chat does not continue without it.
     Left {
-        /// Who.
+        /// The participant.
         who: Name,
-        /// Why.
+        /// The reason it gave.
         why: String,
     },
-    /// It was stopped for good from outside.
+    /// It was closed from outside.
     Stopped {
-        /// By whom or what.
+        /// Who or what closed it.
         by: String,
     },
-    /// Several conditions held at once, and all were asked for.
+    /// Several termination conditions were met, and all were required.
     All(Vec<StopReason>),
 }
 
-/// What a chat was asked for a number of.
+/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Counted {
-    /// Turns in the room.
+    /// Turns, private turns not included.
     Turns,
-    /// Messages in the room, those of the opening included.
+    /// Messages, including those of the opening.
     Messages,
     /// Iterations, in each of which every participant speaks once.
     Iterations,
@@ -197,22 +198,22 @@ impl Counted {
     }
 }
 
-/// What a model made errors in.
+/// The kind of a model's error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelMistake {
-    /// A tool refused what it was called with, or what was to be its arguments was no JSON.
+    /// A tool rejected its arguments, or the arguments were not JSON.
     Tool(String),
-    /// The arguments did not fit the tool.
+    /// The arguments did not match the tool's schema.
     Arguments(String),
     /// The choice of a tool.
     Choice,
-    /// The form of the answer.
+    /// The format of the answer.
     Answer,
-    /// Replying: there were no words in what it wrote.
+    /// Replying: the reply had no content.
     Reply,
-    /// Its role: it instructed where it was to be instructed, or gave no instruction where it was to.
+    /// Its role: it instructed as the instructed role, or gave no instruction as the instructing one.
     Role,
 }
 
@@ -229,38 +230,38 @@ impl fmt::Display for ModelMistake {
     }
 }
 
-/// A way of going in circles.
+/// A kind of loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LoopKind {
     /// Speakers say nearly the same as before.
     Repetition,
-    /// Speakers take leave of each other, again and again.
+    /// Speakers say goodbye to each other again and again.
     Farewells,
     /// Speakers say nothing.
     Silence,
-    /// The same tool is called with the same arguments, again and again.
+    /// The same tool is called with the same arguments again and again.
     Calls,
 }
 
-/// What kind of end it is: what a program that runs chats decides on.
+/// The category of a stop reason, for programs that run chats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunOutcome {
-    /// The chat reached what it was for.
+    /// The chat reached its goal.
     Done,
-    /// A limit on turns, time, calls or depth, or going in circles.
+    /// A limit on turns, time, calls or depth, or a loop.
     Limit,
     /// A limit on tokens or money.
     Budget,
-    /// Somebody stopped it or left.
+    /// A participant left or stopped it, or it was stopped from outside.
     Stopped,
     /// No participant said anything.
     NoOutput,
 }
 
 impl StopReason {
-    /// What kind of end it is. Several conditions at once are as bad as the worst of them.
+    /// The category. Of several conditions at once, the worst counts.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
         match self {

@@ -1,4 +1,4 @@
-//! Where logs are kept.
+//! Stores: persistence of logs.
 
 mod error;
 
@@ -14,61 +14,61 @@ pub use error::StoreError;
 
 use crate::{Event, Timestamp};
 
-/// A place that keeps logs: a database, a folder of files, memory.
+/// A store of logs: a database, a folder of files, memory.
 ///
-/// `polylogue_test::store` has the tests that every store passes.
+/// `polylogue_test::store` has conformance tests for every store.
 pub trait Store: Send + Sync + 'static {
-    /// Begins an empty log and claims it.
+    /// Creates an empty log and claims it.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when there is such a log.
+    /// [`StoreError::Exists`] when the log exists.
     fn create(&self, id: &LogId, meta: &Meta) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
-    /// Claims a log for writing. A claim of a process that is gone does not count.
+    /// Claims a log for writing. Claims of processes that have died are ignored.
     ///
     /// # Errors
     /// [`StoreError::Busy`] when another writer is alive, [`StoreError::NotFound`].
     fn claim(&self, id: &LogId) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
-    /// Appends `batch`. When it succeeds, the events survive a loss of power; when it fails, none of them is kept. After a
-    /// crash half-way some first ones may be kept, and a future that is dropped may still append: any prefix is a valid
-    /// conversation.
+    /// Appends `batch`. After success, the events survive a loss of power; after an error, none of them is stored.
+    /// After a crash half-way a first part of them may be stored, and a dropped future may still append: any prefix
+    /// is a valid conversation.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] when the claim was lost, [`StoreError::Gap`] when the first event does not follow the
-    /// last one kept, [`StoreError::Full`], [`StoreError::ReadOnly`].
+    /// last one stored, [`StoreError::Full`], [`StoreError::ReadOnly`].
     fn append(
         &self,
         claim: &Claim,
         batch: &[Arc<Event>],
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Gives the claim back.
+    /// Releases the claim.
     ///
     /// # Errors
     /// When the store cannot be written.
     fn release(&self, claim: Claim) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The events from `from` on, in order.
+    /// Reads the events from `from` on, in order.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] names how many events before the damage are intact; [`read_intact`](Self::read_intact)
-    /// gives them.
+    /// [`StoreError::Damaged`] with the number of intact events before the damage; [`read_intact`](Self::read_intact)
+    /// returns them.
     fn read(&self, id: &LogId, from: u64) -> impl Future<Output = Result<Vec<Event>, StoreError>> + Send;
 
-    /// Everything that can be read of a log, even of a damaged one.
+    /// Reads everything that is readable of a log, even of a damaged one.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or when nothing can be read at all.
     fn read_intact(&self, id: &LogId) -> impl Future<Output = Result<Intact, StoreError>> + Send;
 
-    /// What was said of the log when it was created.
+    /// Returns the metadata that the log was created with.
     ///
     /// # Errors
     /// [`StoreError::NotFound`].
     fn meta(&self, id: &LogId) -> impl Future<Output = Result<Meta, StoreError>> + Send;
 
-    /// All logs, newest first.
+    /// Lists all logs, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -80,27 +80,27 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Busy`] when a writer is alive, [`StoreError::NotFound`].
     fn remove(&self, id: &LogId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Renews the lease of a claim. Every append does so too; a turn that takes longer than a lease renews it meanwhile.
+    /// Renews the lease of a claim. Every append does so too; a turn that takes longer than the lease must renew it.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] when the claim was lost, [`StoreError::Replaced`] when the log is no longer there.
+    /// [`StoreError::Fenced`] when the claim was lost, [`StoreError::Replaced`] when the log was removed.
     fn renew(&self, claim: &Claim) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Claims a log as [`claim`](Self::claim) does, also one whose writer is alive and has not renewed its lease in time: one
-    /// that is stopped or hangs. That writer is fenced: nothing that it still appends is kept.
+    /// Claims a log as [`claim`](Self::claim) does, even if its writer is alive but its lease has expired, because it
+    /// is stopped or hangs. That writer is fenced: its further appends are rejected.
     ///
     /// # Errors
     /// As [`claim`](Self::claim); [`StoreError::Busy`] while the lease lasts.
     fn take_over(&self, id: &LogId) -> impl Future<Output = Result<Claim, StoreError>> + Send;
 
-    /// Makes a damaged log whole: keeps its intact beginning and sets the rest aside. Says how many events are kept. A log that
-    /// is whole stays as it is.
+    /// Repairs a damaged log: keeps its intact beginning and moves the rest to a backup. Returns the number of events
+    /// that remain. Does nothing if the log is intact.
     ///
     /// # Errors
     /// [`StoreError::Busy`] when a writer is alive, [`StoreError::NotFound`].
     fn repair(&self, id: &LogId) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
-    /// What is wrong with the place that the logs share, if anything. Looks at all of it.
+    /// Checks what all logs share, such as the database file. Returns the damage, if there is any. Reads all of it.
     ///
     /// # Errors
     /// When it cannot be read at all.
@@ -109,23 +109,22 @@ pub trait Store: Send + Sync + 'static {
     }
 }
 
-/// How long a claim lasts without being renewed, before another process may [take it over](Store::take_over).
+/// How long a claim lasts without renewal, before another process can [take it over](Store::take_over).
 pub const LEASE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Everything that can be read of a log, damaged or not.
+/// Everything that is readable of a log, damaged or not.
 ///
-/// The events are in order. When there is damage, [`StoreError::Damaged`] says how many of them are the unbroken
-/// beginning: a conversation that can be forked and gone on with. Those behind are what could be read after the
-/// damage.
+/// The events are in order. If there is damage, [`StoreError::Damaged`] says how many of them precede it: these are a
+/// valid conversation that can be forked and continued. The others were read after the damage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intact {
-    /// Every event that can be read, in the order of `seq`.
+    /// Every readable event, in the order of `seq`.
     pub events: Vec<Event>,
-    /// What is wrong with the log, if anything.
+    /// The damage, if there is any.
     pub damage: Option<StoreError>,
 }
 
-/// The name of a log: 1 to 64 ASCII letters, digits, `-` and `_`.
+/// The id of a log: 1 to 64 ASCII letters, digits, `-` and `_`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LogId(Arc<str>);
@@ -134,7 +133,7 @@ impl LogId {
     /// Checks `text` and makes an id of it.
     ///
     /// # Errors
-    /// When `text` has other characters, or none, or too many.
+    /// When `text` is empty, too long, or has other characters.
     pub fn new(text: &str) -> Result<Self, StoreError> {
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if (1..=64).contains(&text.len()) && text.chars().all(legal) {
@@ -170,23 +169,23 @@ impl From<LogId> for String {
     }
 }
 
-/// What is said of a log when it is created.
+/// The metadata of a log.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// What people read in a list.
+    /// The title in lists.
     pub title: String,
-    /// When it was created.
+    /// The time of creation.
     #[serde(rename = "created_ms")]
     pub created: Timestamp,
-    /// Whatever the creator needs to run the log again: the kernel does not look at it.
+    /// Anything that the creator needs to run the log again; the kernel does not read it.
     #[serde(default)]
     pub team: Value,
 }
 
-/// A log in a list: what can be told of it without reading all of it.
+/// An entry of a list of logs, known without reading whole logs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
-    /// Its id.
+    /// The id.
     pub id: LogId,
     /// [`Meta::title`].
     pub title: String,
@@ -196,18 +195,18 @@ pub struct Listing {
     pub has_team: bool,
     /// How many events it has.
     pub events: u64,
-    /// The last of them, when it can be read and is the one that was appended last.
+    /// The last event, if it is readable and is the one that was appended last.
     pub last: Option<Event>,
-    /// Whether something is wrong with its beginning or its end; only reading all of it tells that of the rest.
+    /// Whether its beginning or its end is damaged. Damage elsewhere is found only by reading all of it.
     pub is_damaged: bool,
 }
 
-/// The right to append to a log. Only one is valid at a time.
+/// The right to append to a log. Only one claim is valid at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The log.
     pub id: LogId,
-    /// Tells this claim from earlier and later ones.
+    /// The fencing token: larger than that of earlier claims.
     pub fence: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Tools: what agents can do besides speaking.
+//! Tools: functions that agents can call.
 
 mod missing;
 
@@ -13,21 +13,21 @@ use serde_json::Value;
 pub use self::missing::no_such_tool;
 use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, Transcript};
 
-/// Something an agent can call.
+/// A function that an agent can call.
 ///
 /// One tool value serves any number of conversations at once.
 pub trait Tool: Send + Sync + 'static {
-    /// What a model is told of it.
+    /// What models see of it: name, description and schema.
     fn spec(&self) -> &ToolSpec;
 
     /// Runs it with `args`, a JSON object.
     ///
     /// # Errors
-    /// What went wrong, in words a model can act on; it becomes a failed outcome, and the turn goes on.
+    /// The error message for the model; it becomes a failed outcome, and the turn continues.
     fn call(&self, args: Value, cx: &ToolCx<'_>) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
 }
 
-/// What a model is told of a tool.
+/// The declaration of a tool for models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Its name: 1 to 64 ASCII letters, digits, `_` and `-`.
@@ -36,63 +36,64 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments, an object.
     pub parameters: Value,
-    /// Whether a call that was in flight when the process died may simply be made again.
+    /// Whether a call that was in flight at a crash can be repeated safely.
     #[serde(default)]
     pub repeatable: bool,
-    /// Whether the turn of the agent that calls it ends with its outcome, without asking the model again.
+    /// Whether the outcome ends the agent's turn, without another model call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_turn: bool,
 }
 
 impl ToolSpec {
-    /// A tool that is not made again if it was in flight when the process died.
+    /// A tool that is not repeated if it was in flight at a crash.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
         let (name, description) = (name.into(), description.into());
         Self { name, description, parameters, repeatable: false, ends_turn: false }
     }
 
-    /// The same tool, which may simply be called again: it only reads, or doing it twice is doing it once.
+    /// Declares it safe to repeat: it only reads, or is idempotent.
     #[must_use]
     pub fn repeatable(self) -> Self {
         Self { repeatable: true, ..self }
     }
 
-    /// The same tool, whose outcome is the last of the turn: what the model said with the call is what its agent says, or
-    /// the outcome if it said nothing. A call that failed ends nothing, so that the model can do better.
+    /// Makes its outcome end the turn: the agent says what the model said with the call, or else the outcome. A
+    /// failed call does not end the turn, so that the model can correct it.
     #[must_use]
     pub fn ends_turn(self) -> Self {
         Self { ends_turn: true, ..self }
     }
 }
 
-/// What a tool may know of the conversation it is called from.
+/// The context of a tool call.
 #[derive(Clone, Copy)]
 pub struct ToolCx<'a> {
     /// The conversation.
     pub log: &'a LogId,
-    /// What tools hold for it as long as it is open in this process.
+    /// The resources that tools keep for it while it is open in this process.
     pub resources: &'a Resources,
-    /// The chat.
+    /// The path of the chat.
     pub at: &'a Path,
     /// The agent that calls.
     pub who: &'a Name,
-    /// The chat's transcript as it was when the turn began.
+    /// The chat's transcript when the turn began.
     pub transcript: &'a Transcript,
-    /// What happened in the turn before this call and those made at the same time: the replies that asked for them
-    /// included, the last of them last.
+    /// Events of the turn before this call and those made in parallel, including the replies that requested them, in
+    /// order.
     pub turn: &'a [Arc<Event>],
-    /// What is [shared](Transcript::shared) of chats that ran within the turn before this call.
+    /// The [shared](Transcript::shared) events of chats that ran within the turn before this call.
     pub within: &'a [Arc<Event>],
     /// The call's `id`.
     pub id: &'a str,
-    /// What it may spend on models that it asks itself.
+    /// Reserves and counts the usage of models that it calls itself.
     pub meter: &'a Meter<'a>,
 }
 
 impl<'a> ToolCx<'a> {
-    /// What is known at this call of earlier tool calls, their outcomes, and messages with values: of the whole team, or of this chat
-    /// alone. Nothing that happens at the same time is known, so that it is the same after a crash.
+    /// The shared events known at this call: earlier tool calls, their outcomes, and messages with values, of the
+    /// whole team or of this chat alone. Parallel events are not included, so that the result is the same after a
+    /// crash.
     #[must_use]
     pub fn known(&self, scope: StateScope) -> Vec<&'a Arc<Event>> {
         if scope == StateScope::Chat {
@@ -104,18 +105,18 @@ impl<'a> ToolCx<'a> {
     }
 }
 
-/// To what the state belongs that a tool keeps.
+/// The scope of a tool's state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StateScope {
-    /// To the team: to the outermost chat and all chats within it, and to their next runs.
+    /// The team: the outermost chat and all chats within it, and their next runs.
     #[default]
     Team,
-    /// To one run of one chat.
+    /// One run of one chat.
     Chat,
 }
 
-/// Why a tool failed, in words that the model is told.
+/// The error message of a tool, for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);

@@ -1,4 +1,4 @@
-//! One chat, folded from its events: what policies, stops and agents read.
+//! The transcript of one chat: what policies, termination conditions and agents read.
 
 mod fold;
 mod shared;
@@ -12,16 +12,16 @@ use crate::{
     TotalUsage, TurnRequest,
 };
 
-/// One chat as far as it went, folded from its events.
+/// The transcript of one chat, folded from its events.
 ///
-/// It is kept incrementally: an event costs what it adds. The events of a turn become part of it when the turn
-/// ends, so that agents whose turns run at the same time see the same transcript, and so that it does not depend
-/// on which of them was faster.
+/// It is updated incrementally: an event costs what it adds. The events of a turn become part of it when the turn
+/// ends, so that agents with parallel turns see the same transcript, and it does not depend on which of them was
+/// faster.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     at: Path,
     opening: Option<Opening>,
-    members: Vec<Name>,
+    participants: Vec<Name>,
     events: Vec<Arc<Event>>,
     lines: Vec<Line>,
     latest: usize,
@@ -35,21 +35,21 @@ pub struct Transcript {
     left: Vec<(Name, String)>,
     over: Option<(Name, StopReason)>,
     closed: Option<(StopReason, Arc<str>)>,
-    /// Calls that somebody else is asked to make, and nobody has made yet.
+    /// Calls that another participant is asked to make, and that have no result yet.
     pending: Vec<(Name, Call)>,
-    /// What models turned out to be unable to do, for whom.
-    lacks: Vec<(Name, Arc<str>, Capability)>,
-    /// Messages of the room before the chat was opened again for something more.
+    /// Capabilities that turned out to be missing, with the agent and the model.
+    missing: Vec<(Name, Arc<str>, Capability)>,
+    /// Messages before the chat was reopened with a new message.
     before: u64,
-    /// The event with which it was opened last.
+    /// The event with which it was opened or reopened last.
     opened: u64,
-    /// What is known around this chat, up to where it began.
+    /// Shared events of outer chats, up to where it began.
     inherited: Vec<Arc<Event>>,
     /// The last event of this chat that is among them.
     known_until: Option<u64>,
-    /// What is shared of this chat and those within it.
+    /// The shared events of this chat and those within it.
     shared: Vec<Arc<Event>>,
-    spent: TotalUsage,
+    usage: TotalUsage,
     span: Option<(u64, u64)>,
     waited_ms: u64,
 }
@@ -57,27 +57,27 @@ pub struct Transcript {
 /// A message in a transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// The event it is from.
+    /// The `seq` of its event.
     pub seq: u64,
-    /// Where it came from.
+    /// How it came into the transcript.
     pub source: Source,
     /// The message.
     pub message: Message,
 }
 
-/// Where a message came from.
+/// How a message came into the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// It was said before the first turn.
+    /// A message of the opening.
     Opening,
-    /// The policy placed it.
+    /// Posted by the policy.
     Posted,
-    /// It ended a turn.
+    /// The message of a turn.
     Turn,
 }
 
 impl Line {
-    /// Whether only the policy reads it.
+    /// Whether only the policy sees it.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.source == Source::Turn && self.message.to.is_private()
@@ -93,44 +93,44 @@ struct Turns {
 /// A turn that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedTurn {
-    /// The event that ended it.
+    /// The `seq` of the event that ended it.
     pub seq: u64,
-    /// Whose turn it was.
+    /// The participant.
     pub who: Name,
-    /// Whether only the policy heard it.
+    /// Whether only the policy saw its message.
     pub is_private: bool,
-    /// Whether nothing was said.
+    /// Whether it had no content.
     pub is_silent: bool,
 }
 
-/// A turn that has begun and not ended.
+/// An open turn.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenTurn {
-    pub(crate) cue: TurnRequest,
-    /// What happened in it so far.
+    pub(crate) request: TurnRequest,
+    /// Its events so far.
     pub(crate) events: Vec<Arc<Event>>,
-    /// What is shared of chats within it.
+    /// Shared events of chats within it.
     pub(crate) within: Vec<Arc<Event>>,
-    /// What was asked, and when, in running time.
+    /// Its question, and the running time when it was asked.
     pub(crate) asked: Option<(Question, u64)>,
-    /// The last event of it, charges included.
+    /// Its last event, charges included.
     pub(crate) last: u64,
-    /// Whether that says that no model call of it was in flight any more.
+    /// Whether that event proves that no model call of it was in flight any more.
     pub(crate) settled: bool,
 }
 
 impl Transcript {
-    /// The transcript of a chat of which nothing happened yet.
+    /// An empty transcript.
     #[must_use]
     pub fn new(at: Path) -> Self {
         Self { at, ..Self::default() }
     }
 
-    /// The transcript of the chat `at`, from a log's events in their order. Events of chats around and beside it are
-    /// passed over; of those within it, only the cost counts.
+    /// The transcript of the chat `at`, from a log's events in order. Events of other chats are skipped; for those
+    /// within it, the cost counts.
     ///
     /// # Errors
-    /// Says which event cannot follow those before it.
+    /// Names the event that cannot follow those before it.
     pub fn of<'e>(at: &Path, events: impl IntoIterator<Item = &'e Arc<Event>>) -> Result<Self, String> {
         let mut transcript = Self::new(at.clone());
         for event in events {
@@ -141,7 +141,7 @@ impl Transcript {
         Ok(transcript)
     }
 
-    /// The chat.
+    /// The path of the chat.
     #[must_use]
     pub const fn at(&self) -> &Path {
         &self.at
@@ -153,104 +153,105 @@ impl Transcript {
         self.opening.is_some()
     }
 
-    /// The members of the room, in order, those who left included; those who joined later come last.
+    /// The participants, in order, including those who left; late joiners come last.
     #[must_use]
     pub fn participants(&self) -> &[Name] {
-        &self.members
+        &self.participants
     }
 
-    /// Those who may join and have not yet.
+    /// The participants that can join and have not yet.
     pub fn late_joiners(&self) -> impl Iterator<Item = &Name> {
         let later = self.opening.as_ref().map_or(&[][..], |opening| &opening.late_joiners);
-        later.iter().filter(|name| !self.members.contains(name))
+        later.iter().filter(|name| !self.participants.contains(name))
     }
 
-    /// The members who are still there, in order.
+    /// The participants who have not left, in order.
     pub fn present(&self) -> impl Iterator<Item = &Name> {
         self.participants().iter().filter(|name| !self.left.iter().any(|(gone, _)| gone == *name))
     }
 
-    /// Who left, and why, in order.
+    /// The participants who left, with their reasons, in order.
     #[must_use]
     pub fn left(&self) -> &[(Name, String)] {
         &self.left
     }
 
-    /// What the chat is about.
+    /// The task of the chat.
     #[must_use]
     pub fn task(&self) -> &str {
         self.opening.as_ref().map_or("", |opening| &opening.task)
     }
 
-    /// Every message in order, those said aside included.
+    /// All messages in order, private ones included.
     #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The messages of the room in order: all but those said aside.
+    /// The messages in order, without private ones.
     pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Line> {
         self.lines.iter().filter(|line| !line.is_private())
     }
 
-    /// How many messages the room has, since it was opened last.
+    /// How many messages there are since it was opened last, without private ones.
     #[must_use]
     pub const fn message_count(&self) -> u64 {
         self.lines.len() as u64 - self.asides - self.before
     }
 
-    /// The tool calls in messages of the room that nobody has answered yet, with who asks for them. They lapse when whoever
-    /// asked speaks again.
+    /// The tool calls in messages that have no result yet, with the participants that requested them. They expire
+    /// when the requester speaks again.
     #[must_use]
     pub fn pending_calls(&self) -> &[(Name, Call)] {
         &self.pending
     }
 
-    /// Who ended the chat, and why, if a participant did.
+    /// The participant that ended the chat, and the stop reason, if a participant did.
     #[must_use]
     pub fn ended_by(&self) -> Option<(&Name, &StopReason)> {
         self.over.as_ref().map(|(who, reason)| (who, reason))
     }
 
-    /// The turns in the room that have ended, newest first.
+    /// The finished turns, newest first, without private ones.
     pub fn recent_turns(&self) -> impl Iterator<Item = &EndedTurn> {
         self.ended.iter().rev().filter(|turn| !turn.is_private)
     }
 
-    /// Whether `who` had a turn aside since the last turn in the room ended.
+    /// Whether `who` had a private turn since the last public turn ended.
     #[must_use]
     pub fn acted_in_private(&self, who: &Name) -> bool {
         self.private_turns_of(who) > 0
     }
 
-    /// How many turns aside `who` had since the last turn in the room ended.
+    /// How many private turns `who` had since the last public turn ended.
     #[must_use]
     pub fn private_turns_of(&self, who: &Name) -> usize {
         self.ended.iter().rev().take_while(|turn| turn.is_private).filter(|turn| turn.who == *who).count()
     }
 
-    /// What the last step added to the room. The opening is no step, and neither is what is said aside.
+    /// The messages that the last step added. The opening is not a step, and neither are private turns.
     ///
-    /// Conditions that look at messages look at these alone: they are asked after every step.
+    /// Termination conditions on messages check only these: they are evaluated after every step.
     pub fn latest(&self) -> impl DoubleEndedIterator<Item = &Line> {
         self.lines.get(self.latest..).unwrap_or_default().iter().filter(|line| !line.is_private())
     }
 
-    /// The last message of the room.
+    /// The last message, private ones not included.
     #[must_use]
     pub fn last(&self) -> Option<&Line> {
         self.messages().next_back()
     }
 
-    /// The result of the chat, unless its policy says otherwise: the last message of a participant since the chat was opened
-    /// last, [in words](Message::in_words). Empty when no participant said anything: the task, an opening, and what is inherited are no result.
+    /// The default result of the chat: the last message of a participant since the chat was opened last, [as
+    /// text](Message::in_words). Empty if no participant said anything: the task, the opening and inherited messages
+    /// are no result.
     #[must_use]
     pub fn summary(&self) -> Arc<str> {
         let mut said = self.replies().rev().map(|line| line.message.in_words());
         said.find(|text| !text.trim().is_empty()).unwrap_or_default().into()
     }
 
-    /// Why the result of the chat, which is over, is cut off, if it is: that of the message it was taken from.
+    /// The finish reason of the message that the result of the closed chat is from, if it was truncated.
     #[must_use]
     pub fn result_cut(&self) -> Option<Finish> {
         let (_, summary) = self.closed.as_ref()?;
@@ -258,88 +259,89 @@ impl Transcript {
         line.message.cut().filter(|_| !summary.trim().is_empty())
     }
 
-    /// The message that the result of the chat, which is over, was taken from, unchanged.
+    /// The message that the result of the closed chat is from, unchanged.
     #[must_use]
     pub fn result(&self) -> Option<&Message> {
         let (_, summary) = self.closed.as_ref()?;
         self.said_as(summary).map(|line| &line.message).filter(|_| !summary.trim().is_empty())
     }
 
-    /// The last message of a turn, aside or not, whose words are `summary`.
+    /// The last message of a turn, private or not, whose text is `summary`.
     fn said_as(&self, summary: &str) -> Option<&Line> {
         let mut said =
             self.lines.iter().rev().filter(|line| line.source == Source::Turn && line.seq > self.opened);
         said.find(|line| *line.message.in_words() == *summary)
     }
 
-    /// Whether every turn in the room since the chat was opened last was silent: no text, no value, no picture, no call.
+    /// Whether every turn since the chat was opened last was silent: no text, no value, no picture, no call.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         let is_silent = |part: &Part| part.is_blank() || part.is_thought();
         self.replies().all(|line| line.message.parts.iter().all(is_silent))
     }
 
-    /// The messages that ended a turn in the room since the chat was opened last.
+    /// The messages of finished turns since the chat was opened last, without private ones.
     pub fn replies(&self) -> impl DoubleEndedIterator<Item = &Line> {
         let since = self.opened;
         self.messages().filter(move |line| line.source == Source::Turn && line.seq > since)
     }
 
-    /// The last message of `who`, aside or not.
+    /// The last message of `who`, private or not.
     #[must_use]
     pub fn last_of(&self, who: &Name) -> Option<&Line> {
         self.lines.iter().rev().find(|line| line.message.from == *who)
     }
 
-    /// Who had the last turn in the room; before the first turn, the member who said the last opening message.
+    /// The participant that had the last turn; before the first turn, the author of the last opening message if it is
+    /// a participant.
     #[must_use]
     pub const fn last_speaker(&self) -> Option<&Name> {
         self.last_speaker.as_ref()
     }
 
-    /// How many turns in the room are finished, since it was opened last.
+    /// How many turns are finished since it was opened last, without private ones.
     #[must_use]
     pub const fn turns(&self) -> u64 {
         self.finished
     }
 
-    /// How many turns `who` has finished since the chat was opened last, aside or not. A turn that ended the chat, which goes on
-    /// since, is not among them.
+    /// How many turns `who` has finished since the chat was opened last, private or not. A turn that ended a chat
+    /// that was reopened later does not count.
     #[must_use]
     pub fn turns_of(&self, who: &Name) -> u64 {
         self.turns.get(who).map_or(0, |turns| turns.finished)
     }
 
-    /// What was spent, in chats within this one too.
+    /// The usage, including chats within this one.
     #[must_use]
     pub const fn usage(&self) -> &TotalUsage {
-        &self.spent
+        &self.usage
     }
 
-    /// For how many milliseconds it ran, without the time that people were waited for and that in which no process ran it.
+    /// The running time in milliseconds, without the time in which it waited for people or no process ran it.
     #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
         let (first, last) = self.span.unwrap_or_default();
         last.saturating_sub(first).saturating_sub(self.waited_ms)
     }
 
-    /// Why it was closed and what came of it, if it was.
+    /// The stop reason and the result, if it is closed.
     #[must_use]
     pub fn closed(&self) -> Option<(&StopReason, &Arc<str>)> {
         self.closed.as_ref().map(|(reason, summary)| (reason, summary))
     }
 
-    /// The questions nobody has answered yet.
+    /// The questions without an answer.
     pub fn questions(&self) -> impl Iterator<Item = &Question> {
         self.open.iter().filter_map(|turn| turn.asked.as_ref()).map(|(question, _)| question)
     }
 
-    /// Whose turn it is: several when their turns run at the same time.
+    /// The participants with an open turn; several if their turns are parallel.
     pub fn current_speakers(&self) -> impl Iterator<Item = &Name> {
-        self.open.iter().map(|turn| &turn.cue.who)
+        self.open.iter().map(|turn| &turn.request.who)
     }
 
-    /// Every event of this chat. Those of one turn stand together, before the one that ended it.
+    /// Every event of this chat. Those of one turn are together, before the one that ended it.
     #[must_use]
     pub fn events(&self) -> &[Arc<Event>] {
         &self.events
@@ -357,14 +359,14 @@ impl Transcript {
         &self.open
     }
 
-    /// Turns and posts begun so far, aside or not: what bounds a policy that never ends.
+    /// Turns and posts begun so far, private or not: bounds a policy that never ends.
     pub(crate) const fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// What `model` turned out to be unable to do when `who` asked it in earlier turns.
+    /// The capabilities that `model` turned out to lack when `who` called it in earlier turns.
     pub fn missing_capabilities(&self, who: &Name, model: &str) -> impl Iterator<Item = Capability> {
-        let asked = self.lacks.iter().filter(move |(asker, asked, _)| asker == who && **asked == *model);
+        let asked = self.missing.iter().filter(move |(caller, asked, _)| caller == who && **asked == *model);
         asked.map(|(.., capability)| *capability)
     }
 

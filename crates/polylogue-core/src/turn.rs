@@ -1,4 +1,4 @@
-//! One turn of one agent: what it may read, and what it can do besides speaking.
+//! Turns: what an agent can read and do when it acts.
 
 mod ask;
 mod calls;
@@ -25,88 +25,88 @@ pub use self::ask::AgentCall;
 
 /// One turn of one agent.
 ///
-/// Whatever a turn does is an event. When a run is resumed in the middle of a turn, the same calls return what they
-/// returned before, as long as the log knows it: a finished model call is never made again.
+/// Everything a turn does is an event. When a run is resumed in the middle of a turn, the same calls return the
+/// logged results: a finished model call is never repeated.
 pub struct Turn<'a> {
     log: &'a Log,
     chat: &'a Chat,
     transcript: &'a Transcript,
-    cue: &'a TurnRequest,
+    request: &'a TurnRequest,
     view: Option<View>,
-    /// Events of this turn from before a resumption that are not returned yet.
+    /// Events of this turn from before it was resumed that are not replayed yet.
     past: VecDeque<Arc<Event>>,
-    /// Events of this turn so far: first those that were returned, then those that were appended.
+    /// Events of this turn so far: first the replayed ones, then the appended ones.
     journal: Vec<Arc<Event>>,
     returned: usize,
     /// Whether the turn may have begun in an earlier run.
     resumed: bool,
-    /// Whether its next model call may have been in flight when that run ended: nothing new has happened since.
+    /// Whether its next model call may have been in flight when that run ended: no new event since.
     in_doubt: bool,
-    /// Holds the calls of other turns back until that call is counted.
+    /// Blocks the model calls of other turns until that call is counted.
     doubt: Option<Doubt<'a>>,
-    /// Its last event then, and whether that says that no call was in flight.
+    /// Its last event then, and whether that event proves that no call was in flight.
     last: (u64, bool),
-    /// Model calls of chats within this turn, and what is shared of them.
+    /// Model calls and shared events of chats within this turn.
     within: Vec<Arc<Event>>,
-    /// What was shared of chats within this turn before it was resumed.
+    /// Shared events of chats within this turn from before it was resumed.
     within_before: Vec<Arc<Event>>,
     failed_within: bool,
-    /// Why the result of the chat that it ran last is cut off, if it is.
+    /// The finish reason of the result of the last nested chat, if it was truncated.
     cut_within: Option<Finish>,
-    /// The message that this result was taken from, if it was from one.
+    /// The message that this result is from, if it is from one.
     result_within: Option<Message>,
     /// How many chats it ran.
     runs: u64,
-    /// How often it called an agent in each room.
+    /// How often it called an agent at each path.
     asked: BTreeMap<Path, usize>,
-    /// Calls that failed: the rooms, and the events with which they began.
+    /// Failed calls: the paths, and the events with which they began.
     failed: Vec<(Path, u64)>,
 }
 
-/// What a turn leaves behind.
+/// The result of a turn, besides its act.
 pub(crate) struct Trace {
     pub(crate) view: Option<View>,
-    /// The events it appended.
+    /// The appended events.
     pub(crate) appended: Vec<Arc<Event>>,
     /// Model calls of chats within it.
     pub(crate) within: Vec<Arc<Event>>,
-    /// Whether what went wrong went wrong in a chat within it, and is told there.
+    /// Whether its error is from a chat within it, where it is logged.
     pub(crate) failed_within: bool,
 }
 
-/// What a model is asked, besides the conversation itself.
+/// The parameters of a model call, besides the conversation itself.
 #[derive(Clone, Copy)]
 pub struct ModelCall<'a> {
     /// The model.
     pub model: &'a AnyModel,
-    /// The system text.
+    /// The system message.
     pub system: Option<&'a str>,
-    /// The tools it may call.
+    /// The tools that it can call.
     pub tools: &'a [ToolSpec],
-    /// Temperature and the like.
+    /// Temperature and other parameters.
     pub params: &'a Params,
-    /// How the agent sees the room.
+    /// How the agent sees the chat.
     pub view: &'a ViewOptions,
 }
 
-/// What came of asking a model for something that it may be unable to do.
+/// The result of a model call that needs a capability.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelAttempt {
     /// It replied.
     Reply(Reply),
-    /// It is unable to.
+    /// The model lacks the capability.
     Unable(Capability),
 }
 
 static PARAMS: LazyLock<Params> = LazyLock::new(Params::default);
-static LENS: LazyLock<ViewOptions> = LazyLock::new(ViewOptions::default);
+static VIEW_OPTIONS: LazyLock<ViewOptions> = LazyLock::new(ViewOptions::default);
 
 impl<'a> ModelCall<'a> {
-    /// Asks `model` without a system text and tools, with default parameters and the default sight of the room; set the
-    /// fields to ask otherwise.
+    /// A call of `model` without a system message or tools, with default parameters and view options. Set the fields
+    /// to change them.
     #[must_use]
     pub fn of(model: &'a AnyModel) -> Self {
-        Self { model, system: None, tools: &[], params: &PARAMS, view: &LENS }
+        Self { model, system: None, tools: &[], params: &PARAMS, view: &VIEW_OPTIONS }
     }
 }
 
@@ -119,7 +119,7 @@ impl<'a> Turn<'a> {
         view: Option<View>,
         resumed: bool,
     ) -> Self {
-        // A failure was told when it happened; the turn is tried again as if it had not been.
+        // A failure was logged when it happened; the turn is retried as if it had not failed.
         let past =
             open.events.iter().filter(|event| !matches!(event.body, Body::Failed { .. })).cloned().collect();
         let (journal, within) = (Vec::new(), Vec::new());
@@ -127,7 +127,7 @@ impl<'a> Turn<'a> {
             log,
             chat,
             transcript,
-            cue: &open.cue,
+            request: &open.request,
             view,
             past,
             journal,
@@ -155,29 +155,29 @@ impl<'a> Turn<'a> {
     /// The agent's own name.
     #[must_use]
     pub const fn me(&self) -> &'a Name {
-        &self.cue.who
+        &self.request.who
     }
 
-    /// Why it has a turn: what it is told, and who will hear it.
+    /// The turn request: its prompt, and the audience of its message.
     #[must_use]
     pub const fn request(&self) -> &'a TurnRequest {
-        self.cue
+        self.request
     }
 
-    /// The chat as it was when the turn began.
+    /// The transcript when the turn began.
     #[must_use]
     pub const fn transcript(&self) -> &'a Transcript {
         self.transcript
     }
 
-    /// What `who` is good at, as its description says; empty when there is none, or no such participant.
+    /// The description of `who`; empty if there is none, or no such participant.
     #[must_use]
     pub fn description_of(&self, who: &Name) -> &'a str {
         self.chat.agent(who).map_or("", Agent::description)
     }
 
-    /// Tells the agent's own model something, such as what was wrong with its last reply. It is in the log, so no
-    /// prompt is hidden.
+    /// Prompts the agent's own model, such as with what was wrong with its last reply. Logged, so no prompt is
+    /// hidden.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -186,14 +186,14 @@ impl<'a> Turn<'a> {
             if !matches!(event.body, Body::Prompted { .. }) {
                 return Err(self.diverged(&event, "prompts its model"));
             }
-            self.give_back(event);
+            self.replay_event(event);
             return Ok(());
         }
         self.record([Body::Prompted { who: self.me().clone(), text: text.into() }]).await
     }
 
-    /// Puts what was said so far out of sight: of everybody, or of one. `keep` of the last messages stay in sight, and
-    /// the log keeps all. What `of` is at work on with tools stays in sight, too.
+    /// Removes earlier messages from the view of one agent `of`, or of all. `keep` of the last messages stay visible,
+    /// and the log keeps all. An agent's tool calls in progress stay visible, too.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -202,15 +202,14 @@ impl<'a> Turn<'a> {
             if !matches!(event.body, Body::Cleared { .. }) {
                 return Err(self.diverged(&event, "clears the history"));
             }
-            self.give_back(event);
+            self.replay_event(event);
             return Ok(());
         }
         self.record([Body::Cleared { who: self.me().clone(), of, keep }]).await
     }
 
-    /// Sets what the agent itself remembers of this turn, in place of all that happens in it: the prompts and drafts that led
-    /// to what it says are then out of its sight in later turns, and so is what it says, unless it is among `words`.
-    /// Others see what is said, as ever.
+    /// Sets what the agent remembers of this turn, instead of everything in it: prompts, drafts and its message are
+    /// then not in its view in later turns, unless they are among `words`. Others see its message as usual.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -219,29 +218,29 @@ impl<'a> Turn<'a> {
             if !matches!(event.body, Body::Remembered { .. }) {
                 return Err(self.diverged(&event, "remembers its turn"));
             }
-            self.give_back(event);
+            self.replay_event(event);
             return Ok(());
         }
         self.record([Body::Remembered { who: self.me().clone(), entries: words }]).await
     }
 
-    /// Makes tool calls, all at the same time, and returns their outcomes in the order of the calls. Whatever a tool
-    /// does - fail, panic, not exist - there is an outcome.
+    /// Executes tool calls in parallel, and returns their results in the order of the calls. There is always a
+    /// result, even if a tool fails, panics or does not exist.
     ///
-    /// A call that was in flight when the process died is made again if its tool is declared repeatable; else its
-    /// outcome is unknown, and the agent is told so.
+    /// A call that was in flight at a crash is repeated if its tool is declared repeatable; else its result is
+    /// unknown, and the model receives that.
     ///
     /// # Errors
-    /// [`Error::Ended`] when the calls were made before in this turn with equal results, as often in a row as the chat
-    /// [allows](crate::ChatBuilder::max_equal_calls): pass it on, by `?`, and the chat ends. When the run is stopped or the log
-    /// cannot be written.
+    /// [`Error::Ended`] when this turn has made the same calls with equal results as often in a row as the chat
+    /// [allows](crate::ChatBuilder::max_equal_calls): return it, by `?`, and the chat ends. Also when the run is
+    /// cancelled or the log cannot be written.
     pub async fn call(&mut self, tools: &[AnyTool], calls: &[Call]) -> Result<Vec<Outcome>> {
-        if let Some(reason) = repeats::circle(&self.journal, calls, self.chat.max_equal_calls()) {
+        if let Some(reason) = repeats::repeated_calls(&self.journal, calls, self.chat.max_equal_calls()) {
             return Err(Error::Ended { who: self.me().clone(), reason });
         }
         let mut outcomes: Vec<Option<Outcome>> = vec![None; calls.len()];
         let mut begun = vec![false; calls.len()];
-        // Without what is returned below: calls made at the same time know nothing of each other, resumed or not.
+        // Without the results below: parallel calls know nothing of each other, resumed or not.
         let before = self.journal.clone();
         let within = in_order(self.within_before.iter().chain(&self.within));
         self.replay_calls(calls, &mut begun, &mut outcomes);
@@ -263,13 +262,13 @@ impl<'a> Turn<'a> {
                 fresh.push(Body::ToolCalled { who: who.clone(), call: call.clone() });
             }
             let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
-            // What never ran - no such tool, no proper arguments - is safe to decide again.
+            // A call that never ran - unknown tool, invalid arguments - is safe to decide again.
             let runs = tool.filter(|_| call.args.is_object());
             let unknown = was_begun && runs.is_some_and(|tool| !tool.spec().repeatable);
-            let (id, held) = (&call.id, log.resources());
+            let (id, resources) = (&call.id, log.resources());
             let cx = ToolCx {
                 log: log.id(),
-                resources: held,
+                resources: resources,
                 at,
                 who,
                 transcript,
@@ -285,13 +284,13 @@ impl<'a> Turn<'a> {
             });
         }
         if !running.is_empty() {
-            // Nothing begins that would be broken off at once.
-            log.check_halt_now()?;
+            // Nothing begins that would be aborted at once.
+            log.check_not_cancelled_now()?;
         }
         if !fresh.is_empty() {
             self.record(fresh).await?;
         }
-        while let Some((index, outcome)) = log.unless_halted(running.next()).await? {
+        while let Some((index, outcome)) = log.unless_cancelled(running.next()).await? {
             let id = calls.get(index).map(|call| call.id.clone()).unwrap_or_default();
             self.record([Body::ToolReturned { who: who.clone(), id, outcome: outcome.clone() }]).await?;
             meters.get(index).into_iter().for_each(Meter::release);
@@ -299,7 +298,7 @@ impl<'a> Turn<'a> {
                 *slot = Some(outcome);
             }
         }
-        // What a tool makes of a limit that it met does not matter: nothing more is sent.
+        // However a tool handles a limit, nothing more is sent.
         log.check_refused()?;
         Ok(outcomes.into_iter().flatten().collect())
     }
@@ -318,12 +317,12 @@ impl<'a> Turn<'a> {
                 _ => {}
             }
             if let Some(event) = self.past.pop_front() {
-                self.give_back(event);
+                self.replay_event(event);
             }
         }
     }
 
-    /// What the turn did next in the run that it was begun in; none where it goes on from here.
+    /// The next event of the turn in the run that it began in; `None` once it continues beyond that.
     #[must_use]
     pub fn next_logged(&self) -> Option<&Body> {
         let is_form = |body: &&Body| matches!(body, Body::CapabilityMissing { capability, .. } if capability.is_of_form());
@@ -331,7 +330,7 @@ impl<'a> Turn<'a> {
         bodies.find(|body| !is_form(body)).or_else(|| self.past.front().map(|event| &event.body))
     }
 
-    /// The answer to the question this turn asked, if it asked one before and there is an answer.
+    /// The answer to the question that this turn asked, if it is answered.
     pub fn answer(&mut self) -> Option<Arc<str>> {
         let [asked, answered] = [self.past.front()?, self.past.get(1)?];
         let (Body::InputRequired(_), Body::InputProvided { text, .. }) = (&asked.body, &answered.body) else {
@@ -339,12 +338,13 @@ impl<'a> Turn<'a> {
         };
         let text = Arc::clone(text);
         for event in self.past.drain(..2).collect::<Vec<_>>() {
-            self.give_back(event);
+            self.replay_event(event);
         }
         Some(text)
     }
 
-    /// Runs a whole chat within this turn. Its events stand at a path of their own; a turn that runs several has several.
+    /// Runs a nested chat within this turn. Its events have their own path; each further chat of the turn has another
+    /// one.
     ///
     /// # Errors
     /// As [`Chat::run`]; [`Error::Limit`] when chats are nested too deep.
@@ -365,15 +365,15 @@ impl<'a> Turn<'a> {
         let mut scope = Scope::new(self.log, transcript);
         scope.doubt = self.doubt.take();
         let result = scope.run(chat, opening).await;
-        self.within.append(&mut scope.sampled);
+        self.within.append(&mut scope.replies);
         self.failed_within = result.is_err();
         self.cut_within = scope.transcript().result_cut();
         self.result_within = scope.transcript().result().cloned();
         result
     }
 
-    /// Says `summary`, the result of the chat that this turn ran last, with the pictures, sounds and documents of the message that
-    /// it is; marked, if the words are [cut off](Part::Cut). Blank, it is a pass.
+    /// Says `summary`, the result of the last chat that this turn ran, with the pictures, sounds and documents of its
+    /// message, and marked as truncated if it [is](Part::Cut). Passes if it is blank.
     #[must_use]
     pub fn says(&self, summary: Arc<str>) -> Act {
         let of = self.result_within.as_ref().filter(|message| *message.in_words() == *summary);
@@ -382,7 +382,7 @@ impl<'a> Turn<'a> {
             act => return act,
         };
         if let Some(message) = of {
-            // What stands for a picture or a value is not said beside it.
+            // Text that stands for a picture or a value is not said beside it.
             let is_text = !message.plain().trim().is_empty();
             parts.retain(|_| is_text);
             parts.extend(
@@ -401,9 +401,9 @@ impl<'a> Turn<'a> {
         Act::Say(parts)
     }
 
-    /// The messages that `chat` goes on from: those of the last time that the participant it names ran a chat here.
+    /// The messages that `chat` continues: those of the last chat run here by the participant that it names.
     async fn earlier(&self, chat: &Chat) -> Result<Vec<Message>> {
-        let Some(before) = chat.goes_on_from() else { return Ok(Vec::new()) };
+        let Some(before) = chat.continues() else { return Ok(Vec::new()) };
         let begun = self.transcript.turns_begun_by(before);
         let last = if before == self.me() { begun.saturating_sub(1) } else { begun };
         if last == 0 {
@@ -413,14 +413,15 @@ impl<'a> Turn<'a> {
         Ok(transcript.messages().map(|line| line.message.clone()).collect())
     }
 
-    /// What is known at this point of the turn of tool calls and values, here, around and within, but for rooms at work now.
+    /// The shared events known at this point of the turn, here, around and within, except those of agents called in
+    /// parallel.
     fn shared(&self, but: &[Path]) -> Vec<Arc<Event>> {
         let is_known = |event: &&Arc<Event>| !but.iter().any(|at| event.at == *at || event.at.is_within(at));
         let turn = self.journal.iter().chain(&self.within_before).chain(&self.within).filter(is_known);
         self.transcript.shared().cloned().chain(in_order(turn)).collect()
     }
 
-    /// The last message of somebody else that this agent sees: what it replies to.
+    /// The last message of another participant in this agent's view: what it replies to.
     #[must_use]
     pub fn last_message(&self) -> Option<&'a Line> {
         let me = self.me();
@@ -428,11 +429,11 @@ impl<'a> Turn<'a> {
     }
 
     /// The agent's view, up to here.
-    fn view(&mut self, lens: &ViewOptions) -> &View {
-        let stale = self.view.as_ref().is_none_or(|view| view.options() != lens);
+    fn view(&mut self, options: &ViewOptions) -> &View {
+        let stale = self.view.as_ref().is_none_or(|view| view.options() != options);
         let mut view = match self.view.take() {
             Some(view) if !stale => view,
-            _ => View::new(self.cue.who.clone(), lens.clone()),
+            _ => View::new(self.request.who.clone(), options.clone()),
         };
         view.catch_up(self.transcript);
         if stale {
@@ -451,7 +452,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    fn give_back(&mut self, event: Arc<Event>) {
+    fn replay_event(&mut self, event: Arc<Event>) {
         self.returned += 1;
         self.enter(event);
     }
@@ -467,7 +468,7 @@ impl<'a> Turn<'a> {
     fn diverged(&self, event: &Event, does: &str) -> Error {
         let me = self.me();
         Error::Config(format!(
-            "`{me}` {does} where it did something else before (event {}); has it changed since?",
+            "`{me}` {does}, but the log has something else (event {}); has the agent changed since?",
             event.seq
         ))
     }

@@ -1,4 +1,4 @@
-//! Watching a run while it happens.
+//! Subscriptions to a run: events and streamed pieces as they happen.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,32 +7,31 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::{DeltaRef, DeltaSink, Event, Name, Path};
 
-/// What a watcher of a run is told.
+/// An update of a run for a subscriber.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Update {
-    /// Something was appended to the log.
+    /// An event was appended to the log.
     Event(Arc<Event>),
-    /// A piece of a reply arrived. Pieces are never stored; the whole reply follows as an event.
+    /// A piece of a reply was streamed. Pieces are never stored; the whole reply follows as an event.
     Delta {
         /// The chat.
         at: Path,
-        /// The agent whose model writes.
+        /// The agent whose model replies.
         who: Name,
         /// The piece.
         delta: Delta,
     },
-    /// The watcher was too slow: so many signals were dropped. Events can be read again from the store, from
-    /// `seq` on.
+    /// The subscriber was too slow, so updates were dropped. Events can be read again from the store, from `seq` on.
     Missed {
-        /// How many signals were dropped.
+        /// How many updates were dropped.
         updates: u64,
         /// The first event that may be among them.
         seq: u64,
     },
 }
 
-/// A piece of a reply: an owned [`Delta`].
+/// A piece of a reply: an owned [`DeltaRef`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta {
@@ -49,7 +48,7 @@ pub enum Delta {
         /// A piece of the arguments' JSON.
         args: String,
     },
-    /// The reply broke off and begins anew: forget the pieces so far.
+    /// The reply broke off and starts over: discard the pieces so far.
     Restart,
 }
 
@@ -66,7 +65,7 @@ impl From<DeltaRef<'_>> for Delta {
     }
 }
 
-/// A watcher's end. A slow watcher never slows the run: it loses signals, and is told so.
+/// A receiver of updates. A slow subscriber never slows the run: it loses updates, and receives [`Update::Missed`].
 #[derive(Debug)]
 pub struct Subscription {
     updates: broadcast::Receiver<Update>,
@@ -74,14 +73,14 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The next signal; `None` when the log is dropped.
+    /// The next update; `None` when the log is dropped.
     pub async fn next(&mut self) -> Option<Update> {
         match self.updates.recv().await {
-            Ok(signal) => {
-                if let Update::Event(event) = &signal {
+            Ok(update) => {
+                if let Update::Event(event) = &update {
                     self.next_seq = event.seq + 1;
                 }
-                Some(signal)
+                Some(update)
             }
             Err(RecvError::Lagged(signals)) => Some(Update::Missed { updates: signals, seq: self.next_seq }),
             Err(RecvError::Closed) => None,
@@ -89,16 +88,16 @@ impl Subscription {
     }
 }
 
-/// The log's end.
+/// The sender of updates.
 #[derive(Debug, Clone)]
 pub(crate) struct Publisher(Arc<OnceLock<broadcast::Sender<Update>>>);
 
 impl Publisher {
-    /// How many signals a watcher may lag behind: a long reply in small pieces, at about 100 bytes each.
+    /// How many updates a subscriber can lag behind: a long reply in small pieces, at about 100 bytes each.
     const CAPACITY: usize = 4096;
 
-    /// The channel is made when the first watcher comes: it has room for all its signals from the start, and ten
-    /// thousand unwatched runs need none of it.
+    /// The channel is created for the first subscriber: it allocates space for all its updates, and ten thousand runs
+    /// without subscribers need none of it.
     pub(crate) fn new() -> Self {
         Self(Arc::new(OnceLock::new()))
     }
@@ -112,15 +111,15 @@ impl Publisher {
         self.send(|| Update::Event(Arc::clone(event)));
     }
 
-    /// Makes the signal only if somebody watches.
-    fn send(&self, signal: impl FnOnce() -> Update) {
+    /// Makes the update only if there is a subscriber.
+    fn send(&self, update: impl FnOnce() -> Update) {
         if let Some(sender) = self.0.get().filter(|sender| sender.receiver_count() > 0) {
-            // Fails only if the last watcher left just now.
-            let _ = sender.send(signal());
+            // Fails only if the last subscriber left just now.
+            let _ = sender.send(update());
         }
     }
 
-    /// Passes on the pieces of the reply that `who` gets at `at`.
+    /// A sink for the pieces of the reply to `who` at `at`.
     pub(crate) fn deltas<'a>(&'a self, at: &'a Path, who: &'a Name) -> PublishedDeltas<'a> {
         PublishedDeltas { live: self, at, who }
     }

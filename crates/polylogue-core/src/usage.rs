@@ -1,4 +1,4 @@
-//! What model calls consume: tokens and money.
+//! Usage and cost of model calls.
 
 use std::fmt;
 use std::iter::Sum;
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ModelReply, Name};
 
-/// Tokens of one model call as the provider counted them. `None` is unknown, which is not 0.
+/// Tokens of one model call as counted by the provider. `None` is unknown, not 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens read, those from a cache included.
+    /// Input tokens, cached ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Tokens written, reasoning included.
+    /// Output tokens, reasoning included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
-    /// Those of `input` that came from the provider's prompt cache.
+    /// The part of `input` that came from the provider's prompt cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<u64>,
-    /// Those of `output` that were reasoning.
+    /// The part of `output` that was reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
 }
@@ -34,7 +34,7 @@ impl Usage {
         *self == Self::default()
     }
 
-    /// Tokens read and written, if both are known.
+    /// Input and output tokens, if both are known.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         Some(self.input? + self.output?)
@@ -52,7 +52,7 @@ pub struct Money {
 impl Money {
     const PER_DOLLAR: f64 = 1e12;
 
-    /// An amount in dollars; what is negative or no number counts as 0.
+    /// An amount in dollars; negative numbers and NaN count as 0.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
     pub fn dollars(amount: f64) -> Self {
@@ -68,7 +68,7 @@ impl Money {
 }
 
 impl fmt::Display for Money {
-    /// Two digits after the point from a dollar on, four below.
+    /// Two decimals from a dollar on, four below.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.as_dollars();
         if dollars >= 1.0 { write!(f, "${dollars:.2}") } else { write!(f, "${dollars:.4}") }
@@ -76,7 +76,7 @@ impl fmt::Display for Money {
 }
 
 impl Money {
-    /// The amount without `other`, and nothing when that is more.
+    /// The difference, 0 if `other` is more.
     #[must_use]
     pub const fn less(self, other: Self) -> Self {
         Self { picodollars: self.picodollars.saturating_sub(other.picodollars) }
@@ -102,21 +102,21 @@ impl Sum for Money {
     }
 }
 
-/// What a price list says of one model: dollars for a million tokens.
+/// The prices of a model in dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// For a million tokens read.
+    /// For a million input tokens.
     pub input: f64,
-    /// For a million tokens read from the prompt cache; as `input` when left out.
+    /// For a million input tokens from the prompt cache. Default: `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
-    /// For a million tokens written.
+    /// For a million output tokens.
     pub output: f64,
 }
 
 impl Price {
-    /// What a local model costs.
+    /// The price of a local model.
     pub const FREE: Self = Self { input: 0.0, cached: None, output: 0.0 };
 
     /// The higher price of both, for each kind of token.
@@ -127,7 +127,7 @@ impl Price {
         Self { input, cached: (cached != input).then_some(cached), output }
     }
 
-    /// The cost of a call, or `None` when its tokens are unknown. A free model costs nothing whatever it used.
+    /// The cost of a call, or `None` if its tokens are unknown. A free model costs nothing, whatever its usage.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<Money> {
         if *self == Self::FREE {
@@ -143,33 +143,33 @@ impl Price {
     }
 }
 
-/// The cost of `tokens` at `dollars` a million. A dollar a million is 10⁶ picodollars a token, so this is exact.
+/// The cost of `tokens` at `dollars` per million. A dollar per million is 10⁶ picodollars a token, so this is exact.
 fn per_token(dollars: f64, tokens: u64) -> Money {
     let per_token = Money::dollars(dollars / 1e6).picodollars;
     Money { picodollars: per_token.saturating_mul(tokens) }
 }
 
-/// What a model took that was asked by a tool, and not for a turn.
+/// The usage of a model that a tool called itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUsage {
     /// The model, as `provider:model`.
     pub model: Arc<str>,
-    /// Tokens.
+    /// The tokens.
     #[serde(default, skip_serializing_if = "Usage::is_unknown")]
     pub usage: Usage,
-    /// Money, if it is known.
+    /// The cost, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
 }
 
-/// Model calls that count against limits although no reply says what they took: they count at their upper bound.
+/// Model calls that count against limits without a reported usage: they count at their upper bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// The agent that asked.
     pub who: Name,
     /// The model, as `provider:model`.
     pub model: Arc<str>,
-    /// Why.
+    /// The reason.
     pub why: ChargeReason,
     /// How many calls.
     #[serde(default)]
@@ -189,13 +189,13 @@ pub struct Charge {
 pub enum ChargeReason {
     /// It may have been in flight when the process died.
     Crashed,
-    /// It was in flight when the run was stopped.
+    /// It was in flight when the run was cancelled.
     Cancelled,
     /// It reached the server and got no reply: each attempt counts.
     Failed,
-    /// Its reply did not say what it took.
+    /// Its reply did not report the usage.
     Unreported,
-    /// Nothing counts: the call is sent again, so that it can be in flight from here on.
+    /// Nothing counts: logs that the call is sent again, so that a further crash charges it again.
     Repeated,
 }
 
@@ -218,37 +218,37 @@ impl UncertainUsage {
     }
 }
 
-/// A sum over model calls. Unknown figures are counted, not guessed.
+/// The usage of several model calls. Unknown figures are counted, not guessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TotalUsage {
     /// Finished model calls.
     pub calls: u64,
-    /// Tokens read, where known.
+    /// Input tokens, where known.
     pub input: u64,
-    /// Tokens written, where known.
+    /// Output tokens, where known.
     pub output: u64,
-    /// Calls whose tokens are unknown.
+    /// Calls with unknown tokens.
     pub unmetered: u64,
-    /// Money, where known.
+    /// Cost, where known.
     pub cost: Money,
-    /// Calls whose cost is unknown.
+    /// Calls with unknown cost.
     pub unpriced: u64,
-    /// What a cache of replies saved; it is in none of the other figures.
+    /// What a cache of replies saved; not included in the other figures.
     #[serde(default, skip_serializing_if = "CacheSavings::is_nothing")]
     pub saved: CacheSavings,
-    /// What calls without a known usage took at most; it is in none of the other figures, and counts against limits.
+    /// Upper bounds of calls without a known usage; not included in the other figures, but in limits.
     #[serde(default, skip_serializing_if = "UncertainUsage::is_nothing")]
     pub uncertain: UncertainUsage,
 }
 
-/// What a cache of replies saved.
+/// The savings by a cache of replies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheSavings {
     /// Model calls that were not made.
     pub calls: u64,
-    /// Tokens not read and not written, where known.
+    /// Input and output tokens, where known.
     pub tokens: u64,
-    /// Money not spent, where known.
+    /// Cost, where known.
     pub cost: Money,
 }
 
@@ -259,28 +259,28 @@ impl CacheSavings {
         self.calls == 0
     }
 
-    fn add(&mut self, sample: &ModelReply) {
+    fn add(&mut self, reply: &ModelReply) {
         self.calls += 1;
-        self.tokens += sample.usage.input.unwrap_or(0) + sample.usage.output.unwrap_or(0);
-        self.cost += sample.cost.unwrap_or_default();
+        self.tokens += reply.usage.input.unwrap_or(0) + reply.usage.output.unwrap_or(0);
+        self.cost += reply.cost.unwrap_or_default();
     }
 }
 
 impl TotalUsage {
-    /// Adds one call.
-    pub fn add(&mut self, sample: &ModelReply) {
-        if sample.cached {
-            return self.saved.add(sample);
+    /// Adds a call.
+    pub fn add(&mut self, reply: &ModelReply) {
+        if reply.cached {
+            return self.saved.add(reply);
         }
         self.calls += 1;
-        self.input += sample.usage.input.unwrap_or(0);
-        self.output += sample.usage.output.unwrap_or(0);
-        self.unmetered += u64::from(sample.usage.total().is_none());
-        self.cost += sample.cost.unwrap_or_default();
-        self.unpriced += u64::from(sample.cost.is_none());
+        self.input += reply.usage.input.unwrap_or(0);
+        self.output += reply.usage.output.unwrap_or(0);
+        self.unmetered += u64::from(reply.usage.total().is_none());
+        self.cost += reply.cost.unwrap_or_default();
+        self.unpriced += u64::from(reply.cost.is_none());
     }
 
-    /// Adds what a tool used. Its requests are not among the model calls.
+    /// Adds the usage of a tool. It does not count as a model call.
     pub fn add_tool(&mut self, used: &ToolUsage) {
         self.input += used.usage.input.unwrap_or(0);
         self.output += used.usage.output.unwrap_or(0);
@@ -297,25 +297,25 @@ impl TotalUsage {
         *cost += charge.cost.unwrap_or_default();
     }
 
-    /// Money that counts against limits: what is known, and the most that the rest took.
+    /// The cost that counts against limits: what is known, and the upper bounds of the rest.
     #[must_use]
     pub fn counted_cost(&self) -> Money {
         self.cost + self.uncertain.cost
     }
 
-    /// Tokens that count against limits.
+    /// The tokens that count against limits.
     #[must_use]
     pub const fn counted_tokens(&self) -> u64 {
         self.tokens().saturating_add(self.uncertain.tokens)
     }
 
-    /// Model calls that count against limits, those that a cache answered included.
+    /// The model calls that count against limits, including those answered by a cache.
     #[must_use]
     pub const fn counted_calls(&self) -> u64 {
         self.calls + self.saved.calls + self.uncertain.calls
     }
 
-    /// Tokens read and written, where known.
+    /// Input and output tokens, where known.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.input + self.output

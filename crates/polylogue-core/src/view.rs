@@ -1,4 +1,4 @@
-//! What one agent's model receives of a chat: derived from the log, never stored.
+//! Views: what one agent's model receives of a chat. Derived from the log, never stored.
 
 mod options;
 mod window;
@@ -7,7 +7,7 @@ mod words;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use self::words::{spoken, told, worded};
+use self::words::{calls_as_text, entry_as_text, spoken};
 use crate::digest::Chain;
 use crate::model::joined;
 use crate::{
@@ -20,48 +20,49 @@ pub use self::words::{BEGIN, GO_ON};
 
 pub use self::options::{PromptRole, ShowNames, ViewOptions, Window};
 
-/// The conversation as one agent's model receives it: its own words are `assistant`, everybody else's are `user`.
+/// The conversation as one agent's model receives it: its own messages are `assistant`, those of all others are
+/// `user`.
 ///
-/// A view is a fold over the events of the agent's chat, in their order: entries are only ever appended, until the
-/// [`Window`] is exceeded. It depends on nothing else, so that a fresh process computes the same view.
+/// A view is a fold over the events of the agent's chat, in order: entries are only ever appended, until the
+/// [`Window`] is exceeded. It depends on nothing else, so that another process computes the same view.
 #[derive(Debug)]
 pub struct View {
     me: Name,
     options: ViewOptions,
     names: bool,
     entries: Vec<Entry>,
-    /// So many first entries are kept whatever the window says.
+    /// How many of the first entries stay whatever the window is.
     pinned: usize,
     weight: usize,
-    /// A reply that becomes an entry if the turn goes on, and is replaced by what is said if it does not.
+    /// A reply that becomes an entry if the turn continues, and is replaced by the agent's message if it ends.
     pending: Vec<Part>,
-    /// A reply that was cut off and is to be continued, and where the view goes back to when it is.
+    /// A truncated reply that is to be continued, and where the view is reset to when it is.
     partial: Option<(Mark, Vec<Part>)>,
-    /// Calls that are not answered yet, with the answers that came early.
+    /// Calls without a result yet, with results that came early.
     awaited: Vec<(Call, Option<Outcome>)>,
     ids: HashSet<String>,
-    /// What others said since the agent's own turn began: it is heard after the turn, so that the view does not
-    /// depend on who was faster. What they say while a call is not answered, that others were asked to make, is heard
-    /// after the answer.
-    held: Vec<Vec<Part>>,
+    /// Messages of others since the agent's own turn began: appended after the turn, so that the view does not depend
+    /// on who was faster. While calls that others are asked to execute have no results, messages are appended after
+    /// those.
+    deferred: Vec<Vec<Part>>,
     in_turn: bool,
-    /// What was said while the agent was not in the room; none while it is.
+    /// Messages while the agent was not in the chat; `None` while it is.
     missed: Option<Vec<Vec<Part>>>,
-    /// Where the view goes back to when the turn aside is over.
-    aside: Option<Mark>,
+    /// Where the view is reset to after the private turn.
+    private_turn: Option<Mark>,
     /// Where its turn began, the prompt included.
     begun: Option<Mark>,
-    /// What it is going to remember of its turn.
+    /// What it will remember of its turn.
     memory: Option<Vec<HistoryEntry>>,
     chain: Chain,
     encoded: EncodeCache,
-    /// How many events of the transcript were taken in.
+    /// How many events of the transcript were added.
     cursor: usize,
-    /// Own events are taken in as they happen; those up to here are not taken in again.
+    /// Own events are added as they happen; those up to this `seq` are not added again.
     seen: Option<u64>,
 }
 
-/// The view as it was.
+/// A position to which a view can be reset.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     entries: usize,
@@ -69,7 +70,7 @@ struct Mark {
 }
 
 impl View {
-    /// The view of `me` before anything happened.
+    /// The view of `me` of an empty chat.
     #[must_use]
     pub fn new(me: Name, options: ViewOptions) -> Self {
         Self {
@@ -83,10 +84,10 @@ impl View {
             partial: None,
             awaited: Vec::new(),
             ids: HashSet::new(),
-            held: Vec::new(),
+            deferred: Vec::new(),
             in_turn: false,
             missed: None,
-            aside: None,
+            private_turn: None,
             begun: None,
             memory: None,
             chain: Chain::default(),
@@ -96,41 +97,41 @@ impl View {
         }
     }
 
-    /// The view of `me` at the end of `transcript`, in the middle of a turn too.
+    /// The view of `me` at the end of `transcript`, also in the middle of a turn.
     #[must_use]
-    pub fn of(transcript: &Transcript, me: &Name, lens: ViewOptions) -> Self {
-        let mut view = Self::new(me.clone(), lens);
+    pub fn of(transcript: &Transcript, me: &Name, options: ViewOptions) -> Self {
+        let mut view = Self::new(me.clone(), options);
         view.catch_up(transcript);
-        let open = transcript.open_turns().iter().find(|turn| turn.cue.who == *me);
+        let open = transcript.open_turns().iter().find(|turn| turn.request.who == *me);
         open.into_iter().flat_map(|turn| &turn.events).for_each(|event| view.see_own(event));
         view
     }
 
-    /// Whose view it is.
+    /// The agent that has this view.
     #[must_use]
     pub const fn me(&self) -> &Name {
         &self.me
     }
 
-    /// The entries, as a request has them.
+    /// The entries of a request.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Room for the provider.
+    /// The cache for the provider.
     #[must_use]
     pub const fn encoded(&self) -> &EncodeCache {
         &self.encoded
     }
 
-    /// How the agent sees the room.
+    /// The view options.
     #[must_use]
     pub const fn options(&self) -> &ViewOptions {
         &self.options
     }
 
-    /// Whether the id of a call is taken.
+    /// Whether a call has this id.
     #[must_use]
     pub fn has_id(&self, id: &str) -> bool {
         self.ids.contains(id)
@@ -142,7 +143,7 @@ impl View {
         self.chain.digest(model, system, tools, params)
     }
 
-    /// Takes in what `transcript` has more than before.
+    /// Adds the new events of `transcript`.
     pub fn catch_up(&mut self, transcript: &Transcript) {
         for event in transcript.events().get(self.cursor..).unwrap_or_default() {
             self.see(event);
@@ -150,18 +151,18 @@ impl View {
         self.cursor = transcript.events().len();
     }
 
-    /// Takes in one event. An own event that was taken in before is passed over.
+    /// Adds one event. An own event that was added before is skipped.
     pub fn see(&mut self, event: &Event) {
         let of_turn = |who: &Name| *who == self.me && self.seen.is_none_or(|seen| event.seq > seen);
         match &event.body {
             Body::Opened(opening) => self.open(opening),
-            Body::TurnStarted { turns: cues } => {
-                if let Some(cue) = cues.iter().find(|cue| cue.who == self.me) {
-                    self.cued(cue);
+            Body::TurnStarted { turns: requests } => {
+                if let Some(request) = requests.iter().find(|request| request.who == self.me) {
+                    self.turn_started(request);
                 }
             }
-            Body::Message(message) | Body::Posted(message) => self.said(message),
-            Body::ModelReplied(sample) if of_turn(&sample.who) => self.sampled(&sample.parts),
+            Body::Message(message) | Body::Posted(message) => self.message_said(message),
+            Body::ModelReplied(reply) if of_turn(&reply.who) => self.model_replied(&reply.parts),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),
             Body::ToolReturned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),
             Body::Passed { who } | Body::Stopped { who, .. } if *who == self.me => self.end_turn(&[]),
@@ -176,12 +177,12 @@ impl View {
             {
                 self.clear(*keep);
             }
-            Body::Reopened { message: Some(message) } => self.said(message),
+            Body::Reopened { message: Some(message) } => self.message_said(message),
             _ => {}
         }
     }
 
-    /// Takes in an event of the agent's own turn before the turn is part of the transcript.
+    /// Adds an event of the agent's own turn before the turn is part of the transcript.
     pub(crate) fn see_own(&mut self, event: &Event) {
         self.see(event);
         self.seen = Some(event.seq);
@@ -189,38 +190,38 @@ impl View {
 
     fn open(&mut self, opening: &Opening) {
         let Opening { participants: with, late_joiners: later, introduction, messages, .. } = opening;
-        let is_member = with.contains(&self.me) || later.contains(&self.me);
+        let is_participant = with.contains(&self.me) || later.contains(&self.me);
         if self.options.names == ShowNames::Auto {
-            self.names = with.len() + later.len() > 2 || !is_member;
+            self.names = with.len() + later.len() > 2 || !is_participant;
         }
-        if let Some(introduction) = introduction.as_ref().filter(|_| is_member) {
+        if let Some(introduction) = introduction.as_ref().filter(|_| is_participant) {
             self.push_text(introduction);
         }
         if later.contains(&self.me) {
             self.missed = Some(Vec::new());
         }
-        messages.iter().for_each(|message| self.said(message));
+        messages.iter().for_each(|message| self.message_said(message));
         self.pinned = self.entries.len();
     }
 
     fn joined(&mut self, sees: JoinHistory) {
         let missed = self.missed.take().unwrap_or_default();
         if sees == JoinHistory::All {
-            missed.into_iter().for_each(|parts| self.hear(parts));
+            missed.into_iter().for_each(|parts| self.receive(parts));
         }
     }
 
-    fn cued(&mut self, cue: &TurnRequest) {
+    fn turn_started(&mut self, request: &TurnRequest) {
         self.settle();
         self.release();
         self.in_turn = true;
-        if self.options.forget_private_turns && cue.to.is_private() {
-            self.aside = Some(self.mark());
+        if self.options.forget_private_turns && request.to.is_private() {
+            self.private_turn = Some(self.mark());
         }
-        match (&cue.prompt, self.entries.last()) {
+        match (&request.prompt, self.entries.last()) {
             (Some(prompt), _) => self.push_prompt(prompt),
             (None, None) => self.push_text(BEGIN),
-            // The outcomes of its calls are what it goes on from.
+            // The results of its calls are what it continues from.
             (None, Some(Entry::User { .. } | Entry::System { .. } | Entry::Tool { .. })) => {}
             (None, Some(Entry::Assistant { .. })) => self.push_text(GO_ON),
         }
@@ -238,7 +239,7 @@ impl View {
         self.push_prompt(text);
     }
 
-    fn sampled(&mut self, parts: &[Part]) {
+    fn model_replied(&mut self, parts: &[Part]) {
         self.settle();
         let whole = self.partial.take().map(|(mark, before)| {
             self.go_back(mark);
@@ -267,7 +268,7 @@ impl View {
         }
     }
 
-    fn said(&mut self, message: &Message) {
+    fn message_said(&mut self, message: &Message) {
         if message.from == self.me {
             return self.end_turn(&message.parts);
         }
@@ -277,12 +278,12 @@ impl View {
         let taken = self.take_outcomes(&message.parts);
         let parts = self.introduced(message, &taken);
         if !parts.is_empty() {
-            self.hear(parts);
+            self.receive(parts);
         }
-        self.listen();
+        self.receive_deferred();
     }
 
-    /// Takes the outcomes of calls that the agent asked others to make. Returns the ids of the calls.
+    /// Takes the results of calls that the agent asked others to execute. Returns the ids of the calls.
     fn take_outcomes(&mut self, parts: &[Part]) -> Vec<String> {
         let mut taken = Vec::new();
         for part in parts {
@@ -297,16 +298,16 @@ impl View {
         taken
     }
 
-    fn hear(&mut self, parts: Vec<Part>) {
+    fn receive(&mut self, parts: Vec<Part>) {
         match &mut self.missed {
             Some(missed) => missed.push(parts),
-            None if self.in_turn || !self.awaited.is_empty() => self.held.push(parts),
+            None if self.in_turn || !self.awaited.is_empty() => self.deferred.push(parts),
             None => self.push_others(parts),
         }
     }
 
-    /// Hears what was held back, if nothing holds it back any more.
-    fn listen(&mut self) {
+    /// Appends deferred messages, if nothing blocks them any more.
+    fn receive_deferred(&mut self) {
         if self.in_turn || self.awaited.iter().any(|(_, answer)| answer.is_none()) {
             return;
         }
@@ -315,44 +316,45 @@ impl View {
     }
 
     fn release(&mut self) {
-        for parts in std::mem::take(&mut self.held) {
+        for parts in std::mem::take(&mut self.deferred) {
             self.push_others(parts);
         }
     }
 
-    /// What the agent says takes the place of its last reply. Calls that it asks others to make stay open.
+    /// The agent's message replaces its last reply. Calls that it asks others to execute stay open.
     fn end_turn(&mut self, parts: &[Part]) {
-        let mut said = spoken(parts);
-        let first_call = said.iter().position(|part| matches!(part, Part::Call(_))).unwrap_or(said.len());
-        let calls = said.split_off(first_call);
+        let mut message_said = spoken(parts);
+        let first_call =
+            message_said.iter().position(|part| matches!(part, Part::Call(_))).unwrap_or(message_said.len());
+        let calls = message_said.split_off(first_call);
         self.in_turn = false;
         if let Some((mark, _)) = self.partial.take() {
             self.go_back(mark);
         }
         if let Some((memory, mark)) = self.memory.take().zip(self.begun) {
             self.recall(memory, mark);
-            return self.listen();
+            return self.receive_deferred();
         }
         let known = |part: &Part| matches!(part, Part::Call(call) if self.awaits(&call.id));
         if calls.is_empty() {
             self.pending.clear();
             self.settle();
-            self.push_own(told(said, |answer| answer.to == self.me));
+            self.push_own(calls_as_text(message_said, |answer| answer.to == self.me));
         } else if !calls.iter().all(known) {
             self.pending.clear();
             self.settle();
-            self.push_calls(told(said, |answer| answer.to == self.me), &calls);
+            self.push_calls(calls_as_text(message_said, |answer| answer.to == self.me), &calls);
         }
-        if let Some(mark) = self.aside.take() {
+        if let Some(mark) = self.private_turn.take() {
             self.go_back(mark);
         }
-        self.listen();
+        self.receive_deferred();
     }
 
-    /// Puts what the agent remembers of its turn in place of all of it.
+    /// Replaces the agent's turn by what it remembers of it.
     fn recall(&mut self, memory: Vec<HistoryEntry>, begun: Mark) {
         self.pending.clear();
-        if let Some(mark) = self.aside.take() {
+        if let Some(mark) = self.private_turn.take() {
             return self.go_back(mark);
         }
         self.go_back(begun);
@@ -368,22 +370,22 @@ impl View {
         self.awaited.iter().any(|(call, answer)| call.id == id && answer.is_none())
     }
 
-    /// Own calls that no model was seen to make: those of an opening, or of an agent that is no model.
-    fn push_calls(&mut self, said: Vec<Part>, calls: &[Part]) {
+    /// Own calls that are not from a model reply: those of an opening, or of an agent that is not a model.
+    fn push_calls(&mut self, message_said: Vec<Part>, calls: &[Part]) {
         let mut taken = HashSet::new();
         let fresh = |part: &Part| match part {
             Part::Call(call) if !self.has_id(&call.id) && taken.insert(call.id.clone()) => Some(call.clone()),
             _ => None,
         };
         let calls: Vec<Call> = calls.iter().filter_map(fresh).collect();
-        self.push_own(said.into_iter().chain(calls.iter().cloned().map(Part::Call)).collect());
+        self.push_own(message_said.into_iter().chain(calls.iter().cloned().map(Part::Call)).collect());
         self.awaited.extend(calls.into_iter().map(|call| (call, None)));
     }
 
-    /// Others' words, with their name or the prefix that the lens has for them.
+    /// The content of others, with their name or the prefix of the view options.
     fn introduced(&self, message: &Message, taken: &[String]) -> Vec<Part> {
         let is_taken = |answer: &CallOutcome| answer.to == self.me && taken.contains(&answer.id);
-        let mut parts = told(spoken(&message.parts), is_taken);
+        let mut parts = calls_as_text(spoken(&message.parts), is_taken);
         if parts.is_empty() {
             return parts;
         }
@@ -400,7 +402,7 @@ impl View {
         parts
     }
 
-    /// Writes down what is still open of the agent's own last reply, before something else follows.
+    /// Appends what is still pending of the agent's own last reply, before something else follows.
     fn settle(&mut self) {
         self.settle_pending();
         self.answer_calls();
@@ -411,7 +413,7 @@ impl View {
         self.push_own(parts);
     }
 
-    /// A call that was never answered is answered here: providers reject a history without the answer.
+    /// Answers calls that never got a result: providers reject a history without it.
     fn answer_calls(&mut self) {
         for (call, outcome) in std::mem::take(&mut self.awaited) {
             let outcome = outcome.map(|outcome| Outcome::new(outcome.status, spoken(&outcome.told())));
@@ -441,7 +443,7 @@ impl View {
         self.push_others(vec![Part::text(text)]);
     }
 
-    /// What is for the agent alone.
+    /// Appends a prompt that is for the agent alone.
     fn push_prompt(&mut self, text: &Arc<str>) {
         if self.options.prompt_role == PromptRole::User || text.trim().is_empty() {
             return self.push_text(text);
@@ -457,10 +459,10 @@ impl View {
     }
 
     fn push(&mut self, entry: Entry) {
-        let entry = if self.options.calls_as_text { worded(entry) } else { entry };
+        let entry = if self.options.calls_as_text { entry_as_text(entry) } else { entry };
         self.chain = self.chain.link(&entry);
         self.weight += self.weigh(&entry);
-        // The result of a call that the opening makes is kept as the call is, however late it comes.
+        // The result of a call in the opening stays as the call does, however late it comes.
         if self.pinned == self.entries.len() && matches!(entry, Entry::Tool { .. }) {
             self.pinned += 1;
         }

@@ -1,4 +1,4 @@
-//! Whatever happens in a chat, a view is a legal request, grows only at its end, and keeps within its window.
+//! Property tests: in any chat, a view is a valid request, grows only at its end, and keeps within its window.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -21,7 +21,7 @@ struct Move {
     who: usize,
     to: Audience,
     prompt: Option<String>,
-    samples: Vec<Reply>,
+    replies: Vec<Reply>,
     end: End,
 }
 
@@ -32,8 +32,8 @@ struct Reply {
     calls: usize,
     answered: usize,
     prompted: bool,
-    /// Whether the calls that are not answered are said to the room, for others to make.
-    asks_around: bool,
+    /// Whether the calls without results are in the message, for others to execute.
+    asks_others: bool,
     clears: Option<usize>,
 }
 
@@ -42,7 +42,7 @@ enum End {
     Say(String),
     Pass,
     Leave,
-    /// Answers so many calls of others, in whatever order.
+    /// Executes so many calls of others, in any order.
     Answer(usize, String),
 }
 
@@ -62,7 +62,7 @@ fn said(who: usize, parts: Vec<Part>) -> Body {
     Body::Message(Message { parts, ..Message::text(name(who), "") })
 }
 
-fn cue(who: usize) -> Body {
+fn turn_started(who: usize) -> Body {
     Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] }
 }
 
@@ -81,36 +81,36 @@ fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
     };
     let bodies = [
         Body::Opened(opening),
-        cue(0),
+        turn_started(0),
         said(0, vec![Part::Call(call)]),
-        cue(0),
+        turn_started(0),
         said(0, vec![Part::text("I wait.")]),
-        cue(1),
+        turn_started(1),
         said(1, vec![Part::Outcome(answer.clone())]),
-        cue(1),
+        turn_started(1),
         said(1, vec![Part::Outcome(answer)]),
-        cue(0),
+        turn_started(0),
     ];
     let mut view = View::new(name(0), ViewOptions::default());
     for (seq, body) in (0..).zip(bodies) {
         view.see(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body });
     }
-    let told: Vec<String> =
+    let texts: Vec<String> =
         view.entries().iter().map(|entry| crate::plain(entry.parts()).into_owned()).collect();
     let late = "(`look` returned: a cat)";
-    assert_eq!(told, ["Look.", "", "This call was not made.", "I wait.", late, late]);
+    assert_eq!(texts, ["Look.", "", "This call was not made.", "I wait.", late, late]);
 }
 
 fn reply() -> impl Strategy<Value = Reply> {
     let clears = prop_oneof![9 => Just(None), 1 => (0..4usize).prop_map(Some)];
     (text(), any::<bool>(), 0..3usize, 0..3usize, any::<bool>(), any::<bool>(), clears).prop_map(
-        |(text, thought, calls, answered, prompted, asks_around, clears)| Reply {
+        |(text, thought, calls, answered, prompted, asks_others, clears)| Reply {
             text,
             thought,
             calls,
             answered,
             prompted,
-            asks_around,
+            asks_others,
             clears,
         },
     )
@@ -121,24 +121,24 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => (0..3usize, text()).prop_map(|(calls, text)| End::Answer(calls, text))];
     let one =
         (0..3usize, audience(), proptest::option::of(text()), proptest::collection::vec(reply(), 0..4), end)
-            .prop_map(|(who, to, prompt, samples, end)| Move { who, to, prompt, samples, end });
+            .prop_map(|(who, to, prompt, replies, end)| Move { who, to, prompt, replies, end });
     proptest::collection::vec(one, 0..20)
 }
 
-/// The events of a chat that goes through `moves`.
-fn events(opening: &[(usize, Audience, String)], members: usize, moves: &[Move]) -> Vec<Event> {
-    events_from(0, opening, members, moves)
+/// The events of a chat with these `moves`.
+fn events(opening: &[(usize, Audience, String)], participants: usize, moves: &[Move]) -> Vec<Event> {
+    events_from(0, opening, participants, moves)
 }
 
 /// The same, with ids of calls after the first so many.
 fn events_from(
     mut ids: usize,
     opening: &[(usize, Audience, String)],
-    members: usize,
+    participants: usize,
     moves: &[Move],
 ) -> Vec<Event> {
     let mut bodies = vec![Body::Opened(Opening {
-        participants: (0..members).map(name).collect(),
+        participants: (0..participants).map(name).collect(),
         late_joiners: Vec::new(),
         introduction: None,
         task: "t".into(),
@@ -160,11 +160,11 @@ fn events_from(
             bodies.insert(bodies.len() - 1, Body::Joined { who: who.clone(), sees });
         }
         let mut asked: Vec<Call> = Vec::new();
-        for reply in &step.samples {
+        for reply in &step.replies {
             let before = ids;
-            bodies.extend(sampled(&who, reply, &mut ids));
+            bodies.extend(model_replied(&who, reply, &mut ids));
             let unanswered = before + reply.answered.min(reply.calls)..ids;
-            asked = if reply.asks_around && !reply.prompted {
+            asked = if reply.asks_others && !reply.prompted {
                 unanswered
                     .map(|id| Call { id: format!("c{}", id + 1), tool: "t".into(), args: json!({}) })
                     .collect()
@@ -197,7 +197,7 @@ fn events_from(
     (0..).zip(bodies).map(event).collect()
 }
 
-fn sampled(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
+fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
     let mut parts = vec![Part::text(&*reply.text)];
     if reply.thought {
         parts.insert(0, Part::Thought("hm".into()));
@@ -225,17 +225,17 @@ fn sampled(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
     for call in calls.iter().take(reply.answered) {
         bodies.push(Body::ToolCalled { who: who.clone(), call: call.clone() });
     }
-    // Answers come in any order.
+    // Results come in any order.
     for call in calls.iter().take(reply.answered).rev() {
         bodies.push(Body::ToolReturned { who: who.clone(), id: call.id.clone(), outcome: Outcome::done("") });
     }
     if let Some(2) = reply.clears {
-        let words = vec![
+        let remembered = vec![
             HistoryEntry::Sent("I did".into()),
             HistoryEntry::Received("you did".into()),
             HistoryEntry::Sent(" ".into()),
         ];
-        bodies.push(Body::Remembered { who: who.clone(), entries: words });
+        bodies.push(Body::Remembered { who: who.clone(), entries: remembered });
     }
     if let Some(keep) = reply.clears {
         bodies.push(Body::Cleared { who: who.clone(), of: None, keep });
@@ -262,10 +262,10 @@ fn check(view: &View) -> Result<(), String> {
     .check()
 }
 
-/// Whether a model could be asked right after `body`.
-fn is_asked_after(body: &Body, me: &Name) -> bool {
+/// Whether a model could be called right after `body`.
+fn is_called_after(body: &Body, me: &Name) -> bool {
     match body {
-        Body::TurnStarted { turns: cues } => cues.iter().any(|cue| cue.who == *me),
+        Body::TurnStarted { turns: requests } => requests.iter().any(|turn_started| turn_started.who == *me),
         Body::Prompted { who, .. } => who == me,
         _ => false,
     }
@@ -278,18 +278,20 @@ fn opening() -> impl Strategy<Value = Vec<(usize, Audience, String)>> {
 proptest! {
     #[test]
     fn every_view_is_a_legal_request_when_its_agent_is_asked(
-        opening in opening(), members in 1..=3usize, moves in moves(), window in 1..12usize, tokens in any::<bool>(),
+        opening in opening(), participants in 1..=3usize, moves in moves(), window in 1..12usize,
+        tokens in any::<bool>(),
         forget_private_turns in any::<bool>(), system in any::<bool>(),
     ) {
         let prompt_role = if system { PromptRole::System } else { PromptRole::User };
-        let events = events(&opening, members, &moves);
+        let events = events(&opening, participants, &moves);
         let window = if tokens { Window::Tokens(window * 10) } else { Window::Messages(window) };
         for window in [Window::All, window] {
             for me in 0..3 {
-                let mut view = View::new(name(me), ViewOptions { window, forget_private_turns, prompt_role, ..ViewOptions::default() });
+                let options = ViewOptions { window, forget_private_turns, prompt_role, ..ViewOptions::default() };
+                let mut view = View::new(name(me), options);
                 for event in &events {
                     view.see(event);
-                    if is_asked_after(&event.body, &name(me)) {
+                    if is_called_after(&event.body, &name(me)) {
                         prop_assert_eq!(check(&view), Ok(()), "{:#?}", view.entries());
                     }
                 }
@@ -299,12 +301,12 @@ proptest! {
 
     #[test]
     fn a_view_of_a_chat_that_continues_another_is_legal_wherever_the_other_ended(
-        before in moves(), moves in moves(), members in 1..=3usize, window in 1..12usize, tokens in any::<bool>(),
+        before in moves(), moves in moves(), participants in 1..=3usize, window in 1..12usize, tokens in any::<bool>(),
         in_words in any::<bool>(), system in any::<bool>(),
     ) {
         let prompt_role = if system { PromptRole::System } else { PromptRole::User };
         let window = if tokens { Window::Tokens(window * 10) } else { Window::Messages(window) };
-        let (before, mut events) = (events(&[], members, &before), events_from(1000, &[], members, &moves));
+        let (before, mut events) = (events(&[], participants, &before), events_from(1000, &[], participants, &moves));
         let said = before.into_iter().filter_map(|event| match event.body {
             Body::Message(message) if !message.to.is_private() => Some(message),
             _ => None,
@@ -318,7 +320,7 @@ proptest! {
                 let mut view = View::new(name(me), options);
                 for event in &events {
                     view.see(event);
-                    if is_asked_after(&event.body, &name(me)) {
+                    if is_called_after(&event.body, &name(me)) {
                         prop_assert_eq!(check(&view), Ok(()), "{:#?}", view.entries());
                     }
                 }
@@ -328,16 +330,16 @@ proptest! {
 
     #[test]
     fn without_a_window_a_view_only_grows_at_its_end(
-        opening in opening(), members in 1..=3usize, moves in moves(),
+        opening in opening(), participants in 1..=3usize, moves in moves(),
     ) {
         let is_kept = |event: &Event| !matches!(event.body, Body::Cleared { .. } | Body::Remembered { .. });
-        let events: Vec<Event> = events(&opening, members, &moves).into_iter().filter(is_kept).collect();
+        let events: Vec<Event> = events(&opening, participants, &moves).into_iter().filter(is_kept).collect();
         for me in 0..3 {
             let mut view = View::new(name(me), ViewOptions::default());
             let mut asked: Vec<Entry> = Vec::new();
             for event in &events {
                 view.see(event);
-                if is_asked_after(&event.body, &name(me)) {
+                if is_called_after(&event.body, &name(me)) {
                     prop_assert!(view.entries().starts_with(&asked), "{:#?}", (asked, view.entries()));
                     asked = view.entries().to_vec();
                 }
@@ -346,7 +348,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_is_kept_save_for_the_opening_and_the_last_exchange(
+    fn a_window_is_respected_except_for_the_opening_and_the_last_exchange(
         opening in opening(), moves in moves(), limit in 2..12usize,
     ) {
         let is_kept = |event: &Event| !matches!(event.body, Body::Cleared { .. });
@@ -361,17 +363,17 @@ proptest! {
 }
 
 #[test]
-fn names_are_shown_when_more_than_two_are_in_the_room_and_to_outsiders() {
+fn names_are_shown_when_more_than_two_participate_and_to_outsiders() {
     let say = |who: usize, text: &str| Move {
         who,
         to: Audience::All,
         prompt: None,
-        samples: Vec::new(),
+        replies: Vec::new(),
         end: End::Say(text.into()),
     };
-    let seen = |members: usize, me: usize, lens: ViewOptions| {
-        let mut view = View::new(name(me), lens);
-        events(&[], members, &[say(1, "hi")]).iter().for_each(|event| view.see(event));
+    let seen = |participants: usize, me: usize, options: ViewOptions| {
+        let mut view = View::new(name(me), options);
+        events(&[], participants, &[say(1, "hi")]).iter().for_each(|event| view.see(event));
         view.entries().first().map(|entry| crate::plain(entry.parts()).into_owned()).unwrap()
     };
     assert_eq!(seen(2, 0, ViewOptions::default()), "hi");
@@ -386,7 +388,7 @@ fn names_are_shown_when_more_than_two_are_in_the_room_and_to_outsiders() {
 #[test]
 fn private_messages_are_seen_by_those_they_are_for() {
     let to = Audience::Only(vec![name(1)]);
-    let step = Move { who: 0, to, prompt: None, samples: Vec::new(), end: End::Say("psst".into()) };
+    let step = Move { who: 0, to, prompt: None, replies: Vec::new(), end: End::Say("psst".into()) };
     let events = events(&[], 3, &[step]);
     let seen = |me: usize| {
         let mut view = View::new(name(me), ViewOptions::default());
@@ -397,21 +399,21 @@ fn private_messages_are_seen_by_those_they_are_for() {
 }
 
 #[test]
-fn a_window_keeps_what_the_agent_is_at_work_on() {
+fn a_window_keeps_what_the_agent_is_working_on() {
     let reply = Reply {
         text: "look".into(),
         thought: false,
         calls: 1,
         answered: 1,
         prompted: false,
-        asks_around: false,
+        asks_others: false,
         clears: None,
     };
-    let say = |who: usize, text: &str, samples: Vec<Reply>| Move {
+    let say = |who: usize, text: &str, replies: Vec<Reply>| Move {
         who,
         to: Audience::All,
         prompt: None,
-        samples,
+        replies,
         end: End::Say(text.into()),
     };
     let steps = [
@@ -421,8 +423,8 @@ fn a_window_keeps_what_the_agent_is_at_work_on() {
         say(0, "done", vec![reply; 9]),
     ];
     let opening = [(1, Audience::All, "task".to_owned())];
-    let lens = ViewOptions { window: Window::Messages(6), ..ViewOptions::default() };
-    let mut view = View::new(name(0), lens);
+    let options = ViewOptions { window: Window::Messages(6), ..ViewOptions::default() };
+    let mut view = View::new(name(0), options);
     for event in events(&opening, 2, &steps) {
         view.see(&event);
         assert!(view.entries().len() <= 6, "{:#?}", view.entries());

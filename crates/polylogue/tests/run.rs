@@ -104,7 +104,7 @@ async fn a_policy_that_never_ends_aside_is_a_bug_and_ends() {
     let error = chat.run(&mut log().await, "go").await.unwrap_err();
     assert_eq!(
         (error.fault(), error.to_string().as_str()),
-        (Fault::Bug, "the policy of `solo` goes on and on aside")
+        (Fault::Bug, "the policy of `solo` requests private turns without end")
     );
 }
 
@@ -116,7 +116,7 @@ fn bad_definitions_are_refused_with_a_clear_error() {
         error(Chat::named("c").participant(f("A")).participant(f("A")).policy(round_robin())),
         "two agents of `c` are named `A`"
     );
-    assert_eq!(error(Chat::named("c").policy(round_robin())), "`c` has no members");
+    assert_eq!(error(Chat::named("c").policy(round_robin())), "`c` has no participants");
     assert_eq!(error(Chat::named("c").participant(f("A"))), "`c` has no policy");
     assert!(
         error(Chat::named("c").participant(f("user")).policy(round_robin()))
@@ -548,7 +548,7 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
         store.release(claim).await.unwrap();
         let mut log = Log::open(store, id).await.unwrap();
         let error = pair(&Script::default(), max_turns(1)).resume(&mut log).await.unwrap_err();
-        assert_eq!(error.to_string(), format!("the log of `x` is no valid conversation: {flaw}"));
+        assert_eq!(error.to_string(), format!("the log of `x` is not a valid conversation: {flaw}"));
     }
 }
 

@@ -1,44 +1,44 @@
-//! Upper bounds of what a model call takes.
+//! Upper bounds on the usage of a model call.
 
 use serde::Serialize;
 
 use crate::{Entry, Model, Money, Part, Request, Usage};
 
-/// The most that a model call can take.
+/// The most tokens and money that a model call can use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// Tokens read and written; `None` when the length of the reply has no known limit.
+    /// Input and output tokens; `None` if the length of the reply has no known limit.
     pub tokens: Option<u64>,
-    /// Tokens read at most.
+    /// Input tokens at most.
     pub input: u64,
-    /// Money; `None` when the length of the reply has no known limit, or the model no known price.
+    /// Money; `None` if the length of the reply has no known limit, or the model no known price.
     pub cost: Option<Money>,
-    /// Money for the input alone; `None` when the model has no known price.
+    /// Money for the input alone; `None` if the model has no known price.
     pub least_cost: Option<Money>,
 }
 
 impl Bound {
-    /// Tokens that are needed in any case.
+    /// Tokens that are used in any case.
     pub(crate) fn least_tokens(&self) -> u64 {
         self.tokens.unwrap_or(self.input)
     }
 
-    /// Money that is needed in any case.
+    /// Money that is spent in any case.
     pub(crate) fn least(&self) -> Money {
         self.cost.or(self.least_cost).unwrap_or_default()
     }
 }
 
-/// What a picture, a sound or a document takes at most, in tokens: a large picture is some 48,000 for the models that
-/// count highest.
+/// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
+/// counts.
 const MEDIA_TOKENS: u64 = 50_000;
 
-/// What a message adds to its text, in tokens: its role, its name, and what sets it apart.
+/// The tokens that a message adds to its text: its role, its name, and separators.
 const MESSAGE_TOKENS: u64 = 32;
 
 impl Bound {
-    /// The most that `request` can take of `model`: no token is shorter than a byte, and the reply is as long as
-    /// [`Model::max_output`] says.
+    /// The upper bound of `request` to `model`: a token has at least one byte, and the reply at most
+    /// [`Model::max_output`] tokens.
     #[must_use]
     pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
         let input = input(request);
@@ -54,7 +54,7 @@ impl Bound {
 }
 
 impl Bound {
-    /// The most that making vectors of `texts` can take, of a model that costs what `cost` says of a usage.
+    /// The upper bound of embedding `texts` with a model whose price is `cost`.
     #[must_use]
     pub fn of_texts(texts: &[String], cost: impl Fn(&Usage) -> Option<Money>) -> Self {
         let input = texts.iter().map(|text| MESSAGE_TOKENS + text.len() as u64).fold(0, u64::saturating_add);
@@ -63,7 +63,7 @@ impl Bound {
     }
 }
 
-/// The most tokens that a model reads in `request`.
+/// The most input tokens of `request`.
 fn input(request: &Request<'_>) -> u64 {
     let system = request.system.map_or(0, |text| text.len() as u64);
     let tools = if request.tools.is_empty() { 0 } else { written(&request.tools) };
@@ -91,6 +91,6 @@ fn part(part: &Part) -> u64 {
 
 /// The length of `value` as JSON, in bytes.
 fn written(value: &impl Serialize) -> u64 {
-    // A value of our types is always written.
+    // A value of our types always serializes.
     serde_json::to_vec(value).map_or(0, |bytes| bytes.len() as u64)
 }

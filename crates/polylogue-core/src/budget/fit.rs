@@ -1,12 +1,12 @@
-//! Whether a call fits into a limit, on money or on tokens, beside the calls in flight.
+//! Whether a call fits into a limit on money or tokens, beside the calls in flight.
 
 use crate::Money;
 
-/// What a limit is on.
+/// What is limited: money or tokens.
 pub(crate) trait Quantity: Copy + Default + PartialEq + PartialOrd {
-    /// The sum, which does not overflow.
+    /// The sum, saturating.
     fn plus(self, other: Self) -> Self;
-    /// The difference, and nothing when `other` is more.
+    /// The difference, 0 if `other` is more.
     fn less(self, other: Self) -> Self;
 }
 
@@ -31,15 +31,15 @@ impl Quantity for u64 {
 /// Whether a call fits into a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit<Q> {
-    /// It does, and reserves this.
+    /// It fits, and reserves this amount.
     Now(Amount<Q>),
-    /// Not beside what is reserved.
+    /// Not beside the other reservations.
     Later,
     /// Not even alone.
     Never,
 }
 
-/// What one call has reserved.
+/// The reservation of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Amount<Q> {
     pub(crate) most: Q,
@@ -47,17 +47,18 @@ pub(crate) struct Amount<Q> {
     pub(crate) whole: bool,
 }
 
-/// What calls in flight have reserved.
+/// The reservations of the calls in flight.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Holdings<Q> {
     most: Q,
-    /// How many calls hold some.
+    /// How many calls have a reservation.
     calls: usize,
     whole: bool,
 }
 
 impl<Q: Quantity> Holdings<Q> {
-    /// Whether a call that takes `least`, and at most `most` if that is known, fits into `limit`, of which `spent` is gone.
+    /// Whether a call that uses at least `least`, and at most `most` if that is known, fits into `limit`, of which
+    /// `spent` is gone.
     pub(crate) fn fit(&self, limit: Q, spent: Q, (most, least): (Option<Q>, Q)) -> Fit<Q> {
         if spent >= limit || spent.plus(least) > limit {
             return Fit::Never;

@@ -1,4 +1,4 @@
-//! What tools spend on models that they ask themselves.
+//! The usage of models that tools call themselves.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,15 +7,15 @@ use super::{Asked, Bound, Reservation};
 use crate::limits::Hold;
 use crate::{Error, Log, Name, Path, Result, ToolUsage};
 
-/// What a call of a tool may spend on a model that it asks itself, such as one that makes vectors: all that it asks is reserved
-/// before anything is sent, as model calls of agents are. It is no model call of the run.
+/// Reserves and counts the usage of a model that a tool calls itself, such as an embedding model: like model calls of
+/// agents, all of it is reserved before anything is sent. It does not count as a model call of the run.
 ///
 /// ```
-/// # async fn example(cx: &polylogue_core::ToolCx<'_>, used: polylogue_core::Used) -> polylogue_core::Result<()> {
+/// # async fn example(cx: &polylogue_core::ToolCx<'_>, used: polylogue_core::ToolUsage) -> polylogue_core::Result<()> {
 /// use polylogue_core::{Bound, Money};
 /// let bound = Bound::of_texts(&["a text".to_owned()], |_| Some(Money::dollars(0.0001)));
 /// let reserved = cx.meter.reserve("provider:vectors", bound).await?;
-/// // Ask the model, and say what it took in `Outcome::used`, too.
+/// // Call the model, and report its usage in `Outcome::used`, too.
 /// cx.meter.settle(reserved, &used);
 /// # Ok(())
 /// # }
@@ -36,12 +36,12 @@ struct Run<'a> {
 #[derive(Default)]
 struct State {
     is_used: bool,
-    /// What is held until the outcome of the call is in the log.
+    /// The reservation that is released once the outcome of the call is in the log.
     settled: Option<Hold>,
 }
 
 impl<'a> Meter<'a> {
-    /// For what belongs to no run: nothing is counted.
+    /// A meter that counts nothing, for use outside of runs.
     #[must_use]
     pub const fn unlimited() -> Self {
         Self { run: None, state: Mutex::new(State { is_used: false, settled: None }) }
@@ -52,11 +52,11 @@ impl<'a> Meter<'a> {
         Self { run, state: Mutex::new(State { is_used: false, settled: None }) }
     }
 
-    /// Reserves all that the call asks of `model`, once. Where a reservation is dropped, and not [settled](Self::settle), it counts at
-    /// its bound.
+    /// Reserves all calls of `model` by this tool call, once. A reservation that is dropped without being
+    /// [settled](Self::settle) counts at its upper bound.
     ///
     /// # Errors
-    /// When it does not fit into a limit: the run then ends at that limit. When it is asked for twice.
+    /// When it does not fit into a limit: the run then ends at that limit. When it is called twice.
     pub async fn reserve(&self, model: &str, bound: Bound) -> Result<Option<Reservation<'a>>> {
         let Some(Run { log, at, who, was_begun }) = self.run else { return Ok(None) };
         if std::mem::replace(&mut self.state().is_used, true) {
@@ -69,14 +69,14 @@ impl<'a> Meter<'a> {
         Ok(Some(log.reserve(asked).await?.0))
     }
 
-    /// Says what was used of a reservation.
+    /// Settles a reservation with the real usage.
     pub fn settle(&self, reserved: Option<Reservation<'a>>, used: &ToolUsage) {
         if let Some(reserved) = reserved {
             self.state().settled = reserved.used(&used.usage, used.cost);
         }
     }
 
-    /// What was used is in the log.
+    /// Releases the reservation: the usage is in the log.
     pub(crate) fn release(&self) {
         if let (Some(hold), Some(run)) = (self.state().settled.take(), &self.run) {
             run.log.free(hold);
@@ -84,13 +84,13 @@ impl<'a> Meter<'a> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing is left half done by a panic elsewhere.
+        // A panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Meter<'_> {
-    /// A call that is given up has no outcome: the tool's own reservation counted what it took.
+    /// A cancelled call has no outcome: the tool's own reservation counted its usage.
     fn drop(&mut self) {
         self.release();
     }

@@ -1,4 +1,4 @@
-//! Reservations: the right to send one model call, and what becomes of it.
+//! Reservations: the right to send one model call, and how it is settled.
 
 use std::fmt;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use crate::{
     StopReason, Usage,
 };
 
-/// What the calls of one run have reserved, and what is to be charged with the next write.
+/// The reservations of one run, and the charges for the next write.
 pub(crate) struct Account {
     book: Mutex<Book>,
     changed: watch::Sender<()>,
@@ -28,9 +28,9 @@ struct Book {
     pending: Vec<(Path, Body)>,
     /// The limit that refused a call of this run.
     refused: Option<StopReason>,
-    /// How many open turns may have had a call in flight when an earlier process died, and are not looked at yet.
+    /// How many open turns may have had a call in flight when an earlier process died, and are not checked yet.
     doubts: usize,
-    /// The model calls of the log before the outermost call of an agent began.
+    /// The model calls in the log from before the outermost agent call.
     before: u64,
 }
 
@@ -42,11 +42,11 @@ impl Default for Account {
 
 impl Account {
     fn book(&self) -> MutexGuard<'_, Book> {
-        // Nothing is left half done by a panic elsewhere.
+        // A panic elsewhere leaves nothing half done.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out the charges that are to be written.
+    /// Removes and returns the charges to be written.
     pub(crate) fn take_pending(&self) -> Vec<(Path, Body)> {
         std::mem::take(&mut self.book().pending)
     }
@@ -56,31 +56,31 @@ impl Account {
         !self.book().pending.is_empty()
     }
 
-    /// Begins a run: what was refused before may fit now, and all model calls of the log are its own.
+    /// Begins a run: what was refused before may fit now, and all model calls in the log count.
     pub(crate) fn begin(&self) {
         let mut book = self.book();
         book.refused = None;
         book.before = 0;
     }
 
-    /// Begins the outermost call of an agent, after `before` model calls of others.
+    /// Begins the outermost agent call, after `before` earlier model calls.
     pub(crate) fn begin_call(&self, before: u64) {
         self.book().before = before;
     }
 
-    /// The model calls that are none of the outermost call of an agent.
+    /// The model calls from before the outermost agent call.
     pub(crate) fn before(&self) -> u64 {
         self.book().before
     }
 
-    /// The limit that refused a call of this run: the run ends, whatever the agent made of it.
+    /// The limit that refused a call of this run: the run ends, however the agent handles the error.
     pub(crate) fn refused(&self) -> Option<StopReason> {
         self.book().refused.clone()
     }
 }
 
-/// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are looked at:
-/// else one could spend what another's call has spent.
+/// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
+/// checked: otherwise a call could spend money that a lost call has already spent.
 pub(crate) struct Doubt<'l>(&'l Log);
 
 impl Drop for Doubt<'_> {
@@ -92,30 +92,30 @@ impl Drop for Doubt<'_> {
     }
 }
 
-/// Which call is to be reserved.
+/// A call to be reserved.
 pub(crate) struct Asked<'a> {
     pub(crate) at: &'a Path,
     pub(crate) who: &'a Name,
     pub(crate) model: &'a str,
     pub(crate) bound: Bound,
-    /// As how many model calls of the run it counts: none where a tool asks.
+    /// The number of model calls that it counts as in the run: 0 for a tool's call.
     pub(crate) calls: u64,
 }
 
-/// How an attempt ended that brought no reply.
+/// How an attempt without a reply failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailedAttempt {
-    /// It did not reach the server: nothing counts.
+    /// The request did not reach the server: nothing counts.
     Unsent,
-    /// The server refused it before it did anything: a call counts, and no money.
+    /// The server refused it before doing anything: a call counts, no money.
     Refused,
-    /// It is unknown how far the server got: it counts at its upper bound.
+    /// Unknown how far the server got: counts at its upper bound.
     Broken,
 }
 
-/// What is reserved for one model call: it is counted, and nobody else can spend it.
+/// The reservation of one model call: the call is counted, and no other call can use its share of the limits.
 ///
-/// A model that sends a request again says how the attempt before [failed](Self::fail), and reserves [another](Self::again).
+/// A model that retries reports how the attempt before [failed](Self::fail), and reserves [another](Self::again).
 pub struct Reservation<'l> {
     log: &'l Log,
     at: Path,
@@ -128,23 +128,23 @@ pub struct Reservation<'l> {
 
 #[derive(Default)]
 struct State {
-    /// What the attempt holds that may be in flight.
-    held: Option<Hold>,
-    /// Whether the attempt that is held got a reply.
+    /// The reservation of the attempt that may be in flight.
+    hold: Option<Hold>,
+    /// Whether that attempt got a reply.
     is_answered: bool,
     refused: Option<Error>,
 }
 
-/// Whether a call was reserved.
-enum Held {
+/// The result of an attempt to reserve a call.
+enum Admitted {
     Now(Hold),
     /// Not before another call is settled.
     Later,
-    /// Charges have to be written first.
+    /// Pending charges must be written first.
     Again,
 }
 
-/// What one attempt holds.
+/// The reservation of one attempt.
 #[derive(Clone, Copy, Default)]
 struct Hold {
     run: limits::Hold,
@@ -155,7 +155,7 @@ impl Hold {
     /// The money that it takes at most: its bound, or all that was left.
     fn most(&self, bound: &Bound) -> Option<Money> {
         let whole = [self.run.cost, self.shared].into_iter().filter(|amount| amount.whole);
-        // What costs nobody knows how much takes nothing: a run on a limit ends because of it.
+        // A call of unknown cost reserves nothing: under a limit on money the run ends because of it.
         bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()))
     }
 
@@ -166,19 +166,19 @@ impl Hold {
 }
 
 impl Log {
-    /// Reserves a model call, waiting for others to be settled if need be. Charges that are not written yet are written
-    /// first. Returns it with how many calls of the agent came to an end before.
+    /// Reserves a model call. Writes pending charges first, and waits for other calls to be settled if necessary.
+    /// Returns the reservation with the number of calls of the agent that ended before.
     pub(crate) async fn reserve(&self, asked: Asked<'_>) -> Result<(Reservation<'_>, u64)> {
-        let held = self.hold(&asked.bound, asked.who, asked.calls).await;
-        if let Err(Error::Cancelled) = &held {
-            // It was not sent, and is not in flight when the run is resumed.
+        let hold = self.hold(&asked.bound, asked.who, asked.calls).await;
+        if let Err(Error::Cancelled) = &hold {
+            // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
             let unsent =
                 Charge { who, model, why: ChargeReason::Cancelled, calls: 0, tokens: None, cost: None };
             self.account.book().pending.push((asked.at.clone(), Body::Charged(unsent)));
         }
-        let (held, nth) = held?;
-        let state = Mutex::new(State { held: Some(held), ..State::default() });
+        let (hold, nth) = hold?;
+        let state = Mutex::new(State { hold: Some(hold), ..State::default() });
         let (at, who, model) = (asked.at.clone(), asked.who.clone(), asked.model.into());
         let Asked { bound, calls, .. } = asked;
         Ok((Reservation { log: self, at, who, model, bound, calls, state }, nth))
@@ -186,17 +186,17 @@ impl Log {
 
     async fn hold(&self, bound: &Bound, who: &Name, calls: u64) -> Result<(Hold, u64)> {
         loop {
-            // From before the look, so that no change falls between.
+            // Subscribed before the check, so that no change is missed.
             let mut run = self.account.changed.subscribe();
             let mut shared = self.budget.as_ref().map(super::Budget::changes);
             self.write_pending().await?;
             {
-                let kept = self.kept.lock().await;
-                self.check_halt_now()?;
-                match self.try_hold(&kept.tally, bound, calls)? {
-                    Held::Now(hold) => return Ok((hold, kept.tally.ended(who))),
-                    Held::Again => continue,
-                    Held::Later => {}
+                let buffer = self.buffer.lock().await;
+                self.check_not_cancelled_now()?;
+                match self.try_hold(&buffer.tally, bound, calls)? {
+                    Admitted::Now(hold) => return Ok((hold, buffer.tally.ended(who))),
+                    Admitted::Again => continue,
+                    Admitted::Later => {}
                 }
             }
             let settled = async {
@@ -209,28 +209,28 @@ impl Log {
                 };
                 let _ = select(pin!(run.changed()), pin!(shared)).await;
             };
-            self.unless_halted(settled).await?;
+            self.unless_cancelled(settled).await?;
         }
     }
 
-    /// Ends what a call holds of the run.
+    /// Releases the reservation of a call in the run.
     pub(crate) fn free(&self, hold: limits::Hold) {
         self.account.book().reserved.remove(hold);
         self.account.changed.send_replace(());
     }
 
-    /// Reserves a call in the run and in the budget that it shares, if it fits.
-    fn try_hold(&self, tally: &Tally, bound: &Bound, calls: u64) -> Result<Held> {
+    /// Reserves a call in the run and in the shared budget, if it fits.
+    fn try_hold(&self, tally: &Tally, bound: &Bound, calls: u64) -> Result<Admitted> {
         let mut book = self.account.book();
         if !book.pending.is_empty() {
-            return Ok(Held::Again);
+            return Ok(Admitted::Again);
         }
         if book.doubts > 0 {
-            return Ok(Held::Later);
+            return Ok(Admitted::Later);
         }
         let run = match self.limits.admit(tally, &book.reserved, book.before, (bound, calls)) {
             Admission::Now(amount) => amount,
-            Admission::Later => return Ok(Held::Later),
+            Admission::Later => return Ok(Admitted::Later),
             Admission::Never(reason) => {
                 book.refused = Some(reason.clone());
                 return Err(Error::Limit(reason));
@@ -239,15 +239,16 @@ impl Log {
         let shared = match self.budget.as_ref().map(|budget| budget.reserve(bound)) {
             None => Amount::default(),
             Some(Fit::Now(amount)) => amount,
-            Some(Fit::Later) => return Ok(Held::Later),
-            // The run is halted with all others that share the budget.
+            Some(Fit::Later) => return Ok(Admitted::Later),
+            // The run is cancelled with all others that share the budget.
             Some(Fit::Never) => return Err(Error::Cancelled),
         };
         book.reserved.add(run);
-        Ok(Held::Now(Hold { run, shared }))
+        Ok(Admitted::Now(Hold { run, shared }))
     }
 
-    /// A turn in doubt, if it is: `last` is its last event, and `settled` whether that says that no call was in flight.
+    /// The turn in doubt, if it is: `last` is its last event, and `settled` whether that event proves that no call
+    /// was in flight.
     pub(crate) fn in_doubt(&self, last: u64, settled: bool) -> Option<Doubt<'_>> {
         let is_doubtful = last < self.inherited && !settled;
         is_doubtful.then(|| {
@@ -256,8 +257,8 @@ impl Log {
         })
     }
 
-    /// Charges a call that follows the event `last` of its turn and may have been in flight when an earlier process died. That
-    /// it is sent once more is in the log before it is: each further death charges it again.
+    /// Charges a call that follows the event `last` of its turn and may have been in flight when an earlier process
+    /// died. The event is written before the call is sent again, so that each further crash charges it again.
     pub(crate) async fn charge_doubt(&self, asked: &Asked<'_>, last: (u64, bool)) -> Result<()> {
         let Some(why) = self.doubt(last.0, last.1).await else { return Ok(()) };
         if why == ChargeReason::Crashed {
@@ -281,8 +282,8 @@ impl Log {
         Ok(())
     }
 
-    /// What a call took at most that nobody knows the reservation of: its bound, or all that is left of what was set. Where
-    /// nothing was set, nothing is known.
+    /// The most that a call with an unknown reservation used: its bound, or all that is left of the limits. Without
+    /// limits, unknown.
     async fn most(&self, bound: &Bound) -> (Option<Money>, Option<u64>) {
         let spent = self.usage().await;
         let run = self.limits.cost.map(|limit| limit.less(spent.counted_cost()));
@@ -294,12 +295,12 @@ impl Log {
 }
 
 impl Reservation<'_> {
-    /// Reserves another attempt, after one that [failed](Self::fail). Returns `false` when a limit does not allow it: the model
-    /// then returns the error of the last attempt, and the run ends at that limit.
+    /// Reserves another attempt, after one that [failed](Self::fail). Returns `false` if a limit does not allow it:
+    /// the model must then return the error of the last attempt, and the run ends at that limit.
     pub async fn again(&self) -> bool {
         match self.log.hold(&self.bound, &self.who, self.calls).await {
-            Ok((held, _)) => {
-                self.state().held = Some(held);
+            Ok((hold, _)) => {
+                self.state().hold = Some(hold);
                 true
             }
             Err(error) => {
@@ -309,9 +310,9 @@ impl Reservation<'_> {
         }
     }
 
-    /// Counts an attempt, which failed. Without this, a call that fails counts as one attempt, by the kind of its error.
+    /// Counts a failed attempt. Without this, a failed call counts as one attempt, by the kind of its error.
     pub fn fail(&self, failed: FailedAttempt) {
-        let Some(hold) = self.state().held.take() else { return };
+        let Some(hold) = self.state().hold.take() else { return };
         let (tokens, cost) = match failed {
             FailedAttempt::Broken => (hold.most_tokens(&self.bound), hold.most(&self.bound)),
             FailedAttempt::Unsent | FailedAttempt::Refused => (None, None),
@@ -322,7 +323,8 @@ impl Reservation<'_> {
         self.settle(hold, cost.unwrap_or_default());
     }
 
-    /// Counts the last attempt by `error`, if the model did not say how it ended; the error that the turn ends with.
+    /// Counts the last attempt by `error`, unless the model reported how it ended. Returns the error that the turn
+    /// ends with.
     pub fn failed(&self, error: ModelError) -> Error {
         self.fail(match error.kind {
             ModelErrorKind::Config
@@ -337,22 +339,21 @@ impl Reservation<'_> {
         self.state().refused.take().unwrap_or_else(|| error.into())
     }
 
-    /// Counts a reply that costs `cost`. What the call holds of the run is held until the reply is in the log, which is when
-    /// this is dropped.
+    /// Counts a reply that costs `cost`. The reservation lasts until this is dropped, when the reply is in the log.
     pub(crate) fn answer(&self, reply: &Reply, cost: Option<Money>) {
         self.settled(&reply.usage, reply.cached, cost);
     }
 
-    /// Counts what a model used that a tool asked. What the call holds of the run is returned, to be held until the outcome of the
+    /// Counts the usage of a model that a tool called. Returns the reservation, which lasts until the outcome of the
     /// tool is in the log.
     pub(crate) fn used(&self, usage: &Usage, cost: Option<Money>) -> Option<limits::Hold> {
         self.settled(usage, false, cost);
-        self.state().held.take().map(|hold| hold.run)
+        self.state().hold.take().map(|hold| hold.run)
     }
 
     fn settled(&self, usage: &Usage, cached: bool, cost: Option<Money>) {
         let mut state = self.state();
-        let Some(hold) = state.held.as_mut() else { return };
+        let Some(hold) = state.hold.as_mut() else { return };
         let most = hold.most(&self.bound).filter(|_| cost.is_none());
         let tokens = hold.most_tokens(&self.bound).filter(|_| usage.total().is_none());
         let shared = std::mem::take(&mut hold.shared);
@@ -368,7 +369,7 @@ impl Reservation<'_> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing is left half done by a panic elsewhere.
+        // A panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -378,7 +379,7 @@ impl Reservation<'_> {
         self.log.account.book().pending.push((self.at.clone(), body));
     }
 
-    /// Releases the reservation of an attempt, of which `spent` is gone. What is charged for it is filed before.
+    /// Releases the reservation of an attempt, of which `spent` is gone. Its charge is filed before.
     fn settle(&self, hold: Hold, spent: Money) {
         if let Some(budget) = &self.log.budget {
             budget.settle(hold.shared, spent);
@@ -392,7 +393,7 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         let (hold, is_answered) = {
             let mut state = self.state();
-            (state.held.take(), state.is_answered)
+            (state.hold.take(), state.is_answered)
         };
         let Some(hold) = hold else { return };
         let most = hold.most(&self.bound).filter(|_| !is_answered);

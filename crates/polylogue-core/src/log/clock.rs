@@ -1,24 +1,24 @@
-//! The time of events, and for how long a conversation has run.
+//! The time of events, and the running time of a conversation.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::Timestamp;
 
-/// Tells the time.
+/// A clock: returns the time of day.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// For how long a conversation has run, in this process and in those before.
+/// The running time of a conversation, over this process and earlier ones.
 pub(super) struct Stopwatch {
-    /// In those before.
+    /// In earlier processes.
     ran_ms: u64,
     since: Since,
 }
 
 enum Since {
-    /// The log was opened.
+    /// Since the log was opened.
     Opened(Instant),
-    /// The clock was read first, which is not the system's.
+    /// Since the first reading of a custom clock.
     First(OnceLock<Timestamp>),
 }
 
@@ -28,7 +28,7 @@ impl Stopwatch {
         Self { ran_ms, since: Since::Opened(Instant::now()) }
     }
 
-    /// The same by a clock that is not the system's: it runs from the first time that is read.
+    /// The same with a custom clock: starts at the first time that is read.
     pub(super) const fn by_another_clock(&self) -> Self {
         Self { ran_ms: self.ran_ms, since: Since::First(OnceLock::new()) }
     }

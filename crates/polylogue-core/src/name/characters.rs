@@ -1,4 +1,4 @@
-//! Which characters names are made of.
+//! The characters of names.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use super::Name;
 
-/// `text` in the normal form NFC.
+/// `text` in NFC.
 pub(super) fn composed(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || is_nfc(text) { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
 }
@@ -17,12 +17,12 @@ pub(super) fn is_of_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric() || !c.is_ascii() && is_combining_mark(c)
 }
 
-/// Whether `c` can stand in a name, spaces aside.
+/// Whether `c` can stand in a name, except spaces.
 pub(super) fn is_of_name(c: char) -> bool {
     matches!(c, '-' | '\'' | '’' | '·') || is_of_word(c) && !is_invisible(c)
 }
 
-/// Letters and marks that nothing is seen of: Unicode's `Default_Ignorable_Code_Point`, as far as it holds letters and marks.
+/// Invisible letters and marks: those in Unicode's `Default_Ignorable_Code_Point`.
 pub(super) const fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -37,10 +37,10 @@ pub(super) const fn is_invisible(c: char) -> bool {
     )
 }
 
-/// So many marks can stand on one letter: more than any script needs leave their line.
+/// The maximum number of marks on one letter: more than any script needs overlap other lines.
 const MAX_MARKS: usize = 4;
 
-/// Why `text`, which is in the normal form, is no name.
+/// Why `text`, in NFC, is not a name.
 pub(super) fn flaw(text: &str) -> Option<&'static str> {
     if text.trim().is_empty() {
         return Some(if text.is_empty() { "is empty" } else { "is blank" });
@@ -76,13 +76,13 @@ fn flaw_of(c: char) -> Option<&'static str> {
     }
 }
 
-/// Common characters of Unicode's category `Cf`, for the error alone: none of them is of a name.
+/// Common characters of Unicode's category `Cf`, for the error message only. None of them is allowed in names.
 const fn is_format(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Whether `text` can be a piece of the label of a room: as a name, but that it may begin with anything but a space.
+/// Whether `text` can be a part of an agent's label: as a name, but it may begin with anything except a space.
 pub(crate) fn is_label(text: &str) -> bool {
     text.trim() == text && !text.is_empty() && text.chars().all(|c| c == ' ' || is_of_name(c))
 }

@@ -1,31 +1,31 @@
-//! Names of tools that are called after participants.
+//! Names of tools that are derived from participants.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The longest name of a tool that all providers take.
+/// The maximum length of a tool name that all providers accept.
 const MAX_CHARS: usize = 64;
 
-/// How many digits of the hash tell names apart that are not legal themselves.
+/// How many digits of the hash follow a name that is not valid itself.
 const DIGITS: usize = 12;
 
-/// The name of the tool that is called after `text`.
+/// The tool name for `text`.
 pub(super) fn of(text: &str) -> String {
     if is_legal(text) && stem(text).is_none() {
         return text.to_owned();
     }
     let hash = blake3::hash(text.as_bytes()).to_hex();
-    // Letters keep what is left of them without their accents.
+    // Accented letters keep their base letter.
     let ascii = text.nfd().map(|c| if c == ' ' { '_' } else { c }).filter(|c| is_legal_char(*c));
     let ascii: String = ascii.take(MAX_CHARS - DIGITS - 1).collect();
-    let words = match ascii.trim_end_matches('_') {
+    let ascii = match ascii.trim_end_matches('_') {
         "" => "agent",
-        words => words,
+        ascii => ascii,
     };
-    format!("{words}-{}", hash.get(..DIGITS).unwrap_or_default())
+    format!("{ascii}-{}", hash.get(..DIGITS).unwrap_or_default())
 }
 
-/// Which of the tools that are `offered` a model means that writes `tool`, in the characters of such names. Some models write
-/// the participant's name, or leave out the digits.
+/// Resolves the tool name that a model wrote to one of the `offered` tools. Some models write the participant's name,
+/// or omit the digits.
 pub(crate) fn resolved<'t>(tool: &str, offered: impl Iterator<Item = &'t str> + Clone) -> String {
     let is_offered = |name: &str| offered.clone().any(|other| other == name);
     let plain = written(tool);
@@ -39,13 +39,13 @@ pub(crate) fn resolved<'t>(tool: &str, offered: impl Iterator<Item = &'t str> + 
     }
 }
 
-/// `text` with `_` for all that is not legal.
+/// `text` with `_` for all invalid characters.
 fn written(text: &str) -> String {
     let text: String = text.chars().map(|c| if is_legal_char(c) { c } else { '_' }).take(MAX_CHARS).collect();
     if text.is_empty() { "unnamed".into() } else { text }
 }
 
-/// What stands before the digits of a hash, if `text` ends like a name that has them.
+/// The text before the digits of a hash, if `text` ends like a name with digits.
 fn stem(text: &str) -> Option<&str> {
     let (stem, digits) = text.rsplit_once('-')?;
     let is_digit = |b: u8| b.is_ascii_digit() || matches!(b, b'a'..=b'f');

@@ -1,85 +1,85 @@
-//! What can go wrong with a store.
+//! Errors of stores.
 
 use super::LogId;
 use crate::Fault;
 
-/// Why a store could not do what was asked. What was kept before is still kept.
+/// A failed store operation. Events stored before stay stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The id is illegal.
+    /// The id is invalid.
     #[error("`{id}` is no legal id of a conversation")]
     BadId {
         /// The id.
         id: String,
     },
-    /// There is no such log.
+    /// The log does not exist.
     #[error("there is no conversation `{id}`")]
     NotFound {
         /// The id.
         id: LogId,
     },
-    /// There is such a log already.
+    /// The log exists already.
     #[error("there is a conversation `{id}` already")]
     Exists {
         /// The id.
         id: LogId,
     },
-    /// Somebody else is writing to the log.
+    /// Another writer has claimed the log.
     #[error("the conversation `{id}` is being run by {holder}")]
     Busy {
         /// The id.
         id: LogId,
-        /// Who: process and machine.
+        /// The writer: process and machine.
         holder: String,
     },
-    /// Somebody else has claimed the log since.
+    /// Another writer has claimed the log since.
     #[error("the conversation `{id}` was taken over by another process")]
     Fenced {
         /// The id.
         id: LogId,
     },
-    /// The file was replaced, changed or removed behind the writer's back.
+    /// The file was replaced, changed or removed by another program.
     #[error("{place} was replaced, changed or removed while it was written")]
     Replaced {
         /// The file.
         place: String,
     },
-    /// Events are missing between what is kept and what was to be appended.
+    /// Events are missing between the stored ones and those to be appended.
     #[error("the conversation `{id}` has {kept} events, but event {given} was to be appended")]
     Gap {
         /// The id.
         id: LogId,
-        /// How many events are kept.
+        /// The number of stored events.
         kept: u64,
-        /// The first event given.
+        /// The first event to be appended.
         given: u64,
     },
-    /// There is no space left.
+    /// The disk is full.
     #[error("there is no space left to write {place}")]
     Full {
         /// The file.
         place: String,
     },
-    /// The place may not be written.
+    /// The place is not writable.
     #[error("{place} cannot be written: {why}")]
     ReadOnly {
         /// The file or folder.
         place: String,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
-    /// Something is there that is no log, or no longer one.
+    /// The file is not a valid log.
     #[error("{place} is damaged: {why}; {intact} events are intact")]
     Damaged {
         /// The file.
         place: String,
-        /// What is wrong.
+        /// The damage.
         why: String,
-        /// How many events before the damage can be read.
+        /// How many events before the damage are readable.
         intact: u64,
     },
-    /// Something else is there. It is left as it is.
+    /// The file is something other than a store. It is not changed.
     #[error("`{place}` does not keep conversations: {why}")]
     Foreign {
         /// The file.
@@ -87,38 +87,38 @@ pub enum StoreError {
         /// What it is.
         why: String,
     },
-    /// It was written by a later version.
+    /// A later version wrote it.
     #[error("{place} has format {found}, and this version knows up to {known}")]
     Newer {
         /// The file.
         place: String,
         /// The format found.
         found: u64,
-        /// The last format known.
+        /// The last supported format.
         known: u64,
     },
-    /// An earlier version wrote it, in a format that is no longer read.
+    /// An earlier version wrote it, in a format that is no longer supported.
     #[error("{place} has format {found}, and this version reads format {known}")]
     Older {
         /// The file.
         place: String,
         /// The format found.
         found: u64,
-        /// The format that is read.
+        /// The supported format.
         known: u64,
     },
-    /// Anything else the system says.
+    /// Any other error of the system.
     #[error("{place}: {why}")]
     Io {
         /// The file.
         place: String,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
 }
 
 impl StoreError {
-    /// Whose fault it is.
+    /// Who can fix it.
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {
@@ -130,7 +130,7 @@ impl StoreError {
         }
     }
 
-    /// How many events of the log before the damage are what was written: of other errors none is known to be.
+    /// How many events before the damage are intact; 0 for other errors.
     #[must_use]
     pub const fn intact(&self) -> u64 {
         match self {
@@ -139,7 +139,7 @@ impl StoreError {
         }
     }
 
-    /// What to do about it.
+    /// How to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

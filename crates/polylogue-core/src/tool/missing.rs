@@ -1,8 +1,8 @@
-//! What a model is told that calls a tool which is not there.
+//! The reply to a model that calls an unknown tool.
 
-/// That there is no tool `name`, which one may have been meant, and which there are.
+/// The error text for an unknown tool `name`: the tool that was probably meant, and the available ones.
 ///
-/// Meant may be one that differs by few letters: at most three, and at most a third of them (LazyLLM's rule).
+/// A suggestion differs by at most three letters and at most a third of them (LazyLLM's rule).
 ///
 /// ```
 /// let told = polylogue_core::no_such_tool("serch", ["search", "fetch"]);
@@ -16,13 +16,14 @@ pub fn no_such_tool<'a>(name: &str, there: impl IntoIterator<Item = &'a str>) ->
         true => "There are no tools.".to_owned(),
         false => format!("There is {}.", names.join(", ")),
     };
-    // Of a single one no more has to be said.
-    let meant = closest(name, &there).filter(|_| there.len() > 1);
-    let meant = meant.map(|meant| format!("Did you mean `{meant}`? ")).unwrap_or_default();
-    format!("There is no tool `{name}`. {meant}{known}")
+    // If there is only one tool, a suggestion adds nothing.
+    let suggestion = closest(name, &there).filter(|_| there.len() > 1);
+    let suggestion =
+        suggestion.map(|suggestion| format!("Did you mean `{suggestion}`? ")).unwrap_or_default();
+    format!("There is no tool `{name}`. {suggestion}{known}")
 }
 
-/// Names that are longer are nobody's slip, and would take their time.
+/// Longer names are no typos, and would take too long to compare.
 const LONGEST: usize = 64;
 
 fn closest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
@@ -36,15 +37,15 @@ fn closest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
     }
 }
 
-/// How many letters have to be changed, added or left out (Levenshtein 1966), whatever their case.
+/// How many letters must be changed, added or removed (Levenshtein 1966), ignoring case.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.to_lowercase().chars().take(2 * LONGEST).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (above, letter) in one.to_lowercase().chars().enumerate() {
         let mut diagonal = above;
         let mut left = above + 1;
-        for (slot, meant) in row.iter_mut().skip(1).zip(&other) {
-            let changed = diagonal + usize::from(letter != *meant);
+        for (slot, suggestion) in row.iter_mut().skip(1).zip(&other) {
+            let changed = diagonal + usize::from(letter != *suggestion);
             diagonal = *slot;
             left = changed.min(left + 1).min(diagonal + 1);
             *slot = left;
@@ -76,12 +77,12 @@ mod tests {
 
     #[test]
     fn only_what_is_near_is_suggested() {
-        let told = |name: &str| no_such_tool(name, ["get_history", "search", "sum"]);
-        let meant = |name: &str| told(name).contains("Did you mean").then(|| told(name));
-        assert!(meant("get_histroy").unwrap().contains("Did you mean `get_history`?"));
-        assert!(meant("SEARCH").unwrap().contains("Did you mean `search`?"));
+        let text = |name: &str| no_such_tool(name, ["get_history", "search", "sum"]);
+        let suggestion = |name: &str| text(name).contains("Did you mean").then(|| text(name));
+        assert!(suggestion("get_histroy").unwrap().contains("Did you mean `get_history`?"));
+        assert!(suggestion("SEARCH").unwrap().contains("Did you mean `search`?"));
         for far in ["", "a", "su", "research_this", "fetch", &"search".repeat(40)] {
-            assert_eq!(meant(far), None, "{far}");
+            assert_eq!(suggestion(far), None, "{far}");
         }
         assert_eq!(no_such_tool("serch", ["search"]), "There is no tool `serch`. There is `search`.");
         assert_eq!(no_such_tool("x", []), "There is no tool `x`. There are no tools.");

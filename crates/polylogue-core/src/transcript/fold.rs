@@ -1,4 +1,4 @@
-//! How events become a transcript.
+//! Folds events into a transcript.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use crate::{
 };
 
 impl Transcript {
-    /// Takes in the next event.
+    /// Adds the next event.
     ///
     /// # Errors
-    /// Says why the event cannot follow those before it. The transcript is of no use then.
+    /// Says why the event cannot follow those before it. The transcript must not be used afterwards.
     pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
         if event.at != self.at {
             match &event.body {
-                Body::ModelReplied(sample) => self.spent.add(sample),
-                Body::Charged(charge) => self.spent.charge(charge),
+                Body::ModelReplied(reply) => self.usage.add(reply),
+                Body::Charged(charge) => self.usage.charge(charge),
                 _ => {}
             }
             self.within(&event);
             return Ok(());
         }
-        // It happens beside the chat: nothing that is said or done depends on it.
+        // It is independent of the chat: nothing that is said or done depends on it.
         if let Body::Charged(charge) = &event.body {
             self.charged(charge, event.seq);
             return Ok(());
@@ -32,9 +32,11 @@ impl Transcript {
         }
         let result = match &event.body {
             Body::Opened(opening) => self.opened(opening, &event),
-            Body::TurnStarted { turns: cues } => self.begun_turns(cues, &event),
+            Body::TurnStarted { turns: requests } => self.begun_turns(requests, &event),
             Body::Posted(message) => self.posted(message, &event),
-            Body::Message(message) => self.ended(&message.from, &event, |me| me.said(message, event.seq)),
+            Body::Message(message) => {
+                self.ended(&message.from, &event, |me| me.add_message(message, event.seq))
+            }
             Body::Passed { who } => self.ended(who, &event, |_| {}),
             Body::Left { who, why } => self.ended(who, &event, |me| me.left.push((who.clone(), why.clone()))),
             Body::Stopped { who, reason } => {
@@ -53,12 +55,12 @@ impl Transcript {
                 self.reopened(message.as_ref(), &event);
                 Ok(())
             }
-            Body::RolledBack { since } => self.undone(*since, &event),
+            Body::RolledBack { since } => self.roll_back(*since, &event),
             _ => self.within_turn(&event),
         };
         let first = self.span.map_or(event.ran_ms, |(first, _)| first);
         self.span = Some((first, event.ran_ms));
-        result.map_err(|flaw| format!("event {}: {flaw}", event.seq))
+        result.map_err(|error| format!("event {}: {error}", event.seq))
     }
 
     fn opened(&mut self, opening: &Opening, event: &Arc<Event>) -> Result<(), String> {
@@ -68,7 +70,7 @@ impl Transcript {
         let line =
             |message: &Message| Line { seq: event.seq, source: Source::Opening, message: message.clone() };
         self.lines = opening.messages.iter().map(line).collect();
-        self.members.clone_from(&opening.participants);
+        self.participants.clone_from(&opening.participants);
         opening.messages.iter().for_each(|message| self.ask_around(message));
         self.latest = self.lines.len();
         self.before = opening.inherited.min(self.lines.len() as u64);
@@ -81,19 +83,19 @@ impl Transcript {
         Ok(())
     }
 
-    fn begun_turns(&mut self, cues: &[TurnRequest], event: &Arc<Event>) -> Result<(), String> {
+    fn begun_turns(&mut self, requests: &[TurnRequest], event: &Arc<Event>) -> Result<(), String> {
         if let Some(open) = self.open.first() {
-            return Err(format!("it is still `{}`'s turn", open.cue.who));
+            return Err(format!("it is still `{}`'s turn", open.request.who));
         }
-        // A step in the room begins what is latest; one aside does not.
-        if cues.iter().any(|cue| !cue.to.is_private()) {
+        // A public step resets the latest messages; a private one does not.
+        if requests.iter().any(|request| !request.to.is_private()) {
             self.latest = self.lines.len();
         }
-        for cue in cues {
-            self.turns.entry(cue.who.clone()).or_default().begun += 1;
+        for request in requests {
+            self.turns.entry(request.who.clone()).or_default().begun += 1;
             self.steps += 1;
             self.open.push(OpenTurn {
-                cue: cue.clone(),
+                request: request.clone(),
                 events: Vec::new(),
                 within: Vec::new(),
                 asked: None,
@@ -118,22 +120,22 @@ impl Transcript {
     fn joined(&mut self, who: &Name, event: &Arc<Event>) {
         self.steps += 1;
         self.left.retain(|(gone, _)| gone != who);
-        if !self.members.contains(who) {
-            self.members.push(who.clone());
+        if !self.participants.contains(who) {
+            self.participants.push(who.clone());
         }
         self.events.push(Arc::clone(event));
     }
 
-    /// Under a higher limit, what was counted counts on. About something more, it is counted anew.
+    /// Under a higher limit, counters continue. With a new message, they start from 0.
     fn reopened(&mut self, message: Option<&Message>, event: &Arc<Event>) {
         self.closed = None;
-        // Whoever ended the chat, at a limit of its own or because a person left, has not said what its turn was for.
+        // An agent that ended the chat, at a limit of its own or because a person left, has not finished its turn.
         if let Some((who, _)) = self.over.take()
             && let Some(turns) = self.turns.get_mut(&who)
         {
             turns.finished = turns.finished.saturating_sub(1);
         }
-        // What ended the chat is no news any more: it must not end it again at once.
+        // The messages that ended the chat are no longer the latest: they must not end it again at once.
         self.latest = self.lines.len();
         if let Some(message) = message {
             self.before = self.lines.len() as u64 - self.asides;
@@ -143,8 +145,8 @@ impl Transcript {
             self.turns.values_mut().for_each(|turns| turns.finished = 0);
             self.span = None;
             self.waited_ms = 0;
-            let member = self.members.contains(&message.from).then(|| message.from.clone());
-            self.last_speaker = member;
+            let participant = self.participants.contains(&message.from).then(|| message.from.clone());
+            self.last_speaker = participant;
             self.lines.push(Line { seq: event.seq, source: Source::Opening, message: message.clone() });
             self.latest = self.lines.len();
             self.ask_around(message);
@@ -153,8 +155,8 @@ impl Transcript {
         self.events.push(Arc::clone(event));
     }
 
-    /// Goes back to how the chat was before an event. What was spent was spent, and no number of a turn is used twice.
-    fn undone(&mut self, since: u64, event: &Arc<Event>) -> Result<(), String> {
+    /// Restores the state before an event. Usage stays, and turn numbers are not reused.
+    fn roll_back(&mut self, since: u64, event: &Arc<Event>) -> Result<(), String> {
         let mut before = Self::new(self.at.clone());
         for earlier in self.events.iter().filter(|event| event.seq < since) {
             before.apply(Arc::clone(earlier))?;
@@ -162,7 +164,7 @@ impl Transcript {
         for (who, turns) in &self.turns {
             before.turns.entry(who.clone()).or_default().begun = turns.begun;
         }
-        before.spent = self.spent;
+        before.usage = self.usage;
         before.inherited = std::mem::take(&mut self.inherited);
         before.known_until = self.known_until;
         before.shared = self.shared.iter().filter(|event| event.seq < since).cloned().collect();
@@ -171,7 +173,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// Keeps account of the calls that others are asked to make.
+    /// Tracks the calls that others are asked to make.
     fn ask_around(&mut self, message: &Message) {
         let answered = |id: &str, to: &Name| {
             message.parts.iter().any(|part| matches!(part, Part::Outcome(o) if o.id == id && o.to == *to))
@@ -185,7 +187,7 @@ impl Transcript {
         }));
     }
 
-    fn said(&mut self, message: &Message, seq: u64) {
+    fn add_message(&mut self, message: &Message, seq: u64) {
         let line = Line { seq, source: Source::Turn, message: message.clone() };
         self.asides += u64::from(line.is_private());
         if !line.is_private() {
@@ -200,23 +202,23 @@ impl Transcript {
         event: &Arc<Event>,
         effect: impl FnOnce(&mut Self),
     ) -> Result<(), String> {
-        let Some(index) = self.open.iter().position(|turn| turn.cue.who == *who) else {
+        let Some(index) = self.open.iter().position(|turn| turn.request.who == *who) else {
             return Err(format!("it is not `{who}`'s turn"));
         };
         let turn = self.open.remove(index);
-        let aside = turn.cue.to.is_private();
+        let is_private = turn.request.to.is_private();
         let is_silent = match &event.body {
             Body::Message(message) => message.parts.iter().all(|part| part.is_blank() || part.is_thought()),
             _ => true,
         };
-        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_private: aside, is_silent });
+        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_private: is_private, is_silent });
         turn.events.iter().for_each(|event| self.learn(event));
         self.shared.append(&mut in_order(turn.events.iter().chain(&turn.within)));
         self.share(event);
         self.events.extend(turn.events);
         self.events.push(Arc::clone(event));
         self.turns.entry(who.clone()).or_default().finished += 1;
-        if !aside {
+        if !is_private {
             self.finished += 1;
             self.last_speaker = Some(who.clone());
         }
@@ -224,16 +226,16 @@ impl Transcript {
         Ok(())
     }
 
-    /// Takes note of what a model cannot do: at the end of the turn, so that a turn that is resumed begins as it began.
+    /// Records missing capabilities at the end of the turn, so that a resumed turn begins with the same state.
     fn learn(&mut self, event: &Event) {
-        if let Body::CapabilityMissing { who, model, capability: lacks, .. } = &event.body {
-            self.lacks.push((who.clone(), Arc::clone(model), *lacks));
+        if let Body::CapabilityMissing { who, model, capability: missing, .. } = &event.body {
+            self.missing.push((who.clone(), Arc::clone(model), *missing));
         }
     }
 
     fn charged(&mut self, charge: &Charge, seq: u64) {
-        self.spent.charge(charge);
-        if let Some(turn) = self.open.iter_mut().find(|turn| turn.cue.who == charge.who) {
+        self.usage.charge(charge);
+        if let Some(turn) = self.open.iter_mut().find(|turn| turn.request.who == charge.who) {
             turn.last = seq;
             turn.settled = charge.why == ChargeReason::Cancelled;
         }
@@ -254,11 +256,11 @@ impl Transcript {
             | Body::Failed { who, .. } => who,
             _ => return Err("it cannot stand here".into()),
         };
-        let Some(turn) = self.open.iter_mut().find(|turn| turn.cue.who == *who) else {
+        let Some(turn) = self.open.iter_mut().find(|turn| turn.request.who == *who) else {
             return Err(format!("it is not `{who}`'s turn"));
         };
         match &event.body {
-            Body::ModelReplied(sample) => self.spent.add(sample),
+            Body::ModelReplied(reply) => self.usage.add(reply),
             Body::InputRequired(question) => turn.asked = Some((question.clone(), event.ran_ms)),
             Body::InputProvided { .. } => {
                 let (_, asked) = turn.asked.take().ok_or("nothing was asked")?;

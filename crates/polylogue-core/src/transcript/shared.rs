@@ -1,14 +1,14 @@
-//! What a chat knows of the chats around and within it: what tools did there, and values in messages.
+//! Events that chats around and within a chat share with it: tool calls, and values in messages.
 //!
-//! State that belongs to a whole team is a fold over these events. They stand in an order that does not depend on which of several
-//! turns was faster: those of a turn become known when it ends, in the order of the turns.
+//! State of a whole team is a fold over these events. Their order does not depend on which of several parallel turns
+//! was faster: those of a turn are added when it ends, in the order of the turns.
 
 use std::sync::Arc;
 
 use super::Transcript;
 use crate::{Body, Event, Message, Part};
 
-/// Whether chats around and within this one know of it.
+/// Whether outer and nested chats see it.
 pub(crate) fn is_shared(body: &Body) -> bool {
     let has_value = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Data(_)));
     match body {
@@ -21,7 +21,7 @@ pub(crate) fn is_shared(body: &Body) -> bool {
     }
 }
 
-/// `events` in the order of the log, each once, as far as they are shared.
+/// The shared ones of `events` in the order of the log, each once.
 pub(crate) fn in_order<'e>(events: impl IntoIterator<Item = &'e Arc<Event>>) -> Vec<Arc<Event>> {
     let mut shared: Vec<Arc<Event>> =
         events.into_iter().filter(|event| is_shared(&event.body)).cloned().collect();
@@ -31,8 +31,9 @@ pub(crate) fn in_order<'e>(events: impl IntoIterator<Item = &'e Arc<Event>>) -> 
 }
 
 impl Transcript {
-    /// What is known of tool calls, their outcomes, and messages with values ([`Part::Data`]): in this chat, in those within it, and in
-    /// those around it before this one began. What happened at the same time elsewhere is not known yet.
+    /// The shared events known here: tool calls, their outcomes, and messages with values ([`Part::Data`]) of this
+    /// chat, of chats within it, and of outer chats before this one began. Parallel events of other chats are not
+    /// included yet.
     pub fn shared(&self) -> impl Iterator<Item = &Arc<Event>> {
         let known = self.known_until;
         self.inherited
@@ -40,7 +41,7 @@ impl Transcript {
             .chain(self.shared.iter().filter(move |event| known.is_none_or(|seq| event.seq > seq)))
     }
 
-    /// Takes in what is known around it; of this chat itself, only what happened before `began`.
+    /// Adds the shared events of outer chats; of this chat itself, only those before `began`.
     pub(crate) fn inherit(&mut self, mut events: Vec<Arc<Event>>, began: u64) {
         let is_own = |event: &Arc<Event>| event.at == self.at || event.at.is_within(&self.at);
         events.retain(|event| !is_own(event) || event.seq < began);
@@ -48,19 +49,19 @@ impl Transcript {
         self.inherited = events;
     }
 
-    /// Takes in what another transcript of this chat took in.
+    /// Copies what another transcript of this chat inherited.
     pub(crate) fn inherit_from(&mut self, other: &Self) {
         (self.inherited, self.known_until) = (other.inherited.clone(), other.known_until);
     }
 
-    /// Takes note of an event of this chat, outside of turns.
+    /// Records an event of this chat outside of turns.
     pub(super) fn share(&mut self, event: &Arc<Event>) {
         if is_shared(&event.body) {
             self.shared.push(Arc::clone(event));
         }
     }
 
-    /// Takes note of an event of a chat within this one. It becomes known when the turn ends in which it happened.
+    /// Records an event of a nested chat. It is added when the turn ends in which it happened.
     pub(super) fn within(&mut self, event: &Arc<Event>) {
         if let Body::RolledBack { since } = event.body {
             let stays = |other: &Arc<Event>| other.at != event.at || other.seq < since;
@@ -73,8 +74,8 @@ impl Transcript {
         let path = event.at.as_str().strip_prefix(self.at.as_str()).unwrap_or_default();
         let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
         let who = first.split('.').next().unwrap_or_default();
-        let named = self.open.iter().position(|turn| turn.cue.who.as_str() == who);
-        // A room is called after whom it is of; only one asks there.
+        let named = self.open.iter().position(|turn| turn.request.who.as_str() == who);
+        // The path of an agent's calls contains the name of the caller, the only one with an open turn here.
         if let Some(turn) = named.or(Some(0)).and_then(|at| self.open.get_mut(at)) {
             turn.within.push(Arc::clone(event));
         }

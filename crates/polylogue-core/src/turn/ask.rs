@@ -1,14 +1,16 @@
-//! Asking other agents within a turn.
+//! Calling other agents within a turn.
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 
 use super::Turn;
-use crate::call::{Visit, Visited, told};
-use crate::{Agent, AnyAgent, Body, Chat, Error, Event, Message, Name, Part, Path, Result, StopReason};
+use crate::call::{Visit, Visited, received_from};
+use crate::{
+    Agent, AnyAgent, Body, Chat, Error, Event, Message, Name, Part, Path, Result, StopReason, TurnRequest,
+};
 
-/// An agent that is to be asked, and what.
+/// A call of another agent, for [`Turn::ask_all`].
 #[derive(Debug, Clone)]
 pub struct AgentCall {
     label: Arc<str>,
@@ -17,13 +19,13 @@ pub struct AgentCall {
 }
 
 impl AgentCall {
-    /// Asks `agent` by its name.
+    /// Calls `agent` by its name.
     #[must_use]
     pub fn of(agent: &(impl Agent + Clone), message: impl Into<Message>) -> Self {
         Self::labelled(agent.name().as_str(), agent, message)
     }
 
-    /// Asks `agent` as `label`; see [`Turn::ask_as`].
+    /// Calls `agent` as `label`; see [`Turn::ask_as`].
     #[must_use]
     pub fn labelled(
         label: impl Into<Arc<str>>,
@@ -36,44 +38,44 @@ impl AgentCall {
 }
 
 impl Turn<'_> {
-    /// Where words from outside come from that this agent has read by now, here and in chats within its turns: the sources of
-    /// outcomes and of messages, the first 8 of them. Empty if it has read none.
+    /// Sources of content from outside that this agent has read by now, here and in chats within its turns: those of
+    /// tool results and of messages, at most 8. Empty if it has read none.
     pub async fn outside(&self) -> Vec<Arc<str>> {
-        // What came later is in the log already when the turn is resumed.
+        // When the turn is resumed, later events are in the log already.
         let next = self.past.front().map(|event| event.seq);
         self.log.read_by(self.transcript.at(), self.me(), next).await
     }
 
-    /// What this agent is to reply to: what it was called with, or else the last message of somebody else that it sees; in a chat
-    /// that tells it something for itself, that. Blank when there is none. What it was [told](Self::prompt) in this turn so far,
-    /// such as a reminder, comes after it.
+    /// The message that this agent replies to: the one it was called with, or else the last message of another
+    /// participant in its view; in a turn with a prompt, the prompt. Blank if there is none. [Prompts](Self::prompt)
+    /// in this turn so far, such as a reminder, are appended.
     #[must_use]
     pub fn message(&self) -> Message {
-        let mut message = match &self.cue.prompt {
+        let mut message = match &self.request.prompt {
             Some(prompt) => Message::text(Name::user(), Arc::clone(prompt)),
             None => self.last_message().map_or_else(|| Message::from(""), |line| line.message.clone()),
         };
-        let told = self.journal.iter().filter_map(|event| match &event.body {
+        let received_from = self.journal.iter().filter_map(|event| match &event.body {
             Body::Prompted { who, text } if who == self.me() => Some(Part::Text(Arc::clone(text))),
             _ => None,
         });
-        message.parts.extend(told);
+        message.parts.extend(received_from);
         message
     }
 
-    /// Asks another agent, and returns what it says. It remembers what this agent asked it before, in this turn and in earlier
-    /// ones, and nothing else of the conversation. When it has nothing to say, the message has no parts.
+    /// Calls another agent and returns its reply. It remembers earlier calls by this agent, in this turn and earlier
+    /// ones, and nothing else of the conversation. If it has nothing to say, the message has no parts.
     ///
-    /// What it said itself, it is told as by this agent. Its events stand in a room of its own, below this agent's. What is asked and answered is in the log: a turn that is
-    /// resumed is given the same answers.
+    /// A message by the called agent itself counts as said by this agent. The events of the call have their own path,
+    /// below this agent's. They are logged: a resumed turn receives the same replies.
     ///
     /// # Errors
-    /// When the agent fails: [`Error::Within`] names it. When it ends instead of replying: [`Error::Ended`]. When a person has to
-    /// answer first: [`Error::Waiting`]. Pass these on, by `?`: the turn ends, or waits, as it ought to. When agents are nested
-    /// too deep, a limit is met, the run is stopped, or the log cannot be written.
+    /// When the agent fails: [`Error::Within`] names it. When it ends its chat instead of replying: [`Error::Ended`].
+    /// When a person must answer first: [`Error::Waiting`]. Return these, by `?`, so that the turn ends or waits.
+    /// When agents are nested too deep, a limit is reached, the run is cancelled, or the log cannot be written.
     ///
-    /// An agent that goes on after an error - with another call, of this agent or of others - has lost the call for good:
-    /// it is undone, and a turn that is resumed finds that it failed.
+    /// If this agent handles the error and continues - with another call, of this agent or of others - the failed
+    /// call is final: it is rolled back, and a resumed turn receives the same failure.
     pub async fn ask(
         &mut self,
         agent: &(impl Agent + Clone),
@@ -82,11 +84,11 @@ impl Turn<'_> {
         self.make(AgentCall::of(agent, message)).await
     }
 
-    /// As [`ask`](Self::ask), in the room `label` in place of that of the agent's name. So agents of the same name can each
-    /// remember something else; a label such as `items.0` is for one of many.
+    /// As [`ask`](Self::ask), at the path of `label` instead of the agent's name. So agents of the same name can have
+    /// separate memories; a label such as `items.0` is for one of many.
     ///
     /// # Errors
-    /// When the label is illegal, and as [`ask`](Self::ask).
+    /// When the label is invalid, and as [`ask`](Self::ask).
     pub async fn ask_as(
         &mut self,
         label: &str,
@@ -96,31 +98,31 @@ impl Turn<'_> {
         self.make(AgentCall::labelled(label, agent, message)).await
     }
 
-    /// Asks several agents at the same time, and returns what they say in the order in which they are given here. All of them
-    /// are done, or have failed, when this returns.
+    /// Calls several agents in parallel, and returns their replies in the order of the calls, after all of them are
+    /// done or have failed.
     ///
     /// # Errors
-    /// Of each as of [`ask`](Self::ask); also when two are to be asked in the same room.
+    /// Each as of [`ask`](Self::ask); also when two have the same label.
     pub async fn ask_all(&mut self, asks: impl IntoIterator<Item = AgentCall>) -> Vec<Result<Message>> {
         if let Err(error) = self.survive().await {
             return asks.into_iter().map(|_| Err(error.clone())).collect();
         }
-        let mut rooms: Vec<Path> = Vec::new();
+        let mut paths: Vec<Path> = Vec::new();
         let mut visit = |asking: AgentCall| {
             let label = Arc::clone(&asking.label);
             let visit = self.visit(asking)?;
-            if rooms.contains(&visit.at) {
+            if paths.contains(&visit.at) {
                 return Err(Error::Config(format!(
-                    "`{label}` is asked twice at once; give each a label of its own"
+                    "`{label}` is called twice in parallel; give each call its own label"
                 )));
             }
-            rooms.push(visit.at.clone());
+            paths.push(visit.at.clone());
             Ok(visit)
         };
         let mut visits: Vec<Result<Visit>> = asks.into_iter().map(&mut visit).collect();
-        // None of them knows what others do at the same time.
+        // None of them sees what the others do in parallel.
         for visit in visits.iter_mut().flatten() {
-            let others: Vec<Path> = rooms.iter().filter(|room| **room != visit.at).cloned().collect();
+            let others: Vec<Path> = paths.iter().filter(|room| **room != visit.at).cloned().collect();
             visit.around = self.shared(&others);
         }
         let log = self.log;
@@ -149,9 +151,9 @@ impl Turn<'_> {
         }
         let nth = self.asked.get(&at).copied().unwrap_or_default();
         self.asked.insert(at.clone(), nth + 1);
-        let message = told(message, agent.name(), self.me());
+        let message = received_from(message, agent.name(), self.me());
         Ok(Visit {
-            room: Chat::room(agent, self.chat.max_equal_calls())?,
+            chat: Chat::for_calls(agent, self.chat.max_equal_calls())?,
             at,
             task: self.transcript.task().into(),
             message: Some(message),
@@ -161,10 +163,10 @@ impl Turn<'_> {
         })
     }
 
-    /// Below which the rooms of those stand whom this agent asks.
+    /// The path below which the agents are called that this agent calls.
     fn home(&self) -> Result<Path> {
         let at = self.transcript.at();
-        match self.chat.is_room() && !at.is_root() {
+        match self.chat.is_for_calls() && !at.is_root() {
             true => Ok(at.clone()),
             false => at.room(self.me().as_str()),
         }
@@ -172,20 +174,21 @@ impl Turn<'_> {
 
     /// The event with which the turn began.
     fn begun(&self) -> Option<u64> {
-        let cued = |body: &Body| matches!(body, Body::TurnStarted { turns } if turns.iter().any(|cue| cue.who == *self.me()));
-        self.transcript.events().iter().rfind(|event| cued(&event.body)).map(|event| event.seq)
+        let is_mine = |request: &TurnRequest| request.who == *self.me();
+        let is_start = |body: &Body| matches!(body, Body::TurnStarted { turns } if turns.iter().any(is_mine));
+        self.transcript.events().iter().rfind(|event| is_start(&event.body)).map(|event| event.seq)
     }
 
     fn take_in(&mut self, mut visited: Visited) -> Result<Message> {
-        self.within.append(&mut visited.sampled);
+        self.within.append(&mut visited.replies);
         self.in_doubt &= visited.is_past;
         self.failed_within = visited.failed.is_some();
         self.failed.extend(visited.failed);
         visited.result
     }
 
-    /// Undoes calls that failed, once the agent goes on after them: then they have failed for good, and a resumed turn finds
-    /// them so. Those with which its turn fails are tried again when the turn is.
+    /// Rolls back failed calls when the agent continues after them: then the failures are final, and a resumed turn
+    /// receives the same ones. Calls that fail their turn are retried with it.
     pub(super) async fn survive(&mut self) -> Result<()> {
         for (at, since) in std::mem::take(&mut self.failed) {
             self.log.undo(&at, since).await?;

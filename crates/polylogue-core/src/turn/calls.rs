@@ -1,4 +1,4 @@
-//! What calls come to, and what makes those of a model legal.
+//! Executes tool calls, and makes those of a model valid.
 
 use std::panic::AssertUnwindSafe;
 
@@ -9,7 +9,7 @@ use crate::arguments;
 use crate::name::resolved;
 use crate::{AnyTool, Call, Outcome, Part, Tool, ToolCx, ToolSpec, View, no_such_tool};
 
-/// The outcome of a call, whatever its tool does: fail, panic, not exist.
+/// The result of a call, even if its tool fails, panics or does not exist.
 pub(super) async fn outcome_of(
     tool: Option<&AnyTool>,
     tools: &[AnyTool],
@@ -35,8 +35,8 @@ pub(super) async fn outcome_of(
     }
 }
 
-/// Models name tools that no provider would accept back, and use ids again: both would make a later request illegal. They
-/// also write arguments that are nearly JSON.
+/// Models use tool names that no provider accepts in a history, and reuse ids: both would make later requests
+/// invalid. They also write arguments that are nearly JSON.
 pub(super) fn make_calls_legal(parts: &mut [Part], view: &View, tools: &[ToolSpec]) {
     let mut taken: Vec<String> = Vec::new();
     for part in parts {
@@ -48,7 +48,7 @@ pub(super) fn make_calls_legal(parts: &mut [Part], view: &View, tools: &[ToolSpe
             call.args = args;
         }
         let free = |id: &String| !view.has_id(id) && !taken.contains(id);
-        // Room for the number that makes it unique.
+        // Leaves space for the number that makes it unique.
         let id = legal(&call.id, 32);
         let ids = std::iter::once(id.clone()).chain((2..=u64::MAX).map(|n| format!("{id}-{n}")));
         call.id = ids.into_iter().find(free).unwrap_or(id);
@@ -56,7 +56,8 @@ pub(super) fn make_calls_legal(parts: &mut [Part], view: &View, tools: &[ToolSpe
     }
 }
 
-/// At most `length` ASCII letters, digits, `_` and `-`. Of the large providers the strictest take 40 of them in the id of a call.
+/// At most `length` ASCII letters, digits, `_` and `-`. The strictest of the large providers accept 40 of them in the
+/// id of a call.
 fn legal(text: &str, length: usize) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let text: String = text.chars().map(legal).take(length).collect();

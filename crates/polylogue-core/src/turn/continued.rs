@@ -1,20 +1,20 @@
-//! Continuing a reply that was cut off.
+//! Continues a truncated reply.
 
 use super::{ModelCall, Turn};
 use crate::view::CONTINUE;
 use crate::{Body, Error, Reply, Result};
 
 impl Turn<'_> {
-    /// Asks a model for the rest of its last reply, which was [cut off](crate::Finish::Length): it is told to continue, and the
-    /// agent's view has both as one. None when it cannot be asked for more, as when the context is full: then there is only what there
-    /// is.
+    /// Asks a model for the rest of its last reply, which was [truncated](crate::Finish::Length): it is prompted to
+    /// continue, and the agent's view has both as one. `None` if that is not possible, for instance because the
+    /// context is full: then the reply stays as it is.
     ///
     /// # Errors
-    /// As [`ask_model`](Self::ask_model), failures of the model excepted.
+    /// As [`ask_model`](Self::ask_model), except failures of the model.
     pub async fn continued(&mut self, ask: ModelCall<'_>) -> Result<Option<Reply>> {
         self.prompt(CONTINUE).await?;
         if let Some(Body::ContinuationFailed { .. }) = self.next_logged() {
-            self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
+            self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
             return Ok(None);
         }
         match self.ask_model(ask).await {

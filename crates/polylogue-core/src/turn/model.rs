@@ -1,4 +1,4 @@
-//! Asking models within a turn.
+//! Model calls within a turn.
 
 use super::calls::make_calls_legal;
 use super::{ModelAttempt, ModelCall, Turn};
@@ -9,11 +9,10 @@ use crate::{
 };
 
 impl Turn<'_> {
-    /// Asks a model how to go on. The reply is in the log when this returns, and what it says is part of the agent's
-    /// view from then on.
+    /// Calls a model. The reply is in the log when this returns, and part of the agent's view from then on.
     ///
     /// # Errors
-    /// When the model gives no reply, a limit of the run is met, the run is stopped, or the log cannot be written.
+    /// When the model fails, a limit of the run is reached, the run is cancelled, or the log cannot be written.
     pub async fn ask_model(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         self.replay_forms();
         if let Some(event) = self.past.pop_front() {
@@ -22,10 +21,10 @@ impl Turn<'_> {
             };
             let ModelReply { parts, finish, usage, cached, .. } = sample;
             let reply = Reply { parts: parts.clone(), finish: *finish, usage: *usage, cached: *cached };
-            self.give_back(event);
+            self.replay_event(event);
             return Ok(reply);
         }
-        // What an earlier process found out, this one's model may have to find out again.
+        // What an earlier process found out, the model of this one may have to find out again.
         let mut refused = Vec::new();
         loop {
             let error = match self.send(ask).await {
@@ -33,34 +32,34 @@ impl Turn<'_> {
                 result => return result,
             };
             match error.kind {
-                // It is sent again in another form, once for each form.
+                // The request is sent again in another format, once for each.
                 ModelErrorKind::Unsupported(form) if form.is_of_form() && !refused.contains(&form) => {
                     refused.push(form);
-                    self.note_unable(ask.model, form, error.message).await?;
+                    self.record_missing(ask.model, form, error.message).await?;
                 }
                 _ => return Err(error.into()),
             }
         }
     }
 
-    /// Returns from the log what a model turned out not to take before it replied.
+    /// Replays the missing capabilities that the model had before it replied.
     fn replay_forms(&mut self) {
-        while matches!(self.past.front().map(|event| &event.body), Some(Body::CapabilityMissing { capability, .. }) if capability.is_of_form())
-        {
-            self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
+        let is_form = |body: &Body| matches!(body, Body::CapabilityMissing { capability, .. } if capability.is_of_form());
+        while self.past.front().is_some_and(|event| is_form(&event.body)) {
+            self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
         }
     }
 
-    async fn note_unable(&mut self, model: &AnyModel, lacks: Capability, why: String) -> Result<()> {
+    async fn record_missing(&mut self, model: &AnyModel, capability: Capability, why: String) -> Result<()> {
         let (who, model) = (self.me().clone(), model.name().into());
-        self.record([Body::CapabilityMissing { who, model, capability: lacks, why: why.into() }]).await
+        self.record([Body::CapabilityMissing { who, model, capability, why: why.into() }]).await
     }
 
-    /// Reserves a call, sends it, and records the reply.
+    /// Reserves a call, sends it, and logs the reply.
     async fn send(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         let (log, me, at) = (self.log, self.me(), self.transcript.at());
         let (doubt, last) = (self.in_doubt, self.last);
-        let held_back = self.doubt.take();
+        let blocked = self.doubt.take();
         let view = self.view(ask.view);
         let mut request = Request {
             origin: Origin { at, who: me, nth: 0 },
@@ -76,12 +75,12 @@ impl Turn<'_> {
         if doubt {
             log.charge_doubt(&asked, last).await?;
         }
-        drop(held_back);
+        drop(blocked);
         let (reservation, nth) = log.reserve(asked).await?;
         request.origin.nth = nth;
         request.reserved = Some(&reservation);
         let mut deltas = log.live().deltas(at, me);
-        let result = log.unless_halted(ask.model.complete(&request, &mut deltas)).await?;
+        let result = log.unless_cancelled(ask.model.complete(&request, &mut deltas)).await?;
         let mut reply = result.map_err(|error| reservation.failed(error))?;
         let cost = ask.model.cost(&reply.usage);
         reservation.answer(&reply, cost);
@@ -97,30 +96,31 @@ impl Turn<'_> {
             cached: reply.cached,
         };
         self.record([Body::ModelReplied(sample)]).await?;
-        // It is in the log: what was reserved for it is free.
+        // The reply is in the log: its reservation is released.
         drop(reservation);
         Ok(reply)
     }
 
-    /// Asks a model as [`ask_model`](Self::ask_model) does, for something that it may be unable to do. That it is unable is in the
-    /// log, so that a resumed turn takes the same path, and later turns need not try again ([`Transcript::missing_capabilities`](crate::Transcript::missing_capabilities)).
+    /// Calls a model as [`ask_model`](Self::ask_model) does, with a request that needs a capability. A missing
+    /// capability is logged, so that a resumed turn takes the same path, and later turns need not try again
+    /// ([`Transcript::missing_capabilities`](crate::Transcript::missing_capabilities)).
     ///
     /// # Errors
     /// As [`ask_model`](Self::ask_model).
     pub async fn try_model(&mut self, ask: ModelCall<'_>) -> Result<ModelAttempt> {
         self.replay_forms();
-        if let Some(Body::CapabilityMissing { capability: lacks, .. }) =
-            self.past.front().map(|event| &event.body)
-        {
-            let lacks = *lacks;
-            self.past.pop_front().into_iter().for_each(|event| self.give_back(event));
-            return Ok(ModelAttempt::Unable(lacks));
+        if let Some(Body::CapabilityMissing { capability, .. }) = self.past.front().map(|event| &event.body) {
+            let capability = *capability;
+            self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
+            return Ok(ModelAttempt::Unable(capability));
         }
         match self.ask_model(ask).await {
             Ok(reply) => Ok(ModelAttempt::Reply(reply)),
-            Err(Error::Model(ModelError { kind: ModelErrorKind::Unsupported(lacks), message, .. })) => {
-                self.note_unable(ask.model, lacks, message).await?;
-                Ok(ModelAttempt::Unable(lacks))
+            Err(Error::Model(ModelError {
+                kind: ModelErrorKind::Unsupported(capability), message, ..
+            })) => {
+                self.record_missing(ask.model, capability, message).await?;
+                Ok(ModelAttempt::Unable(capability))
             }
             Err(error) => Err(error),
         }

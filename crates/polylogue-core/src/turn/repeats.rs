@@ -1,12 +1,12 @@
-//! Noticing that an agent makes the same tool call again and again within its turn.
+//! Detects that an agent makes the same tool call again and again within its turn.
 
 use std::sync::Arc;
 
 use crate::{Body, Call, Event, LoopKind, Outcome, StopReason};
 
-/// Why `calls` are not to be made after what happened in the turn before, if they are one too many: equal calls, and all of those
-/// before with equal results. Different results are progress, as when a job is polled that advances. 0 allows any number.
-pub(super) fn circle(journal: &[Arc<Event>], calls: &[Call], limit: usize) -> Option<StopReason> {
+/// The stop reason if `calls` are one repetition too many: equal to the previous calls, which all had equal results.
+/// Different results are progress, as when polling a job. 0 is no limit.
+pub(super) fn repeated_calls(journal: &[Arc<Event>], calls: &[Call], limit: usize) -> Option<StopReason> {
     let first = calls.first().filter(|_| limit > 0)?;
     let is_equal = |call: &Call| call.tool == first.tool && call.args == first.args;
     let now = calls.iter().take_while(|call| is_equal(call)).count();
@@ -17,7 +17,7 @@ pub(super) fn circle(journal: &[Arc<Event>], calls: &[Call], limit: usize) -> Op
     Some(StopReason::LoopDetected { pattern: LoopKind::Calls, evidence: before.into_iter().rev().collect() })
 }
 
-/// The last calls of the turn, newest first, as long as they are equal and returned the same.
+/// The last calls of the turn, newest first, as long as they are equal and have equal results.
 fn equal_before(journal: &[Arc<Event>], is_equal: impl Fn(&Call) -> bool) -> Vec<u64> {
     let result = |id: &str| {
         journal.iter().rev().find_map(|event| match &event.body {

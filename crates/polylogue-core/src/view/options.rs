@@ -1,4 +1,4 @@
-//! How an agent sees the room.
+//! View options: how an agent sees a chat.
 
 use std::collections::BTreeMap;
 
@@ -6,42 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::Name;
 
-/// How an agent sees the room. Configuration of the agent.
+/// How an agent sees a chat. Part of the agent's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ViewOptions {
-    /// Whether others' names are written before their words.
+    /// Whether messages of others begin with their names.
     pub names: ShowNames,
-    /// How much is kept.
+    /// How many messages the view keeps. Default: all.
     pub window: Window,
-    /// What is written, with a blank line after it, before the words of the named speakers in place of their name.
+    /// Text before the messages of the named speakers, with a blank line after it, instead of their names.
     pub prefix: BTreeMap<Name, String>,
-    /// In which role the agent is told what is for it alone: the prompts of its cues, and of the program around it.
+    /// The role of prompts for this agent alone: those of turn requests, and of the program around it.
     pub prompt_role: PromptRole,
-    /// Whether what it was asked aside, and answered, is out of its sight when that turn is over: who chooses speakers
-    /// has no need to read all earlier choices.
+    /// Whether its private turns, with prompt and reply, are removed from its view when they end: a selector does not
+    /// need all its earlier choices.
     pub forget_private_turns: bool,
-    /// Whether its own calls of tools and their outcomes stand there in words, as others read them: for models that know
-    /// no tools.
+    /// Whether its own tool calls and their results are shown as text, as others see them: for models without tool
+    /// calling.
     pub calls_as_text: bool,
 }
 
-/// In which role an agent is told what is for it alone.
+/// The role of prompts for one agent alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptRole {
-    /// As somebody else's words, which every model accepts at the end.
+    /// As a `user` message, which every model accepts at the end.
     #[default]
     User,
-    /// As a system text within the conversation, which some models follow more strictly and others refuse.
+    /// As a `system` message within the conversation, which some models follow more strictly and others reject.
     System,
 }
 
-/// Whether others' names are written before their words.
+/// Whether messages of others begin with their names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShowNames {
-    /// When it would not be clear who speaks: more than two are in the room, or the reader is none of them.
+    /// If the speaker would be unclear: the chat has more than two participants, or the reader is none of them.
     #[default]
     Auto,
     /// Always.
@@ -50,20 +50,20 @@ pub enum ShowNames {
     Never,
 }
 
-/// How much of a conversation a view keeps. What was said before the first turn is always kept, and a call is never
-/// parted from its result.
+/// How much of a conversation a view keeps. The opening is always kept, and a call is never separated from its
+/// result.
 ///
-/// When there is more, the oldest is dropped until three quarters of the limit are left: so the view stays
-/// append-only most of the time, and prompt caches keep hitting. What the agent is at work on is kept, however many tools
-/// it calls meanwhile.
+/// At the limit, the oldest messages are dropped until three quarters of it are left: so the view stays append-only
+/// most of the time, and prompt caches keep hitting. The current turn of the agent is kept, however many tools it
+/// calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
-    /// Everything.
+    /// All messages.
     #[default]
     All,
-    /// At most so many entries.
+    /// At most this many entries.
     Messages(usize),
-    /// At most so many tokens, estimated at four ASCII characters or one other character each.
+    /// At most this many tokens, estimated at four ASCII characters or one other character each.
     Tokens(usize),
 }

@@ -1,4 +1,4 @@
-//! What of a view is dropped: by its window, by command, and what was aside.
+//! Removes entries from a view: by its window, by command, and after private turns.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ impl View {
         self.encoded = EncodeCache::default();
     }
 
-    /// Drops all but the last `keep` entries, a call and its outcomes counted as one. What is at work now stays.
+    /// Drops all but the last `keep` entries, a call and its results counted as one. The current turn stays.
     pub(super) fn clear(&mut self, keep: usize) {
         let starts: Vec<usize> = (0..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();
         let keep = keep.max(usize::from(!self.awaited.is_empty()));
@@ -25,7 +25,7 @@ impl View {
             Some(dropped) => starts.get(dropped).copied().unwrap_or(self.entries.len()),
         };
         self.pinned = 0;
-        // Nothing has to stand for what is cleared: what others say next does, or a word to begin with.
+        // Cleared entries need no replacement: the next message of others, or the text to begin with, follows.
         if cut == self.entries.len() && !self.in_turn {
             self.entries.clear();
             (self.weight, self.chain, self.encoded) = (0, Chain::default(), EncodeCache::default());
@@ -51,7 +51,7 @@ impl View {
 
     /// Drops whole exchanges after the opening, oldest first; the last one always stays.
     pub(super) fn drop_oldest(&mut self) {
-        // With room for what stands in place of what is left out.
+        // Leaves space for the replacement of the dropped entries.
         let target = self.limit().saturating_sub((self.limit() / 4).max(1));
         let starts: Vec<usize> =
             (self.pinned..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();
@@ -76,38 +76,38 @@ impl View {
 
     fn cut(&mut self, cut: usize) {
         let head = self.head(cut);
-        let kept_head = head.len();
+        let head_len = head.len();
         self.entries.splice(self.pinned..cut, head);
         self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
         let chain_of =
             |entries: &[Entry]| entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
         self.chain = chain_of(&self.entries);
         let partial = self.partial.as_mut().map(|(mark, _)| mark);
-        for mark in [self.aside.as_mut(), self.begun.as_mut(), partial].into_iter().flatten() {
+        for mark in [self.private_turn.as_mut(), self.begun.as_mut(), partial].into_iter().flatten() {
             mark.entries =
-                (self.pinned + kept_head + mark.entries.saturating_sub(cut)).min(self.entries.len());
+                (self.pinned + head_len + mark.entries.saturating_sub(cut)).min(self.entries.len());
             mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
         }
         self.encoded = EncodeCache::default();
     }
 
-    /// What stands in place of what is left out: what the agent is at work on, if nothing of others comes after it; else a
-    /// word of others, if its own words would stand after its own.
+    /// The replacement of the dropped entries: what the agent is working on, if no message of others follows it; else
+    /// a message of others, if its own messages would follow each other.
     fn head(&self, cut: usize) -> Vec<Entry> {
         let Some((before, after)) = self.entries.split_at_checked(cut) else { return Vec::new() };
-        let Some((pinned, left_out)) = before.split_at_checked(self.pinned) else { return Vec::new() };
+        let Some((pinned, dropped)) = before.split_at_checked(self.pinned) else { return Vec::new() };
         let is_others = |entry: &&Entry| matches!(entry, Entry::User { .. });
         if !after.iter().any(|entry| is_others(&entry))
-            && let Some(last) = left_out.iter().rfind(is_others)
+            && let Some(last) = dropped.iter().rfind(is_others)
         {
             return vec![last.clone()];
         }
         if matches!(pinned.last(), Some(Entry::Tool { .. })) {
             return Vec::new();
         }
-        let heard = after.first().is_some_and(|entry| is_others(&entry))
+        let is_replaced = after.first().is_some_and(|entry| is_others(&entry))
             || pinned.last().is_some_and(|entry| is_others(&entry));
-        if heard { Vec::new() } else { vec![Entry::user(LEFT_OUT)] }
+        if is_replaced { Vec::new() } else { vec![Entry::user(LEFT_OUT)] }
     }
 }
 

@@ -1,22 +1,23 @@
-//! What of a message is told to whom, and the words that stand where nobody's do.
+//! The text form of messages in views, and texts that fill gaps.
 
 use serde_json::Value;
 
 use crate::{CallOutcome, Entry, Name, Part};
 
-/// Is the first message of a view that would be empty. Providers that need a user message first are sent it before a
-/// leading message of the agent, too.
+/// The first message of a view that would be empty. Providers that need a user message first get it before a leading
+/// message of the agent, too.
 pub const BEGIN: &str = "Begin.";
-/// Is the last message of a view that would end with the agent's own words. Providers that need alternating roles are sent it
+/// The last message of a view that would end with the agent's own. Providers that need alternating roles get it
 /// between two messages of the agent, too.
 pub const GO_ON: &str = "Go on.";
-/// Asks for the rest of a reply that was cut off at the limit on tokens.
+/// Prompts for the rest of a reply that was truncated at the limit on tokens.
 pub(crate) const CONTINUE: &str = "Your last message was cut off. Continue it exactly where it stops: repeat nothing of it, and \
                                    say nothing about this request.";
-/// Stands for what the window left out, where no opening does.
+/// Replaces what the window dropped, if there is no opening.
 pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
 
-/// What may be sent of `parts`: no thoughts, no notes, nothing blank, no value whose JSON stands there as a text, calls last.
+/// The parts that may be sent: no thoughts, no notes, nothing blank, no value whose JSON is there as text, calls
+/// last.
 pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
     let stands = |value: &Value| {
         let json = value.to_string();
@@ -33,23 +34,23 @@ pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
     sent
 }
 
-/// Calls and outcomes in messages as text, for agents that did not make the calls. An outcome that `is_known`, because the view
-/// has it as the result of its call, is left out.
-pub(super) fn told(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) -> bool) -> Vec<Part> {
+/// Calls and results in messages as text, for agents that did not make the calls. Omits a result that `is_known`,
+/// because the view has it as the result of its call.
+pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) -> bool) -> Vec<Part> {
     let tell = |part| match part {
         Part::Call(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
         Part::Outcome(answer) if is_known(&answer) => Vec::new(),
         Part::Outcome(CallOutcome { tool, outcome, .. }) => {
-            let (words, rest): (Vec<Part>, Vec<Part>) =
+            let (texts, rest): (Vec<Part>, Vec<Part>) =
                 outcome.told().into_iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
-            let words: Vec<String> = words.iter().map(in_words).collect();
-            let words = Part::text(format!("(`{tool}` returned: {})", words.join("\n\n")));
+            let texts: Vec<String> = texts.iter().map(in_words).collect();
+            let texts = Part::text(format!("(`{tool}` returned: {})", texts.join("\n\n")));
             let rest = rest.into_iter().filter(|part| !matches!(part, Part::Outcome(_)));
-            std::iter::once(words).chain(rest).collect()
+            std::iter::once(texts).chain(rest).collect()
         }
         part => vec![part],
     };
-    // Nearly all messages are words alone.
+    // Nearly all messages are text only.
     if parts.iter().any(|part| matches!(part, Part::Call(_) | Part::Outcome(_))) {
         parts.into_iter().flat_map(tell).collect()
     } else {
@@ -57,20 +58,20 @@ pub(super) fn told(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) -> bool) ->
     }
 }
 
-/// `entry` without calls: a call is something said, and what came of it something heard.
-pub(super) fn worded(entry: Entry) -> Entry {
+/// `entry` without calls: a call becomes own text, and its result a message of others.
+pub(super) fn entry_as_text(entry: Entry) -> Entry {
     match entry {
-        Entry::Assistant { parts } => Entry::Assistant { parts: told(parts, |_| false) },
+        Entry::Assistant { parts } => Entry::Assistant { parts: calls_as_text(parts, |_| false) },
         Entry::Tool { id, tool, outcome } => {
-            // Told as others are told, whoever asked.
+            // In the form for other agents, whoever made the call.
             let answer = CallOutcome { to: Name::user(), id, tool, outcome };
-            Entry::User { parts: told(vec![Part::Outcome(answer)], |_| false) }
+            Entry::User { parts: calls_as_text(vec![Part::Outcome(answer)], |_| false) }
         }
         entry => entry,
     }
 }
 
-/// A text as it is, a value as JSON.
+/// A text unchanged, a value as JSON.
 fn in_words(part: &Part) -> String {
     match part {
         Part::Text(text) => text.as_ref().to_owned(),

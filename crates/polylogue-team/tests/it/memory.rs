@@ -150,7 +150,7 @@ fn what_makes_no_sense_is_told() {
     assert!(neither.contains("`Ann` neither has the tools nor is reminded of anything"), "{neither}");
     let scope = wrong(&of("memory: {scope: \"a\\nb\"}, ", "memory: true"));
     assert!(
-        scope.contains("the scope of a memory has to have 1 to 200 bytes") && scope.contains(":1:"),
+        scope.contains("the scope of a memory must have 1 to 200 bytes") && scope.contains(":1:"),
         "{scope}"
     );
     let blank = wrong(&of("memory: {scope: \"\"}, ", "memory: true"));

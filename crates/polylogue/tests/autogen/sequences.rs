@@ -106,7 +106,7 @@ fn a_chat_without_participants_fails_before_anything_runs() {
     // item 50
     let error =
         Carryover::message("A").begin(Chat::named("first")).policy(round_robin()).build().unwrap_err();
-    assert_eq!(error.to_string(), "`first` has no members");
+    assert_eq!(error.to_string(), "`first` has no participants");
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ fn a_group_has_two_tasks_and_an_iteration() {
     refused(GroupSolve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least two tasks");
     let none = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     refused(none, "a group needs at least 1 iteration");
-    assert_eq!(polylogue::task::tasks("none", []).unwrap_err().to_string(), "`none` has no members");
+    assert_eq!(polylogue::task::tasks("none", []).unwrap_err().to_string(), "`none` has no participants");
 }
 
 // Item 45: what was refused can be put right and used, a chat can be run any number of times, but a log begins once.

@@ -239,7 +239,7 @@ fn names_are_given_once() {
     let Err(Error::Config(why)) = Chat::named("room").policy(Group::round_robin()).build() else {
         panic!("a group of nobody")
     };
-    assert_eq!(why, "`room` has no members");
+    assert_eq!(why, "`room` has no participants");
 }
 
 // Members join when they are called, see what the rule says, and leave; the conversation goes on (issue: joining and leaving).
