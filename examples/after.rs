@@ -1,4 +1,4 @@
-//! Chats as a graph: two at the same time, and one after both that is told what came of them.
+//! A DAG of chats: two run in parallel, a third starts after both with their results.
 
 use polylogue::{Assistant, Carryover, Chat, Dag, sequential};
 use polylogue_examples::{Result, play, scripted};

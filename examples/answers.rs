@@ -1,4 +1,5 @@
-//! An answer of a form, from any model: one that cannot be held to a schema is told of it, and of what is wrong with its answer.
+//! Structured output from any model: one without schema support is prompted with the schema and with the errors in its
+//! answer.
 
 use polylogue::{Assistant, Task, task::tasks};
 use polylogue_examples::{Result, play, scripted};

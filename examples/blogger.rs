@@ -1,4 +1,4 @@
-//! A writer and a critic who make a text better, on five topics at the same time: each topic has a session of its own, and one
+//! A writer and a critic who improve a text, on five topics at the same time: each topic has its own session, and one
 //! agent value serves them all.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
@@ -6,7 +6,7 @@ use polylogue::{Act, Agent, AnyStore, Assistant, Layer, LogId, Name, Session, Tu
 use polylogue_examples::{Result, scripted};
 use polylogue_store::Memory;
 
-/// Writes, and writes anew what a critic says, for some rounds.
+/// Writes, and rewrites after each criticism, for some rounds.
 #[derive(Clone)]
 struct Blogger {
     name: Name,
@@ -55,7 +55,7 @@ async fn main() -> Result {
     let model = scripted(
         r#"[{"writer": "A draft."}, {"critic": "Longer, please."}, {"writer": "A longer draft."}]"#,
     )?;
-    // Written before the writer's words, as the critic is sent them.
+    // Added before the writer's text that the critic receives.
     let prefix = [(Name::new("writer")?, "Reflect on the following text.".to_owned())].into();
     let blogger = Blogger {
         name: Name::new("blogger")?,

@@ -1,5 +1,5 @@
-//! An agent made of two: one writes code, the other runs it, until there is no code in the reply. Called in a session, without a
-//! chat around it.
+//! A custom agent made of two: one writes code, the other runs it, until a reply has no code. Called in a session,
+//! without a chat.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::executor::Declared;
@@ -8,7 +8,7 @@ use polylogue::{Act, Agent, AnyStore, Assistant, Layer, LogId, Name, Params, Ses
 use polylogue_examples::{Result, scripted};
 use polylogue_store::Memory;
 
-/// Writes code and has it run, for at most so many turns.
+/// Writes code and has it run, for a limited number of turns.
 #[derive(Clone)]
 struct Coder {
     name: Name,
@@ -41,7 +41,7 @@ impl Agent for Coder {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    // As it comes from a model that stops at the end of a block: the end is missing.
+    // As from a model with a stop word at the end of a block: the end marker is missing.
     let model = scripted(
         r#"[{"Solver": "The projection is (a·b / b·b) b. So:\n```python\nprint(2 / 10, -6 / 10)"},
             {"Solver": "It is (1/5, -3/5)."}]"#,
@@ -50,7 +50,7 @@ async fn main() -> Result {
     let solver =
         Assistant::new("Solver", model)?.system("Solve the problem step by step with Python.").params(stop);
     let block = ToolBlock::new("interpreter").between("```python\n", "\n```\n").restore();
-    // Stands in for Python: `polylogue_tools::code` has one in a sandbox.
+    // Replaces Python: `polylogue_tools::code` has one in a sandbox.
     let python = Declared::new("python", "Runs Python.", async |_: serde_json::Value| Ok("0.2 -0.6"));
     let coder = Coder {
         name: Name::new("Coder")?,

@@ -1,4 +1,4 @@
-//! Three agents argue at the same time, vote in secret, and argue once more when the vote is tied.
+//! Three agents argue in parallel, vote in private turns, and argue once more when the vote is tied.
 
 use polylogue::debate::Tie;
 use polylogue::{Assistant, Chat, Debate};

@@ -1,4 +1,4 @@
-//! Examples that a model is sent before every conversation: it answers in their form.
+//! Few-shot examples that a model receives before every conversation: it answers in their format.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::aggregate::few_shot;
@@ -10,7 +10,7 @@ use polylogue_store::Memory;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
     let model = scripted(r#"[{"forecaster": "【雨】"}, {"forecaster": "【阴】"}]"#)?;
-    // It prints what it is sent; the examples are in no log and in nobody's memory.
+    // It prints its request; the examples are in no log and in no agent's memory.
     let model = Hooked::new(model).on_view(few_shot([("今天天气", "【晴】")])).on_view(|entries, _| {
         let sent = entries.iter().map(|entry| polylogue::plain(entry.parts()));
         println!("sent: {}", sent.collect::<Vec<_>>().join(" / "));

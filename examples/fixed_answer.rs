@@ -1,4 +1,4 @@
-//! The smallest agent: a model, a system text, a message in, a message out.
+//! The smallest agent: a model, a system message, message in, message out.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{AnyStore, Assistant, LogId, Params, Session};
@@ -14,7 +14,7 @@ async fn main() -> Result {
     let session = Session::create(AnyStore::new(Memory::new()), LogId::new("weather")?).await?;
     let reply = session.call(&bot, "今天的天气情况怎么样").await?;
     println!("{}: {}", reply.from, reply.plain());
-    // The message as JSON, and what the bot remembers.
+    // The message as JSON, and the memory of the bot.
     println!("{}", serde_json::to_string(&reply)?);
     println!("{}", serde_json::to_string(&session.state(&bot).await?)?);
     Ok(())

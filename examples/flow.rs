@@ -1,4 +1,4 @@
-//! A graph: two critics at the same time, an editor who waits for both, and a way back.
+//! A graph: two parallel critics, an editor who waits for both, and an edge back.
 
 use polylogue::graph::Edge;
 use polylogue::{Assistant, Chat, Graph};

@@ -1,4 +1,4 @@
-//! A group in which a model chooses who speaks next.
+//! A group chat in which a model selects the next speaker.
 
 use polylogue::stop::{max_messages, says};
 use polylogue::{Assistant, Chat, Group, Name, Selector, until};

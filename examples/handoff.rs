@@ -1,4 +1,4 @@
-//! Who speaks decides who speaks next: a front desk hands a customer over, with a note.
+//! Handoffs: a front desk hands a customer over to another agent, with a note.
 
 use polylogue::handoff::AfterHandoff;
 use polylogue::{Assistant, Chat, Handoff, Human, Name, handoffs};

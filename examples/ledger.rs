@@ -1,4 +1,5 @@
-//! A planner writes down facts and a plan, says before each turn who does what, and gives the answer.
+//! An orchestrator writes down facts and a plan, selects and instructs a speaker before each turn, and gives the final
+//! answer.
 
 use polylogue::{Assistant, Chat, Orchestrator};
 use polylogue_examples::{Result, play, scripted};

@@ -1,4 +1,4 @@
-//! A chat as one agent: what its members work out among themselves is one reply outside.
+//! A chat as one participant: a conversation of its participants is one reply in the outer chat.
 
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Chat, round_robin, sequential, until};

@@ -1,4 +1,4 @@
-//! Two agents, and a person who is asked when one of them thinks that the work is done.
+//! Two agents, and a person who is asked when one of them ends the conversation.
 
 use polylogue::stop::says;
 use polylogue::{Assistant, Chat, HumanInput, Stack, round_robin};

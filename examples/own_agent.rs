@@ -1,5 +1,5 @@
-//! An agent of one's own with a tool of one's own: it asks its model again until the reply is a number. The model
-//! fails in the middle of the turn; when the run is resumed, nothing that was done is done again.
+//! A custom agent with a custom tool: it asks its model again until the reply is a number. The model fails in the
+//! middle of the turn; when the run is resumed, no finished step is repeated.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{
@@ -10,7 +10,7 @@ use polylogue_models::Script;
 use polylogue_store::Memory;
 use serde_json::{Value, json};
 
-/// Says how warm it is, as a bare number.
+/// Reports the temperature as a bare number.
 struct Forecaster {
     name: Name,
     model: AnyModel,
@@ -22,8 +22,8 @@ impl Agent for Forecaster {
         &self.name
     }
 
-    // Written as if it ran in one go. In a run that is resumed, every `sample`, `call` and `prompt` that was finished
-    // before returns what it returned then.
+    // Written as if it ran once. In a resumed run, every finished `ask_model`, `call` and `prompt` returns its earlier
+    // result.
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let system = Some("Say how warm it is. Answer with a number and nothing else.");
         let ask = ModelCall { system, tools: &[self.tool.spec().clone()], ..ModelCall::of(&self.model) };
@@ -75,7 +75,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Err(error) = chat(&script)?.run(&mut log, "How warm is it?").await {
         println!("failed: {error}");
     }
-    // A fresh chat: it knows nothing but the log.
+    // A new chat value: its only input is the log.
     println!("{:?}", chat(&script)?.resume(&mut log).await?);
     Ok(())
 }

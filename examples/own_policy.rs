@@ -1,4 +1,4 @@
-//! A policy of one's own: all speak at the same time, then all vote at the same time and in secret; the votes decide.
+//! A custom policy: all participants speak in parallel, then vote in parallel private turns; the votes decide.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{
@@ -8,7 +8,7 @@ use polylogue::{
 use polylogue_models::Script;
 use polylogue_store::Memory;
 
-/// Who speaks next: a pure function of what was said.
+/// Selects the next speaker: a pure function of the transcript.
 fn vote(chat: &Transcript) -> Step {
     let members = || chat.participants().iter().cloned();
     let votes = || chat.lines().iter().filter(|line| line.is_private());
@@ -22,7 +22,7 @@ fn vote(chat: &Transcript) -> Step {
         return Step::Parallel(members().map(ask).collect());
     }
     let count = |name: &Name| votes().filter(|line| is_for(line, name)).count();
-    // Of several with as many votes, the first.
+    // Of several with the same number of votes, the first.
     let winner = members().rev().max_by_key(count);
     let summary =
         winner.map(|name| format!("{name} wins with {} of {} votes", count(&name), votes().count()));

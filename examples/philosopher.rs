@@ -1,4 +1,4 @@
-//! A reply that is printed while it is written: the pieces, and the text that they make.
+//! A streamed reply: its deltas, and the text so far.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::session::Stage;
@@ -18,7 +18,7 @@ async fn main() -> Result {
         while let Some(grown) = growing.next().await {
             match grown.stage {
                 Stage::Writing => {
-                    // `grown.text` is all of it so far.
+                    // `grown.text` is the text so far.
                     print!("{}", grown.piece);
                 }
                 Stage::Done => break,

@@ -1,26 +1,26 @@
-//! What the smallest programs share: a model that speaks by a script, and a conversation that is printed.
+//! Shared by the smallest programs: a scripted model, and a conversation that is printed.
 #![expect(clippy::print_stdout, reason = "it prints for programs")]
 
 use polylogue::{AnyModel, AnyStore, Chat, Log, LogId, Meta, Status};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 
-/// What the programs return.
+/// The return type of the programs.
 pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// A model that speaks by a script, in JSON. `Models::new(Env::process()).model("openai:gpt-4o-mini")?` is a real one.
+/// A scripted model, in JSON. `Models::new(Env::process()).model("openai:gpt-4o-mini")?` is a real one.
 ///
 /// # Errors
-/// When it is no script.
+/// When the script is invalid.
 pub fn scripted(script: &str) -> Result<AnyModel> {
     let script: Script = serde_json::from_str(script)?;
     Ok(AnyModel::new(script.model("example")))
 }
 
-/// Runs `chat` in memory, with `answers` for people, and prints what is said in the room and why it ended.
+/// Runs `chat` in memory, with `answers` of people, and prints the messages and the stop reason.
 ///
 /// # Errors
-/// When the conversation cannot go on.
+/// When the run fails.
 pub async fn play(chat: &Chat, task: &str, answers: &[&str]) -> Result {
     let store = AnyStore::new(Memory::default());
     let mut log = Log::create(store, LogId::new("example")?, &Meta::default()).await?;

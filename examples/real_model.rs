@@ -1,4 +1,4 @@
-//! Two agents that speak by a real model: any OpenAI-compatible endpoint, by its name and the environment's keys.
+//! Two agents with a real model: any OpenAI-compatible endpoint, by its name and the keys in the environment.
 //!
 //! ```sh
 //! OPENAI_API_KEY=... cargo run -p polylogue-examples --bin real_model

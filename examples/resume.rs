@@ -1,5 +1,5 @@
-//! A person is asked on Monday and answers on Friday, in another process: nothing waits in between, and what is known on
-//! Friday is what is in the store.
+//! A person is asked on Monday and answers on Friday, in another process: nothing runs in between, and all state is in
+//! the store.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use std::error::Error;
@@ -11,7 +11,7 @@ use polylogue::{
 use polylogue_models::Script;
 use polylogue_store::Sqlite;
 
-/// Both processes make the same chat; nothing of the conversation is in it.
+/// Both processes build the same chat; it has no state of the conversation.
 fn chat() -> Result<Chat, Box<dyn Error>> {
     let script: Script = serde_json::from_str(
         r#"[{"Clerk": "I can book the train at 7:05 or at 9:40. Which one?"},

@@ -1,5 +1,5 @@
-//! An assistant that writes Python, and a proxy that runs it in a sandbox, until it works. The programs really run: a table of
-//! prices is read, and one mistake is made and put right. A person is asked before anything is run that deletes.
+//! An assistant that writes Python, and a proxy that runs it in a sandbox, until it works. The programs really run: a
+//! table of prices is read, and one mistake is made and fixed. Code that deletes needs approval by a person.
 
 use polylogue::Approval;
 use polylogue::code::Block;

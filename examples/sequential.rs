@@ -1,4 +1,4 @@
-//! Chats one after the other: what came of each is carried over to the next.
+//! Chats in a sequence: the result of each is carried over to the next.
 
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Carryover, Chat, Name, round_robin, sequence, until};

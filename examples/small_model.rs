@@ -1,5 +1,5 @@
-//! A model that can do nothing but write text uses a tool and answers in a form: it is told of both in words, and what it writes
-//! is read with lenience. The program is the same for every model; this one takes the name of one.
+//! A model that only writes text uses a tool and gives structured output: it is prompted with both, and its text is
+//! parsed leniently. The program is the same for every model; the argument is the name of one.
 //!
 //! ```sh
 //! cargo run -p polylogue-examples --bin small_model
@@ -20,7 +20,7 @@ struct Trip {
     route: String,
 }
 
-/// Plays a small model: a thought, JSON in a fence, single quotes.
+/// Simulates a small model: reasoning, JSON in a fence, single quotes.
 const SCRIPT: &str = r#"[{"Guide": "I understand."}, {"Guide": "<think>{'route': 'Oslo-Rome'}?</think>```\n{'route': 'Oslo-Bergen'}\n```"},
     {"Guide": "Here it is: {'hours': '7 hours'}"}, {"Guide": "{\"hours\": 7}"}]"#;
 

@@ -1,4 +1,4 @@
-//! Two roles that do a task by talking: an idea is made definite, a trader instructs, a programmer solves, until it is done.
+//! Role-play: a specifier turns an idea into a task, a trader instructs, a programmer solves, until it is done.
 
 use polylogue::{Assistant, GetHistory, RolePlay};
 use polylogue_examples::{Result, play, scripted};

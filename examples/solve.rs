@@ -1,4 +1,4 @@
-//! Two agents that talk until one of them says that its task is complete, and a last word of the other.
+//! Two agents that talk until one of them judges its task complete, and a last message of the other.
 
 use polylogue::{Assistant, EndMode, GroupSolve, Task};
 use polylogue_examples::{Result, play, scripted};

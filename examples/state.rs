@@ -1,4 +1,4 @@
-//! Values that a team shares: one sets them, another reads them, and one of them ends the chat.
+//! Shared state of a team: one agent sets values, another reads them, and one value ends the chat.
 
 use polylogue::state::{self, GetState, SetState};
 use polylogue::stop::max_turns;

@@ -1,4 +1,4 @@
-//! States: a rule of one's own says from the last message who speaks next, within transitions that hold whatever it says.
+//! A state machine: a custom rule selects the next speaker by the last message, within allowed transitions.
 
 use polylogue::group::{Method, Transitions};
 use polylogue::{Assistant, Chat, Group, Name, Transcript};
@@ -11,7 +11,7 @@ async fn main() -> Result {
             {"Critic": "GOOD"}, {"Editor": "Printed: A cat sleeps on the warm stones."}]"#,
     )?;
     let [writer, critic, editor] = [Name::new("Writer")?, Name::new("Critic")?, Name::new("Editor")?];
-    // After the editor nobody may speak: that is the end.
+    // No participant may speak after the editor: the chat ends.
     let after = [(writer.clone(), vec![critic.clone()]), (critic, vec![writer.clone(), editor.clone()])];
     let rule = move |chat: &Transcript, _: &[Name]| match chat.last() {
         Some(last) if last.message.plain().contains("GOOD") => editor.clone().into(),

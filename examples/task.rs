@@ -1,4 +1,4 @@
-//! A task, and another that goes on from what came of it.
+//! A task, and another that continues from its result.
 
 use polylogue::{Assistant, Task, task::tasks};
 use polylogue_examples::{Result, play, scripted};

@@ -1,4 +1,4 @@
-//! Two agents talk until one of them is content; what they say is printed as it comes.
+//! Two agents talk until one of them is satisfied; messages are printed as they arrive.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::stop::{max_turns, says};
@@ -10,7 +10,7 @@ use polylogue_store::Memory;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A script stands in for a model; `real_model.rs` has a real one.
+    // A script replaces the model; `real_model.rs` has a real one.
     let script: Script = serde_json::from_str(
         r#"[{"Teacher": "What colour is the evening sky, and where does its light come from?"},
             {"Student": "Red, and it comes a long way through the air."},
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     });
     chat.run(&mut log, "Why is the sky blue?").await?;
-    // Watching ends with the log.
+    // The subscription ends with the log.
     log.release().await?;
     printer.await?;
     Ok(())

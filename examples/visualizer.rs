@@ -1,5 +1,5 @@
-//! A researcher and a charter who share an executor, until one of them has the final answer. What they wrote is kept as JSON, and a
-//! fresh session goes on from there.
+//! A researcher and a charter who share an executor, until one of them has the final answer. Their memory is saved as
+//! JSON, and a new session continues from it.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::executor::Declared;
@@ -11,7 +11,7 @@ use polylogue::{
 use polylogue_examples::{Result, scripted};
 use polylogue_store::Memory;
 
-/// Two who work with tools in turn, until one says that it is done.
+/// Two agents that work with tools in turn, until one is done.
 #[derive(Clone)]
 struct Visualizer {
     name: Name,
@@ -22,7 +22,7 @@ struct Visualizer {
 }
 
 impl Visualizer {
-    /// Asks one of them, and runs what it calls, until it calls nothing more.
+    /// Calls one of them, and runs its tool calls, until it makes no more.
     async fn work(&self, turn: &mut Turn<'_>, agent: &Parsed, told: Message) -> polylogue::Result<Message> {
         let mut message = turn.ask(agent, told).await?;
         while Block::calls(&message).is_some() {
@@ -54,7 +54,7 @@ impl Agent for Visualizer {
     }
 }
 
-/// What to search for.
+/// The arguments of the search.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Search {
     query: String,
@@ -64,7 +64,7 @@ const FORM: &str =
     "Work with other assistants towards an answer. Whoever has it begins a reply with `Final Answer`.";
 
 fn visualizer(model: &AnyModel) -> Result<Visualizer> {
-    // These stand in for a browser and for Python.
+    // These replace a browser and Python.
     let search = Declared::new("search", "Searches the web.", async |search: Search| {
         Ok(format!("{}: 14.7, 17.8, 17.9", search.query))
     });

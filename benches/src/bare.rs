@@ -1,8 +1,7 @@
 //! The reference: a loop over hyper that keeps its serialised history and appends to it.
 //!
-//! It does what has to be done and nothing else: two agents, each with its history as bytes; a request is a copy of the
-//! history with an end; of a reply it reads the words and appends them to both histories. It keeps no log, bounds
-//! nothing, and retries nothing.
+//! It does what is necessary and nothing else: two agents, each with its history as bytes; a request is a copy of the
+//! history with a closing; it appends the text of a reply to both histories. It has no log, no limits and no retries.
 
 use std::borrow::Cow;
 
@@ -19,12 +18,12 @@ use crate::Result;
 use crate::job::Cost;
 use crate::meter::Meter;
 
-/// What the agents are told; Polylogue's are told the same.
+/// The system messages, the same as in Polylogue.
 pub(crate) const SYSTEM: &str = "You are one of two who talk. Answer in a few sentences.";
-/// What they talk about.
+/// The task.
 pub(crate) const TASK: &str = "Find out together why the sea is salty.";
 
-/// So many chats of so many calls each, one after the other over one connection.
+/// Runs a number of chats of a number of calls each, one after the other over one connection.
 pub(crate) async fn calls(base_url: &str, chats: u64, calls: u64) -> Result<Cost> {
     let mut connection = Connection::open(base_url).await?;
     chat(&mut connection, 2).await?;
@@ -35,7 +34,7 @@ pub(crate) async fn calls(base_url: &str, chats: u64, calls: u64) -> Result<Cost
     Ok(meter.stop())
 }
 
-/// So many chats of one streamed reply each.
+/// Runs a number of chats of one streamed reply each.
 pub(crate) async fn pieces(base_url: &str, chats: u64) -> Result<Cost> {
     let mut connection = Connection::open(base_url).await?;
     streamed(&mut connection).await?;
@@ -80,7 +79,7 @@ async fn streamed(connection: &mut Connection) -> Result<()> {
     history.append("assistant", &words)
 }
 
-/// Takes the words out of the whole lines of `bytes`; returns how many bytes these are.
+/// Extracts the text from the complete lines of `bytes`; returns the number of bytes consumed.
 fn take_lines(bytes: &[u8], words: &mut String) -> Result<usize> {
     let mut taken = 0;
     for end in memchr::memchr_iter(b'\n', bytes) {
@@ -95,7 +94,7 @@ fn take_lines(bytes: &[u8], words: &mut String) -> Result<usize> {
     Ok(taken)
 }
 
-/// A request body without its end.
+/// A request body without its closing.
 struct History(Vec<u8>);
 
 impl History {

@@ -1,4 +1,4 @@
-//! What `polylogue batch` takes for ten thousand rows, by script.
+//! Cost of `polylogue batch` with ten thousand rows, by script.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::start::program;
 use crate::{Result, table};
 
-/// 50 x 20 roles, and 10 tasks for each two of them.
+/// 50 x 20 roles, and 10 tasks for each pair.
 const LISTS: [(&str, usize); 3] = [("assistant", 50), ("user", 20), ("task", 10)];
 const ROWS: usize = 10_000;
 const TURNS: usize = 10;
 
-/// Seconds, rows per second and the most memory, for some numbers of conversations at the same time.
+/// Seconds, rows per second and peak memory, for several values of concurrency.
 pub(crate) fn report() -> Result<()> {
     let program = program()?;
     let mut rows = Vec::new();
@@ -87,7 +87,7 @@ fn run(program: &Path, folder: &Path, at_once: &str) -> Result<(Duration, Option
     Ok((begun.elapsed(), peak))
 }
 
-/// The high-water mark of its resident memory so far, which only Linux tells this way.
+/// The high-water mark of resident memory so far, which only Linux reports this way.
 fn peak_kib(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,4 +1,4 @@
-//! The same with Polylogue.
+//! The same chats with Polylogue.
 
 use futures_util::future::try_join_all;
 use polylogue::stop::max_turns;
@@ -16,7 +16,7 @@ use crate::job::{By, Cost, PIECES};
 use crate::meter::Meter;
 use crate::server::WORDS;
 
-/// Where the chats are kept.
+/// The store of the chats.
 struct Place {
     store: AnyStore,
     /// Removed with the database in it.
@@ -40,7 +40,7 @@ impl Place {
     }
 }
 
-/// So many chats of so many calls each, one after the other.
+/// Runs a number of chats of a number of calls each, one after the other.
 pub(crate) async fn calls(base_url: &str, by: By, chats: u64, calls: u64) -> Result<Cost> {
     let (place, model) = (Place::of(by)?, model(base_url, false)?);
     run(&place, &pair(&model, 2)?, 0, 2).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn calls(base_url: &str, by: By, chats: u64, calls: u64) -> Res
     Ok(meter.stop())
 }
 
-/// So many chats of one streamed reply each; `watched` if somebody wants the pieces as they arrive.
+/// Runs a number of chats of one streamed reply each, with a subscriber to the deltas if `watched`.
 pub(crate) async fn pieces(base_url: &str, by: By, chats: u64, watched: bool) -> Result<Cost> {
     let (place, model) = (Place::of(by)?, model(base_url, true)?);
     let chat = pair(&model, 1)?;
@@ -81,7 +81,7 @@ async fn count(mut watch: Subscription) -> usize {
     pieces
 }
 
-/// So many chats at the same time, each of so many calls.
+/// Runs a number of chats at the same time, each of a number of calls.
 pub(crate) async fn crowd(base_url: &str, by: By, chats: u64, calls: u64) -> Result<Cost> {
     let (place, model) = (Place::of(by)?, model(base_url, false)?);
     let chat = pair(&model, calls)?;
@@ -90,7 +90,7 @@ pub(crate) async fn crowd(base_url: &str, by: By, chats: u64, calls: u64) -> Res
     Ok(meter.stop())
 }
 
-/// One chat of so many messages, whose model is a function.
+/// Runs one chat of a number of messages, with a function as model.
 pub(crate) async fn messages(count: u64) -> Result<Cost> {
     let place = Place::of(By::Memory)?;
     let chat = pair(&AnyModel::new(Parrot), count)?;
@@ -104,7 +104,7 @@ fn model(base_url: &str, stream: bool) -> Result<AnyModel> {
     Ok(AnyModel::new(endpoint.model("bench")))
 }
 
-/// Two agents who talk in turn until `calls` replies were given.
+/// Two agents that speak in turn until `calls` replies were given.
 fn pair(model: &AnyModel, calls: u64) -> Result<Chat> {
     let agent = |name| Ok::<_, polylogue::NameError>(Assistant::new(name, model.clone())?.system(SYSTEM));
     Ok(Chat::named("pair")
@@ -119,7 +119,7 @@ async fn run(place: &Place, chat: &Chat, id: u64, calls: u64) -> Result<()> {
     finish(chat, &mut place.log(id, calls).await?).await
 }
 
-/// Runs the chat, which has to come to its limit of turns.
+/// Runs the chat, which must reach its limit on turns.
 async fn finish(chat: &Chat, log: &mut Log) -> Result<()> {
     match chat.run(log, TASK).await? {
         Status::Closed { reason: StopReason::CountReached { .. }, .. } => Ok(()),
@@ -127,7 +127,7 @@ async fn finish(chat: &Chat, log: &mut Log) -> Result<()> {
     }
 }
 
-/// Says always the same.
+/// Always gives the same reply.
 struct Parrot;
 
 impl Model for Parrot {

@@ -1,4 +1,4 @@
-//! Measurements in processes of their own.
+//! Measurements in separate processes.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use crate::{Result, bare, chats, groups};
 /// The argument that makes this program measure and print a [`Cost`].
 pub(crate) const MEASURE: &str = "measure";
 
-/// Does a job and prints what it cost.
+/// Runs a job and prints its cost.
 pub(crate) fn answer(job: &str) -> Result<()> {
     let job: Job = serde_json::from_str(job)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -40,7 +40,7 @@ pub(crate) fn command(base_url: String, what: What) -> Result<Command> {
     Ok(command)
 }
 
-/// Has a job done in a process of its own.
+/// Runs a job in a new process.
 pub(crate) fn measure(server: &Server, way: Way, what: What) -> Result<Cost> {
     let output = command(server.base_url(way), what)?.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {

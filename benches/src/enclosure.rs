@@ -1,4 +1,4 @@
-//! What an enclosure costs a program, from its start to its end.
+//! Cost of the sandbox per program, from start to end.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use polylogue_sandbox::{Halt, Program, Sandbox};
 use crate::report::RUNS;
 use crate::{Result, table};
 
-/// Programs: one that does nothing, an interpreter that starts, and one that asks the kernel a lot.
+/// Programs: one that does nothing, an interpreter that starts, and one with many system calls.
 const PROGRAMS: [(&str, &[&str]); 3] = [
     ("`true`", &["true"]),
     ("`python3`, an empty program", &["python3", "-c", "pass"]),
@@ -18,13 +18,13 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Milliseconds from start to end, bare and enclosed.
+/// Milliseconds from start to end, without and with the sandbox.
 pub(crate) fn report() -> Result<()> {
     let work = tempfile::tempdir()?;
     let sandbox = Sandbox::enclosed(work.path());
     let mut rows = Vec::new();
     for (name, words) in PROGRAMS {
-        // In turn, so that what disturbs the one disturbs the other.
+        // In turn, so that disturbances affect both.
         let (mut bare, mut enclosed) = (Vec::new(), Vec::new());
         for _ in 0..4 * RUNS {
             bare.push(run_bare(words)?);
@@ -52,7 +52,7 @@ pub(crate) fn report() -> Result<()> {
 fn run_bare(words: &[&str]) -> Result<Duration> {
     let (first, rest) = words.split_first().ok_or("no program")?;
     let begun = Instant::now();
-    // Where the enclosed one is looked for, too.
+    // The search path in the sandbox, too.
     let path = "/usr/local/bin:/usr/bin:/bin";
     let output = Command::new(first).args(rest).env("PATH", path).stdin(Stdio::null()).output()?;
     if output.status.success() { Ok(begun.elapsed()) } else { Err(format!("`{first}` failed").into()) }
@@ -65,7 +65,7 @@ fn run_enclosed(sandbox: &Sandbox, words: &[&str]) -> Result<Duration> {
     if ended.how.code() == 0 { Ok(ended.took) } else { Err(format!("`{first}`: {}", ended.how).into()) }
 }
 
-/// The least and the median.
+/// The minimum and the median.
 fn told(times: &mut [Duration]) -> [String; 2] {
     times.sort();
     [times.first(), times.get(times.len() / 2)]

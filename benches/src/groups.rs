@@ -1,4 +1,4 @@
-//! Many groups at the same time, whose models are functions: what Polylogue itself costs.
+//! Many groups at the same time, with functions as models: the cost of Polylogue itself.
 
 use futures_util::future::try_join_all;
 use polylogue::stop::max_turns;
@@ -16,7 +16,7 @@ use crate::server::WORDS;
 
 const MEMBERS: [&str; 4] = ["Ann", "Bob", "Cid", "Dan"];
 
-/// So many groups at the same time, each of so many rounds; `picked` if a model chooses each speaker.
+/// Runs a number of groups at the same time, each for a number of rounds; `picked` if a model selects each speaker.
 pub(crate) async fn crowd(groups: u64, rounds: u64, picked: bool) -> Result<Cost> {
     let store = AnyStore::new(Memory::new());
     let chat = group(rounds, picked)?;
@@ -47,7 +47,7 @@ async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> 
     }
 }
 
-/// Says always the same, after all others had a chance to do something.
+/// Always gives the same reply, after yielding to all other tasks.
 struct Parrot;
 
 impl Model for Parrot {
@@ -65,7 +65,7 @@ impl Model for Parrot {
     }
 }
 
-/// Names the members one after the other.
+/// Names the participants one after the other.
 struct Picker;
 
 impl Model for Picker {

@@ -1,38 +1,38 @@
-//! What is measured, and what comes of it: told between the two processes as JSON.
+//! The measurements and their results, passed between the two processes as JSON.
 
 use serde::{Deserialize, Serialize};
 
-/// How many pieces a streamed reply has.
+/// Number of deltas of a streamed reply.
 pub(crate) const PIECES: usize = 2_000;
 
 /// A measurement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
-    /// Where the endpoint is, without `/chat/completions`.
+    /// The base address of the endpoint, without `/chat/completions`.
     pub(crate) base_url: String,
-    /// What is done.
+    /// The work.
     pub(crate) what: What,
 }
 
-/// What is done.
+/// The work to measure.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum What {
-    /// Nothing, to know what a process costs by itself.
+    /// Nothing, to measure the process itself.
     Nothing,
-    /// So many chats of two agents one after the other, each of so many model calls.
+    /// Chats of two agents one after the other, each with a number of model calls.
     Calls { by: By, chats: u64, calls: u64 },
-    /// So many chats of a single streamed reply, one after the other.
+    /// Chats of a single streamed reply, one after the other.
     Pieces { by: By, chats: u64, watched: bool },
-    /// So many chats at the same time, each of so many model calls.
+    /// Chats at the same time, each with a number of model calls.
     Crowd { by: By, chats: u64, calls: u64 },
-    /// One chat of so many messages, without an endpoint: its model is a function.
+    /// One chat with a number of messages, without an endpoint: its model is a function.
     Messages { count: u64 },
-    /// So many groups of four at the same time, each of so many rounds, without an endpoint; `picked` if a model chooses
+    /// Groups of four at the same time, each with a number of rounds, without an endpoint; `picked` if a model selects
     /// each speaker.
     Groups { groups: u64, rounds: u64, picked: bool },
 }
 
-/// Who does it.
+/// The implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum By {
     /// The bare loop.
@@ -55,13 +55,13 @@ impl By {
     }
 }
 
-/// What a measurement cost, the start of its process and a first call to warm up left out.
+/// The cost of a measurement, without process start and a first call to warm up.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Cost {
     /// CPU time of all threads, in microseconds.
     pub(crate) cpu_us: f64,
-    /// Time that passed, in microseconds.
+    /// Wall-clock time, in microseconds.
     pub(crate) wall_us: f64,
-    /// The most memory the process ever had, in KiB; `None` where the system does not tell.
+    /// The peak memory of the process, in KiB; `None` where the system does not report it.
     pub(crate) peak_kib: Option<u64>,
 }

@@ -1,8 +1,8 @@
-//! What Polylogue costs: `cargo run --release -p polylogue-bench` prints it as tables.
+//! Cost of Polylogue: `cargo run --release -p polylogue-bench` prints it as tables.
 //!
-//! The endpoint runs in this process and every measurement in a fresh one, so that neither the endpoint's CPU and memory
-//! nor those of an earlier measurement are counted. The reference is a loop over hyper that keeps its serialised history
-//! and appends to it: the least that anybody could do.
+//! The endpoint runs in this process and every measurement in a new one, so that neither the endpoint's CPU and memory
+//! nor those of an earlier measurement are counted. The reference is a loop over hyper that keeps its serialized
+//! history and appends to it: the least possible work.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints")]
 
 mod bare;
@@ -21,7 +21,7 @@ mod table;
 
 use std::process::ExitCode;
 
-/// Any error: a benchmark can only tell of it.
+/// Any error: a benchmark can only report it.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> ExitCode {

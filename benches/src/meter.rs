@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::job::Cost;
 
-/// Runs from its creation.
+/// Measures from its creation.
 pub(crate) struct Meter {
     cpu_us: f64,
     begun: Instant,
@@ -17,7 +17,7 @@ impl Meter {
         Self { cpu_us: cpu_us(), begun: Instant::now() }
     }
 
-    /// What was consumed since the start; memory since the process began.
+    /// The consumption since the start; memory since the process started.
     pub(crate) fn stop(&self) -> Cost {
         let wall_us = self.begun.elapsed().as_secs_f64() * 1e6;
         Cost { cpu_us: cpu_us() - self.cpu_us, wall_us, peak_kib: peak_kib() }
@@ -32,7 +32,7 @@ fn cpu_us() -> f64 {
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-/// The high-water mark of resident memory, which only Linux tells this way.
+/// The high-water mark of resident memory, which only Linux reports this way.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

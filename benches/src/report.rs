@@ -1,4 +1,4 @@
-//! What is measured, in which order, and how it is told.
+//! The measurements, their order, and the output.
 
 use std::process::Command;
 
@@ -7,8 +7,8 @@ use crate::job::{By, Cost, What};
 use crate::server::{Server, Way};
 use crate::{Result, batch, enclosure, start, stores, table};
 
-/// Every measurement is repeated so often, all of a table in turn, and the least is told: what disturbs a measurement
-/// only ever adds to it.
+/// Number of repetitions of every measurement, all of a table in turn. The minimum is reported: disturbances only add
+/// to it.
 pub(crate) const RUNS: usize = 5;
 
 /// Refuses to measure a debug build.
@@ -79,7 +79,7 @@ fn calls(server: &Server) -> Result<()> {
     Ok(())
 }
 
-/// What the `index`-th cost per unit, how many times the first that is, and how long it took.
+/// The cost per unit of the `index`-th, its ratio to the first, and its time.
 fn beside_first(costs: &[Cost], index: usize, units: f64) -> Vec<String> {
     let (Some(first), Some(cost)) = (costs.first(), costs.get(index)) else { return Vec::new() };
     let ratio = cost.cpu_us / first.cpu_us;
@@ -90,7 +90,7 @@ fn beside_first(costs: &[Cost], index: usize, units: f64) -> Vec<String> {
     ]
 }
 
-/// The mean body of a request in a chat of 400 calls: shows that all send the same.
+/// The mean size of a request in a chat of 400 calls: shows that all send the same.
 fn kib_per_call(server: &Server, by: By) -> Result<String> {
     server.forget();
     measure(server, Way::Whole, What::Calls { by, chats: 1, calls: 400 })?;

@@ -1,4 +1,4 @@
-//! An endpoint that answers at once, always the same.
+//! An endpoint that responds at once, always the same.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,7 +21,7 @@ use tokio::time::Interval;
 use crate::Result;
 use crate::job::PIECES;
 
-/// How the endpoint answers, by the first part of the path.
+/// How the endpoint responds, by the first segment of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// In one piece, at once.
@@ -37,12 +37,12 @@ pub(crate) enum Way {
 /// How long [`Way::Slow`] takes.
 const THINKING: Duration = Duration::from_millis(20);
 
-/// The words of a reply that comes in one piece: 300 characters.
+/// The text of a reply that is sent in one piece: 300 characters.
 pub(crate) const WORDS: &str = "ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars \
     ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars \
     ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars ten chars.";
 
-/// The words of one piece of a streamed reply.
+/// The text of one delta of a streamed reply.
 pub(crate) const PIECE: &str = "word ";
 
 /// A running endpoint.
@@ -51,7 +51,7 @@ pub(crate) struct Server {
     seen: Arc<Seen>,
 }
 
-/// What came in since [`Server::forget`].
+/// The requests since [`Server::forget`].
 #[derive(Default)]
 struct Seen {
     requests: AtomicU64,
@@ -60,7 +60,7 @@ struct Seen {
 }
 
 impl Server {
-    /// Starts on a thread of its own.
+    /// Starts on a new thread.
     pub(crate) fn start() -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
@@ -70,7 +70,7 @@ impl Server {
         Ok(Self { address, seen })
     }
 
-    /// Where clients find it.
+    /// The address for clients.
     pub(crate) fn base_url(&self, way: Way) -> String {
         let path = match way {
             Way::Whole => "whole",
@@ -81,19 +81,19 @@ impl Server {
         format!("http://{}/{path}", self.address)
     }
 
-    /// Forgets what came in so far.
+    /// Drops the recorded requests.
     pub(crate) fn forget(&self) {
         self.seen.requests.store(0, Ordering::SeqCst);
         self.seen.bytes.store(0, Ordering::SeqCst);
         *self.seen.first.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// When the first request came in.
+    /// The time of the first request.
     pub(crate) fn first(&self) -> Option<Instant> {
         *self.seen.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bodies that came in: how many, and how many bytes in all.
+    /// The number of request bodies, and their total bytes.
     pub(crate) fn bodies(&self) -> (u64, u64) {
         (self.seen.requests.load(Ordering::SeqCst), self.seen.bytes.load(Ordering::SeqCst))
     }
@@ -101,7 +101,7 @@ impl Server {
 
 async fn accept(listener: TcpListener, seen: Arc<Seen>) {
     loop {
-        // An error here is a connection that went away before it was taken: the next one counts.
+        // An error is a connection that was closed before it was accepted: the next one counts.
         if let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(serve(stream, Arc::clone(&seen)));
         }
@@ -109,12 +109,12 @@ async fn accept(listener: TcpListener, seen: Arc<Seen>) {
 }
 
 async fn serve(stream: TcpStream, seen: Arc<Seen>) {
-    // Without it small pieces would wait for each other.
+    // Otherwise small pieces would wait for each other.
     if stream.set_nodelay(true).is_err() {
         return;
     }
     let answer = service_fn(|request| answer(request, &seen));
-    // An error is a client that went away in the midst, which the client itself tells of.
+    // An error is a client that disconnected, which the client itself reports.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
 }
 

@@ -1,4 +1,4 @@
-//! How long a process takes to its first request, and how large the program is.
+//! Time from process start to the first request, and size of the program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::report::RUNS;
 use crate::server::{Server, Way};
 use crate::{Result, table};
 
-/// The shortest team there is.
+/// The shortest possible team.
 const TEAM: &str = "\
 name: bench
 model: compatible:bench
@@ -23,7 +23,7 @@ chat:
   stop: {max_turns: 2}
 ";
 
-/// From the start of a process to its first request, as the endpoint sees it.
+/// Time from process start to the first request, as the endpoint sees it.
 pub(crate) fn report(server: &Server) -> Result<()> {
     let mut rows = Vec::new();
     for by in By::ALL {
@@ -46,7 +46,7 @@ fn of_program(server: &Server, program: &Path) -> Result<Vec<Vec<String>>> {
     let run = |store: &str| {
         let mut command = Command::new(program);
         command.current_dir(&folder).args(["run", "team.yaml", "talk", "--quiet", "--store", store]);
-        // The endpoint wants no key, and nothing of the user's own settings is to count.
+        // The endpoint needs no key, and the user's own settings must not matter.
         command.env("OPENAI_BASE_URL", server.base_url(Way::Whole)).env("OPENAI_API_KEY", "none");
         command
     };
@@ -82,16 +82,16 @@ fn to_first_request(server: &Server, command: &mut Command) -> Result<Duration> 
     Ok(server.first().ok_or_else(silent)?.duration_since(begun))
 }
 
-/// How large the program is.
+/// The size of the program.
 pub(crate) fn size() -> Result<()> {
     let bytes = std::fs::metadata(program()?)?.len();
     println!("The `polylogue` program: {}.{} MiB", bytes >> 20, ((bytes % (1 << 20)) * 10) >> 20);
     Ok(())
 }
 
-/// The `polylogue` program, built as this one is.
+/// The `polylogue` program, built like this one.
 pub(crate) fn program() -> Result<PathBuf> {
-    // Set by `cargo run`. Started otherwise, this takes what is there.
+    // Set by `cargo run`. Otherwise the existing program is used.
     if let Ok(cargo) = std::env::var("CARGO") {
         let built =
             Command::new(cargo).args(["build", "--release", "--package", "polylogue-cli"]).status()?;

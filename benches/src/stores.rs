@@ -1,4 +1,4 @@
-//! What it takes to append an event to a store: synchronized to the disk, with its checksum.
+//! Cost of appending an event to a store: synchronized to the disk, with its checksum.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use serde_json::json;
 use crate::report::RUNS;
 use crate::{Result, table};
 
-/// How many events are appended in a run, one by one.
+/// Number of events appended in a run, one by one.
 const EVENTS: u32 = 1_000;
 
-/// About as much as a reply of a model.
+/// About the size of a model's reply.
 const WORDS: usize = 160;
 
-/// Prints the time of an append, of all stores in turn. Like everything that waits for a disk it depends on the disk.
+/// Prints the time of an append for all stores in turn. It depends on the disk.
 pub(crate) fn report() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut times: [Vec<Duration>; 3] = Default::default();

@@ -1,6 +1,6 @@
 //! Tables for people.
 
-/// Prints a title, a head and rows, with the first column to the left and all others to the right.
+/// Prints a title, a header and rows, with the first column left-aligned and all others right-aligned.
 pub(crate) fn print(title: &str, head: &[&str], rows: &[Vec<String>]) {
     println!("{title}\n");
     let head: Vec<String> = head.iter().map(ToString::to_string).collect();
