@@ -1,4 +1,4 @@
-//! Replies that are kept, so that the same request is not paid for twice.
+//! A cache of model replies, so that the same request is not paid for twice.
 
 mod error;
 mod file;
@@ -18,28 +18,28 @@ pub use self::error::CacheError;
 use self::file::{Kept, KeptFile};
 use crate::wire::pictures;
 
-/// Keeps the replies of models, in memory or in a file, and gives them again for the same request.
+/// A cache of model replies, in memory or in a file: returns the stored reply for the same request.
 ///
-/// Nothing is kept unless a model is wrapped. A request is the same when model, system text, conversation, tools and
-/// parameters are the same, to the letter; where it is made, and by whom, does not matter. A reply from the cache says so
-/// ([`Reply::cached`]), so that what it would have cost is told apart from what was paid. Errors are never kept.
+/// Caching is opt-in: wrap a model with [`around`](Self::around). Two requests are the same if model, system message,
+/// conversation, tools and parameters are exactly equal; the chat and the agent do not matter. A reply from the cache
+/// is [marked](Reply::cached), so that what it would have cost is separate from what was paid. Errors are never
+/// cached.
 ///
-/// Cloning shares the replies; any number of models and conversations may use one cache. It holds
-/// [`CAPACITY`](Self::CAPACITY) replies, and forgets the oldest when there are more. A file only grows: it may be removed
-/// when it is too large.
+/// Cloning shares the replies; any number of models and conversations can use one cache. It keeps
+/// [`CAPACITY`](Self::CAPACITY) replies and evicts the oldest. A file only grows: delete it when it is too large.
 ///
 /// ```
-/// # use polylogue_core::{Entry, Model, Name, Origin, Params, Path, Request, Wire};
+/// # use polylogue_core::{Entry, Model, Name, Origin, Params, Path, Request, EncodeCache};
 /// use polylogue_models::{Cache, Script, ScriptStep};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let place = folder.path().join("replies.jsonl");
-/// # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), Wire::default());
+/// # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), EncodeCache::default());
 /// # let entries = [Entry::user("hello")];
 /// # let origin = Origin { at: &at, who: &who, nth: 0 };
-/// # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, wire: &wire, reserved: None };
+/// # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, encoded: &wire, reserved: None };
 /// let cache = Cache::open(place)?;
 /// let model = cache.around(Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo"));
 /// assert!(!model.complete(&request, &mut ()).await?.cached);
@@ -68,16 +68,16 @@ struct Shelf {
 }
 
 impl Cache {
-    /// How many replies are held in memory at most: with replies of a page, some 50 MB.
+    /// The maximum number of replies in memory: with replies of a page, about 50 MB.
     pub const CAPACITY: usize = 10_000;
 
-    /// A cache that is gone with the process.
+    /// A cache in memory only.
     #[must_use]
     pub fn memory() -> Self {
         Self { namespace: "".into(), shelf: Arc::default() }
     }
 
-    /// The cache in the file `place`, which is made when there is none. A last line that was cut off is removed.
+    /// The cache in the file `place`, which is created if it does not exist. A truncated last line is removed.
     ///
     /// # Errors
     /// [`CacheError::Busy`] when another program uses it, [`CacheError::NoCache`], [`CacheError::Newer`],
@@ -91,39 +91,39 @@ impl Cache {
         Ok(Self { namespace: "".into(), shelf: Arc::new(Mutex::new(shelf)) })
     }
 
-    /// The same cache, but apart from what other namespaces keep: for the second of two runs that are to differ.
+    /// The same cache, separate from other namespaces: for the second of two runs that must differ.
     #[must_use]
     pub fn namespace(&self, name: &str) -> Self {
         Self { namespace: name.into(), shelf: Arc::clone(&self.shelf) }
     }
 
-    /// `model`, which is asked only what it was not asked before.
+    /// Wraps `model`: it is called only for new requests.
     #[must_use]
     pub fn around<M: Model>(&self, model: M) -> Cached<M> {
         Cached { model, cache: self.clone() }
     }
 
-    /// How many replies it holds, in this namespace.
+    /// The number of replies in this namespace.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shelf().replies.keys().filter(|(namespace, _)| *namespace == self.namespace).count()
     }
 
-    /// Whether it holds no reply, in this namespace.
+    /// Whether this namespace has no reply.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Why replies could not be written to the file, if that happened. They are held in memory all the same, and the
-    /// conversation goes on.
+    /// Why replies could not be written to the file, if that happened. They are still cached in memory, and the
+    /// conversation continues.
     #[must_use]
     pub fn trouble(&self) -> Option<CacheError> {
         self.shelf().trouble.clone()
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        // Nothing is left half done by a panic elsewhere.
+        // A panic elsewhere leaves nothing half done.
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -161,7 +161,7 @@ impl fmt::Debug for Cache {
     }
 }
 
-/// A model whose replies are kept; see [`Cache`]. In all else it is the model it wraps.
+/// A model with cached replies; see [`Cache`]. Otherwise like the model that it wraps.
 #[derive(Debug, Clone)]
 pub struct Cached<M = AnyModel> {
     model: M,
@@ -181,7 +181,7 @@ impl<M: Model> Model for Cached<M> {
             return Ok(Reply { cached: true, ..reply });
         }
         let reply = self.model.complete(request, deltas).await?;
-        // One that comes from a cache further in is kept there.
+        // A reply from an inner cache is stored there already.
         if !reply.cached {
             self.cache.keep(key, &reply);
         }
@@ -202,7 +202,7 @@ impl<M: Model> Model for Cached<M> {
 }
 
 impl<M: Model> Cached<M> {
-    /// Who is asked, as keys have it: a model that sees the pictures of `request` is told more than one that does not.
+    /// The model name in keys. A model with vision has another one, because it receives the pictures of `request`.
     fn asked(&self, request: &Request<'_>) -> Cow<'_, str> {
         let name = self.model.name();
         let sees = self.model.capabilities().has(Capability::Vision) == Some(true);

@@ -1,8 +1,8 @@
 //! The table of models that ships with this crate: list prices and limits, as known on the day it was made.
 //!
-//! `cargo xtask model-table` makes `data/models.jsonl`. Prices are public list prices in US dollars for a million tokens,
-//! without discounts for batches or hours of the day. Prices change: the table has a date, and the builder of a model can
-//! give another price.
+//! `cargo xtask model-table` generates `data/models.jsonl`. Prices are public list prices in US dollars per million
+//! tokens, without discounts for batches or hours of the day. Prices change: the table has a date, and a model can be
+//! given another price.
 
 use polylogue_core::Price;
 use serde::Deserialize;
@@ -11,26 +11,26 @@ use crate::provider::Provider;
 
 const TABLE: &str = include_str!("../data/models.jsonl");
 
-/// What the table says of a model.
+/// A row of the table.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct KnownModel {
-    /// The most tokens that a request can have; `None` if the table does not say.
+    /// The maximum tokens of a request; `None` if unknown.
     pub max_input: Option<u64>,
-    /// The most tokens that a reply can have; `None` if the table does not say.
+    /// The maximum tokens of a reply; `None` if unknown.
     pub max_output: Option<u64>,
-    /// Dollars for a million tokens read.
+    /// Dollars per million input tokens.
     input: f64,
-    /// Dollars for a million tokens written.
+    /// Dollars per million output tokens.
     output: f64,
-    /// Dollars for a million tokens read from the provider's cache.
+    /// Dollars per million cached input tokens.
     cache_read: Option<f64>,
 }
 
 impl KnownModel {
     /// The row of `model` at `provider`.
     ///
-    /// A dated name (`gpt-4o-2024-11-20`, `mistral-large-latest`) has the row of the name that it begins with, unless it
-    /// has one of its own.
+    /// A dated name (`gpt-4o-2024-11-20`, `mistral-large-latest`) has the row of the name that it begins with, unless
+    /// it has its own.
     ///
     /// ```
     /// use polylogue_models::KnownModel;
@@ -62,7 +62,7 @@ impl KnownModel {
     }
 }
 
-/// The list price of `model` at `provider`: nothing for local servers, `None` where it is not known.
+/// The list price of `model` at `provider`: 0 for local servers, `None` if unknown.
 #[must_use]
 pub fn list_price(provider: &str, model: &str) -> Option<Price> {
     if Provider::find(provider).is_some_and(Provider::is_local) {
@@ -74,8 +74,8 @@ pub fn list_price(provider: &str, model: &str) -> Option<Price> {
     KnownModel::find(provider, model).map(|model| model.price())
 }
 
-/// The list price of `model` at an endpoint that is called `provider` and is at `base_url`. An endpoint at the host of a known
-/// provider costs what that provider takes, whatever the endpoint is called.
+/// The list price of `model` at an endpoint named `provider` at `base_url`. An endpoint at the host of a known
+/// provider has that provider's price, whatever its name is.
 ///
 /// ```
 /// use polylogue_models::{list_price, list_price_at};
@@ -89,7 +89,7 @@ pub fn list_price_at(provider: &str, base_url: &str, model: &str) -> Option<Pric
     prices.reduce(Price::at_least)
 }
 
-/// Whether the rest of a name only tells the edition of the model, so that the price is the same.
+/// Whether the rest of a name is only an edition of the model, so that the price is the same.
 fn is_edition(rest: &str) -> bool {
     let Some(edition) = rest.strip_prefix(['-', '@']) else { return rest.is_empty() };
     edition == "latest" || (edition.len() >= 3 && edition.chars().all(|c| c.is_ascii_digit() || c == '-'))

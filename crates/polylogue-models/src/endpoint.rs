@@ -34,7 +34,7 @@ use address::{chat_url, shown};
 use key_pool::KeyPool;
 use read::{read_stream, read_whole, refusal};
 
-/// An endpoint. Cloning shares it: its connections, and its limits.
+/// A model server. Cloning shares its connections and limits.
 ///
 /// ```
 /// use polylogue_core::Model;
@@ -64,10 +64,10 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Makes ready to reach an endpoint; nothing is sent.
+    /// Prepares an endpoint; nothing is sent.
     ///
     /// # Errors
-    /// When the base URL is none, or a header or the key cannot be sent.
+    /// When the base URL is invalid, or a header or the key cannot be sent.
     pub fn new(config: Config) -> Result<Self, ModelError> {
         let refuse = |message: String| ModelError::new(ModelErrorKind::Config, &*config.provider, message);
         let url = chat_url(config.api, &config.base_url).map_err(|why| {
@@ -101,26 +101,25 @@ impl Endpoint {
         })))
     }
 
-    /// The model that the endpoint calls `name`, at its list price if that is known.
+    /// The model `name` of the endpoint, at its list price if that is known.
     #[must_use]
     pub fn model(&self, name: &str) -> EndpointModel {
         EndpointModel::new(self.clone(), name)
     }
 
-    /// What stands before the `:` in the names of its models.
+    /// The part before the `:` in the names of its models.
     #[must_use]
     pub fn provider(&self) -> &str {
         &self.0.config.provider
     }
 
-    /// What is known of the capabilities of its model called `model`: found in earlier calls, and kept where
-    /// [`Config::known`] says.
+    /// The known capabilities of its model `model`: found in earlier calls, and stored in [`Config::known`].
     #[must_use]
     pub fn findings(&self, model: &str) -> Findings {
         self.known().map(|known| known.of(self.shown(), model)).unwrap_or_default()
     }
 
-    /// In what way its models are asked.
+    /// The API that it uses.
     #[must_use]
     pub fn api(&self) -> Api {
         self.0.config.api

@@ -1,4 +1,4 @@
-//! From what went wrong on the way to a provider to an error that says whose fault it is and what to do.
+//! Turns failed requests into errors with a cause and a hint.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use crate::retry::{GivenUp, retry_after};
 use crate::timeouts::{Limit, Timeouts};
 use crate::wire::decode::DecodeError;
 
-/// How much of an error's body is kept.
+/// How much of an error's body is stored.
 const BODY_KEPT: usize = 2048;
 
 /// How much of a provider's message is quoted.
@@ -24,19 +24,19 @@ const MESSAGE_KEPT: usize = 500;
 pub(crate) struct Failure {
     pub(crate) error: ModelError,
     pub(crate) again: RetryAdvice,
-    /// How far it came, for what it counts.
+    /// How far it came, which decides what it counts.
     pub(crate) ended: FailedAttempt,
 }
 
 impl Failure {
-    /// The same, of a request that did not reach the server.
+    /// The same for a request that did not reach the server.
     fn unsent(self) -> Self {
         Self { ended: FailedAttempt::Unsent, ..self }
     }
 }
 
-/// How far an attempt came that was answered with `status`. Providers bill nothing for what they refuse; a gateway that gives
-/// up says nothing of the model behind it.
+/// How far an attempt with this `status` came. Providers bill nothing for what they refuse; a gateway timeout says
+/// nothing about the model behind it.
 const fn ended_by(status: u16) -> FailedAttempt {
     match status {
         408 => FailedAttempt::Broken,
@@ -45,42 +45,42 @@ const fn ended_by(status: u16) -> FailedAttempt {
     }
 }
 
-/// Whether another attempt may do better.
+/// Whether a retry may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryAdvice {
     No,
     /// Not with this key: its account has no credit left.
     Spent,
-    /// At once, with another key. It is no attempt that counts.
+    /// At once, with another key. Does not count as an attempt.
     Now,
-    /// Yes, after the time the provider asks for, if it does.
+    /// Yes, after the wait that the provider asks for, if it does.
     Yes(Option<Duration>),
 }
 
-/// Who failed: what errors of one model have in common.
+/// The context of an error: what errors of one model have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ErrorContext<'a> {
     /// The model, as `provider:model`.
     pub(crate) model: &'a str,
-    /// In what way it is asked.
+    /// The API.
     pub(crate) api: Api,
-    /// The base URL without what may be secret in it.
+    /// The base URL without possible secrets.
     pub(crate) base_url: &'a str,
     /// Whether a key was sent.
     pub(crate) has_key: bool,
-    /// The variables the key came from or could come from.
+    /// The variables that can contain the key.
     pub(crate) key_variables: &'a [String],
-    /// The proxy that stands between.
+    /// The proxy, if there is one.
     pub(crate) proxy: Option<&'a Uri>,
     pub(crate) redactor: &'a Redactor,
 }
 
-/// A status other than success, and what came with it.
+/// A response with an error status.
 pub(crate) struct Refusal<'a> {
     pub(crate) status: u16,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
-    /// Whether the body is longer than what was read of it.
+    /// Whether the body is longer than what was read.
     pub(crate) is_cut: bool,
 }
 
@@ -97,12 +97,11 @@ impl ErrorContext<'_> {
         }
     }
 
-    /// There is no key where one is needed.
     pub(crate) fn no_key(&self) -> ModelError {
         self.error(Kind::Config, "there is no key for this provider").hint(self.key_hint())
     }
 
-    /// All keys of the endpoint are spent.
+    /// The error when no key has credit left.
     pub(crate) fn no_credit(&self, keys: usize) -> Failure {
         let message = format!("none of the {keys} keys has credit left");
         self.failure(Kind::Refused, &message, Some(QUOTA.to_owned()), RetryAdvice::No).unsent()
@@ -120,7 +119,7 @@ impl ErrorContext<'_> {
         }
     }
 
-    /// A request that was answered with a status other than success.
+    /// The failure for a response with an error status.
     pub(crate) fn refused(&self, refusal: &Refusal<'_>) -> Failure {
         let text = String::from_utf8_lossy(refusal.body);
         let says = ErrorBody::of(&text);
@@ -140,7 +139,7 @@ impl ErrorContext<'_> {
     }
 
     fn by_status(&self, status: u16, says: &ErrorBody, asked: Option<Duration>) -> Failure {
-        // A provider that says when to come back means a rate, whatever it calls it.
+        // A provider that asks for a wait means a rate limit, whatever it calls it.
         let quota = asked.is_none() && says.is_quota();
         let (kind, hint, again) = match status {
             401 | 403 => (Kind::Config, Some(self.key_hint()), RetryAdvice::No),
@@ -161,7 +160,7 @@ impl ErrorContext<'_> {
         self.failure(kind, &format!("the provider answered with status {status}: {what}"), hint, again)
     }
 
-    /// What a server that is asked in its own way is known to mean by what it says.
+    /// Known advice for an error of Ollama's own API.
     fn advice(&self, status: Option<u16>, message: &str) -> Option<Advice> {
         let model = self.model.split_once(':').map_or(self.model, |(_, model)| model);
         Some(()).filter(|()| self.api == Api::Ollama).and_then(|()| ollama::advice(status, message, model))
@@ -169,7 +168,7 @@ impl ErrorContext<'_> {
 
     fn moved(&self, refusal: &Refusal<'_>) -> Failure {
         let location = refusal.headers.get("location").and_then(|value| value.to_str().ok());
-        // Only the place is shown: what follows a `?` may be secret.
+        // Only the path is shown: the query may contain secrets.
         let place = location.and_then(|value| value.split(['?', '#']).next()).unwrap_or("an unnamed place");
         let place: String = place.chars().take(200).collect();
         let message = format!("{} redirects to `{place}`, which is not followed", self.base_url);
@@ -183,7 +182,7 @@ impl ErrorContext<'_> {
         format!("check the model's name and the base URL `{}`{lacks}", self.base_url)
     }
 
-    /// A request that could not be sent, or was not answered.
+    /// The failure of a request that could not be sent, or got no response.
     pub(crate) fn unsent(&self, why: Unsent, timeouts: Timeouts) -> Failure {
         match why {
             Unsent::NoCertificates(error) => {
@@ -219,7 +218,7 @@ impl ErrorContext<'_> {
         }
     }
 
-    /// The base URL, and the proxy on the way there.
+    /// The base URL, and the proxy if there is one.
     fn there(&self) -> String {
         match self.proxy {
             Some(proxy) => format!("{} through the proxy `{proxy}`", self.base_url),
@@ -236,13 +235,11 @@ impl ErrorContext<'_> {
         .to_owned()
     }
 
-    /// A connection that broke.
     pub(crate) fn broken(&self, error: &Broken) -> Failure {
         let message = format!("the connection broke: {}", causes(error));
         self.failure(Kind::Connection, &message, None, RetryAdvice::Yes(None))
     }
 
-    /// A limit of time that was met.
     pub(crate) fn late(&self, limit: Limit, timeouts: Timeouts) -> Failure {
         let (message, name, again) = match limit {
             Limit::FirstToken => {
@@ -260,7 +257,7 @@ impl ErrorContext<'_> {
         self.failure(Kind::Timeout, &message, Some(hint), again)
     }
 
-    /// An answer that is no reply.
+    /// The failure of a response that is not a reply.
     pub(crate) fn flawed(&self, flaw: DecodeError, status: u16) -> Failure {
         let mut failure = match flaw {
             DecodeError::Error(json) => return self.error_inside(&json, status),
@@ -292,7 +289,7 @@ impl ErrorContext<'_> {
         failure
     }
 
-    /// An error that came with a status of success, as errors in the middle of a stream do.
+    /// An error with a success status, such as in the middle of a stream.
     fn error_inside(&self, json: &str, status: u16) -> Failure {
         let says = ErrorBody::of(json);
         let like = says.status();
@@ -314,7 +311,7 @@ impl ErrorContext<'_> {
         failure
     }
 
-    /// The error of the last attempt, with why there is no other.
+    /// The error of the last attempt, with why there is no further one.
     pub(crate) fn give_up(error: ModelError, why: &GivenUp) -> ModelError {
         let message = match why {
             GivenUp::Attempts(1) => return error,
@@ -346,11 +343,11 @@ const NO_TLS: &str = "check the base URL: it begins with `http://` if the server
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
 const THEIRS: &str = "the provider has trouble of its own: try again later";
 
-/// What the body of an error says.
+/// The content of an error's body.
 #[derive(Debug, Default)]
 struct ErrorBody {
     message: Option<String>,
-    /// Codes and types, in lower case, for telling errors apart.
+    /// Codes and types, in lower case.
     codes: Vec<String>,
     /// A code that is an HTTP status.
     number: Option<u16>,
@@ -367,7 +364,7 @@ impl ErrorBody {
         // Some wrap the object in a list.
         let json = json.get(0).unwrap_or(&json);
         let error = json.get("error").filter(|error| !error.is_null()).unwrap_or(json);
-        // Ollama passes on what the program behind it says: the JSON of an error as the text of an error.
+        // Ollama forwards errors of the program behind it: JSON in the text of an error.
         if let Some(inner) = error.as_str().filter(|text| text.starts_with('{') && text.len() < body.len()) {
             return Self::of(inner);
         }
@@ -388,13 +385,13 @@ impl ErrorBody {
     }
 
     fn is_quota(&self) -> bool {
-        // Google says the same of its limits per minute.
+        // Google uses the same for its limits per minute.
         let per_minute = self.codes.iter().any(|code| code == "resource_exhausted");
         let words = ["insufficient_quota", "exceeded your current quota", "billing", "insufficient balance"];
         !per_minute && self.mentions(&words)
     }
 
-    /// The status an error inside a stream would have had.
+    /// The status that an error inside a stream stands for.
     fn status(&self) -> Option<u16> {
         let code = self.codes.iter().find_map(|code| code.parse().ok());
         self.number.or(code).filter(|status| (400..600).contains(status)).or_else(|| {
@@ -434,7 +431,7 @@ impl ErrorBody {
     }
 }
 
-/// `{"details": [{"retryDelay": "17s"}]}`, as Google writes it.
+/// Parses `{"details": [{"retryDelay": "17s"}]}`, Google's format.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
@@ -453,7 +450,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The time the provider asks to wait.
+/// The wait that the provider asks for.
 fn asked(headers: &HeaderMap) -> Option<Duration> {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let milliseconds = header("retry-after-ms").and_then(|value| value.trim().parse::<u64>().ok());
@@ -462,7 +459,7 @@ fn asked(headers: &HeaderMap) -> Option<Duration> {
         .or_else(|| header("retry-after").and_then(|value| retry_after(value, sent_at(header("date")))))
 }
 
-/// When the server says that it answered: a date that it names is by its clock. Without a `Date`, by ours.
+/// When the server responded, by its own clock, which its dates are relative to. Without a `Date`, by ours.
 fn sent_at(date: Option<&str>) -> SystemTime {
     date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or_else(SystemTime::now)
 }
@@ -472,7 +469,7 @@ fn reason(status: u16) -> &'static str {
     status.and_then(|status| status.canonical_reason()).unwrap_or("it does not say why")
 }
 
-/// What went wrong and why, without repetitions. None of them holds a URL, which may hold secrets.
+/// An error and its causes without repetitions, and without URLs, which may contain secrets.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let mut all: Vec<String> = Vec::new();
     for cause in chain(error) {
@@ -484,12 +481,11 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     all.join(": ")
 }
 
-/// An error and its causes.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
         let error = next?;
-        // An error of the system tells the cause of what it was made of, but not what it was made of.
+        // A system error displays the cause of its inner error, but not the inner error itself.
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         next = match inner {
             Some(inner) => Some(inner),

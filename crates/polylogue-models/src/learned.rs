@@ -1,4 +1,4 @@
-//! What models turned out to be able to do, kept in a file for later processes.
+//! Detected capabilities of models, stored in a file for later processes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// What the models of endpoints turned out to be able to do, or not, kept in a small file. Cloning shares it.
+/// Detected capabilities of models, stored in a small file. Cloning shares it.
 ///
-/// A model that refused tools, a schema or JSON mode is not asked for them again for a day, in whatever process: the refusal
-/// is given again as it was. What stands in [`Config::capabilities`](crate::Config::capabilities) goes before it.
+/// A model that refused tools, a schema or JSON mode is not tried again for a day, in any process: the same refusal
+/// is returned. [`Config::capabilities`](crate::Config::capabilities) takes precedence.
 ///
-/// It is a cache. A file that is not there, or cannot be read or written, only means that models are asked again.
+/// It is a cache. If the file does not exist, or cannot be read or written, models are tried again.
 ///
 /// ```
 /// use polylogue_models::{Config, LearnedCapabilities};
@@ -33,16 +33,16 @@ struct Shared {
     book: Mutex<CapabilityFile>,
 }
 
-/// What is known of one capability of a model.
+/// What is known about one capability of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finding {
     /// Whether the model has it.
     pub has: bool,
-    /// What the model, or its server, said when it turned out that it has not.
+    /// The refusal of the model or its server, if it has not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// When it turned out, in milliseconds since 1970.
+    /// When it was detected, in milliseconds since 1970.
     pub time_ms: u64,
 }
 
@@ -51,14 +51,14 @@ impl Finding {
         Duration::from_millis(now_ms().saturating_sub(self.time_ms))
     }
 
-    /// Whether it still counts.
+    /// Whether it is recent enough to count.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.age() < LearnedCapabilities::FOR
     }
 }
 
-/// What is known of a model, by its capabilities.
+/// Known capabilities of a model.
 pub type Findings = BTreeMap<Capability, Finding>;
 
 /// The file: by base URL, then by the model's name there.
@@ -70,12 +70,12 @@ struct CapabilityFile {
 
 impl CapabilityFile {
     const VERSION: u64 = 1;
-    /// A larger file is none of ours, in bytes.
+    /// The maximum size in bytes; a larger file is not ours.
     const MAX_BYTES: u64 = 1 << 20;
-    /// So many models are kept.
+    /// The maximum number of models.
     const MAX_MODELS: usize = 500;
 
-    /// What the file at `place` says; nothing when it cannot be read.
+    /// Reads the file at `place`; empty if it cannot be read.
     fn read(place: &Path) -> Self {
         let small = fs::metadata(place).is_ok_and(|file| file.len() <= Self::MAX_BYTES);
         let bytes = small.then(|| fs::read(place).ok()).flatten();
@@ -83,7 +83,7 @@ impl CapabilityFile {
         book.filter(|book| book.polylogue_skills == Self::VERSION).unwrap_or_default()
     }
 
-    /// Replaces the file at `place` in one step, so that nobody reads half of it.
+    /// Replaces the file at `place` atomically, so that no reader sees half of it.
     fn write(&self, place: &Path) -> io::Result<()> {
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder)?;
@@ -98,7 +98,7 @@ impl CapabilityFile {
         moved
     }
 
-    /// Adds what `other` knows better.
+    /// Merges the newer findings of `other`.
     fn add(&mut self, other: &Self) {
         for (base, models) in &other.models {
             for (model, findings) in models {
@@ -112,7 +112,7 @@ impl CapabilityFile {
         }
     }
 
-    /// Leaves out the models that were asked longest ago, if there are too many.
+    /// Removes the models with the oldest findings, if there are too many.
     fn bound(&mut self) {
         let count = |book: &Self| book.models.values().map(BTreeMap::len).sum::<usize>();
         while count(self) > Self::MAX_MODELS {
@@ -130,14 +130,14 @@ impl CapabilityFile {
 }
 
 impl LearnedCapabilities {
-    /// For how long a finding counts: a server may be started anew, with more.
+    /// How long a finding counts: a server may be restarted with more capabilities.
     pub const FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// How much of what a server said is kept, in characters.
+    /// The maximum length of a stored refusal, in characters.
     const MAX_WHY: usize = 300;
 
-    /// What the file at `place` says. A file that is not there, or is none of this kind, says nothing, and is written anew when
-    /// there is something to keep.
+    /// The findings in the file at `place`. A file that does not exist, or is not of this kind, counts as empty, and
+    /// is replaced when there is something to store.
     #[must_use]
     pub fn at(place: impl Into<PathBuf>) -> Self {
         let place = place.into();
@@ -151,14 +151,14 @@ impl LearnedCapabilities {
         &self.0.place
     }
 
-    /// What is known of the model that the endpoint at `base_url` calls `model`; what is too old to count, too.
+    /// The findings on `model` at `base_url`, including expired ones.
     #[must_use]
     pub fn of(&self, base_url: &str, model: &str) -> Findings {
         let book = self.book();
         book.models.get(base_url).and_then(|models| models.get(model)).cloned().unwrap_or_default()
     }
 
-    /// All that is known: base URL, model, findings.
+    /// All findings: base URL, model, findings.
     #[must_use]
     pub fn all(&self) -> Vec<(String, String, Findings)> {
         let book = self.book();
@@ -172,11 +172,11 @@ impl LearnedCapabilities {
     }
 
     fn book(&self) -> MutexGuard<'_, CapabilityFile> {
-        // Nothing is left half done by a panic elsewhere.
+        // A panic elsewhere leaves nothing half done.
         self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps that a model has a capability, or why it has not. What is known and fresh is not written again.
+    /// Stores that a model has a capability, or why not. A recent finding is not written again.
     pub(crate) fn learn(&self, base_url: &str, model: &str, capability: Capability, lacks: Option<&str>) {
         let why: String = lacks.unwrap_or_default().chars().take(Self::MAX_WHY).collect();
         let finding = Finding { has: lacks.is_none(), why, time_ms: now_ms() };
@@ -185,7 +185,7 @@ impl LearnedCapabilities {
         if known.is_some_and(|known| known.has == finding.has && known.age() < Self::FOR / 2) {
             return;
         }
-        // Other processes may have found out more since.
+        // Other processes may have added findings.
         let mut now = CapabilityFile {
             polylogue_skills: CapabilityFile::VERSION,
             ..CapabilityFile::read(&self.0.place)
@@ -194,17 +194,17 @@ impl LearnedCapabilities {
         let models = now.models.entry(base_url.to_owned()).or_default();
         models.entry(model.to_owned()).or_default().insert(capability, finding);
         now.bound();
-        // What cannot be written is known to this process all the same.
+        // If it cannot be written, this process still knows it.
         let _ = now.write(&self.0.place);
         *book = now;
     }
 
-    /// The capability that a model asked for `wanted` is known not to have, and why.
+    /// The capability among `wanted` that a model is known to lack, and why.
     pub(crate) fn refusal(&self, asked: &ModelKey<'_>, wanted: &[Capability]) -> Option<ModelError> {
         let findings = self.of(asked.base_url, asked.model);
         let lacks = wanted.iter().copied().find_map(|capability| {
             let finding = findings.get(&capability).filter(|finding| !finding.has && finding.is_fresh())?;
-            // What is configured is not doubted.
+            // Configured capabilities take precedence.
             (asked.capabilities.has(capability) != Some(true)).then_some((capability, finding))
         });
         let (capability, finding) = lacks?;
@@ -213,13 +213,13 @@ impl LearnedCapabilities {
     }
 }
 
-/// Which model is asked.
+/// The model to be called.
 pub(crate) struct ModelKey<'a> {
     pub(crate) base_url: &'a str,
     pub(crate) model: &'a str,
     /// `provider:model`.
     pub(crate) name: &'a str,
-    /// What is configured of it.
+    /// Its configured capabilities.
     pub(crate) capabilities: Capabilities,
 }
 

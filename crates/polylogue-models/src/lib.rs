@@ -2,9 +2,8 @@
 //!
 //! # A model by its name
 //!
-//! [`Models`] gives models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`, with keys and addresses out
-//! of an [`Env`]. It keeps one [`Endpoint`] for each [`Provider`], so that all agents share its connections and its
-//! limits.
+//! [`Models`] returns models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`, with keys and addresses from
+//! an [`Env`]. It has one [`Endpoint`] for each [`Provider`], so that all agents share its connections and limits.
 //!
 //! ```
 //! use polylogue_core::Model;
@@ -16,10 +15,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # An endpoint of one's own
+//! # A custom endpoint
 //!
-//! Any server that speaks OpenAI's chat completions or Ollama's own [`Api`] will do; [`Config`] says how to reach it, how much to ask of it
-//! at once ([`Limits`]), how long to wait ([`Timeouts`]) and when to try again ([`Retries`]).
+//! Any server with OpenAI's chat completions or Ollama's own [`Api`] works. [`Config`] has its address and key,
+//! limits on concurrent requests ([`Limits`]), [`Timeouts`] and [`Retries`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -38,10 +37,10 @@
 //!
 //! # Ollama
 //!
-//! `ollama:NAME` asks an Ollama server in its own way, `ollama-openai:NAME` the same server as an OpenAI-compatible one;
-//! both look for it where `OLLAMA_HOST` says. Only its own API takes `num_ctx`, `keep_alive` and `think`, as extra fields
-//! of a request, and only there it can be told to refuse a conversation that does not fit, in place of dropping the rest
-//! of it without a word: that is what it is told.
+//! `ollama:NAME` uses Ollama's own API, `ollama-openai:NAME` its OpenAI-compatible one; both find the server by
+//! `OLLAMA_HOST`. Only its own API accepts `num_ctx`, `keep_alive` and `think`, as extra fields of a request, and
+//! only there the server can be asked to refuse a conversation that does not fit instead of silently dropping the
+//! rest: requests do so.
 //!
 //! ```
 //! use polylogue_core::Params;
@@ -55,35 +54,35 @@
 //! # Ok::<(), polylogue_core::ModelError>(())
 //! ```
 //!
-//! [`Endpoint::models`] lists what a server has.
+//! [`Endpoint::models`] lists the models of a server.
 //!
-//! # What a model can do
+//! # Capabilities
 //!
-//! Small models know no tools, no schemas, or no JSON mode. What they can do is said by [`Config::capabilities`]; what is not said
-//! turns out: a refusal is an error of the kind [`Unsupported`](polylogue_core::ModelErrorKind::Unsupported), which agents get
-//! round. [`LearnedCapabilities`] keeps it in a file for later processes, and [`EndpointModel::probe`] finds it out with three short
-//! questions.
+//! Small models lack tools, schemas, or JSON mode. Set [`Config::capabilities`], or let them be detected: a refusal
+//! is an error of the kind [`Unsupported`](polylogue_core::ModelErrorKind::Unsupported), which agents handle.
+//! [`LearnedCapabilities`] stores it in a file for later processes, and [`EndpointModel::probe`] detects it with
+//! three short requests.
 //!
-//! # What servers get wrong
+//! # Server quirks
 //!
-//! Replies are read with lenience: most of what servers get wrong changes nothing. What cannot be read is an error that
-//! says whose fault it is and what to do, and shows no key.
+//! Replies are parsed leniently: most deviations of servers make no difference. A reply that cannot be parsed is an
+//! error that says who can fix it and how, and shows no key.
 //!
 //! # Proxies and certificates
 //!
-//! [`Proxies`] says which proxies stand between; as a rule those of the environment. Servers are trusted whose certificates
-//! the system trusts; on Linux `SSL_CERT_FILE` and `SSL_CERT_DIR` name others. They are read with the first encrypted
+//! [`Proxies`] sets the proxies. Default: those of the environment. Certificates are checked against those of the
+//! system; on Linux `SSL_CERT_FILE` and `SSL_CERT_DIR` name others. They are read with the first encrypted
 //! connection.
 //!
-//! # Vectors
+//! # Embeddings
 //!
-//! [`Models::embedder`] gives models that make vectors of texts, by which a memory finds what means the same.
+//! [`Models::embedder`] returns embedding models, which a memory uses to search by meaning.
 //!
 //! # Without a provider
 //!
-//! [`Script`] replies by script, for tests and demonstrations; [`Recorder`] and [`Replayer`] keep what a model
-//! said and say it again with the network off. A [`Cache`] around a model keeps its replies, so that the same request is not
-//! paid for twice; there is none unless one is made.
+//! [`Script`] replies by script, for tests and demonstrations. [`Recorder`] and [`Replayer`] record model calls and
+//! replay them without a network. A [`Cache`] around a model stores its replies, so that the same request is not paid
+//! for twice; caching is opt-in.
 
 mod cache;
 mod cassette;

@@ -1,4 +1,4 @@
-//! How much is asked of an endpoint at once, over all who share it.
+//! Limits on concurrent requests and requests per minute of an endpoint.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// What an endpoint is asked at most. Who comes first is served first.
+/// The limits of an endpoint, shared by all its models. First come, first served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Requests in flight; `None` is no limit, 0 counts as 1.
@@ -17,7 +17,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 256 in flight, which leaves room within the usual 1,024 open files of a process; no limit per minute.
+    /// 256 in flight, within the usual 1,024 open files of a process; no limit per minute.
     fn default() -> Self {
         Self { in_flight: Some(256), per_minute: None }
     }
@@ -25,7 +25,7 @@ impl Default for Limits {
 
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Lets requests through.
+/// The rate limiter of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Gate {
     in_flight: Option<Arc<Semaphore>>,
@@ -33,7 +33,7 @@ pub(crate) struct Gate {
     begun: Option<(usize, Mutex<VecDeque<Instant>>)>,
 }
 
-/// The right to have a request in flight, given back when dropped.
+/// A permit for a request in flight, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Pass {
     _permit: Option<OwnedSemaphorePermit>,
@@ -49,7 +49,7 @@ impl Gate {
         }
     }
 
-    /// Waits until a request may begin. Dropping the future gives up the place in the queue, and nothing else.
+    /// Waits until a request may begin. Dropping the future leaves the queue without side effects.
     pub(crate) async fn pass(&self) -> Pass {
         let permit = match &self.in_flight {
             // Fails only when the semaphore is closed, which it never is.
@@ -57,7 +57,7 @@ impl Gate {
             None => None,
         };
         if let Some((allowed, begun)) = &self.begun {
-            // The lock is held while waiting and hands itself on in order: that is the queue.
+            // The lock is held while waiting and is passed on in order: that is the queue.
             let mut begun = begun.lock().await;
             if begun.len() >= *allowed {
                 if let Some(oldest) = begun.front() {

@@ -1,4 +1,4 @@
-//! Models by name: one endpoint for each provider, shared by all who ask for its models.
+//! Models by name, with one shared endpoint for each provider.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use polylogue_http::Env;
 use crate::endpoint::{Config, Embedder, Endpoint, EndpointModel};
 use crate::provider::{Provider, parse_spec};
 
-/// Gives models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`. Cloning shares the endpoints.
+/// Returns models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`. Cloning shares the endpoints.
 ///
 /// ```
 /// use polylogue_core::Model;
@@ -26,26 +26,26 @@ pub struct Models {
 }
 
 impl Models {
-    /// With addresses and keys out of `env`.
+    /// With addresses and keys from `env`.
     #[must_use]
     pub fn new(env: Env) -> Self {
         Self { env, endpoints: Arc::default() }
     }
 
-    /// How the provider called `name` would be reached: to be changed and given to [`Self::define`].
+    /// The configuration of the provider `name`, to be changed and passed to [`Self::define`].
     ///
     /// # Errors
-    /// When it is not known, or has no address.
+    /// When the provider is unknown, or has no address.
     pub fn config(&self, name: &str) -> Result<Config, ModelError> {
         let spec = format!("{name}:model");
         let (name, _) = parse_spec(&spec, |name| Provider::find(name).is_some(), &self.names())?;
         Provider::find(name).map_or_else(|| Ok(Config::new("")), |provider| provider.config(&self.env))
     }
 
-    /// Makes `config.provider` a provider, in place of what has that name.
+    /// Defines `config.provider` as a provider, replacing one of the same name.
     ///
     /// # Errors
-    /// When the endpoint cannot be made.
+    /// When the configuration is invalid.
     pub fn define(&self, config: Config) -> Result<Endpoint, ModelError> {
         let endpoint = Endpoint::new(config)?;
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,18 +53,18 @@ impl Models {
         Ok(endpoint)
     }
 
-    /// The model called `spec`: `provider:model` or `provider/model`.
+    /// The model `spec`: `provider:model` or `provider/model`.
     ///
     /// # Errors
-    /// When there is no such provider, with a suggestion; when its address cannot be used. A missing key is no error
-    /// yet: it is one of the first call.
+    /// When the provider is unknown, with a suggestion; when its address is invalid. A missing key is an error of the
+    /// first call only.
     pub fn model(&self, spec: &str) -> Result<EndpointModel, ModelError> {
         let (endpoint, model) = self.find(spec)?;
         Ok(endpoint.model(model))
     }
 
-    /// Takes note that the model called `spec`, or its server, said in an earlier process that it lacks a capability, as the log of a
-    /// conversation tells: what it refused then it is not sent once more.
+    /// Records that the model `spec` lacked a capability in an earlier process, according to a log: what it refused
+    /// is not sent to it again.
     ///
     /// # Errors
     /// As [`model`](Self::model).
@@ -75,7 +75,7 @@ impl Models {
         Ok(())
     }
 
-    /// The endpoint of a model, and what it calls it.
+    /// The endpoint of a model, and the model's name there.
     fn find<'a>(&self, spec: &'a str) -> Result<(Endpoint, &'a str), ModelError> {
         let defined: Vec<String> = self.defined();
         let is_defined = |name: &str| defined.iter().any(|other| other == name);
@@ -86,7 +86,7 @@ impl Models {
         Ok((self.endpoint(name)?, model))
     }
 
-    /// The model called `spec`, to make vectors of texts.
+    /// The embedding model `spec`.
     ///
     /// # Errors
     /// As [`model`](Self::model).
@@ -108,7 +108,7 @@ impl Models {
         if let Some(endpoint) = endpoints.get(name) {
             return Ok(endpoint.clone());
         }
-        // Not defined, so it is one of the known ones, perhaps in other letters.
+        // Not defined, so it is a known provider, perhaps in other letter case.
         let Some(provider) = Provider::find(name) else { return Endpoint::new(Config::new("")) };
         if let Some(endpoint) = endpoints.get(provider.name()) {
             return Ok(endpoint.clone());

@@ -1,4 +1,4 @@
-//! Ollama's own API: `/api/chat`, a whole reply or one JSON object a line.
+//! Ollama's own API: `/api/chat`, a whole reply or one JSON object per line.
 
 mod advice;
 mod chunk;

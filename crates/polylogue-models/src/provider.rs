@@ -1,19 +1,19 @@
-//! The providers that are known by name.
+//! The known providers.
 
 use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
 use polylogue_http::{Env, Key, Proxies};
 
 use crate::endpoint::Config;
 
-/// A provider with an endpoint that can be asked: in OpenAI's way, or in Ollama's own.
+/// A provider with an OpenAI-compatible API, or with Ollama's own.
 #[derive(Debug)]
 pub struct Provider {
     name: &'static str,
-    /// Its public address; empty when there is none but what the environment says.
+    /// Its public address; empty if it is only set by the environment.
     base_url: &'static str,
-    /// Variables that hold a key; the first that is set counts.
+    /// Variables with a key; the first that is set counts.
     keys: &'static [&'static str],
-    /// Variables that hold another address; the first that is set counts.
+    /// Variables with another address; the first that is set counts.
     urls: &'static [&'static str],
     locality: Locality,
 }
@@ -22,9 +22,9 @@ pub struct Provider {
 enum Locality {
     /// A paid service that needs a key.
     Remote,
-    /// A server of one's own: free, and usually without a key.
+    /// The user's own server: free, and usually without a key.
     Local,
-    /// Whatever the environment points to.
+    /// Either, depending on the environment.
     Either,
 }
 
@@ -40,7 +40,7 @@ const fn row(
     Provider { name, base_url, keys, urls, locality }
 }
 
-/// Where Ollama listens unless it is told otherwise.
+/// Ollama's default address.
 const OLLAMA: &str = "http://127.0.0.1:11434";
 
 const PROVIDERS: &[Provider] = &[
@@ -87,43 +87,44 @@ const PROVIDERS: &[Provider] = &[
 ];
 
 impl Provider {
-    /// All that are known.
+    /// All known providers.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         PROVIDERS
     }
 
-    /// The provider called `name`.
+    /// The provider named `name`.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
     }
 
-    /// What it is called in `provider:model`.
+    /// Its name in `provider:model`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether it is a server of one's own, which costs nothing.
+    /// Whether it is the user's own server, which costs nothing.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.locality == Local
     }
 
-    /// The environment variables that may hold its key, or several with commas between; the first that is set counts.
+    /// The environment variables with its key, or with several keys separated by commas; the first that is set
+    /// counts.
     #[must_use]
     pub const fn key_variables(&self) -> &'static [&'static str] {
         self.keys
     }
 
-    /// The environment variables that may hold another address for it; the first that is set counts.
+    /// The environment variables with another address for it; the first that is set counts.
     #[must_use]
     pub const fn url_variables(&self) -> &'static [&'static str] {
         self.urls
     }
 
-    /// Whether `url` is its own address, the one that counts when the environment gives no other.
+    /// Whether `url` is its default address.
     #[must_use]
     pub fn is_at(&self, url: &str) -> bool {
         let plain = |url: &str| url.trim().trim_end_matches('/').to_owned();
@@ -131,7 +132,7 @@ impl Provider {
         !self.base_url.is_empty() && [plain(self.base_url), plain(&own)].contains(&plain(url))
     }
 
-    /// Whether `url` is at the host of its own address.
+    /// Whether `url` is at the host of its default address.
     pub(crate) fn has_host_of(&self, url: &str) -> bool {
         let host = |url: &str| {
             url::Url::parse(url.trim()).ok()?.host_str().map(|host| host.trim_end_matches('.').to_owned())
@@ -139,10 +140,10 @@ impl Provider {
         !self.is_local() && host(self.base_url).is_some_and(|own| host(url) == Some(own))
     }
 
-    /// How to reach it, with addresses and keys out of `env`.
+    /// Its configuration, with addresses and keys from `env`.
     ///
     /// # Errors
-    /// When it has no address of its own and `env` gives none.
+    /// When it has no default address and `env` has none.
     pub fn config(&self, env: &Env) -> Result<Config, ModelError> {
         let given = self.urls.iter().find_map(|name| env.address(name));
         let moved = given.is_some();
@@ -157,7 +158,7 @@ impl Provider {
         let names: &[&str] = from.as_ref().map_or(self.keys, std::slice::from_ref);
         Ok(Config {
             key_variables: names.iter().map(|&name| name.to_owned()).collect(),
-            // Elsewhere than at the provider's own address, nobody knows whether a key is wanted.
+            // At another address than the provider's own, it is unknown whether a key is required.
             needs_key: self.locality == Remote && !moved,
             proxies: Proxies::of(env),
             ..self.config_at(&base_url)
@@ -165,20 +166,20 @@ impl Provider {
         .with_keys(keys.unwrap_or_default()))
     }
 
-    /// How to reach it at `base_url` in place of its own address, without a key: a key that is meant for one place is
-    /// sent to another only by those who say so.
+    /// Its configuration at `base_url` instead of its default address, without a key: a key for one server is sent to
+    /// another only if the user says so.
     #[must_use]
     pub fn config_at(&self, base_url: &str) -> Config {
         match self.name {
             "ollama" => Config::ollama(base_url),
-            // The same server, asked as everybody asks OpenAI.
+            // The same server, with its OpenAI-compatible API.
             "ollama-openai" => {
                 let base_url = format!("{}/v1", Config::ollama(base_url).base_url);
                 Config { provider: self.name.to_owned(), ..Config::new(base_url) }
             }
             _ => Config {
                 provider: self.name.to_owned(),
-                // Its API refuses fields that it does not know, and reports usage without being asked.
+                // Its API rejects unknown fields, and reports usage without `stream_options`.
                 stream_usage: self.name != "mistral",
                 capabilities: self.capabilities(),
                 ..Config::new(base_url)
@@ -186,7 +187,7 @@ impl Provider {
         }
     }
 
-    /// What is documented of all its models; unknown otherwise.
+    /// The documented capabilities of all its models; unknown otherwise.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         match self.name {
@@ -204,10 +205,10 @@ impl Provider {
     }
 }
 
-/// Splits `provider:model` or `provider/model` into a known provider and a model's name.
+/// Splits `provider:model` or `provider/model` into a known provider and a model name.
 ///
 /// # Errors
-/// When there is no provider in it, or none that is known; the error suggests what may have been meant.
+/// When the provider is missing or unknown; the error has a suggestion.
 pub(crate) fn parse_spec<'a>(
     spec: &'a str,
     is_known: impl Fn(&str) -> bool,
@@ -258,7 +259,7 @@ fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
         .map(|(_, other)| other)
 }
 
-/// How many letters have to be added, dropped or changed.
+/// How many letters must be added, removed or changed.
 fn distance(a: &[char], b: &str) -> usize {
     let mut row: Vec<usize> = (0..=a.len()).collect();
     for (i, cb) in b.chars().enumerate() {

@@ -1,30 +1,30 @@
-//! When to try again, and how long to wait before.
+//! Retries with exponential backoff.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-/// How often and for how long a failed call is tried again.
+/// How often and how long a failed call is retried.
 ///
-/// Waits grow exponentially and are drawn at random from zero to their bound ("full jitter"), so that agents that
-/// failed together do not come back together. A provider's `Retry-After` is honoured.
+/// Waits grow exponentially and are random from zero to their bound ("full jitter"), so that agents that failed
+/// together do not retry together. A provider's `Retry-After` is honored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retries {
-    /// How often a call is tried at most, the first time included. 1 means no retries; 0 counts as 1.
+    /// The maximum number of attempts, the first one included. 1 means no retries; 0 counts as 1.
     pub attempts: u32,
-    /// How long after the first attempt began another may begin.
+    /// How long after the first attempt a retry may begin.
     pub within: Duration,
     /// The bound of the first wait; it doubles with every attempt.
     pub first_wait: Duration,
-    /// The longest wait. A provider that asks for a longer one is not waited for.
+    /// The longest wait. If a provider asks for a longer one, there is no retry.
     pub max_wait: Duration,
-    /// Where randomness starts; `None` takes the clock.
+    /// The random seed; `None` uses the clock.
     pub seed: Option<u64>,
 }
 
 impl Default for Retries {
-    /// 5 attempts within 5 minutes, waits of up to 0.5, 1, 2 and 4 seconds, or up to 60 if the provider says so.
+    /// 5 attempts within 5 minutes, waits of up to 0.5, 1, 2 and 4 seconds, or up to 60 if the provider asks for it.
     fn default() -> Self {
         Self {
             attempts: 5,
@@ -80,14 +80,14 @@ pub(crate) struct Attempts<'a> {
     made: u32,
 }
 
-/// Why a call is not tried again.
+/// Why a call is not retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GivenUp {
-    /// It was tried often enough.
+    /// The maximum number of attempts is reached.
     Attempts(u32),
     /// The time for retries is over.
     Time(Duration),
-    /// The provider wants a longer wait than is allowed.
+    /// The provider asks for a longer wait than is allowed.
     Wait { asked: Duration, allowed: Duration },
 }
 
@@ -96,7 +96,7 @@ impl<'a> Attempts<'a> {
         Self { policy, jitter, begun: Instant::now(), made: 1 }
     }
 
-    /// How long to wait before the next attempt, if there is one. `asked` is what the provider asks for.
+    /// The wait before the next attempt, if there is one. `asked` is what the provider asks for.
     pub(crate) fn next(&mut self, asked: Option<Duration>) -> Result<Duration, GivenUp> {
         let Retries { attempts, within, first_wait, max_wait, .. } = *self.policy;
         if self.made >= attempts {
@@ -105,7 +105,7 @@ impl<'a> Attempts<'a> {
         let doubled = first_wait.saturating_mul(2_u32.saturating_pow(self.made - 1));
         let wait = match asked {
             Some(asked) if asked > max_wait => return Err(GivenUp::Wait { asked, allowed: max_wait }),
-            // A little on top, so that agents that were told the same do not come back together.
+            // Adds a little, so that agents with the same wait do not retry together.
             Some(asked) => asked + self.jitter.up_to(first_wait.min(asked)),
             None => self.jitter.up_to(doubled.min(max_wait)),
         };
@@ -117,7 +117,7 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// What a `Retry-After` header asks for: seconds, or a date. A date in the past asks for nothing.
+/// Parses a `Retry-After` header: seconds, or a date. A date in the past is no wait.
 pub(crate) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {

@@ -1,4 +1,4 @@
-//! Models that reply by script: for demonstrations without a network, and for tests.
+//! Scripted models, for demonstrations without a network and for tests.
 
 pub(crate) mod excerpt;
 mod form;
@@ -14,10 +14,9 @@ use serde_json::Value;
 
 pub use model::{Scripted, Unconsumed};
 
-/// What agents reply, in order: the nth step of an agent is its reply to its nth model call.
+/// The scripted replies of agents, in order: the nth step of an agent is its reply to its nth model call.
 ///
-/// A script is data. It is written as a list of mappings of one key, the agent; a step that only says something is
-/// a plain text:
+/// A script is data: a list of mappings with one key, the agent. A step that only has a text is a plain string:
 ///
 /// ```
 /// use polylogue_models::Script;
@@ -55,7 +54,7 @@ impl Script {
         self.steps.is_empty()
     }
 
-    /// Gives every step without a pace of its own the pace of `words_per_second`; 0 is at once.
+    /// Sets the pace of every step without one to `words_per_second`; 0 is at once.
     #[must_use]
     pub fn paced(mut self, words_per_second: f64) -> Self {
         for step in &mut self.steps {
@@ -70,8 +69,8 @@ impl Script {
         Scripted::new(self, name)
     }
 
-    /// The steps that are left over when each agent has finished as many model calls as `finished` says; agents that
-    /// are not in it have finished none. A call that fails is not finished, so a last step that fails is left over.
+    /// The steps that remain when each agent has finished as many model calls as `finished` says; default: 0. A call
+    /// that fails is not finished, so a last step that fails remains.
     #[must_use]
     pub fn unconsumed(&self, finished: &BTreeMap<Name, u64>) -> Vec<&ScriptStep> {
         let mut seen: BTreeMap<&Name, u64> = BTreeMap::new();
@@ -109,16 +108,15 @@ pub struct ScriptStep {
     pub calls: Vec<ScriptCall>,
     /// Milliseconds before the first piece of the reply.
     pub delay_ms: u64,
-    /// Words per second at which thoughts and text are streamed; 0 is at once. `None` leaves it to
-    /// [`Script::paced`], and is at once without it.
+    /// Words per second at which reasoning and text are streamed; 0 is at once. Default: [`Script::paced`], else 0.
     pub pace: Option<f64>,
-    /// The call fails with this, after whatever the step says was streamed: a reply that breaks off.
+    /// The call fails with this error, after the content of the step was streamed.
     pub error: Option<ScriptError>,
-    /// What the request has to be like.
+    /// What the request must contain.
     pub expect: Option<Expectation>,
-    /// Tokens the reply claims to have used; unknown when left out.
+    /// The usage of the reply. Default: unknown.
     pub usage: Usage,
-    /// Why the reply ends. When left out, [`Finish::Calls`] for a step with calls, else [`Finish::Stop`].
+    /// The finish reason. Default: [`Finish::Calls`] for a step with calls, else [`Finish::Stop`].
     pub finish: Option<Finish>,
 }
 
@@ -165,10 +163,10 @@ impl ScriptStep {
 pub struct ScriptCall {
     /// The tool's name.
     pub tool: String,
-    /// Its arguments: an object, or a text where the script plays a model that writes no proper JSON.
+    /// Its arguments: an object, or a text to simulate a model that writes invalid JSON.
     #[serde(default = "no_args")]
     pub args: Value,
-    /// The call's id. When left out it is `<agent>-<call>-<index>`, which is unique within the conversation.
+    /// The call's id. Default: `<agent>-<call>-<index>`, which is unique within the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -181,24 +179,24 @@ fn no_args() -> Value {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptError {
-    /// The HTTP status. It decides what kind of error it is; without one, the connection broke.
+    /// The HTTP status, which determines the kind of error. Default: the connection broke.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What happened.
+    /// The error message.
     pub message: String,
 }
 
-/// What a request has to be like for a step to be played; what is left out is not looked at.
+/// Conditions on the request of a step. Omitted conditions are not checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// A text that the last entry holds.
+    /// A text that the last entry contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// A text that the system text holds.
+    /// A text that the system message contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// The names of exactly the tools that are offered, in any order.
+    /// The exact names of the tools in the request, in any order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
 }

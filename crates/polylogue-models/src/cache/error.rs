@@ -15,20 +15,20 @@ pub enum CacheError {
         /// The file.
         place: String,
     },
-    /// The file is something else.
+    /// The file is not a cache.
     #[error("the file `{place}` is no cache of replies")]
     NoCache {
         /// The file.
         place: String,
     },
-    /// It was written by a later version.
+    /// A later version wrote it.
     #[error("the cache `{place}` has format {found}, and this version knows up to {known}")]
     Newer {
         /// The file.
         place: String,
         /// The format found.
         found: u64,
-        /// The last format known.
+        /// The last supported format.
         known: u64,
     },
     /// A line before the last cannot be read.
@@ -38,23 +38,23 @@ pub enum CacheError {
         place: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
-    /// The system refuses.
+    /// The system reports an error.
     #[error("the cache `{place}` cannot be {doing}: {why}")]
     Io {
         /// The file.
         place: String,
         /// `read` or `written`.
         doing: &'static str,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
 }
 
 impl CacheError {
-    /// Whose fault it is.
+    /// Who can fix it.
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {
@@ -63,7 +63,7 @@ impl CacheError {
         }
     }
 
-    /// What to do about it.
+    /// How to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

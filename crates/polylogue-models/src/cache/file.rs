@@ -1,4 +1,4 @@
-//! The file of a cache: a header with the format's version, then a reply a line, as JSON.
+//! The file of a cache: a header with the format version, then one reply per line, as JSON.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,10 +13,10 @@ use super::error::CacheError;
 
 /// The key of the version of the format.
 const KEY: &str = "polylogue_cache";
-/// The version that is written, and the last that is known.
+/// The format version that is written, and the last supported one.
 const KNOWN: u64 = 1;
 
-/// A reply, and what it replies to.
+/// A cached reply with its request.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Kept<'a> {
     #[serde(default, skip_serializing_if = "str::is_empty")]
@@ -31,22 +31,22 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// The file, open for writing by this process alone.
+/// The file, locked by this process.
 pub(super) struct KeptFile {
     place: PathBuf,
     file: File,
-    /// Its length up to the end of the last whole line.
+    /// Its length up to the end of the last complete line.
     end: u64,
 }
 
 impl KeptFile {
-    /// Opens the file at `place`, or makes it, and gives `each` of the replies in it.
+    /// Opens or creates the file at `place`, and passes each reply in it to `each`.
     pub(super) fn open(place: &Path, each: impl FnMut(Kept<'static>)) -> Result<Self, CacheError> {
         let unwritable = |error: io::Error| CacheError::io(place, "written", &error);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(place);
         let file = opened.map_err(unwritable)?;
-        // Two programs that write to one file would tear each other's lines. Where files cannot be locked, it is up to
-        // the user.
+        // Two programs that write to one file would mix their lines. Where files cannot be locked, the user must
+        // prevent it.
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 return Err(CacheError::Busy { place: place.display().to_string() });
@@ -76,21 +76,21 @@ impl KeptFile {
         let written = self.file.write_all(&bytes);
         match written {
             Ok(()) => self.end += bytes.len() as u64,
-            // Best effort: where even this fails, a reader takes what is left for a line that was cut off.
+            // Best effort: if even this fails, a reader treats the rest as a truncated line.
             Err(_) => drop(self.cut()),
         }
         written
     }
 
-    /// Removes what stands after the last whole line.
+    /// Removes everything after the last complete line.
     fn cut(&mut self) -> io::Result<()> {
         self.file.set_len(self.end)?;
         self.file.seek(SeekFrom::Start(self.end)).map(drop)
     }
 }
 
-/// Reads the lines of `file`; how long they are together. A last line that is cut off is no line: its reply is asked for
-/// again.
+/// Reads the lines of `file`, and returns their total length. A truncated last line is ignored: its reply is
+/// requested again.
 fn read(place: &Path, file: &File, mut each: impl FnMut(Kept<'static>)) -> Result<u64, CacheError> {
     let (mut reader, mut bytes, mut end) = (BufReader::new(file), Vec::new(), 0);
     for line in 1.. {
@@ -114,7 +114,7 @@ fn read(place: &Path, file: &File, mut each: impl FnMut(Kept<'static>)) -> Resul
     Ok(end)
 }
 
-/// Whether it is nothing, or a header whose writing was broken off.
+/// Whether it is empty, or a truncated header.
 fn is_begun_header(line: &[u8]) -> bool {
     !line.ends_with(b"\n") && json!({KEY: KNOWN}).to_string().as_bytes().starts_with(line)
 }

@@ -1,4 +1,4 @@
-//! Where two requests begin to differ.
+//! Finds the first difference between two requests.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::script::excerpt::excerpt;
 
-/// What a model is asked.
+/// The request to a model.
 #[derive(PartialEq)]
 pub(super) struct Asked<'a> {
     pub(super) model: &'a str,
@@ -25,10 +25,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The first difference, in words; `None` when there is none.
+/// Describes the first difference; `None` if there is none.
 ///
-/// What others depend on comes first: who changes the model, the system text or a tool sees that named, and not the
-/// conversation that went another way because of it.
+/// Causes come first: a changed model, system message or tool is reported, not the conversation that differs because
+/// of it.
 pub(super) fn first_difference(recorded: &Asked<'_>, now: &Asked<'_>) -> Option<String> {
     between("model", &recorded.model, &now.model)
         .or_else(|| between("system", &recorded.system, &now.system))
@@ -37,7 +37,7 @@ pub(super) fn first_difference(recorded: &Asked<'_>, now: &Asked<'_>) -> Option<
         .or_else(|| between("entries", &recorded.entries, &now.entries))
 }
 
-/// Compares as values what is not equal as it stands, so that the words are found in one way for every field.
+/// Compares as JSON values what is not equal, so that every field is described in the same way.
 fn between<T: PartialEq + Serialize>(field: &str, recorded: &T, now: &T) -> Option<String> {
     if recorded == now {
         return None;
@@ -45,7 +45,7 @@ fn between<T: PartialEq + Serialize>(field: &str, recorded: &T, now: &T) -> Opti
     between_values(field, Some(&value(recorded)), Some(&value(now)))
 }
 
-/// The fields of `side` that say something: a temperature of NaN is written as null, which is read as none.
+/// The fields of `side` with a value: a temperature of NaN is written as null, which reads as none.
 fn value(side: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(side).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
@@ -58,7 +58,7 @@ fn between_values(path: &str, recorded: Option<&Value>, now: Option<&Value>) -> 
     match (recorded, now) {
         (recorded, now) if recorded == now => None,
         (Some(Value::Object(recorded)), Some(Value::Object(now))) => {
-            // An entry of another role has other fields; that it is another role says more than any of them.
+            // An entry of another role has other fields; the role is the most useful difference.
             let keys = std::iter::once("role").chain(recorded.keys().chain(now.keys()).map(String::as_str));
             keys.map(|key| (format!("{path}.{key}"), recorded.get(key), now.get(key)))
                 .find_map(|(path, recorded, now)| between_values(&path, recorded, now))
@@ -82,7 +82,7 @@ fn between_lists(path: &str, recorded: &[Value], now: &[Value]) -> Option<String
     })
 }
 
-/// A value, cut short.
+/// A value, truncated.
 fn in_words(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => "not given".to_owned(),

@@ -9,7 +9,7 @@ use polylogue_core::Fault;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CassetteError {
-    /// A new cassette was asked for, but there is such a file.
+    /// The file to be created exists already.
     #[error("the file `{place}` exists already")]
     Exists {
         /// The file.
@@ -21,46 +21,46 @@ pub enum CassetteError {
         /// The file.
         place: String,
     },
-    /// The file is something else.
+    /// The file is not a cassette.
     #[error("the file `{place}` is no cassette")]
     NoCassette {
         /// The file.
         place: String,
     },
-    /// It was written by a later version.
+    /// A later version wrote it.
     #[error("the cassette `{place}` has format {found}, and this version knows up to {known}")]
     Newer {
         /// The file.
         place: String,
         /// The format found.
         found: u64,
-        /// The last format known.
+        /// The last supported format.
         known: u64,
     },
-    /// A line is not what was written, does not follow the line before, or cannot be read.
+    /// A line was changed, does not follow the line before, or cannot be read.
     #[error("line {line} of the cassette `{place}` is damaged: {why}")]
     Damaged {
         /// The file.
         place: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
-    /// The system refuses.
+    /// The system reports an error.
     #[error("the cassette `{place}` cannot be {doing}: {why}")]
     Io {
         /// The file.
         place: String,
         /// `read` or `written`.
         doing: &'static str,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
 }
 
 impl CassetteError {
-    /// Whose fault it is.
+    /// Who can fix it.
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self {
@@ -69,7 +69,7 @@ impl CassetteError {
         }
     }
 
-    /// What to do about it.
+    /// How to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

@@ -15,10 +15,10 @@ pub(super) struct Header;
 impl Header {
     /// The key of the version of the format.
     pub(super) const KEY: &str = "polylogue_cassette";
-    /// The version that is written, and the last that is known.
+    /// The format version that is written, and the last supported one.
     pub(super) const KNOWN: u64 = 2;
 
-    /// What the first line is linked to.
+    /// The link before the first line.
     pub(super) fn link() -> Link {
         Link::first(&[Self::KEY.as_bytes()])
     }
@@ -30,7 +30,7 @@ impl Serialize for Header {
     }
 }
 
-/// A finished model call. Borrowed when it is written, owned when it was read.
+/// A finished model call. Borrowed when written, owned when read.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Line<'a> {
     #[serde(default, skip_serializing_if = "at_root")]
@@ -44,17 +44,17 @@ pub(super) struct Line<'a> {
     pub(super) tools: Cow<'a, [ToolSpec]>,
     #[serde(default)]
     pub(super) params: Cow<'a, Params>,
-    /// How many of the first entries are those of the line before of this agent in this chat. Views grow at their
-    /// end, so that a recording grows with the conversation and not with its square.
+    /// How many of the first entries are the same as in the previous line of this agent in this chat. Views grow at
+    /// their end, so a recording grows linearly with the conversation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) kept: usize,
     /// The entries after those.
     pub(super) entries: Cow<'a, [Entry]>,
-    /// The pieces in which the reply came.
+    /// The streamed pieces of the reply.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub(super) pieces: Cow<'a, [Heard]>,
     pub(super) result: Answer<'a>,
-    /// What the call cost, by the price list of the day; left out when that is unknown.
+    /// The cost of the call, at the prices of the day; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cost: Option<Money>,
 }
@@ -69,7 +69,7 @@ fn at_root(path: &Cow<'_, Path>) -> bool {
     path.is_root()
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer<'a> {
@@ -77,7 +77,7 @@ pub(super) enum Answer<'a> {
     Error(RecordedError),
 }
 
-/// A [`Delta`], as it is written.
+/// A [`Delta`](polylogue_core::Delta), as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Heard {
@@ -93,7 +93,7 @@ pub(super) enum Heard {
 }
 
 impl Heard {
-    /// `None` for a kind of piece that this format has no word for.
+    /// `None` for a kind of delta that this format does not have.
     pub(super) fn of(delta: DeltaRef<'_>) -> Option<Self> {
         Some(match Delta::from(delta) {
             Delta::Text(text) => Self::Text(text),
@@ -114,7 +114,7 @@ impl Heard {
     }
 }
 
-/// A [`ModelError`], as it is written.
+/// A [`ModelError`], as written.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RecordedError {
     kind: Cow<'static, str>,
@@ -155,7 +155,7 @@ impl From<&ModelError> for RecordedError {
 
 impl From<&RecordedError> for ModelError {
     fn from(error: &RecordedError) -> Self {
-        // A kind without a word of its own is, like most, the provider's fault.
+        // A kind without a name in this format counts, like most, as the provider's fault.
         let kind =
             KINDS.iter().find(|known| known.1 == error.kind).map_or(ModelErrorKind::Refused, |known| known.0);
         let RecordedError { kind: _, model, message, status, body, hint } = error;

@@ -7,20 +7,20 @@ use polylogue_core::chain::{Link, unseal};
 use super::error::CassetteError;
 use super::line::{Header, Line};
 
-/// What a cassette holds.
+/// The content of a cassette.
 pub(super) struct Contents {
     pub(super) lines: Vec<Line<'static>>,
-    /// How many bytes can be read. What follows is a line whose writing was broken off.
+    /// How many bytes are readable. The rest is a truncated line.
     pub(super) intact: usize,
     /// Whether the last of them ends its line.
     pub(super) ended: bool,
-    /// What the next line is linked to.
+    /// The link of the last line.
     pub(super) link: Link,
 }
 
 /// Reads `bytes`, the content of the file `place`.
 ///
-/// A last line that is cut off is no damage: the call was not finished for the program that wrote it.
+/// A truncated last line is not damage: the program that wrote it did not finish the call.
 pub(super) fn read(bytes: &[u8], place: &Path) -> Result<Contents, CassetteError> {
     let damaged =
         |line: usize, why: String| CassetteError::Damaged { place: place.display().to_string(), line, why };
@@ -58,7 +58,7 @@ fn linked(text: &[u8], before: Link) -> Option<(Vec<u8>, Link)> {
 
 fn check_header(line: &[u8], place: &Path) -> Result<(), CassetteError> {
     let place = || place.display().to_string();
-    // A struct could be read from a list too, so the key is looked up.
+    // A struct could be read from a list too, so the key is checked.
     let header = serde_json::from_slice::<serde_json::Value>(line).unwrap_or_default();
     match header.get(Header::KEY).and_then(serde_json::Value::as_u64) {
         Some(Header::KNOWN) => Ok(()),

@@ -18,7 +18,7 @@ use super::error::CassetteError;
 use super::line::{Answer, Header, Heard, Line};
 use super::read::{Contents, read};
 
-/// A cassette that is being recorded. Cloning shares it; any number of models and conversations may record to it.
+/// A cassette that is being recorded. Cloning shares it; any number of models and conversations can record to it.
 #[derive(Clone)]
 pub struct Cassette(Arc<Shared>);
 
@@ -28,10 +28,10 @@ struct Shared {
 }
 
 impl Cassette {
-    /// Begins a cassette in the new file `place`.
+    /// Creates a cassette in the new file `place`.
     ///
     /// # Errors
-    /// [`CassetteError::Exists`] when there is such a file, [`CassetteError::Io`].
+    /// [`CassetteError::Exists`] when the file exists, [`CassetteError::Io`].
     pub fn create(place: impl AsRef<FilePath>) -> Result<Self, CassetteError> {
         let place = place.as_ref();
         let opened = OpenOptions::new().read(true).write(true).create_new(true).open(place);
@@ -42,8 +42,7 @@ impl Cassette {
         Self::record_to(place, file)
     }
 
-    /// Goes on with the cassette in the file `place`, or begins it when there is none. A last line that was cut off
-    /// is removed.
+    /// Appends to the cassette in the file `place`, or creates it. A truncated last line is removed.
     ///
     /// # Errors
     /// [`CassetteError::Busy`] when another program records to it, [`CassetteError::NoCassette`],
@@ -56,8 +55,8 @@ impl Cassette {
 
     fn record_to(place: &FilePath, file: File) -> Result<Self, CassetteError> {
         let unwritable = |error: io::Error| CassetteError::io(place, "written", &error);
-        // Two programs that record to one file would tear each other's lines. Where files cannot be locked, it is up
-        // to the user.
+        // Two programs that record to one file would mix their lines. Where files cannot be locked, the user must
+        // prevent it.
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 return Err(CassetteError::Busy { place: place.display().to_string() });
@@ -85,7 +84,7 @@ impl Cassette {
     }
 
     fn record(&self, request: &Request<'_>, heard: &Recorded<'_>) -> Result<(), CassetteError> {
-        // No call is left half recorded by a panic elsewhere, so a poisoned lock is as good as any.
+        // A panic elsewhere leaves no call half recorded, so a poisoned lock is fine.
         let mut tape = self.0.tape.lock().unwrap_or_else(PoisonError::into_inner);
         tape.record(request, heard).map_err(|error| CassetteError::io(&self.0.place, "written", &error))
     }
@@ -97,7 +96,7 @@ impl fmt::Debug for Cassette {
     }
 }
 
-/// What came of a call.
+/// The result of a call.
 struct Recorded<'a> {
     model: &'a str,
     pieces: &'a [Heard],
@@ -105,19 +104,19 @@ struct Recorded<'a> {
     cost: Option<Money>,
 }
 
-/// The file, and where its writing stands.
+/// The file, and its write position.
 struct RecordingFile {
     file: File,
-    /// Its length up to the end of the last whole line.
+    /// Its length up to the end of the last complete line.
     end: u64,
-    /// What the next line is linked to.
+    /// The link of the last line.
     link: Link,
     /// The entries of the last call of each agent in each chat.
     last: HashMap<(Path, Name), Vec<Entry>>,
 }
 
 impl RecordingFile {
-    /// Goes to the end of `contents`.
+    /// Moves to the end of `contents`.
     fn wind(&mut self, contents: Contents) -> io::Result<()> {
         self.end = u64::try_from(contents.intact).map_err(io::Error::other)?;
         self.link = contents.link;
@@ -153,17 +152,17 @@ impl RecordingFile {
         let json = serde_json::to_string(line)?;
         let link = self.link.next(json.as_bytes());
         let bytes = format!("{}\n", seal(&json, link)).into_bytes();
-        // No buffer lies between this and the system: when it returns, the end of the process cannot lose the line.
+        // No buffer is between this and the system: when it returns, the end of the process cannot lose the line.
         let written = self.file.write_all(&bytes);
         match written {
             Ok(()) => (self.end, self.link) = (self.end + bytes.len() as u64, link),
-            // Best effort: where even this fails, a reader takes what is left for a line that was cut off.
+            // Best effort: if even this fails, a reader treats the rest as a truncated line.
             Err(_) => drop(self.cut()),
         }
         written
     }
 
-    /// Removes what stands after the last whole line.
+    /// Removes everything after the last complete line.
     fn cut(&mut self) -> io::Result<()> {
         self.file.set_len(self.end)?;
         self.file.seek(SeekFrom::Start(self.end)).map(drop)
@@ -190,9 +189,9 @@ fn line<'a>(request: &Request<'a>, heard: &Recorded<'a>, kept: usize, new: &'a [
     }
 }
 
-/// A model whose calls are recorded. In all else it is the model it wraps.
+/// A model whose calls are recorded. Otherwise like the model that it wraps.
 ///
-/// A call is recorded when it is finished, with a reply or an error; a call that is given up is not.
+/// A call is recorded when it finishes, with a reply or an error; a cancelled call is not.
 #[derive(Debug, Clone)]
 pub struct Recorder<M = AnyModel> {
     model: M,
@@ -219,7 +218,7 @@ impl<M: Model> Model for Recorder<M> {
     }
 
     /// # Errors
-    /// Those of the model it wraps, and when the call cannot be recorded: a recording with holes would be of no use.
+    /// Those of the wrapped model, and when the call cannot be recorded: a recording with gaps cannot be replayed.
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let mut ear = DeltaRecorder { deltas, pieces: Vec::new() };
         let result = self.model.complete(request, &mut ear).await;
@@ -242,7 +241,7 @@ impl<M: Model> Model for Recorder<M> {
     }
 }
 
-/// Passes pieces on and keeps them.
+/// Forwards and records the deltas.
 struct DeltaRecorder<'a> {
     deltas: &'a mut dyn DeltaSink,
     pieces: Vec<Heard>,

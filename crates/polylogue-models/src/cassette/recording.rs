@@ -15,17 +15,17 @@ use super::error::CassetteError;
 use super::line::{Answer, Line};
 use super::read::read;
 
-/// The calls of a cassette, to be replayed. Cloning shares them.
+/// The recorded calls of a cassette, for replay. Cloning shares them.
 ///
-/// A recording is replayed once: where the same request was made several times, for instance because the first
-/// failed, the answers come in the order of the recording, and the last of them from then on.
+/// A recording is replayed once: if the same request was made several times, for instance because the first failed,
+/// the replies come in the order of the recording, and then the last one again.
 #[derive(Clone)]
 pub struct Recording(Arc<Calls>);
 
 struct Calls {
     place: PathBuf,
     lines: Vec<Line<'static>>,
-    /// For each line, the line before of the same agent in the same chat.
+    /// For each line, the previous line of the same agent in the same chat.
     before: Vec<Option<usize>>,
     /// The lines of each agent in each chat.
     by_agent: HashMap<(Path, Name), Vec<usize>>,
@@ -34,7 +34,7 @@ struct Calls {
 }
 
 impl Recording {
-    /// Reads the cassette in the file `place`. A last line that was cut off is left out.
+    /// Reads the cassette in the file `place`. A truncated last line is ignored.
     ///
     /// # Errors
     /// [`CassetteError::Io`], [`CassetteError::NoCassette`], [`CassetteError::Newer`], [`CassetteError::Damaged`].
@@ -46,32 +46,32 @@ impl Recording {
         Calls::new(place, contents.lines).map(|calls| Self(Arc::new(Calls { is_cut_off, ..calls })))
     }
 
-    /// Whether the last line was cut off, and left out: the program that recorded it died while it wrote.
+    /// Whether the last line was truncated, and ignored: the program that recorded it died while writing.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
         self.0.is_cut_off
     }
 
-    /// The model that was recorded under the name `name`, such as `openai:gpt-4o`. Calls of a model that was not
+    /// A model that replays the recording of the model `name`, such as `openai:gpt-4o`. Calls of a model that was not
     /// recorded fail.
     #[must_use]
     pub fn model(&self, name: &str) -> Replayer {
         Replayer { name: name.into(), calls: Arc::clone(&self.0) }
     }
 
-    /// The names of the models that were recorded.
+    /// The names of the recorded models.
     #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
         self.0.lines.iter().map(|line| &*line.model).collect()
     }
 
-    /// How many calls were recorded.
+    /// The number of recorded calls.
     #[must_use]
     pub fn calls(&self) -> usize {
         self.0.lines.len()
     }
 
-    /// The calls that were not replayed so far, in words, in the order of the recording.
+    /// Descriptions of the calls that were not replayed so far, in the order of the recording.
     #[must_use]
     pub fn unplayed(&self) -> Vec<String> {
         let played = self.0.played();
@@ -122,7 +122,7 @@ impl Calls {
         self.played.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All entries of the request of line `index`: its own, and those it keeps of the lines before.
+    /// All entries of the request of line `index`: its own, and those shared with the lines before.
     fn entries(&self, index: usize) -> Vec<&Entry> {
         let mut backwards = Vec::new();
         let mut at = Some(index);
@@ -137,7 +137,7 @@ impl Calls {
         backwards
     }
 
-    /// What was asked in line `index`.
+    /// The request of line `index`.
     fn asked(&self, index: usize) -> Option<Asked<'_>> {
         let line = self.lines.get(index)?;
         Some(Asked {
@@ -149,7 +149,7 @@ impl Calls {
         })
     }
 
-    /// The line that answers what `now` asks; the error says why there is none.
+    /// The line with the reply to `now`, or an error that says why there is none.
     fn find(&self, origin: Origin<'_>, now: &Asked<'_>) -> Result<&Line<'static>, String> {
         let key = (origin.at.clone(), origin.who.clone());
         let candidates = self.by_agent.get(&key).map_or(&[][..], Vec::as_slice);
@@ -165,8 +165,8 @@ impl Calls {
             }
         }
         if equal.is_empty() {
-            // Calls are counted over all chats. Where an agent speaks in two of them at the same time, which call is
-            // which may come out otherwise than it was recorded, but what is asked is the same.
+            // Calls are counted over all chats. If an agent speaks in two of them in parallel, the order of its calls
+            // may differ from the recording, but the requests are the same.
             equal.extend(
                 others.into_iter().filter(|index| self.asked(*index).is_some_and(|asked| asked == *now)),
             );
@@ -181,7 +181,7 @@ impl Calls {
         })
     }
 
-    /// The first of `equal` that was not played yet, or else the last.
+    /// The first of `equal` that was not replayed yet, or else the last.
     fn next_of(&self, equal: &[usize]) -> Option<usize> {
         let mut played = self.played();
         let next = equal.iter().find(|index| !played.contains(index)).or(equal.last()).copied();
@@ -196,11 +196,10 @@ fn call_in_words(at: &Path, who: &Name, nth: u64) -> String {
     if at.is_root() { call } else { format!("{call} in `{at}`") }
 }
 
-/// A model that replays what was recorded of the model of its name.
+/// A model that replays the recorded calls of a model.
 ///
-/// The chat, the agent, the number of the call and what is asked choose the recorded call, so that it does not matter
-/// in which order agents that speak at the same time ask. The reply comes in the pieces in which it came, but at once, and
-/// costs what it cost.
+/// The recorded call is found by chat, agent, number of the call and request, so the order of parallel calls does not
+/// matter. The reply has the recorded deltas and cost, but arrives at once.
 #[derive(Clone)]
 pub struct Replayer {
     name: Arc<str>,
@@ -220,8 +219,8 @@ impl Model for Replayer {
     }
 
     /// # Errors
-    /// With [`ModelErrorKind::Script`] when the call was not recorded, or was another one: names the first
-    /// difference. With the recorded error, if the call failed.
+    /// [`ModelErrorKind::Script`] when the call was not recorded, or differs: names the first difference. The
+    /// recorded error, if the call failed.
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let now = Asked::of(request, &self.name);
         let line = self.calls.find(request.origin, &now).map_err(|message| self.error(message))?;
@@ -234,7 +233,7 @@ impl Model for Replayer {
         }
     }
 
-    /// What was never asked of the model, it is not asked for: whoever spoke by it knew that it could not, or said so.
+    /// Capabilities that no recorded request used count as missing: the agents knew or found out that they are.
     fn capabilities(&self) -> Capabilities {
         let was_asked = |asks: fn(&Line<'_>) -> bool| {
             let mut lines = self.calls.lines.iter().filter(|line| line.model == *self.name);
@@ -244,13 +243,13 @@ impl Model for Replayer {
             tools: was_asked(|line| !line.tools.is_empty()),
             schema: was_asked(|line| line.params.schema.is_some()),
             json: was_asked(|line| line.params.json),
-            // Nobody asks for it: it changes what is sent, and a recording sends nothing.
+            // It only changes what is sent, and a replay sends nothing.
             vision: None,
             ..Capabilities::default()
         }
     }
 
-    /// What a recorded call of this model that used `usage` cost.
+    /// The cost of a recorded call of this model with this `usage`.
     fn cost(&self, usage: &Usage) -> Option<Money> {
         let used = |line: &&Line<'_>| matches!(&line.result, Answer::Reply(reply) if reply.usage == *usage);
         self.calls.lines.iter().filter(|line| line.model == *self.name).find(used)?.cost

@@ -1,4 +1,4 @@
-//! Where an endpoint is, and where at it what is asked for.
+//! Addresses of an endpoint and its resources.
 
 use url::Url;
 
@@ -18,18 +18,18 @@ impl Api {
         let base = base.strip_suffix(self.chat()).unwrap_or(base);
         match self {
             Self::ChatCompletions => base,
-            // The address that its OpenAI-compatible API has, too.
+            // The address of its OpenAI-compatible API is accepted, too.
             Self::Ollama => base.strip_suffix("/v1").or_else(|| base.strip_suffix("/api")).unwrap_or(base),
         }
     }
 }
 
-/// Where models are asked. A base URL that names that place already is understood too.
+/// The URL for chat requests. Also accepts a base URL that is already this URL.
 pub(super) fn chat_url(api: Api, base: &str) -> Result<Url, String> {
     place(api, base, api.chat())
 }
 
-/// The place called `path` at the base URL.
+/// The URL of `path` at the base URL.
 pub(super) fn place(api: Api, base: &str, path: &str) -> Result<Url, String> {
     let mut url = Url::parse(base.trim()).map_err(|why| format!("cannot be read: {why}"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -41,13 +41,13 @@ pub(super) fn place(api: Api, base: &str, path: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// A URL without what may be secret in it: credentials and query.
+/// A URL without possible secrets: credentials and query.
 pub(super) fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path().trim_end_matches('/'))
 }
 
-/// What `OLLAMA_HOST` says, as an address to reach it at. It is made for the server: it may lack the scheme and the
-/// port, and the host may be the one that listens on all interfaces.
+/// `OLLAMA_HOST` as a client address. The variable is made for the server: scheme and port may be missing, and the
+/// host may be the one that listens on all interfaces.
 pub(crate) fn of_ollama(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));

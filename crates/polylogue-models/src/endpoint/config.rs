@@ -12,78 +12,79 @@ use crate::limits::Limits;
 use crate::retry::Retries;
 use crate::timeouts::Timeouts;
 
-/// In what way the models of an endpoint are asked.
+/// The API of an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Api {
-    /// OpenAI's chat completions, which most servers understand.
+    /// OpenAI's chat completions, which most servers support.
     #[default]
     ChatCompletions,
-    /// Ollama's own API: it alone takes `num_ctx`, `keep_alive` and `think`, and says when a conversation does not fit.
+    /// Ollama's own API: it alone accepts `num_ctx`, `keep_alive` and `think`, and reports when a conversation does
+    /// not fit.
     Ollama,
 }
 
-/// How to reach an endpoint.
+/// Configuration of an endpoint.
 #[derive(Clone)]
 pub struct Config {
-    /// What stands before the `:` in the names of its models.
+    /// The part before the `:` in the names of its models.
     pub provider: String,
-    /// In what way its models are asked.
+    /// The API. Default: chat completions.
     pub api: Api,
-    /// Where `/chat/completions` is, such as `https://api.openai.com/v1`; of Ollama's own API, where `/api/chat` is.
+    /// The URL without `/chat/completions`, such as `https://api.openai.com/v1`; for Ollama's own API, without
+    /// `/api/chat`.
     pub base_url: String,
     /// Sent as `Authorization: Bearer`.
     pub key: Option<Key>,
-    /// Further keys. Requests take them in turn with [`key`](Self::key); one whose account has no credit left is left out from
-    /// then on.
+    /// Further keys, used in turn with [`key`](Self::key). A key whose account has no credit left is no longer used.
     pub further_keys: Vec<Key>,
-    /// The environment variables the key came from, or could come from: named in errors.
+    /// The environment variables that can contain the key: named in errors.
     pub key_variables: Vec<String>,
-    /// Whether calls without a key are refused before anything is sent.
+    /// Whether calls without a key fail before anything is sent.
     pub needs_key: bool,
-    /// Further headers. Their values are taken out of errors as the key is.
+    /// Further headers. Their values are redacted in errors like the key.
     pub headers: Vec<(String, String)>,
-    /// How much is asked of it at once.
+    /// Limits on concurrent requests and requests per minute.
     pub limits: Limits,
-    /// How long a call may take.
+    /// Timeouts of a call.
     pub timeouts: Timeouts,
-    /// How failed calls are tried again.
+    /// Retries of failed calls.
     pub retries: Retries,
-    /// The proxies that stand between; those of the process's environment unless others are given.
+    /// The proxies. Default: those of the environment.
     pub proxies: Proxies,
-    /// Whether what several others said in a row becomes one message. Chat templates of many models (Mistral, Gemma)
-    /// refuse roles that do not alternate.
+    /// Whether consecutive messages of others are merged into one. Chat templates of many models (Mistral, Gemma)
+    /// reject roles that do not alternate.
     pub merge: bool,
-    /// Whether replies are streamed. `stream` among a request's extra fields wins.
+    /// Whether replies are streamed. `stream` in a request's extra fields takes precedence.
     pub stream: bool,
-    /// Whether the usage of a streamed reply is asked for with `stream_options`, which a few servers refuse. Ollama's own
-    /// API always tells it.
+    /// Whether `stream_options` requests the usage of a streamed reply, which a few servers reject. Ollama's own API
+    /// always reports it.
     pub stream_usage: bool,
-    /// Whether the limit on a reply's tokens is sent as `max_completion_tokens`, as OpenAI wants it, and not as
-    /// `max_tokens`, as everybody else does. Ollama's own API calls it `num_predict`.
+    /// Whether the limit on a reply's tokens is sent as `max_completion_tokens`, as OpenAI requires, or as
+    /// `max_tokens`, as all other servers do. Ollama's own API calls it `num_predict`.
     pub max_completion_tokens: bool,
-    /// What its models are known to be able to do, or not. What is not known turns out when it is asked for: a model that
-    /// refuses is not asked again for ten minutes, or as long as [`known`](Self::known) counts.
-    /// [`vision`](Capabilities::vision) alone is never tried: the pictures that tools return are named in words until it is said.
+    /// Known capabilities of its models. Unknown ones are tried: after a refusal the model is not tried again for ten
+    /// minutes, or as long as [`known`](Self::known) says. [`vision`](Capabilities::vision) is never tried: pictures
+    /// that tools return are described in text until it is set.
     pub capabilities: Capabilities,
-    /// Where it is kept what its models turned out to be able to do, for later processes; nowhere unless it is said.
+    /// The file that stores detected capabilities for later processes. Default: none.
     pub known: Option<LearnedCapabilities>,
 }
 
 impl Config {
-    /// The same with these keys, and no others.
+    /// Sets the keys.
     #[must_use]
     pub fn with_keys(self, keys: impl IntoIterator<Item = Key>) -> Self {
         let mut keys = keys.into_iter();
         Self { key: keys.next(), further_keys: keys.collect(), ..self }
     }
 
-    /// All keys, in the order in which they are used.
+    /// All keys, in the order of use.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.key.iter().chain(&self.further_keys)
     }
 
-    /// The OpenAI-compatible endpoint at `base_url`, without a key, streaming, with everything else as it usually is.
+    /// The OpenAI-compatible endpoint at `base_url`, without a key, streaming, with defaults for everything else.
     #[must_use]
     pub fn new(base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
@@ -111,7 +112,7 @@ impl Config {
         }
     }
 
-    /// The Ollama server at `host`, asked in its own way: a URL, or what `OLLAMA_HOST` may be, such as `gpu` or
+    /// The Ollama server at `host`, with Ollama's own API: a URL, or a value of `OLLAMA_HOST` such as `gpu` or
     /// `127.0.0.1:11434`.
     ///
     /// ```
@@ -127,7 +128,7 @@ impl Config {
     }
 }
 
-/// Shows neither the key nor the values of headers, nor what may be secret in the address.
+/// Redacts the key, the values of headers, and possible secrets in the address.
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Texts as vectors: `/embeddings` as OpenAI has it, `/api/embed` of Ollama.
+//! Embeddings: `/embeddings` of OpenAI, `/api/embed` of Ollama.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
 use crate::wire::decode::DecodeError;
 
-/// A model of an endpoint that makes vectors of texts. Cloning shares the endpoint.
+/// An embedding model of an endpoint. Cloning shares the endpoint.
 ///
-/// Any number of texts can be given at once: they are sent in requests of at most [`MAX_TEXTS`](Self::MAX_TEXTS) texts and
-/// [`MAX_CHARS`](Self::MAX_CHARS) characters, one after the other, each tried again as the endpoint's
-/// [`Retries`](crate::Retries) say.
+/// Accepts any number of texts: they are sent in requests of at most [`MAX_TEXTS`](Self::MAX_TEXTS) texts and
+/// [`MAX_CHARS`](Self::MAX_CHARS) characters, one after the other, each with the endpoint's
+/// [`Retries`](crate::Retries).
 ///
 /// ```
 /// use polylogue_core::Embed;
@@ -40,7 +40,7 @@ pub struct Embedder {
 
 struct Inner {
     endpoint: Endpoint,
-    /// What the endpoint calls it.
+    /// The model's name at the endpoint.
     model: String,
     /// `provider:model`.
     name: String,
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Embedder {
 }
 
 impl Endpoint {
-    /// The model that the endpoint calls `name`, to make vectors of texts.
+    /// The embedding model `name` of the endpoint.
     ///
     /// # Errors
     /// When its address cannot be used.
@@ -85,26 +85,26 @@ impl Endpoint {
 }
 
 impl Embedder {
-    /// How many texts are sent in one request at most.
+    /// The maximum number of texts in one request.
     pub const MAX_TEXTS: usize = 64;
 
-    /// How many characters are sent in one request at most, unless a single text has more: providers take some 8,000 to
-    /// 300,000 tokens a request.
+    /// The maximum number of characters in one request, unless a single text has more: providers accept about 8,000
+    /// to 300,000 tokens a request.
     pub const MAX_CHARS: usize = 24_000;
 
-    /// The same model at another price; `None` makes its cost unknown.
+    /// Sets the price; `None` makes the cost unknown.
     #[must_use]
     pub fn with_price(self, price: Option<Price>) -> Self {
         Self { price, ..self }
     }
 
-    /// What it costs, if that is known: the list price unless another was given.
+    /// The price, if it is known. Default: the list price.
     #[must_use]
     pub const fn price(&self) -> Option<Price> {
         self.price
     }
 
-    /// One request, tried again as the endpoint's retries say.
+    /// One request, with the endpoint's retries.
     async fn request(
         &self,
         texts: &[String],
@@ -191,7 +191,7 @@ impl Embedder {
             let why = "a text to be embedded is empty, which providers refuse";
             return Err(ModelError::new(ModelErrorKind::Config, &*self.inner.name, why));
         }
-        // Vectors are not written in tokens.
+        // Vectors have no output tokens.
         let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
         let mut all = Embedded { usage, ..Embedded::default() };
         for batch in batches(texts) {
@@ -209,7 +209,7 @@ impl Embedder {
     }
 }
 
-/// The texts in pieces that one request takes, in their order.
+/// The texts in batches for one request each, in order.
 fn batches(texts: &[String]) -> Vec<&[String]> {
     let mut batches = Vec::new();
     let (mut from, mut chars) = (0, 0);
@@ -225,7 +225,7 @@ fn batches(texts: &[String]) -> Vec<&[String]> {
     batches
 }
 
-/// What either API answers.
+/// A reply of either API.
 #[derive(Deserialize)]
 struct Answer {
     /// OpenAI's.
@@ -238,7 +238,7 @@ struct Answer {
     embeddings: Option<Vec<Vec<f32>>>,
     #[serde(default)]
     prompt_eval_count: Option<u64>,
-    /// Some servers report errors with a status of success.
+    /// Some servers report errors with a success status.
     #[serde(default)]
     error: Option<serde_json::Value>,
 }
@@ -286,7 +286,7 @@ fn decode(body: &[u8], texts: usize) -> Result<Embedded, DecodeError> {
     }
 }
 
-/// The vectors in the order of the texts: by their numbers, if they have some.
+/// The vectors in the order of the texts, by their indices if they have any.
 fn in_order(mut rows: Vec<Row>) -> Result<Vec<Vec<f32>>, &'static str> {
     if rows.iter().any(|row| row.index.is_some()) {
         rows.sort_by_key(|row| row.index);

@@ -6,7 +6,7 @@ use polylogue_http::Transport;
 
 use crate::failure::{Failure, RetryAdvice};
 
-/// One way to the endpoint for each of its keys. Whoever asks takes the next; a key without credit is left out from then on.
+/// A pool of keys, each with its transport. Requests use them in turn; a key without credit is no longer used.
 pub(super) struct KeyPool {
     ways: Vec<PooledKey>,
     next: AtomicUsize,
@@ -18,13 +18,13 @@ struct PooledKey {
 }
 
 impl KeyPool {
-    /// These, of which there is at least one.
+    /// A pool of at least one transport.
     pub(super) fn new(transports: Vec<Transport>) -> Self {
         let way = |transport| PooledKey { transport, is_spent: AtomicBool::new(false) };
         Self { ways: transports.into_iter().map(way).collect(), next: AtomicUsize::new(0) }
     }
 
-    /// The next way, and its number; none when all keys are spent.
+    /// The next transport and its index; `None` if no key has credit left.
     pub(super) fn next(&self) -> Option<(usize, &Transport)> {
         let begin = self.next.fetch_add(1, Ordering::Relaxed);
         let order = (0..self.ways.len()).map(|nth| begin.wrapping_add(nth) % self.ways.len());
@@ -32,7 +32,7 @@ impl KeyPool {
         left.find(|(_, way)| !way.is_spent.load(Ordering::Relaxed)).map(|(nth, way)| (nth, &way.transport))
     }
 
-    /// Leaves a key out from now on, and says whether another is left. An only key is never left out: its account may be
+    /// Stops using a key, and returns whether another one is left. An only key stays in use: its account may be
     /// topped up.
     fn spend(&self, nth: usize) -> bool {
         if self.ways.len() < 2 {
@@ -44,7 +44,7 @@ impl KeyPool {
         self.ways.iter().any(|way| !way.is_spent.load(Ordering::Relaxed))
     }
 
-    /// The failure of a call with the key `nth`, after which another may do better if this one has no credit.
+    /// The failure of a call with the key `nth`; retried with another key if this one has no credit.
     pub(super) fn but_for(&self, nth: usize, failure: Failure) -> Failure {
         match failure.again {
             RetryAdvice::Spent if self.spend(nth) => Failure { again: RetryAdvice::Now, ..failure },
@@ -52,12 +52,12 @@ impl KeyPool {
         }
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub(super) fn len(&self) -> usize {
         self.ways.len()
     }
 
-    /// Any of them: all go to the same place.
+    /// Any transport: all have the same address.
     pub(super) fn any(&self) -> Option<&Transport> {
         self.ways.first().map(|way| &way.transport)
     }

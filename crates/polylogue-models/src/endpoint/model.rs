@@ -1,4 +1,4 @@
-//! A model of an endpoint: asked, and asked again.
+//! A model of an endpoint: calls with retries.
 
 mod probe;
 
@@ -26,12 +26,12 @@ use crate::wire::encode::{Style, encode};
 #[derive(Debug, Clone)]
 pub struct EndpointModel {
     endpoint: Endpoint,
-    /// What the endpoint calls it.
+    /// The model's name at the endpoint.
     model: Arc<str>,
     /// `provider:model`.
     name: Arc<str>,
     price: Option<Price>,
-    /// Its longest reply in tokens, as the table says.
+    /// The maximum length of a reply in tokens, from the table.
     longest: Option<u64>,
 }
 
@@ -43,25 +43,25 @@ impl EndpointModel {
         Self { name: format!("{provider}:{model}").into(), model: model.into(), endpoint, price, longest }
     }
 
-    /// The same model at another price; `None` makes its cost unknown.
+    /// Sets the price; `None` makes the cost unknown.
     #[must_use]
     pub fn with_price(self, price: Option<Price>) -> Self {
         Self { price, ..self }
     }
 
-    /// What it costs, if that is known: the list price unless another was given.
+    /// The price, if it is known. Default: the list price.
     #[must_use]
     pub fn price(&self) -> Option<Price> {
         self.price
     }
 
-    /// The endpoint it is at.
+    /// Its endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Refuses what can be known to fail before anything is sent.
+    /// Rejects requests that are known to fail before anything is sent.
     fn check(&self, request: &Request<'_>, blame: &ErrorContext<'_>) -> Result<(), ModelError> {
         let extra = &request.params.extra;
         let refuse = |message: &str| Err(ModelError::new(ModelErrorKind::Config, &*self.name, message));
@@ -91,14 +91,14 @@ impl Model for EndpointModel {
         self.price?.of(usage)
     }
 
-    /// As the request says, and what the model is known to write at most.
+    /// The limit of the request, or else the known limit of the model.
     fn max_output(&self, params: &Params) -> Option<u64> {
         let extra = |name: &str| params.extra.get(name).and_then(Value::as_u64);
         let said = ["max_completion_tokens", "max_tokens"].into_iter().filter_map(extra).max();
         let said = said.or_else(|| params.max_tokens.map(u64::from));
         let known = self.longest;
         let longest = said.into_iter().chain(known).min()?;
-        // A server that is asked for several replies writes all of them.
+        // A server that is asked for several replies bills all of them.
         Some(longest.saturating_mul(extra("n").unwrap_or(1).max(1)))
     }
 
@@ -121,7 +121,7 @@ impl EndpointModel {
         self.ask_anew::<P>(request, deltas).await
     }
 
-    /// Asks, whatever is known of what the model cannot do.
+    /// Calls the model, whatever is known of its capabilities.
     async fn ask_anew<P: Protocol>(
         &self,
         request: &Request<'_>,
@@ -162,11 +162,11 @@ impl EndpointModel {
         result
     }
 
-    /// What the model is known to answer to `request`, if that is a refusal.
+    /// The known refusal of `request`, if there is one.
     fn refusal(&self, request: &Request<'_>) -> Option<ModelError> {
         let said = |capability: &Capability| self.endpoint.capabilities().has(*capability) == Some(false);
         if let Some(capability) = asked_for(request).into_iter().find(said) {
-            // A turn that was begun before this was said: it goes on in another way.
+            // A turn that began before this was configured continues in another way.
             let kind = ModelErrorKind::Unsupported(capability);
             return Some(ModelError::new(kind, &*self.name, "as it was set, it has no such capability"));
         }
@@ -181,7 +181,7 @@ impl EndpointModel {
         })
     }
 
-    /// Keeps what turned out of the model's capabilities.
+    /// Stores detected capabilities.
     fn learn(&self, request: &Request<'_>, result: &Result<Reply, ModelError>) {
         match result {
             Ok(reply) => shown(request, reply).for_each(|capability| self.note(capability, None)),
@@ -208,7 +208,7 @@ impl EndpointModel {
         Style { stream: stream.unwrap_or(style.stream), fold, omit, bridge, ..style }
     }
 
-    /// Whether the model is known to refuse a form, so that it is sent another.
+    /// Whether the model is known to reject a format, so that another one is sent.
     fn lacks(&self, form: Capability) -> bool {
         let Some(has) = self.endpoint.capabilities().has(form) else {
             let kept = self.endpoint.findings(&self.model);
@@ -219,7 +219,7 @@ impl EndpointModel {
     }
 }
 
-/// How long to wait before the next attempt, or the error if there is none.
+/// The wait before the next attempt, or the error if there is none.
 pub(super) fn next_attempt(
     failure: Failure,
     attempts: &mut Attempts<'_>,
@@ -233,7 +233,7 @@ pub(super) fn next_attempt(
     }
 }
 
-/// Passes pieces on and remembers that there were any, so that a retry can take them back.
+/// Forwards deltas and remembers whether there were any, so that a retry can restart.
 pub(crate) struct Heard<'a> {
     deltas: &'a mut dyn DeltaSink,
     any: bool,

@@ -1,4 +1,4 @@
-//! Reading what an endpoint answers, within limits of time and size.
+//! Reads replies of an endpoint, within limits of time and size.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::timeouts::{Clock, Limit, Timeouts};
 use crate::wire::Protocol;
 use crate::wire::decode::{DecodeError, Decoder};
 
-/// The longest body of a reply that is not streamed, in bytes.
+/// The maximum body of a reply that is not streamed, in bytes.
 const MAX_BODY: usize = 64 << 20;
 
-/// The longest streamed body, in bytes: some hundred for each of the longest reply's tokens.
+/// The maximum streamed body, in bytes: some hundred for each token of the longest reply.
 const MAX_STREAM: usize = 256 << 20;
 
 /// How much of an error's body is read.
 const MAX_ERROR: usize = 64 << 10;
 
-/// How long usage is waited for once the reply itself is complete.
+/// How long to wait for usage once the reply itself is complete.
 const AFTER_FINISH: Duration = Duration::from_secs(5);
 
-/// How long the end of a body is waited for once its reply has ended, so that the connection can be used again.
+/// How long to wait for the end of the body once the reply has ended, so that the connection can be reused.
 const AFTER_END: Duration = Duration::from_millis(50);
 
 /// Why reading a reply stopped.
@@ -34,7 +34,7 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    /// What it comes to, of a reply that came with `status`.
+    /// The failure, for a reply with this `status`.
     pub(super) fn failure(self, blame: &ErrorContext<'_>, timeouts: Timeouts, status: u16) -> Failure {
         match self {
             Self::Late(limit) => blame.late(limit, timeouts),
@@ -68,7 +68,7 @@ pub(super) async fn read_stream<P: Protocol>(
         }
         decoder.feed(&bytes, deltas)?;
     }
-    // The reply is complete: what is still to come is its usage, and nothing that goes wrong now can undo it.
+    // The reply is complete: only its usage is missing, and errors from now on do not matter.
     let rest = clock
         .wait(Limit::Total, tokio::time::timeout(AFTER_FINISH, read_rest(response, &mut decoder, deltas)));
     if let Ok(Ok(Err(flaw))) = rest.await {
@@ -81,7 +81,7 @@ pub(super) async fn read_stream<P: Protocol>(
     Ok(decoder.finish(request, deltas)?)
 }
 
-/// Reads on until the mark of the end, or whatever ends the body, within the bounds of an error's.
+/// Reads until the end mark, or the end of the body, within the limits of an error's body.
 async fn read_rest<P: Protocol>(
     response: &mut Response<'_>,
     decoder: &mut Decoder<P>,
@@ -117,7 +117,7 @@ pub(super) async fn read_body(response: &mut Response<'_>, clock: &Clock) -> Res
 
 pub(super) async fn refusal(response: &mut Response<'_>, clock: &Clock, blame: &ErrorContext<'_>) -> Failure {
     let (status, headers) = (response.status(), response.headers().clone());
-    // The status says enough: a body that breaks off or does not come is none.
+    // The status is enough: a body that breaks off or does not arrive counts as empty.
     let read = clock.wait(Limit::Idle, read_up_to(response, MAX_ERROR)).await;
     let (body, is_cut) = read.ok().and_then(Result::ok).unwrap_or_default();
     blame.refused(&Refusal { status, headers: &headers, body: &body, is_cut })

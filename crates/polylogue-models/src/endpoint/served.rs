@@ -1,4 +1,4 @@
-//! What a server has: its models, and its version.
+//! The models and the version of a server.
 
 use bytes::Bytes;
 use polylogue_core::{ModelError, ModelErrorKind};
@@ -13,17 +13,17 @@ use crate::failure::{ErrorContext, Failure};
 use crate::timeouts::{Clock, Limit, Timeouts};
 use crate::wire::decode::DecodeError;
 
-/// A model that a server has.
+/// A model of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServedModel {
-    /// What the server calls it.
+    /// The name of the model at the server.
     pub name: String,
-    /// What it takes on disk, in bytes, where the server says so.
+    /// Its size on disk in bytes, if the server reports it.
     pub bytes: Option<u64>,
 }
 
-/// `/api/tags` of Ollama, `/models` of everybody else.
+/// The reply of `/api/tags` of Ollama, or `/models` of others.
 #[derive(Deserialize)]
 struct List {
     #[serde(default)]
@@ -33,10 +33,10 @@ struct List {
 }
 
 impl Endpoint {
-    /// The models that the server has, in its order. It is asked once, and waited for as long as for a reply.
+    /// Lists the models of the server, in its order. One request, without retries, with the timeouts of a reply.
     ///
     /// # Errors
-    /// When it does not answer, or with something else.
+    /// When the server does not answer, or the answer is not a list of models.
     pub async fn models(&self) -> Result<Vec<ServedModel>, ModelError> {
         let (path, id) = match self.api() {
             Api::ChatCompletions => ("/models", "id"),
@@ -52,10 +52,10 @@ impl Endpoint {
         Ok(all.iter().filter_map(served).collect())
     }
 
-    /// The version of an Ollama server; `None` where the API knows no such question.
+    /// The version of an Ollama server; `None` for other APIs.
     ///
     /// # Errors
-    /// When it does not answer, or with something else.
+    /// When the server does not answer, or the answer is not a version.
     pub async fn version(&self) -> Result<Option<String>, ModelError> {
         if self.api() != Api::Ollama {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Endpoint {
         self.blame(self.provider()).flawed(flaw, 200).error
     }
 
-    /// Asks once for what is at `path`.
+    /// Sends one request for `path`.
     async fn get(&self, path: &str) -> Result<Bytes, ModelError> {
         let config = &self.0.config;
         let refuse = |why: String| {

@@ -1,16 +1,16 @@
-//! What to do about what Ollama says went wrong.
+//! Hints for errors of Ollama.
 
 use crate::failure::RetryAdvice;
 
-/// What to do about an error of Ollama.
+/// A hint for an error of Ollama.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Advice {
     pub(crate) hint: String,
-    /// Whether another attempt may do better, where the status alone says otherwise.
+    /// Whether a retry may succeed, if that differs from what the status says.
     pub(crate) again: Option<RetryAdvice>,
 }
 
-/// What to do when nobody answers.
+/// The hint when the server does not answer.
 pub(crate) const NOT_RUNNING: &str =
     "start Ollama with `ollama serve`, or say in `OLLAMA_HOST` where it runs";
 
@@ -23,7 +23,7 @@ const THINKING: &str = "this model cannot think: leave out `think`";
 const BUSY: &str =
     "limit the endpoint's requests with `in_flight`, or raise `OLLAMA_MAX_QUEUE` where Ollama runs";
 
-/// What to do about an error with this status, if it came with one, and this message. `model` is as Ollama calls it.
+/// The hint for an error with this status, if it came with one, and this message. `model` is the name at Ollama.
 pub(crate) fn advice(status: Option<u16>, message: &str, model: &str) -> Option<Advice> {
     let message = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));

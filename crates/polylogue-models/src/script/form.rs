@@ -1,4 +1,4 @@
-//! How a step is written: `Agent: text`, or `Agent: {say: text, ...}`.
+//! The serialized form of a step: `Agent: text`, or `Agent: {say: text, ...}`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// [`Usage`], but a misspelt key is refused.
+/// [`Usage`], but rejects unknown keys.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Tokens {
@@ -74,7 +74,7 @@ impl From<Usage> for Tokens {
 }
 
 impl Action {
-    /// What is wrong with it, if anything.
+    /// The error in it, if there is one.
     fn flaw(&self) -> Option<&'static str> {
         if self.pace.is_some_and(|pace| !pace.is_finite() || pace < 0.0) {
             return Some("`pace` is a number of words per second, from 0 (at once)");
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for StepVisitor {
     }
 }
 
-/// What a step's agent replies: a text, or a mapping.
+/// The reply of a step: a text, or a mapping.
 struct Told(Action);
 
 impl<'de> Deserialize<'de> for Told {

@@ -16,11 +16,11 @@ use crate::unsupported::judged;
 
 /// A model that replies by a script. Cloning shares it.
 ///
-/// Which step answers a request depends on the request alone: the nth model call of an agent gets its nth step. So
-/// a conversation that is resumed in another process goes on where it was, and any number of conversations can
-/// share one script. A step that fails takes the place of a call: whoever asks again gets the same failure.
+/// The step that answers a request depends on the request alone: the nth model call of an agent gets its nth step. So
+/// a conversation that is resumed in another process continues where it was, and any number of conversations can
+/// share one script. A failing step counts as a call: a repeated call gets the same failure.
 ///
-/// Every request is checked against what holds of all requests ([`Request::check`]).
+/// Every request is validated by [`Request::check`].
 #[derive(Debug, Clone)]
 pub struct Scripted {
     name: Arc<str>,
@@ -44,16 +44,16 @@ impl Scripted {
         }
     }
 
-    /// The same model, which says that it can do so much. It plays its steps all the same.
+    /// Sets the declared capabilities. The steps are played regardless.
     #[must_use]
     pub fn with_skills(self, capabilities: Capabilities) -> Self {
         Self { capabilities, ..self }
     }
 
-    /// Whether every step was played, by this model or a clone of it: what a test asks at its end.
+    /// Checks that every step was played, by this model or a clone of it. For the end of a test.
     ///
     /// # Errors
-    /// Names the steps that were not.
+    /// Names the remaining steps.
     pub fn finish(&self) -> Result<(), Unconsumed> {
         let played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
         let script: Script = self.steps.values().flatten().cloned().collect();
@@ -131,7 +131,7 @@ impl Model for Scripted {
     }
 }
 
-/// What kind of error a provider's `status` stands for.
+/// The kind of error for a provider's `status`.
 fn kind_of(status: Option<u16>) -> ModelErrorKind {
     match status {
         None => ModelErrorKind::Connection,
@@ -143,7 +143,7 @@ fn kind_of(status: Option<u16>) -> ModelErrorKind {
 
 fn reply(step: &ScriptStep, nth: u64) -> Reply {
     let thought = step.think.clone().map(Part::Thought);
-    // As with any model, saying nothing is no text.
+    // As with any model, an empty reply has no text part.
     let text = step.say.clone().filter(|text| !text.is_empty()).map(Part::Text);
     let calls = step.calls.iter().enumerate().map(|(index, call)| {
         let id = call.id.clone().unwrap_or_else(|| format!("{}-{nth}-{index}", step.who));
@@ -158,13 +158,13 @@ fn reply(step: &ScriptStep, nth: u64) -> Reply {
     }
 }
 
-/// The beginning of what an entry says.
+/// The beginning of an entry's text.
 fn last_text(entry: &Entry) -> String {
     excerpt(&plain(entry.parts()), 200)
 }
 
 impl Expectation {
-    /// Says what about `request` is not as expected.
+    /// Describes a condition that `request` does not meet.
     fn check(&self, request: &Request<'_>) -> Result<(), String> {
         if let (Some(expected), Some(last)) = (&self.last, request.entries.last())
             && !plain(last.parts()).contains(&**expected)

@@ -1,4 +1,4 @@
-//! Finding out what a model can do, by asking it.
+//! Probes the capabilities of a model with short requests.
 
 use polylogue_core::{
     Capability, EncodeCache, Entry, Finish, ModelError, ModelErrorKind, Name, Origin, Params, Path, Reply,
@@ -11,30 +11,29 @@ use crate::ollama::Ollama;
 use crate::openai::ChatCompletions;
 use crate::unsupported::shown;
 
-/// So many tokens are enough for each question, even for a model that thinks before it answers.
+/// Enough tokens for each request, even for a reasoning model.
 const MAX_TOKENS: u32 = 1000;
 
-/// What came of asking a model for one capability.
+/// The result of a probe for one capability.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Probed {
     /// The capability.
     pub capability: Capability,
-    /// Whether the model has it; `None` when it did not turn out.
+    /// Whether the model has it; `None` if the probe was inconclusive.
     pub has: Option<bool>,
-    /// Why it has not, or why it did not turn out; empty when it has.
+    /// Why it has not, or why the probe was inconclusive; empty if it has.
     pub why: String,
-    /// Tokens that the question and the reply took.
+    /// Usage of the probe.
     pub usage: Usage,
 }
 
 impl EndpointModel {
-    /// Finds out what the model can do, with three short questions, and keeps it where [`Config::known`](crate::Config::known)
-    /// says. They cost what they cost, a few hundred tokens in all; what is known already is asked again.
-    /// Whether it sees pictures is not asked.
+    /// Probes the model with three short requests, and stores the results in [`Config::known`](crate::Config::known).
+    /// They use a few hundred tokens in all; known capabilities are probed again. Vision is not probed.
     ///
     /// # Errors
-    /// When it cannot be asked at all: nobody answers, or the key is wrong.
+    /// When no request is possible: the server does not answer, or the key is wrong.
     pub async fn probe(&self) -> Result<Vec<Probed>, ModelError> {
         let mut all = Vec::new();
         for capability in [Capability::Tools, Capability::Schema, Capability::Json, Capability::Vision] {
@@ -76,11 +75,11 @@ impl EndpointModel {
     }
 }
 
-/// What a refusal says of `capability`.
+/// The result of a refused probe for `capability`.
 fn refused(capability: Capability, error: ModelError) -> Result<Probed, ModelError> {
     let has = match error.kind {
         ModelErrorKind::Unsupported(_) => Some(false),
-        // It can be asked, but not like this, and nobody knows why.
+        // The request failed for an unknown reason.
         _ if matches!(error.status, Some(400 | 422)) => None,
         ModelErrorKind::Protocol => None,
         _ => return Err(error),
@@ -104,7 +103,7 @@ fn judged(capability: Capability, has: bool, reply: &Reply) -> Probed {
     Probed { capability, has: known.then_some(has), why: why.to_owned(), usage: reply.usage }
 }
 
-/// What a model is asked that shows whether it can.
+/// A request that shows whether a model has a capability.
 struct Question {
     entries: Vec<Entry>,
     tools: Vec<ToolSpec>,
@@ -112,7 +111,7 @@ struct Question {
 }
 
 impl Question {
-    /// Whether a model sees cannot be told by a short question: servers take pictures without a word and leave them out.
+    /// Vision cannot be probed by a short request: servers silently drop pictures.
     fn of(capability: Capability) -> Option<Self> {
         let params = Params { max_tokens: Some(MAX_TOKENS), ..Params::default() };
         let ask = |text: &str| vec![Entry::user(text)];
@@ -122,7 +121,7 @@ impl Question {
                 tools: vec![ToolSpec::new("note", "Writes a word down.", form("word"))],
                 params,
             },
-            // Nobody who is not held to it would name the field like this.
+            // Only a model that follows the schema would use this field name.
             Capability::Schema => Self {
                 entries: ask("Which colour has fresh grass? Answer in JSON."),
                 tools: Vec::new(),
@@ -141,7 +140,7 @@ impl Question {
     }
 }
 
-/// A closed object with one text.
+/// A closed object schema with one string.
 fn form(field: &str) -> Value {
     json!({
         "type": "object", "properties": {field: {"type": "string"}}, "required": [field],
