@@ -19,7 +19,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Where conversations are kept: a file for SQLite, a folder for JSON lines
+    /// The store of conversations: a file for SQLite, a folder for JSON lines
     #[arg(long, global = true, display_order = LAST, value_name = "PATH", env = "POLYLOGUE_STORE", hide_env_values = true, value_parser = path())]
     pub(crate) store: Option<PathBuf>,
 
@@ -58,29 +58,29 @@ pub(crate) enum Style {
 pub(crate) enum Command {
     /// Run a team on a task
     Run(Run),
-    /// Run a team on many tasks, each in a conversation of its own
+    /// Run a team on many tasks, each in its own conversation
     Batch(Batch),
-    /// Go on with a conversation: with one that is over, about something more
+    /// Resume a conversation, or continue one that has ended with another message
     Resume(Resume),
-    /// List conversations, by the last event of each: `verify` checks the rest
+    /// List conversations, each by its last event; `verify` checks all events
     Runs(Runs),
-    /// Show a conversation, or what an agent's model was sent
+    /// Show a conversation, or the requests to an agent's model
     Show(Show),
-    /// Check that what is kept of conversations is what was written
+    /// Check that stored conversations are unaltered
     Verify(verify::Verify),
     /// Remove conversations
     Rm(Rm),
-    /// List, find and forget what agents remember from one conversation to the next
+    /// List, find and delete the long-term memory of agents
     Memory(memory::Memory),
-    /// Check a team file, and list what it asks for
+    /// Check a team file, and list the permissions it asks for
     Check(Check),
-    /// List what you trust, and forget it
+    /// List and revoke your trust in team files
     Trust(trust::Trust),
-    /// Make a team file of a definition of AutoGen
+    /// Convert an AutoGen definition to a team file
     Import(Import),
-    /// Serve teams as tools of another program, by MCP, over standard input and output
+    /// Serve teams as tools for MCP hosts, over standard input and output
     Mcp(Mcp),
-    /// Show which keys, endpoints and stores are found
+    /// Show the keys, endpoints and stores that are configured
     Doctor(Doctor),
     /// Print the JSON Schema of team files, for editors
     Schema,
@@ -91,7 +91,7 @@ pub(crate) struct Run {
     /// The team file
     pub(crate) team: PathBuf,
 
-    /// What the team is to do; `-` reads it from standard input
+    /// The task of the team; `-` reads it from standard input
     pub(crate) task: Option<String>,
 
     #[command(flatten)]
@@ -135,7 +135,7 @@ pub(crate) struct Permits {
     #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
     pub(crate) grants: Vec<Grant>,
 
-    /// Trust the team file: allow all that it asks for, now and as long as its content stays the same
+    /// Trust the team file: allow all that it asks for, now and while its content is unchanged
     #[arg(long)]
     pub(crate) trust: bool,
 }
@@ -152,7 +152,7 @@ pub(crate) struct Batch {
     /// The team file
     pub(crate) team: PathBuf,
 
-    /// Rows: a JSON object a line, with a `task`, values of variables, and an `id` if you like
+    /// Rows: a JSON object a line, with a `task`, values of variables, and an optional `id`
     #[arg(long, value_name = "FILE", group = "rows")]
     pub(crate) over: Option<PathBuf>,
 
@@ -204,7 +204,7 @@ The exit code is the worst of: 1 rows failed, 4 or 6 rows are left (no budget, s
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Mcp {
-    /// The team files: each is a tool, whose arguments are its task and its variables
+    /// The team files: each is a tool with its task and variables as arguments
     #[arg(required = true)]
     pub(crate) teams: Vec<PathBuf>,
 
@@ -224,7 +224,7 @@ pub(crate) struct Resume {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// What the conversation, which is over, is to go on about; `-` reads it from standard input
+    /// The next message of a conversation that has ended; `-` reads it from standard input
     pub(crate) message: Option<String>,
 
     /// Author of the message: a participant. Default: `user`
@@ -266,15 +266,15 @@ pub(crate) struct Models {
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
 
-    /// What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
+    /// Capabilities of the models besides text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
     #[arg(long, value_name = "CAPABILITIES", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
     pub(crate) capabilities: Option<Capabilities>,
 
-    /// Let the agents speak by the team's script
+    /// Take the replies of models from the team's script; no model is called
     #[arg(long)]
     pub(crate) offline: bool,
 
-    /// How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
+    /// Maximum duration of a model call. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in all
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["offline", "replay"], value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
 
@@ -282,7 +282,7 @@ pub(crate) struct Models {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
     pub(crate) record: Option<PathBuf>,
 
-    /// Take every model call from a recording; the network is not used
+    /// Take every model reply from a recording; no model is called
     #[arg(long, value_name = "FILE", conflicts_with = "offline")]
     pub(crate) replay: Option<PathBuf>,
 }
@@ -290,19 +290,19 @@ pub(crate) struct Models {
 /// What the whole run may consume. Kept with the conversation for `resume`.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Limits {
-    /// Turns of agents, in all chats
+    /// Maximum number of turns, in all chats
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_turns: Option<u64>,
 
-    /// Dollars; a call that could cost more than is left is not made, and models whose price is unknown are refused
+    /// Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
 
-    /// Tokens read and written; a call that could take more than is left is not made
+    /// Maximum number of input and output tokens; a call that could take more than is left is not made
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
 
-    /// Model calls
+    /// Maximum number of model calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
 }
@@ -318,30 +318,30 @@ impl Limits {
 /// What is written of a run.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Output {
-    /// Write every event as a line of JSON
+    /// Print every event as one line of JSON
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
 
-    /// Write the result alone
+    /// Print only the result
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// In which layout the conversation is written; `autogen` shows messages when they are whole
+    /// Layout of the conversation; `autogen` prints complete messages, as AutoGen does
     #[arg(long, value_name = "STYLE", default_value = "usual", conflicts_with_all = ["json", "quiet"])]
     pub(crate) style: Style,
 
-    /// Show replies when they are whole; models are asked for them in one piece
+    /// Do not stream: request and show complete replies
     #[arg(long)]
     pub(crate) no_stream: bool,
 
-    /// Show what reasoning models think
+    /// Show the reasoning of models
     #[arg(long)]
     pub(crate) thoughts: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
-    /// Write one line of JSON for each conversation
+    /// Print one line of JSON for each conversation
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -351,7 +351,7 @@ pub(crate) struct Show {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// Show exactly what this agent's model was sent; of one that solves tasks, all that it was told and said
+    /// Show exactly the request that this agent's model received; of an agent that solves tasks, its whole history
     #[arg(long = "as", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
 
@@ -359,27 +359,27 @@ pub(crate) struct Show {
     #[arg(long, value_name = "N", requires = "agent", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) call: Option<u64>,
 
-    /// Write the events, or with `--as`, `--history` or `--cost` what these show, as JSON
+    /// Print the events as JSON, or with `--as`, `--history` or `--cost` what these show
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write Markdown
+    /// Print Markdown
     #[arg(long, conflicts_with_all = ["json", "agent"])]
     pub(crate) markdown: bool,
 
-    /// In which layout the conversation is written
+    /// Layout of the conversation
     #[arg(long, value_name = "STYLE", default_value = "usual", conflicts_with_all = ["json", "agent", "markdown"])]
     pub(crate) style: Style,
 
-    /// Show what every agent was told and said, each from its own point of view; with `--as`, that of one agent
+    /// Show the history of every agent, each from its own point of view; with `--as`, that of one agent
     #[arg(long, conflicts_with_all = ["markdown", "style", "call"])]
     pub(crate) history: bool,
 
-    /// Show what the conversation cost, by agent, purpose and model
+    /// Show usage and cost by agent, purpose and model
     #[arg(long, conflicts_with_all = ["markdown", "style", "agent", "history", "side_by_side"])]
     pub(crate) cost: bool,
 
-    /// Show what every agent was told and said, next to each other
+    /// Show the histories of all agents side by side
     #[arg(long, conflicts_with_all = ["json", "markdown", "style", "agent", "history"])]
     pub(crate) side_by_side: bool,
 }
@@ -401,7 +401,7 @@ pub(crate) struct Check {
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
 
-    /// Write one line of JSON for each file: what is in it, what is wrong with it, what it asks for
+    /// Print one line of JSON for each file: its contents, its mistakes, and the permissions it asks for
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -414,29 +414,29 @@ pub(crate) struct Import {
     /// Component JSON of AutoGen Studio or AgentChat, or agents and chats of AutoGen 0.2 as JSON
     pub(crate) definition: PathBuf,
 
-    /// The team file to write; without it, it is written to standard output
+    /// The team file to write. Default: standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// A team file: show the endpoints it speaks of, too
+    /// A team file: show its endpoints, too
     pub(crate) team: Option<PathBuf>,
 
     /// Set a variable of the team file
     #[arg(long = "var", value_name = "NAME=VALUE", requires = "team", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
 
-    /// Show what is known of this model
+    /// Show the capabilities of this model
     #[arg(short, long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Find out what the model, or each of the team's, can do: three short questions, which cost a few hundred tokens
+    /// Test the capabilities of the model, or of each model of the team: three short calls, a few hundred tokens
     #[arg(long)]
     pub(crate) probe: bool,
 

@@ -9,6 +9,8 @@ mod model_builder;
 mod place;
 mod probe;
 mod prompt;
+#[cfg(test)]
+mod reference;
 mod runner;
 mod screen;
 mod signals;

@@ -11,11 +11,11 @@ pub(crate) struct Memory {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List what is remembered, the newest first
+    /// List facts, the newest first
     List(List),
-    /// Find what is remembered by its words, the best first
+    /// Find facts by their text, the best match first
     Search(Search),
-    /// Forget facts, by their numbers
+    /// Delete facts, by their numbers
     Forget(Forget),
 }
 
@@ -24,28 +24,28 @@ pub(crate) struct List {
     #[command(flatten)]
     pub(crate) whose: Whose,
 
-    /// How many at most
+    /// Maximum number
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
 
-    /// Write one line of JSON for each fact
+    /// Print one line of JSON for each fact
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// What is looked for, in any words
+    /// The text to look for
     pub(crate) query: String,
 
     #[command(flatten)]
     pub(crate) whose: Whose,
 
-    /// How many of each scope at most
+    /// Maximum number per scope
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub(crate) limit: u32,
 
-    /// Write one line of JSON for each fact
+    /// Print one line of JSON for each fact
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -10,17 +10,17 @@ pub(crate) struct Trust {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the team files that you trust, and what each is allowed
+    /// List the team files that you trust, and the permissions of each
     List(List),
-    /// Trust them no longer: the next run asks again
+    /// Revoke trust: the next run asks again
     Forget(Forget),
-    /// Check your rules for approvals, and say where they are
+    /// Check your rules for approvals, and show where they are
     Rules,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Write one line of JSON for each
+    /// Print one line of JSON for each
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Forget {
     #[arg(required_unless_present = "all")]
     pub(crate) which: Vec<String>,
 
-    /// Forget all
+    /// Revoke all
     #[arg(long, conflicts_with = "which")]
     pub(crate) all: bool,
 }

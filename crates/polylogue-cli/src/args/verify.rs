@@ -14,7 +14,7 @@ pub(crate) struct Verify {
     /// The conversation: its id, the beginning of its id, or `last`. Default: all, and the file that they share
     pub(crate) id: Option<String>,
 
-    /// Write one line of JSON for each conversation
+    /// Print one line of JSON for each conversation
     #[arg(long)]
     pub(crate) json: bool,
 

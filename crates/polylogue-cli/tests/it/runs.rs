@@ -277,24 +277,24 @@ fn the_whole_of_the_help() {
 
         Commands:
           run     Run a team on a task
-          batch   Run a team on many tasks, each in a conversation of its own
-          resume  Go on with a conversation: with one that is over, about something more
-          runs    List conversations, by the last event of each: `verify` checks the rest
-          show    Show a conversation, or what an agent's model was sent
-          verify  Check that what is kept of conversations is what was written
+          batch   Run a team on many tasks, each in its own conversation
+          resume  Resume a conversation, or continue one that has ended with another message
+          runs    List conversations, each by its last event; `verify` checks all events
+          show    Show a conversation, or the requests to an agent's model
+          verify  Check that stored conversations are unaltered
           rm      Remove conversations
-          memory  List, find and forget what agents remember from one conversation to the next
-          check   Check a team file, and list what it asks for
-          trust   List what you trust, and forget it
-          import  Make a team file of a definition of AutoGen
-          mcp     Serve teams as tools of another program, by MCP, over standard input and output
-          doctor  Show which keys, endpoints and stores are found
+          memory  List, find and delete the long-term memory of agents
+          check   Check a team file, and list the permissions it asks for
+          trust   List and revoke your trust in team files
+          import  Convert an AutoGen definition to a team file
+          mcp     Serve teams as tools for MCP hosts, over standard input and output
+          doctor  Show the keys, endpoints and stores that are configured
           schema  Print the JSON Schema of team files, for editors
           help    Print this message or the help of the given subcommand(s)
 
         Options:
               --color <WHEN>  When to use colours [default: auto] [possible values: auto, always, never]
-              --store <PATH>  Where conversations are kept: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+              --store <PATH>  The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
           -h, --help          Print help
           -V, --version       Print version
 
@@ -306,39 +306,39 @@ fn the_whole_of_the_help() {
                                       8  done, but the result is cut off
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
-        Go on with a conversation: with one that is over, about something more
+        Resume a conversation, or continue one that has ended with another message
 
         Usage: polylogue resume [OPTIONS] <ID> [MESSAGE]
 
         Arguments:
           <ID>       The conversation: its id, the beginning of its id, or `last`
-          [MESSAGE]  What the conversation, which is over, is to go on about; `-` reads it from standard input
+          [MESSAGE]  The next message of a conversation that has ended; `-` reads it from standard input
 
         Options:
               --as <NAME>                    Author of the message: a participant. Default: `user`
               --answer <TEXT>                Answer the person who is asked, instead of asking at the terminal
               --take-over                    Take the conversation from a process that is stopped or hangs, once its lease has run out
           -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
-              --capabilities <CAPABILITIES>  What the models can do besides writing text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
-              --offline                      Let the agents speak by the team's script
-              --timeout <SECONDS>            How long a model call may take; if left out, 3 minutes to its first word, 1 between words, 10 in all
+              --capabilities <CAPABILITIES>  Capabilities of the models besides text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
+              --offline                      Take the replies of models from the team's script; no model is called
+              --timeout <SECONDS>            Maximum duration of a model call. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in all
               --record <FILE>                Record every model call to a new file
-              --replay <FILE>                Take every model call from a recording; the network is not used
+              --replay <FILE>                Take every model reply from a recording; no model is called
               --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
-              --trust                        Trust the team file: allow all that it asks for, now and as long as its content stays the same
+              --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
               --mcp <FILE>                   MCP servers for agents that name them: a JSON file with `mcpServers`
-              --max-turns <N>                Turns of agents, in all chats
-              --max-cost <DOLLARS>           Dollars; a call that could cost more than is left is not made, and models whose price is unknown are refused
-              --max-tokens <N>               Tokens read and written; a call that could take more than is left is not made
-              --max-calls <N>                Model calls
+              --max-turns <N>                Maximum number of turns, in all chats
+              --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
+              --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
+              --max-calls <N>                Maximum number of model calls
               --input <WHAT>                 What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given [possible values: answers, approvals, none]
-              --json                         Write every event as a line of JSON
-          -q, --quiet                        Write the result alone
-              --style <STYLE>                In which layout the conversation is written; `autogen` shows messages when they are whole [default: usual] [possible values: usual, autogen]
-              --no-stream                    Show replies when they are whole; models are asked for them in one piece
-              --thoughts                     Show what reasoning models think
+              --json                         Print every event as one line of JSON
+          -q, --quiet                        Print only the result
+              --style <STYLE>                Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
+              --no-stream                    Do not stream: request and show complete replies
+              --thoughts                     Show the reasoning of models
               --color <WHEN>                 When to use colours [default: auto] [possible values: auto, always, never]
-              --store <PATH>                 Where conversations are kept: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+              --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
           -h, --help                         Print help
 
         The limits that the conversation began under hold until you give another value, which is kept instead.
