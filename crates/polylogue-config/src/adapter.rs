@@ -50,7 +50,7 @@ pub trait As<T>: Config {
     /// The value that was read.
     fn into_value(self) -> T;
 
-    /// The value as it is written.
+    /// The value in the notation of the file.
     fn from_value(value: &T) -> Self;
 }
 

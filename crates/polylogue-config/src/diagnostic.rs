@@ -104,7 +104,7 @@ impl Place {
     }
 }
 
-/// A file may not speak to the terminal of whoever looks at its errors, nor turn the direction of its text.
+/// Control and bidirectional characters of a file are escaped, so that an error cannot manipulate the terminal.
 fn printable(c: char) -> char {
     match c {
         '\t' => ' ',
@@ -224,7 +224,7 @@ struct Found {
 }
 
 impl<'s> Report<'s> {
-    /// A file can be wrong in as many ways as it has lines; nobody reads more than this.
+    /// A file can be wrong in as many ways as it has lines; no reader needs more than this.
     const MOST: usize = 100;
 
     /// An empty report on `source`.

@@ -35,7 +35,7 @@ impl Illegal {
     }
 
     fn report(self, written: &str, node: &Node, cx: &mut Cx<'_, '_>) {
-        // The position is known only if the text is written as it is read, without escapes and folded lines.
+        // The position is known only if the text has no escapes and folded lines.
         let start = || Some(node.span.start + cx.report.source.slice(&node.span).find(written)?);
         let span = self.offset.and_then(|offset| start().map(|start| start + offset..start + offset + 1));
         let span = span.unwrap_or_else(|| node.span.clone());

@@ -35,7 +35,7 @@ pub enum Kind {
     Number,
     /// A text.
     Text(Text),
-    /// A text, a number, `true` or `false`, kept as it is written.
+    /// A text, a number, `true` or `false`, kept in the notation of the file.
     Scalar,
     /// Any value, passed on unchanged.
     Any,

@@ -207,7 +207,7 @@ impl<T: Config> Config for Vec<T> {
     }
 }
 
-/// A text, number or `true` and `false`, kept as it is written: `1.10` stays `1.10`.
+/// A text, number or `true` and `false`, kept in the notation of the file: `1.10` stays `1.10`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verbatim(pub String);
 

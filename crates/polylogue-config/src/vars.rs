@@ -12,7 +12,7 @@ use crate::suggest;
 pub enum Piece<'a> {
     /// Plain text.
     Plain(&'a str),
-    /// `{{name}}`: the name, and all of it as it is written.
+    /// `{{name}}`: the name, and its source text.
     Var(&'a str, &'a str),
 }
 
@@ -38,7 +38,7 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The variable that `text` begins with, if it does: its name, and all of it as it is written.
+/// The variable that `text` begins with, if it does: its name, and its source text.
 fn placeholder(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix("{{")?;
     let name = inner.trim_start_matches(' ');

@@ -57,8 +57,8 @@ impl Team {
         AgentBuilder::of(self, &self.name, None, provide, workplace).outermost(TaskFrom::default())
     }
 
-    /// Makes the agents that speak by models, those of chats within included, without the chats: to see what they are
-    /// told.
+    /// Builds the agents with models, including those of inner chats, without the chats: to show what their models
+    /// receive.
     ///
     /// # Errors
     /// As [`build`](Self::build).
@@ -168,7 +168,7 @@ impl<'a> AgentBuilder<'a> {
         Ok(all)
     }
 
-    /// The agents of its societies, as they are told to speak in `chat`.
+    /// The agents of its role-plays, with their system messages in `chat`.
     fn players_in(&self, chat: &Transcript) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
         for given in std::iter::once(&self.team.chat).chain(self.team.chats.iter().map(|inner| &inner.chat)) {

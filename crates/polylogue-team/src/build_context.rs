@@ -245,7 +245,7 @@ impl Team {
         self.commands.iter().any(|command| command.name == *tool)
     }
 
-    /// Whether somebody has to do with the tool `name`.
+    /// Whether an agent or task uses the tool `name`.
     pub(crate) fn names_tool(&self, name: &str) -> bool {
         self.tool_names().any(|tool| tool == name)
     }

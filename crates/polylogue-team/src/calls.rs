@@ -1,4 +1,4 @@
-//! Services that are called over HTTP.
+//! HTTP calls and OpenAPI services as tools.
 
 use std::collections::BTreeMap;
 
@@ -206,7 +206,7 @@ impl Team {
         meant.map(|(_, document, operation)| (document, operation)).collect()
     }
 
-    /// The hosts that calls reach which somebody may make.
+    /// Hosts of the HTTP calls that agents can make.
     pub(crate) fn reached_by_calls(&self) -> Vec<String> {
         let calls =
             self.calls.iter().filter(|call| self.names_tool(&call.name)).filter_map(|call| call.host());
@@ -220,7 +220,7 @@ impl Team {
         hosts
     }
 
-    /// The environment variables that calls take secrets from.
+    /// Environment variables with secrets of calls.
     pub(crate) fn variables_of_calls(&self) -> impl Iterator<Item = &String> {
         let of_calls =
             self.calls.iter().flat_map(|call| call.headers.values()).filter_map(|header| match header {

@@ -47,7 +47,7 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// Leaves it to the team which models speak for this chat.
+    /// Removes the models of its private agents, which then use the team's model.
     pub(crate) fn forget_models(&mut self) {
         if let Summary::Reflect(reflect) = &mut self.summary {
             reflect.model = None;
@@ -57,8 +57,8 @@ impl Chat {
         }
     }
 
-    /// Whoever speaks in this chat by a model and is no participant, when it is called `name`: whoever picks the next
-    /// speaker, the author of a reflected summary.
+    /// The private agents of this chat if it is called `name`: the model-based speaker selector and the author of a
+    /// reflected summary. They are not participants.
     #[must_use]
     pub fn private_agents(&self, name: &Name) -> Vec<Name> {
         let picks = matches!(&self.pattern, Pattern::Group(Group { select: SelectSpeaker::Model(_), .. }));

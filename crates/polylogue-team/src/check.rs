@@ -1,4 +1,4 @@
-//! What the schema cannot say: that names are there, once, and lead somewhere.
+//! Checks that the schema cannot express: names exist, are unique and are reachable.
 //!
 //! The checks read the tree of nodes and not the finished team, so that they find their mistakes in the same run in
 //! which the reader finds its own.
@@ -39,11 +39,11 @@ struct Outline<'n> {
     /// The team's name, which the outermost chat has too.
     team: &'n str,
     participants: Vec<Participant<'n>>,
-    /// Where in `members` a name is, the first time.
+    /// Index of the first participant of a name.
     index: HashMap<&'n str, usize>,
 }
 
-/// Somebody who can take part in a chat.
+/// An agent, chat or team that can take part in a chat.
 struct Participant<'n> {
     name: &'n str,
     kind: Kind,
@@ -114,12 +114,12 @@ impl<'n> Outline<'n> {
     }
 }
 
-/// The text of a node where a name has to be, if it is a legal one; the reader reports those that are not.
+/// The text of a node that must be a name, if it is a legal one; the reader reports illegal ones.
 fn name(node: &Node) -> Option<&str> {
     node.text().filter(|text| Name::new(text).is_ok_and(|name| name == **text))
 }
 
-/// Whoever speaks in a chat besides its participants, and where that is said.
+/// The private agents of a chat, and where the file declares them.
 fn private_agents(chat: &Node) -> impl Iterator<Item = (PrivateRole, Span)> {
     let reflects = chat.get("summary").entry("reflect").filter(|reflect| reflect.value.get("by").is_null());
     let summary = reflects.map(|entry| (PrivateRole::Summary, entry.key_span.clone()));
@@ -131,7 +131,7 @@ fn private_agents(chat: &Node) -> impl Iterator<Item = (PrivateRole, Span)> {
     summary.into_iter().chain(selector.map(|at| (PrivateRole::Selector, at)))
 }
 
-/// Reports what is wrong with the names in a file. `voices` are those who speak in the teams that it names, if that is
+/// Reports mistakes in a file that involve several keys. `voices` are the speakers of the teams that it includes, if
 /// known.
 pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_>) {
     let outline = Outline::of(root);
@@ -145,21 +145,20 @@ pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_
     endpoints::check(root, report);
 }
 
-/// Reports what is wrong with the teams that a file names as they are together; nothing stands for those with mistakes
-/// of their own.
+/// Reports conflicts among the teams that a file includes. A team with mistakes is `None`.
 pub(crate) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Report<'_>) {
     endpoints::check_teams(root, teams, report);
     mcp::check_teams(root, teams, report);
 }
 
-/// Sees to it that no line of the file is shown with a secret in it.
+/// Hides the secrets of the file in diagnostics.
 pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
     endpoints::hide_secrets(root, report);
     mcp::hide_secrets(root, report);
     calls::hide_secrets(root, report);
 }
 
-/// Reports graphs and commands that cannot be run; they are put together to see that.
+/// Reports graphs and commands that cannot be built.
 pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     working::check_declared(root, team, report);
     mcp::check_built(root, team, report);

@@ -1,7 +1,7 @@
 //! Conditions on a conversation, in CEL.
 //!
-//! An expression is compiled and looked through when a file is read: what it names is there, what it gives is true or
-//! false, and it is small enough that evaluating it takes no time and no stack to speak of, whatever was said.
+//! An expression is compiled and checked when a file is read: its variables exist, its result is a boolean, and it is
+//! small enough to evaluate with bounded time and stack.
 
 mod call;
 mod code;
@@ -20,11 +20,11 @@ pub(crate) use code::CodeCondition;
 use look::{OF_CONVERSATIONS, look_through};
 use serde_json::{Map as JsonMap, Value as Json};
 
-/// The longest expression, in bytes.
+/// Maximum length of an expression, in bytes.
 const LONGEST: usize = 500;
-/// How deep brackets may be nested.
+/// Maximum depth of nested brackets.
 const MOST_BRACKETS: usize = 12;
-/// What the parser needs at most for an expression of that size; it recurses a dozen frames for every bracket.
+/// Stack size of the parser in bytes; it recurses a dozen frames per bracket.
 const PARSER_STACK: usize = 64 << 20;
 
 /// A condition on a conversation.
@@ -32,11 +32,11 @@ const PARSER_STACK: usize = 64 << 20;
 pub(crate) struct Condition {
     text: Arc<str>,
     program: Arc<Program>,
-    /// The state is put together of the whole log, so it is only when it is asked for.
+    /// Whether it uses `state`, which is folded from the whole log and so computed only if used.
     asks_state: bool,
 }
 
-/// Why a text is no condition, and where in it the mistake is, if that is known.
+/// Why a text is not a condition, and the position of the mistake, if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NoCondition {
     pub(crate) why: String,
@@ -65,15 +65,15 @@ impl Condition {
         Ok(condition)
     }
 
-    /// What it says.
+    /// Its text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it holds of `transcript`.
+    /// Evaluates it on `transcript`.
     ///
     /// # Errors
-    /// Why it cannot be evaluated: it asks for a part of the state that is not there, or a number of a text that is none.
+    /// If it cannot be evaluated, such as for a missing key of the state.
     pub(crate) fn holds(&self, transcript: &Transcript) -> Result<bool, String> {
         let mut facts = Facts::of(transcript);
         if self.asks_state {
@@ -82,7 +82,7 @@ impl Condition {
         match self.program.execute(&facts.context()) {
             Ok(Value::Bool(holds)) => Ok(holds),
             Ok(other) => Err(format!("it gives {}, and neither `true` nor `false`", kind(&other))),
-            Err(error) => Err(told(&error)),
+            Err(error) => Err(describe(&error)),
         }
     }
 
@@ -96,7 +96,7 @@ impl Condition {
         })
     }
 
-    /// Evaluates it on a conversation that has not begun: what is wrong with its types shows there.
+    /// Evaluates it on an empty conversation, to find type errors.
     fn try_out(&self) -> Result<(), NoCondition> {
         match self.program.execute(&Facts::default().context()) {
             Ok(Value::Bool(_)) => Ok(()),
@@ -104,7 +104,7 @@ impl Condition {
                 "it gives {}, and neither `true` nor `false`",
                 kind(&other)
             ))),
-            // What is in the state, and what rides on messages, nobody knows before.
+            // The state and the values of messages are unknown until the chat runs.
             Err(cel::ExecutionError::NoSuchOverload(error))
                 if !self.program.references().has_variable("state") && !self.text.contains("last.value") =>
             {
@@ -115,11 +115,11 @@ impl Condition {
     }
 }
 
-/// Compiles an expression that can speak of `names`.
+/// Compiles an expression with the variables `names`.
 fn compiled(text: &str, names: &'static [&'static str]) -> Result<Program, NoCondition> {
     check_size(text)?;
     let source = text.to_owned();
-    // The parser recurses deeply; a stack of its own makes that nobody else's matter.
+    // The parser recurses deeply, so it runs on its own stack.
     let parser = std::thread::Builder::new().stack_size(PARSER_STACK).spawn(move || {
         let program = Program::compile(&source).map_err(|errors| syntax_error(&errors, &source))?;
         look_through(program.expression(), names)?;
@@ -137,14 +137,14 @@ impl fmt::Debug for Condition {
 }
 
 thread_local! {
-    /// What could not be evaluated while a policy made up its mind. It is empty whenever no policy does.
+    /// A condition that could not be evaluated while a policy ran. Empty while no policy runs.
     static FLAW: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// As `policy`, as long as all conditions that it asks can be evaluated.
+/// `policy`, which fails if one of its conditions cannot be evaluated.
 ///
-/// A condition within a policy can only say yes or no. Policies never wait, so what is noted on this thread while one is
-/// asked is of that one; the step is a function of the transcript all the same.
+/// A condition within a policy can only return a boolean. Policies never wait, so a note on this thread belongs to the
+/// running policy, and the step stays a function of the transcript.
 pub(crate) fn judged(policy: impl Policy) -> impl Policy {
     move |chat: &Transcript| {
         FLAW.set(None);
@@ -183,7 +183,7 @@ fn check_size(text: &str) -> Result<(), NoCondition> {
 fn syntax_error(errors: &cel::ParseErrors, source: &str) -> NoCondition {
     let Some(error) = errors.errors.first() else { return NoCondition::because("it cannot be read") };
     let why = error.msg.trim_start_matches("Syntax error: ");
-    // The list of all that could stand there helps nobody.
+    // The list of expected tokens is dropped.
     let why = why.split(" expecting ").next().unwrap_or(why).replace("'<EOF>'", "the end");
     NoCondition { why, hint: None, at: offset(source, error.pos) }
 }
@@ -208,7 +208,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn told(error: &cel::ExecutionError) -> String {
+fn describe(error: &cel::ExecutionError) -> String {
     match error {
         cel::ExecutionError::NoSuchKey(key) => {
             format!("there is no `{key}`; `has(...)` asks whether there is")
@@ -217,12 +217,12 @@ fn told(error: &cel::ExecutionError) -> String {
     }
 }
 
-/// What an expression can speak of.
+/// The variables of an expression.
 #[derive(Default)]
 struct Facts<'t> {
     text: String,
     from: &'t str,
-    /// What rides on the last message for programs: an answer of a form, or a block that was read in it.
+    /// Value of the last message for programs: structured output, or a parsed output block.
     value: Option<&'t Json>,
     turns: i64,
     messages: i64,
@@ -251,7 +251,7 @@ impl<'t> Facts<'t> {
 
     fn context(&self) -> Context<'static, 'static> {
         let mut context = functions();
-        // Of a mapping without keys one can ask whether it has some.
+        // `has(...)` works on an empty mapping.
         let of_last = self.value.map_or_else(|| map([]), value);
         let last = [("text", text(&self.text)), ("from", text(self.from)), ("value", of_last)];
         context.add_variable_from_value("last", map(last.map(|(key, value)| (key.to_owned(), value))));
@@ -269,7 +269,7 @@ impl<'t> Facts<'t> {
     }
 }
 
-/// A context in which there is nothing but functions.
+/// A context with the standard functions only.
 fn functions() -> Context<'static, 'static> {
     static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
     Context::with_env(Arc::clone(&FUNCTIONS))
@@ -284,7 +284,7 @@ fn map(entries: impl IntoIterator<Item = (String, Value)>) -> Value {
     Value::Map(entries.into())
 }
 
-/// A value of the state or of a message. Whole numbers are all of one kind, so that they can be reckoned with.
+/// A value of the state or of a message. All integers have one type, so that they can be compared and added.
 fn value(of: &Json) -> Value {
     match of {
         Json::Null => Value::Null,

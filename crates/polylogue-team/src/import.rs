@@ -31,7 +31,7 @@ use crate::load::{Overrides, parse};
 use cursor::At;
 use draft::Draft;
 
-/// What came of a definition.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The team file.

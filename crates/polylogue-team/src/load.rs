@@ -26,36 +26,35 @@ use crate::yaml::{self, Entry, Node};
 use contents::Contents;
 use file::{Files, NoFiles, OnDisk, Unreadable};
 
-/// How deep teams may be nested within teams.
+/// Maximum depth of teams within teams.
 const DEEPEST: usize = 8;
-/// How many files a team may be made of. A file that is named twice counts twice.
+/// Maximum number of files of a team. A file that is named twice counts twice.
 const MOST_FILES: usize = 64;
 
 /// What to do about a team file that is elsewhere.
 const OUTSIDE: &str = "move it below that folder, or add `--allow outside-files` if you trust the team";
 
-/// What a caller puts in place of what a team file says.
+/// Values with which a caller overrides a team file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// Values of variables, which the file has to define.
+    /// Values of variables, which the file must define.
     pub vars: BTreeMap<String, String>,
-    /// The task. It is taken literally: braces in it mean nothing.
+    /// The task, literally: braces in it are not replaced.
     pub task: Option<String>,
-    /// The model of every agent, as `provider:model`; also of those with a model of their own, and of teams within
-    /// the team.
+    /// The model of every agent, as `provider:model`, including agents with their own model and teams within the team.
     pub model: Option<String>,
-    /// Names of tools that agents may have besides those of this crate.
+    /// Names of custom tools that agents can have.
     pub tools: Vec<String>,
     /// Whether team files may name teams of files outside the folder of the outermost one.
     pub outside_files: bool,
 }
 
-/// A team that can be used.
+/// A team without mistakes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// The team, with its variables filled in and the teams within it.
     pub team: Team,
-    /// What is probably not meant.
+    /// Warnings.
     pub warnings: Diagnostics,
     /// Identifies the content of the file and of all files that it includes: the team files, files and pages that it brings along,
     /// descriptions of services and MCP servers, and the programs in its folder that are MCP servers. Values that a caller gives
@@ -68,8 +67,8 @@ pub struct Loaded {
 /// Reads the team file at `path` and the files it names.
 ///
 /// # Errors
-/// Everything that is wrong with the files, all at once: the file is missing, larger than 4 MiB, no UTF-8 or no YAML;
-/// keys, types and values that are none; names of nobody; teams that contain themselves.
+/// All mistakes in the files at once: a file is missing, larger than 4 MiB, not UTF-8 or not YAML; keys, types, values
+/// and names are unknown or invalid; a team contains itself.
 pub fn load(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
     let path = path.as_ref();
     let shown = path.display().to_string();
@@ -93,7 +92,7 @@ pub fn load(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Loaded, Dia
 /// Reads a team from the text of a file; errors call the file `file_name`. The text may name no further files.
 ///
 /// # Errors
-/// Everything that is wrong with the text, all at once.
+/// All mistakes in the text at once.
 ///
 /// ```
 /// use polylogue_team::{Overrides, parse};
@@ -263,7 +262,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// What is in a file, which is part of the team from then on.
+    /// Reads a file, which becomes part of the team's digest.
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
         let bytes = self.files.read(path)?;
         self.contents.note(path, &bytes);
@@ -282,7 +281,7 @@ impl<'a> Loader<'a> {
         identity != path || contents::leads_out(folder, path)
     }
 
-    /// Why a file is not read.
+    /// Why a file is refused.
     fn refusal(&self, identity: &Path) -> Option<String> {
         if let Some(first) = self.around.iter().position(|(outer, _)| outer == identity) {
             let files = || self.around.iter().skip(first).map(|(_, shown)| shown.as_str());
@@ -296,14 +295,14 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Who speaks in the teams that a file names; nothing when one of them has mistakes, so that it is not known.
+/// The speakers of the teams that a file includes; none if one of them has mistakes.
 fn voices(root: &Node, teams: &[Option<Team>]) -> Option<Vec<Name>> {
     let names = root.get("teams").items().iter().map(|entry| entry.get("name").text().unwrap_or_default());
     let voices = |(name, team): (&str, &Option<Team>)| Some(team.as_ref()?.voices_as(&Name::new(name).ok()?));
     names.zip(teams).map(voices).collect::<Option<Vec<_>>>().map(|voices| voices.concat())
 }
 
-/// The variables of a file, with what the caller gives in place of their values.
+/// The variables of a file, with the values of the caller.
 fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<'_>) -> Vars {
     let mut vars = Vars::default();
     for Entry { key, key_span, value } in root.get("vars").entries() {
@@ -311,7 +310,7 @@ fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<
             let hint = "the task is known as `{{task}}` anyway; its default stands in `task`";
             report.error_with_hint(key_span, "no variable can be called `task`", hint);
         } else if !vars::is_name(key) {
-            let hint = "a name begins with a letter and goes on with letters, digits, `_` and `-`";
+            let hint = "a name begins with a letter, followed by letters, digits, `_` and `-`";
             report.error_with_hint(key_span, format!("no variable can be called `{key}`"), hint);
         }
         let written = value.text().unwrap_or_else(|| report.source.slice(&value.span));
@@ -340,7 +339,7 @@ fn warn_of_unused(root: &Node, vars: &Vars, report: &mut Report<'_>) {
     }
 }
 
-/// The team that a file is, if the report has no error then.
+/// Reads the team; meaningful only if the report has no error.
 fn read_team(root: &Node, vars: &mut Vars, tools: Vec<String>, report: &mut Report<'_>) -> Team {
     let mut cx = Cx::new("a team", report, vars).with_foreign(FOREIGN).with_deferred(&[vars::TASK]);
     cx.names.know(ToolKind::KIND, tools);

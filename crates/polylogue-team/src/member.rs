@@ -1,4 +1,4 @@
-//! How an agent replies besides its model: people, nested chats.
+//! Replies without the agent's model: human input and nested chats.
 
 use polylogue_config::types::{Kind, Type};
 use polylogue_config::yaml::{Data, Node};

@@ -1,4 +1,4 @@
-//! What is remembered from one conversation to the next.
+//! Long-term memory.
 
 use polylogue::memory::{LongTerm, MemoryError, Scope};
 use polylogue_config::{As, Config, Switch};
@@ -20,7 +20,7 @@ pub struct TeamMemory {
     pub embed: Option<String>,
 }
 
-/// What an agent remembers from one conversation to the next, and how.
+/// Settings of an agent's long-term memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentMemory {
     /// Whether it has the tools `remember`, `recall` and `forget`.
@@ -77,7 +77,7 @@ impl As<AgentMemory> for Switch<Memory> {
 }
 
 impl Team {
-    /// Whether an agent of the team, or of those within it, remembers something beyond its conversation: then it is built with a
+    /// Whether an agent of the team or of a team within it has long-term memory. Then the team must be built with a
     /// [memory](crate::BuildContext::with_memory).
     #[must_use]
     pub fn needs_memory(&self) -> bool {
@@ -85,7 +85,7 @@ impl Team {
             || self.teams.iter().any(|sub| sub.team.needs_memory())
     }
 
-    /// Whose facts `agent` has.
+    /// The memory scope of `agent`.
     pub(crate) fn scope_of(&self, agent: &Agent) -> Result<Scope, MemoryError> {
         let team = self.memory.scope.as_deref().unwrap_or(self.name.as_str());
         match agent.memory.own {

@@ -1,4 +1,4 @@
-//! Who speaks when.
+//! Patterns by which speakers are selected.
 
 mod graph;
 mod role_play;
@@ -328,7 +328,8 @@ pub struct OrchestratorPrompts {
 }
 
 impl Pattern {
-    /// Those who are asked beside the room: a planner, a jury, a chair. Not a person who picks, who is another kind of agent.
+    /// Agents that the pattern asks and that do not take part: a planner, a jury, a tie-breaker. A human selector is another
+    /// kind of agent and not included.
     pub(crate) fn beside(&self) -> Vec<&Name> {
         match self {
             Self::Debate(Debate { voters, tie, .. }) => {

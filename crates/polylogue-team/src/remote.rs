@@ -72,7 +72,7 @@ impl McpServer {
         }
     }
 
-    /// The variables of the environment that it is handed, by name.
+    /// Names of the environment variables that it receives.
     #[must_use]
     pub fn variables(&self) -> BTreeSet<&str> {
         let alone = [&self.command, &self.cwd, &self.url];
@@ -138,7 +138,7 @@ impl McpTools {
 }
 
 impl Team {
-    /// The MCP servers whose tools somebody in this team, or in one within it, is to have, by name.
+    /// Names of the MCP servers whose tools agents of this team and of the teams within it use.
     #[must_use]
     pub fn mcp_wanted(&self) -> BTreeSet<&str> {
         let own = self.given_tools().filter_map(GivenTool::mcp).map(|tools| tools.mcp.as_str());

@@ -9,7 +9,7 @@ use polylogue_config::yaml::{self, Data};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a rule is about: all that it names has to fit. `*` in a text stands for any characters.
+/// What a rule applies to: all given fields must match. `*` in a text matches any characters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rule {
@@ -33,24 +33,24 @@ pub struct Rule {
     pub team: Option<String>,
 }
 
-/// One rule, and what follows from it.
+/// A rule and its decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleEntry {
-    /// It is not done.
+    /// The action is denied.
     Deny(Rule),
     /// A person is asked.
     Ask(Rule),
-    /// It is done without a question.
+    /// The action runs without asking.
     Allow(Rule),
 }
 
-/// The user's rules: deny counts before ask, and ask before allow; what no rule is about is the team file's to say. Cloning
-/// shares them.
+/// The user's rules: deny precedes ask, and ask precedes allow. If no rule applies, the team file decides. Clones share
+/// the rules.
 #[derive(Debug, Clone, Default)]
 pub struct Rules(Arc<RwLock<Vec<RuleEntry>>>);
 
-/// What is about to be done.
+/// An action that needs a decision.
 #[derive(Debug, Default)]
 pub(crate) struct Deed<'a> {
     pub(crate) tool: &'a str,
@@ -122,7 +122,7 @@ impl Rules {
         self.0.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// What the rules say of `deed`; nothing when none is about it.
+    /// The decision on `deed`; none if no rule applies.
     pub(crate) fn decide(&self, deed: &Deed<'_>) -> Option<Decision> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let has = |which: fn(&RuleEntry) -> Option<&Rule>, all_of_it: bool| {
@@ -152,8 +152,8 @@ impl Rule {
         *self == Self::default()
     }
 
-    /// Whether it is about `deed`. To allow something, the rule has to be about all of it, and to know what the tool is: a name
-    /// that a team file gave says nothing.
+    /// Whether it applies to `deed`. To allow an action, the rule must match all of it and identify the tool: a name that
+    /// a team file defines is not enough.
     fn is_about(&self, deed: &Deed<'_>, all_of_it: bool) -> bool {
         let fits = |pattern: &Option<String>, text: Option<&str>| match pattern {
             None => true,

@@ -1,4 +1,4 @@
-//! When a chat ends.
+//! Termination conditions.
 
 use polylogue_config::{Config, OneOrMany};
 use polylogue_core::Name;

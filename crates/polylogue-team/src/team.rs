@@ -384,8 +384,8 @@ impl Team {
             .map_or("", |(_, description)| description)
     }
 
-    /// Whoever calls a model in this team and the teams within it, in the order of the file: agents that have one, whoever
-    /// picks speakers, and the authors of reflected summaries.
+    /// Names of all that call a model in this team and the teams within it, in the order of the file: agents with a model,
+    /// speaker selectors, and the authors of reflected summaries.
     #[must_use]
     pub fn voices(&self) -> Vec<Name> {
         self.voices_as(&self.name)

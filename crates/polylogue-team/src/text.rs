@@ -153,7 +153,7 @@ impl NameKind for Participant {
     }
 }
 
-/// The value of a variable: it is kept as it is written.
+/// The value of a variable, in the notation of the file.
 pub(crate) type VarText = Verbatim;
 
 /// Kinds of texts that stand for themselves, and are checked.
@@ -327,7 +327,7 @@ fn host(text: &str) -> Result<(), Illegal> {
     Ok(())
 }
 
-/// A text as it is written in a file.
+/// A text in the notation of the file.
 pub(crate) type ModelText = Leaf<Model>;
 pub(crate) type OwnModelText = Leaf<OwnModel>;
 pub(crate) type PathText = Leaf<FilePath>;

@@ -182,7 +182,7 @@ pub(crate) const SEARCH: &str = "web_search";
 pub(crate) const FETCH: &str = "web_fetch";
 
 impl Team {
-    /// Whom the tools of the web reach over the network, in words.
+    /// Hosts that the web tools reach, for display.
     pub(crate) fn reached_by_web(&self) -> Vec<String> {
         let mut reached = Vec::new();
         if let Some(search) = self.web.search.as_ref().filter(|_| self.names_tool(SEARCH)) {

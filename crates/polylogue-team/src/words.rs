@@ -1,4 +1,4 @@
-//! Who speaks when, in words, for those who check a file.
+//! Descriptions of patterns, for `polylogue check`.
 
 use polylogue_core::Name;
 
@@ -11,7 +11,7 @@ use crate::task::{EndMode, GroupSolve};
 use crate::team::Team;
 
 impl Team {
-    /// Every chat of the team, the outermost first: its name, and who speaks there when, in words.
+    /// Name and description of every chat of the team, the outermost first: its participants and its pattern.
     ///
     /// ```
     /// use polylogue_team::{Overrides, parse};
@@ -51,14 +51,14 @@ impl Pattern {
             Self::Parallel => "each once, at the same time".to_owned(),
             Self::Group(group) => group.in_words(),
             Self::StateMachine(states) => states.in_words(&first(&None)),
-            Self::Dag(_) => "each when those before it are finished".to_owned(),
+            Self::Dag(_) => "each when its dependencies are finished".to_owned(),
             Self::Handoffs(Handoffs { start, then }) => {
                 let then = match then.as_str() {
-                    STAY => "who speaks stays".to_owned(),
+                    STAY => "the speaker stays".to_owned(),
                     END => "it ends".to_owned(),
                     name => format!("{name} is next"),
                 };
-                format!("handing over to one another from {} on; without a handoff {then}", first(start))
+                format!("handoffs, starting with {}; without a handoff {then}", first(start))
             }
             Self::Debate(Debate { options, rounds, .. }) => {
                 let rounds = format!("{rounds} {}", if *rounds == 1 { "round" } else { "rounds" });
@@ -86,9 +86,9 @@ impl Group {
     fn in_words(&self) -> String {
         let by = match &self.select {
             SelectSpeaker::RoundRobin => "in turn".to_owned(),
-            SelectSpeaker::Random(_) => "picked by chance".to_owned(),
-            SelectSpeaker::Model(_) => "picked by a model".to_owned(),
-            SelectSpeaker::Human(person) => format!("picked by {person}"),
+            SelectSpeaker::Random(_) => "selected at random".to_owned(),
+            SelectSpeaker::Model(_) => "selected by a model".to_owned(),
+            SelectSpeaker::Human(person) => format!("selected by {person}"),
         };
         let transitions = if self.transitions.is_some() { ", within what the transitions allow" } else { "" };
         format!("{by}{transitions}")
@@ -98,11 +98,11 @@ impl Group {
 impl StateMachine {
     fn in_words(&self, first: &str) -> String {
         match self.start.as_ref().map_or(&[][..], |start| &start.0) {
-            [] => format!("by states, beginning with {first}"),
-            [Exit { when: None, then }] => format!("by states, beginning with {then}"),
+            [] => format!("state machine, starting with {first}"),
+            [Exit { when: None, then }] => format!("state machine, starting with {then}"),
             exits => {
                 let names: Vec<&str> = exits.iter().map(|exit| exit.then.as_str()).collect();
-                format!("by states, beginning with {}, as conditions say", names.join(" or "))
+                format!("state machine, starting with {} by conditions", names.join(" or "))
             }
         }
     }
@@ -127,7 +127,7 @@ impl GroupSolve {
             EndMode::FirstCompletion => ", or until the first is complete",
             EndMode::OneLastChat => ", or until the first is complete and one more has spoken",
             EndMode::OneLastGroupChat => {
-                ", or until the first is complete and everybody has spoken once more"
+                ", or until the first is complete and every participant has spoken once more"
             }
             EndMode::AllComplete => ", or until all are complete",
         };
@@ -137,7 +137,7 @@ impl GroupSolve {
     }
 }
 
-/// `A, B and C`; of very many, the first.
+/// `A, B and C`; only the first of many names.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 12;
     let names: Vec<&str> = names.collect();

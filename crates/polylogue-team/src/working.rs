@@ -1,4 +1,4 @@
-//! Programs: where they run, whose code is run, and agents that are tools.
+//! Sandbox, code execution and agent tools.
 
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;

@@ -36,7 +36,7 @@ fn number(text: &str) -> Option<Number> {
             return Some(whole.into());
         }
     }
-    // What is too large for a whole number goes on as a fraction, and what is no finite number is a text.
+    // A number too large for an integer is read as a float; a number that is not finite is a text.
     text.parse::<f64>().ok().and_then(Number::from_f64)
 }
 

@@ -142,7 +142,7 @@ impl<'a> AgentBuilder<'a> {
         Ok(assistant)
     }
 
-    /// The tools that `given` stands for within `limits`, each as it is taught.
+    /// The tools that `given` stands for within `limits`, each as a prompted tool.
     pub(super) fn prompted(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
         Ok(match given {
             GivenTool::Own(own) => {

@@ -29,7 +29,7 @@ pub(super) fn debate(given: &pattern::Debate) -> Result<Debate> {
 pub(super) fn plan(given: &pattern::Orchestrator, chat: &chat::Chat, team: &Team) -> Result<Orchestrator> {
     let mut ledger = Orchestrator::new(given.planner.as_str())?;
     for name in &chat.participants {
-        // It is told of by its name and what it is for, and nothing else of it matters here.
+        // Only its name and description are used here.
         let known = Stack::new(name.as_str())?.description(team.description_of(name));
         ledger = ledger.participant(&known);
     }

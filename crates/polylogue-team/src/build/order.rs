@@ -64,7 +64,7 @@ pub(super) fn ended(chat: &chat::Chat, mut order: Box<dyn Policy>) -> Result<Box
 fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy>> {
     let first = || chat.participants.first().cloned();
     let begins = |start: &Option<Name>| {
-        start.clone().or_else(first).ok_or_else(|| Error::Config(format!("nobody takes part in `{name}`")))
+        start.clone().or_else(first).ok_or_else(|| Error::Config(format!("`{name}` has no participants")))
     };
     Ok(match &chat.pattern {
         Pattern::RoundRobin => Box::new(round_robin()),
@@ -135,7 +135,7 @@ fn owned(group: Group, chat: &chat::Chat, agents: &[Agent]) -> Group {
     })
 }
 
-/// States: the exits of whoever spoke last say who speaks next.
+/// State machine: the transitions of the last speaker select the next one.
 fn stated(
     start: &Exits,
     states: &StateMachine,
@@ -160,7 +160,7 @@ fn stated(
     let group = Group::by(move |chat, _| rule(chat).map_or(Picked::End, Picked::Name));
     let group = owned(group, chat, agents);
     Ok(move |chat: &Transcript| {
-        // Whoever asked for a tool is answered first, and no condition is asked about that.
+        // Tool calls are answered first, without evaluating a condition.
         if chat.ended_by().is_some() || !chat.pending_calls().is_empty() {
             return group.next(chat);
         }

@@ -23,7 +23,7 @@ impl<'a> AgentBuilder<'a> {
         bounded(self.cast(given, around)?, chat, given)?.begin(name.as_str())
     }
 
-    /// The agents of a society as they are told to speak in `chat`, if it is that society's.
+    /// The agents of a role-play with their system messages in `chat`, if `chat` is that role-play.
     pub(super) fn players(&self, given: &pattern::RolePlay, chat: &Transcript) -> Result<Vec<Assistant>> {
         let takes_part = |player: &pattern::Player| chat.participants().contains(&player.who);
         if !(takes_part(&given.user) && takes_part(&given.assistant)) {

@@ -28,7 +28,7 @@ pub(super) struct Around<'a> {
 }
 
 impl<'a> AgentBuilder<'a> {
-    /// The chat called `name`, but for how it is told what it is about.
+    /// The chat called `name`, without its task.
     pub(super) fn chat(
         &self,
         name: &Name,
@@ -134,7 +134,7 @@ impl<'a> AgentBuilder<'a> {
     }
 }
 
-/// Whether somebody is asked in a chat in any case.
+/// Whether a person is asked for input in a chat in any case.
 fn takes_part(who: &Name, chat: &chat::Chat) -> bool {
     let tasks = chat.pattern.tasks();
     let beside = chat.pattern.beside();

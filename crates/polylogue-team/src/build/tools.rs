@@ -214,7 +214,7 @@ impl<'a> AgentBuilder<'a> {
         })
     }
 
-    /// Those whom `agent` may ask, as tools. In what it asks it may ask nobody itself.
+    /// The agent tools of `agent`. Agents called by them have no agent tools themselves.
     pub(super) fn consults(
         &self,
         agent: &'a Agent,

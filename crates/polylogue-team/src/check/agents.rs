@@ -1,4 +1,4 @@
-//! Agents: each has what it needs for its way to reply, and nothing that would mean nothing.
+//! Agents: each has the keys that its kind of reply needs, and no key without effect.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Data, Node};
 
-/// What only an agent with a model has.
+/// Keys that only an agent with a model has.
 const OF_MODELS: [&str; 15] = [
     "system",
     "parameters",
@@ -57,41 +57,41 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 fn check_without_model(node: &Node, who: &str, because: &str, report: &mut Report<'_>) {
     for key in OF_MODELS {
         if let Some(entry) = node.entry(key) {
-            let hint = format!("leave out `{key}`, or {because}");
+            let hint = format!("remove `{key}`, or {because}");
             report.error_with_hint(&entry.key_span, format!("{who} has no `{key}`"), hint);
         }
     }
     let human = matches!(node.get("human").data, Data::Bool(true));
     if let Some(entry) = node.entry("model").filter(|_| human) {
-        let hint = "leave out `model`, or `human: true`; `human_input` lets a person speak for a model";
+        let hint = "remove `model`, or `human: true`; `human_input` lets a person reply for a model";
         report.error_with_hint(&entry.key_span, "a person has no `model`", hint);
     }
 }
 
-/// Reports a name of nobody.
+/// Reports an unknown name.
 fn check_known(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
     let Some(who) = name(node).filter(|who| *who != "user" && outline.participant(who).is_none()) else {
         return;
     };
     if !report.full() {
         let hint = suggest::hint(who, outline.names());
-        report.error_with_hint(&node.span, format!("nobody is called `{who}`"), hint);
+        report.error_with_hint(&node.span, format!("there is no agent, chat or team `{who}`"), hint);
     }
 }
 
-/// A tool is an agent's own, or is told to its model, or is run for others.
+/// Reports tools that are both executed by the agent and suggested to others, or given twice.
 fn check_tools(node: &Node, report: &mut Report<'_>) {
     let mut seen: HashMap<&str, (&str, bool)> = HashMap::new();
     for key in ["tools", "suggests_tools"] {
         for tool in node.get(key).items() {
-            // A tool that is taught is a mapping.
+            // A prompted tool is a mapping.
             let Some(text) = tool.text().or_else(|| tool.get("tool").text()) else { continue };
             match seen.insert(text, (key, tool.text().is_some())) {
                 Some((first, _)) if first != key => {
-                    let hint = "`tools` are run by the agent itself, `suggests_tools` by somebody else";
+                    let hint = "`tools` are run by the agent itself, `suggests_tools` by another agent";
                     report.error_with_hint(&tool.span, format!("`{text}` is in `{first}` already"), hint);
                 }
-                // What is twice the same, the reader has reported.
+                // The reader reports exact duplicates.
                 Some((_, was_name)) if was_name != tool.text().is_some() => {
                     report.error(&tool.span, format!("`{text}` is in `{key}` already"));
                 }
@@ -101,27 +101,31 @@ fn check_tools(node: &Node, report: &mut Report<'_>) {
     }
 }
 
-/// How it answers and calls tools fits together.
+/// Reports conflicts between output schema and tool calling.
 fn check_form(node: &Node, report: &mut Report<'_>) {
     let answers = node.entry("output_schema");
     form::check_schema(node.get("output_schema"), report);
     node.get("tools").items().iter().for_each(|tool| form::check_examples(tool, report));
     if let (Some(_), Some(schema)) = (answers, node.get("parameters").entry("schema")) {
-        let hint = "leave out `schema`: `output_schema` holds the model to it where it can be, and is checked in any case";
+        let hint = "remove `schema`: `output_schema` is sent to the model if it supports schemas, and every reply is checked";
         report.error_with_hint(&schema.key_span, "`output_schema` is the schema already", hint);
     }
     if let Some(repairs) = node.entry("output_retries").filter(|_| answers.is_none()) {
-        let hint = "add `output_schema`, the JSON Schema of what it says, or leave `output_retries` out";
-        report.error_with_hint(&repairs.key_span, "nothing is repaired where answers have no form", hint);
+        let hint = "add `output_schema`, the JSON Schema of its replies, or remove `output_retries`";
+        report.error_with_hint(
+            &repairs.key_span,
+            "`output_retries` has no effect without `output_schema`",
+            hint,
+        );
     }
     if let (Some("native"), Some(tool_history)) =
         (node.get("tool_calling").text(), node.entry("tool_history"))
         && tool_history.value.text() == Some("full")
     {
-        let hint = "native calls and their results stay in the history anyway; `tool_calling: text` talks about them";
+        let hint = "native calls and their results always stay in the history; use `tool_calling: text`";
         report.error_with_hint(
             &tool_history.key_span,
-            "five messages are left of a call in words only",
+            "`tool_history: full` applies only to prompted tool calls",
             hint,
         );
     }
@@ -139,12 +143,16 @@ fn check_command(participant: &Participant<'_>, report: &mut Report<'_>) {
     let entry = participant.node.entry("clear_command");
     let on = |node: &Node| matches!(node.data, Data::Bool(true));
     if let Some(entry) = entry.filter(|entry| on(&entry.value) && !asks(participant.node)) {
-        let hint = "a person gives the command: add `human_input: always`, or leave it out";
-        report.error_with_hint(&entry.key_span, format!("nobody is asked for `{}`", participant.name), hint);
+        let hint = "a person gives the command: add `human_input: always`, or remove `clear_command`";
+        report.error_with_hint(
+            &entry.key_span,
+            format!("no person is asked for `{}`", participant.name),
+            hint,
+        );
     }
 }
 
-/// Reports limits of tools where there are none.
+/// Reports tool limits of agents without tools.
 fn check_limits(outline: &Outline<'_>, participant: &Participant<'_>, report: &mut Report<'_>) {
     let Some(entry) = participant.node.entry("tool_limits") else { return };
     let own = ["tools", "executes_tools", "runs_output_blocks", "memory"]
@@ -152,7 +160,7 @@ fn check_limits(outline: &Outline<'_>, participant: &Participant<'_>, report: &m
         .any(|key| participant.node.entry(key).is_some());
     if !own && !tasks_of(outline, participant.name).any(|task| task.entry("tools").is_some()) {
         let hint =
-            "give it `tools` or `executes_tools`; code that it runs has a `timeout` in `code_execution`";
+            "give it `tools` or `executes_tools`; code that it executes has a `timeout` in `code_execution`";
         report.warning(&entry.key_span, format!("`{}` has no tools to limit", participant.name), hint);
     }
 }
@@ -170,8 +178,8 @@ fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
         match name(chat).map(|who| (who, outline.participant(who).map(|participant| participant.kind))) {
             None | Some((_, Some(Kind::Chat))) => {}
             Some((who, Some(kind))) => {
-                let hint = "name one of `chats`; it may be a chat of one";
-                report.error_with_hint(&chat.span, format!("the {kind} `{who}` is no chat"), hint);
+                let hint = "name one of `chats`; it can have a single participant";
+                report.error_with_hint(&chat.span, format!("the {kind} `{who}` is not a chat"), hint);
             }
             Some((who, None)) => {
                 let hint = suggest::hint(who, chats().collect::<Vec<_>>());
@@ -210,8 +218,8 @@ fn warn_of_handoffs(outline: &Outline<'_>, report: &mut Report<'_>) {
     for participant in &outline.participants {
         if let Some(entry) = participant.node.entry("handoffs").filter(|_| !handed.contains(participant.name))
         {
-            let hint = "let it take part in a chat of the pattern `handoffs`, or leave it out";
-            let message = format!("`{}` takes part in no chat in which one can hand over", participant.name);
+            let hint = "add it to a chat with the pattern `handoffs`, or remove `handoffs`";
+            let message = format!("`{}` takes part in no chat with the pattern `handoffs`", participant.name);
             report.warning(&entry.key_span, message, hint);
         }
     }

@@ -27,7 +27,7 @@ fn secrets(root: &Node) -> impl Iterator<Item = &Entry> {
     headers.filter(|header| is_secret_header(&header.key) && !matches!(header.value.data, Data::Map(_)))
 }
 
-/// Reports calls that cannot be made, tools of the same name, and what nobody uses.
+/// Reports calls that cannot be built, tools with the same name, and unused calls.
 pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     for header in secrets(root) {
         let hint =
@@ -48,13 +48,13 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
         if let Err(error) = Call::check(call) {
             report.error(&at.span, error.to_string());
         } else if !team.names_tool(&call.name) {
-            report.warning(&at.span, format!("nobody may make the call `{}`", call.name), UNUSED);
+            report.warning(&at.span, format!("no agent has the call `{}`", call.name), UNUSED);
         }
     }
     for Entry { key, key_span, value } in root.get("openapi").entries() {
         let Some(document) = team.openapi.get(key) else { continue };
         if !vars::is_name(key) {
-            let hint = "a name begins with a letter and goes on with letters, digits, `_` and `-`";
+            let hint = "a name begins with a letter, followed by letters, digits, `_` and `-`";
             report.error_with_hint(key_span, format!("no service can be called `{key}`"), hint);
         }
         check_keys(document, value, report);
@@ -67,7 +67,7 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
             .for_each(|one| take(&one.name, value, report));
         let is_used = |name: &str| team.names_tool(name);
         if !is_used(key) && !document.operations.iter().any(|one| is_used(&one.name)) {
-            report.warning(key_span, format!("nobody may call the service `{key}`"), UNUSED);
+            report.warning(key_span, format!("no agent has the service `{key}`"), UNUSED);
         }
     }
 }

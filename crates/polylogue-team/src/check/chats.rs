@@ -1,4 +1,4 @@
-//! Chats: whoever takes part is there, and whoever is spoken of takes part.
+//! Chats: every participant exists, and every name in a chat is one of its participants.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for (_, chat) in outline.chats() {
         check_participants(outline, chat, report);
         let participants: BTreeSet<&str> = participants_of(chat).map(|(who, _)| who).collect();
-        // Where nobody takes part, the mistake is another.
+        // A chat without participants is reported by the reader.
         if !participants.is_empty() {
             check_opening(chat, &participants, report);
             check_stop(chat.get("stop"), &participants, report);
@@ -28,7 +28,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     reach::check(outline, report);
 }
 
-/// Whoever takes part in a chat from its beginning or later, with where that is said.
+/// The participants of a chat, late joiners included, with their nodes.
 pub(super) fn participants_of(chat: &Node) -> impl Iterator<Item = (&str, &Node)> + Clone {
     let later = chat.get("late_joiners").items().iter().map(|join| join.get("who"));
     chat.get("participants").items().iter().chain(later).filter_map(|node| Some((name(node)?, node)))
@@ -43,9 +43,9 @@ fn check_participants(outline: &Outline<'_>, chat: &Node, report: &mut Report<'_
         if !seen.insert(who) {
             report.error(&node.span, format!("`{who}` takes part already"));
         } else if outline.participant(who).is_some() || outline.participants.is_empty() {
-            // Where nobody is, the mistake is another.
+            // A team without agents is another mistake.
         } else if who == outline.team {
-            let hint = "it is the outermost chat; one that takes part in others stands in `chats`";
+            let hint = "it is the outermost chat; chats that take part in others are in `chats`";
             report.error_with_hint(&node.span, format!("`{who}` cannot take part in a chat"), hint);
         } else {
             let message = format!("there is no agent, chat or team `{who}`");
@@ -74,14 +74,14 @@ fn check_stop(stop: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_
     }
 }
 
-/// Whoever writes the summary is an agent that is asked for nothing else then.
+/// Reports a summary author that is not a plain agent with a model.
 pub(super) fn check_author(outline: &Outline<'_>, reflect: &Node, report: &mut Report<'_>) {
     let by = reflect.get("by");
     let Some(who) = name(by) else { return };
     for key in ["model", "parameters"] {
         if let Some(entry) = reflect.entry(key) {
-            let hint = "leave it out, or leave out `by`: then the author is called after the chat";
-            report.error_with_hint(&entry.key_span, format!("`{who}` writes by its own `{key}`"), hint);
+            let hint = "remove it, or remove `by` for a private author";
+            report.error_with_hint(&entry.key_span, format!("`{who}` uses its own `{key}`"), hint);
         }
     }
     match outline.participant(who).map(|participant| (participant, tasks::cannot(participant))) {
@@ -90,14 +90,14 @@ pub(super) fn check_author(outline: &Outline<'_>, reflect: &Node, report: &mut R
             report.error_with_hint(&by.span, format!("there is no agent `{who}`"), hint);
         }
         Some((_, Some(why))) => {
-            let hint = "name an agent that speaks by a model and by nothing else";
+            let hint = "name an agent that replies only by a model";
             report.error_with_hint(&by.span, format!("`{who}` cannot write the summary: {why}"), hint);
         }
         _ => {}
     }
 }
 
-/// Reports a name of nobody who takes part in the chat.
+/// Reports a name that is not a participant of the chat.
 pub(super) fn check_takes_part(
     node: &Node,
     participants: &BTreeSet<&str>,
@@ -109,7 +109,7 @@ pub(super) fn check_takes_part(
     }
 }
 
-/// The same for a name that stands at `at`.
+/// The same for a name at `at`.
 pub(super) fn check_who(
     who: &str,
     at: &Span,
@@ -124,25 +124,21 @@ pub(super) fn check_who(
     report.error_with_hint(at, format!("`{who}` does not take part in this chat"), hint);
 }
 
-/// What chats within chats take over from those around them.
+/// Reports conflicts in what inner chats receive from the surrounding chat.
 fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
     let beside = Beside::of(outline);
     for participant in outline.participants.iter().filter(|participant| participant.kind == Kind::Chat) {
         let chat = participant.node;
         let carries = chat.entry("carryover").filter(|entry| entry.value.text() != Some("none"));
         if let Some(carries) = carries.filter(|_| chat.get("task_from").text() == Some("all")) {
-            let hint = "leave out `carryover`, or `task_from`";
-            report.error_with_hint(
-                &carries.key_span,
-                "with `task_from: all` everything is told already",
-                hint,
-            );
+            let hint = "remove `carryover`, or `task_from`";
+            report.error_with_hint(&carries.key_span, "`task_from: all` includes all results already", hint);
         }
         if let (Some(_), Some(brief)) = (chat.entry("task"), chat.entry("task_from")) {
-            let hint = "`task` is the whole task; leave one of them out";
+            let hint = "`task` is the whole task; remove one of them";
             report.error_with_hint(&brief.key_span, "`task` and `task_from` cannot both be given", hint);
         }
-        // What is nested in an agent only has nobody beside it.
+        // A chat that is only nested in an agent has no participants beside it.
         let of_beside =
             ["include", "exclude"].into_iter().flat_map(|key| chat.get("carryover").get(key).one_or_many());
         for node in of_beside {
@@ -152,7 +148,7 @@ fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Who takes part in which chats.
+/// The chats of each participant.
 struct Beside<'n>(HashMap<&'n str, Vec<usize>>);
 
 impl<'n> Beside<'n> {
@@ -164,13 +160,13 @@ impl<'n> Beside<'n> {
         Self(chats)
     }
 
-    /// Reports a name of nobody who takes part in a chat where `chat` does.
+    /// Reports a name that takes part in no chat together with `chat`.
     fn check(&self, chat: &str, node: &Node, report: &mut Report<'_>) {
         let Some(who) = name(node) else { return };
         let chats = |who: &str| self.0.get(who).map_or(&[][..], Vec::as_slice);
         if !chats(who).iter().any(|at| chats(chat).contains(at)) && !report.full() {
-            let message = format!("`{who}` takes part nowhere where `{chat}` does");
-            report.error_with_hint(&node.span, message, "name somebody who takes part beside it");
+            let message = format!("`{who}` takes part in no chat together with `{chat}`");
+            report.error_with_hint(&node.span, message, "name a participant of the same chat");
         }
     }
 }

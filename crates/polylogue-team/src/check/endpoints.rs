@@ -13,7 +13,7 @@ use crate::text::KEEP_SECRET;
 use crate::vars;
 use crate::yaml::{Data, Entry, Node};
 
-/// Headers that say how a request is sent, which only whoever sends it knows.
+/// Headers that the HTTP client sets.
 const OF_THE_TRANSPORT: [&str; 8] = [
     "host",
     "connection",
@@ -69,7 +69,7 @@ fn check_models(root: &Node, report: &mut Report<'_>) {
 fn check_name(entry: &Entry, report: &mut Report<'_>) {
     let name = &entry.key;
     if !vars::is_name(name) {
-        let hint = "a name begins with a letter and goes on with letters, digits, `_` and `-`";
+        let hint = "a name begins with a letter, followed by letters, digits, `_` and `-`";
         report.error_with_hint(&entry.key_span, format!("no endpoint can be called `{name}`"), hint);
     } else if Provider::find(name).is_none()
         && matches!(entry.value.data, Data::Map(_))

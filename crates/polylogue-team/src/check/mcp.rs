@@ -54,7 +54,7 @@ pub(super) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Repo
     }
 }
 
-/// Reports servers that are none, that nobody uses, and tools of servers that are not there.
+/// Reports invalid and unused servers, and tools of unknown servers.
 pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     let mcp = root.get("mcp");
     for (name, server) in &team.mcp.0 {
@@ -117,7 +117,7 @@ fn check_given(tools: &[Node], team: &Team, report: &mut Report<'_>) {
         let Some(name) = server.text().filter(|text| !report.full() && !text.contains("{{")) else {
             continue;
         };
-        // Without any of its own, the file leaves them to whoever runs it.
+        // A file without servers uses those of the command line.
         if !declared.is_empty() && !declared.contains_key(name) {
             let hint = suggest::hint(name, declared.keys().copied());
             report.error_with_hint(&server.span, format!("there is no MCP server `{name}`"), hint);

@@ -1,10 +1,10 @@
-//! Memories: whose they are, and that somebody has one.
+//! Memory: scopes are legal and used.
 
 use crate::diagnostic::Report;
 use crate::team::Team;
 use crate::yaml::Node;
 
-/// Reports memories that are nobody's, or nothing.
+/// Reports memory settings without effect.
 pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     for (agent, node) in team.agents.iter().zip(root.get("agents").items()) {
         let Some(entry) = node.entry("memory") else { continue };

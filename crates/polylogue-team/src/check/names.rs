@@ -1,4 +1,4 @@
-//! Names are there once, and words are put before the words of somebody.
+//! Names: each is unique, and prefixes belong to known participants.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
     for participant in &outline.participants {
         let at = &participant.node.get("name").span;
         if participant.name == "user" {
-            let hint = "`user` is whoever gives the task; a person in the chat has a name of their own";
+            let hint = "`user` is the person who gives the task; a person in the chat needs another name";
             report.error_with_hint(at, format!("no {} can be called `user`", participant.kind), hint);
         }
         match seen.get(participant.name) {
@@ -40,7 +40,7 @@ fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
     check_private_agents(outline, &seen, report);
 }
 
-/// Whoever speaks besides the participants of a chat has a name too, made of the chat's.
+/// Reports names of private agents that are too long or taken.
 fn check_private_agents(
     outline: &Outline<'_>,
     seen: &HashMap<String, (String, Span)>,
@@ -51,7 +51,7 @@ fn check_private_agents(
             check_author(chat, role, &at, seen, report);
         }
     }
-    // What the chat of another file comes to is not known here, so its name is held to the rule in any case.
+    // The pattern and summary of a chat in another file are unknown here, so its name must leave room for all roles.
     for team in outline.participants.iter().filter(|participant| participant.kind == Kind::Team) {
         for role in PrivateRole::ALL {
             check_author(team.name, role, &team.node.get("name").span, seen, report);
@@ -86,7 +86,11 @@ fn check_prefixes(outline: &Outline<'_>, agent: &Node, report: &mut Report<'_>) 
     for entry in agent.get("view").get("prefix").entries() {
         if entry.key != "user" && !report.full() && outline.participant(&entry.key).is_none() {
             let hint = suggest::hint(&entry.key, outline.names());
-            report.error_with_hint(&entry.key_span, format!("nobody is called `{}`", entry.key), hint);
+            report.error_with_hint(
+                &entry.key_span,
+                format!("there is no agent, chat or team `{}`", entry.key),
+                hint,
+            );
         }
     }
 }

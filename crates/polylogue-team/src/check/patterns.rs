@@ -1,4 +1,4 @@
-//! Patterns: whoever they speak of takes part, and what has to come first can come first.
+//! Patterns: their names are participants, and their dependencies have no cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::pattern::{END, STAY};
 use crate::suggest;
 use crate::yaml::{Data, Node};
 
-/// Reports what is wrong with the pattern of a chat in which `room` take part.
+/// Reports mistakes in the pattern of a chat with these participants.
 pub(super) fn check(
     outline: &Outline<'_>,
     chat: &Node,
@@ -32,8 +32,8 @@ fn check_group(outline: &Outline<'_>, group: &Node, participants: &BTreeSet<&str
     check_selector(outline, group.get("select").get("human"), participants, report);
     let transitions = group.get("transitions");
     if let Some(repeat) = group.entry("allow_repeat_speaker").filter(|_| !transitions.is_null()) {
-        let hint = "whoever may speak twice in a row stands in the list of their own name";
-        report.error_with_hint(&repeat.key_span, "`transitions` say already who may speak again", hint);
+        let hint = "to let a participant repeat, add it to its own list in `transitions`";
+        report.error_with_hint(&repeat.key_span, "`transitions` define already who can repeat", hint);
     }
     for who in group.get("allow_repeat_speaker").one_or_many() {
         check_takes_part(who, participants, false, report);
@@ -46,7 +46,7 @@ fn check_group(outline: &Outline<'_>, group: &Node, participants: &BTreeSet<&str
     }
 }
 
-/// Whoever picks is asked aside, and so is no participant.
+/// Reports a human selector that is unknown, not a person, or a participant.
 fn check_selector(
     outline: &Outline<'_>,
     chair: &Node,
@@ -67,16 +67,20 @@ fn check_selector(
             report.error_with_hint(&chair.span, format!("there is no person `{who}`"), hint);
         }
         Some(participant) if participant.kind != Kind::Person => {
-            let hint = "a model picks with `select: model`; a person has `human: true`";
+            let hint = "use `select: model` for a model; a person has `human: true`";
             report.error_with_hint(
                 &chair.span,
-                format!("the {} `{who}` is no person", participant.kind),
+                format!("the {} `{who}` is not a person", participant.kind),
                 hint,
             );
         }
         Some(_) if participants.contains(who) => {
-            let hint = "give the person a second name: one who speaks, and one who picks";
-            report.error_with_hint(&chair.span, format!("`{who}` takes part, and cannot pick besides"), hint);
+            let hint = "add a second agent with `human: true`: one participates, and one selects";
+            report.error_with_hint(
+                &chair.span,
+                format!("`{who}` is a participant and cannot be the selector"),
+                hint,
+            );
         }
         Some(_) => {}
     }
@@ -100,11 +104,11 @@ fn warn_of_isolated(graph: &Node, participants: &BTreeSet<&str>, report: &mut Re
     let targets = entries.iter().flat_map(|entry| entry.value.one_or_many()).filter_map(Node::text);
     let named: BTreeSet<&str> = entries.iter().map(|entry| &*entry.key).chain(targets).collect();
     for who in participants.iter().filter(|who| !named.contains(*who)) {
-        let message = format!("`{who}` takes part, and the transitions do not name it");
+        let message = format!("the transitions do not name the participant `{who}`");
         report.warning(
             &graph.span,
             message,
-            "nobody comes before it, and nobody after it: name it, or leave it out",
+            "it has no transitions in or out: add some, or remove it from `participants`",
         );
     }
 }
@@ -128,8 +132,8 @@ fn check_exits(exits: &[Node], participants: &BTreeSet<&str>, report: &mut Repor
     for exit in exits {
         check_target(exit.get("then"), END, participants, report);
         if always {
-            let hint = "an exit without `when` is always taken: put it last";
-            report.warning(&exit.span, "this exit is never taken", hint);
+            let hint = "a transition without `when` is always taken: put it last";
+            report.warning(&exit.span, "this transition is never taken", hint);
         }
         always |= exit.entry("when").is_none();
     }
@@ -139,7 +143,7 @@ fn check_exits(exits: &[Node], participants: &BTreeSet<&str>, report: &mut Repor
 fn check_target(node: &Node, word: &str, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     if participants.contains(word) {
         let hint = "give the participant another name";
-        let message = format!("`{word}` is a word here and a participant, too");
+        let message = format!("`{word}` is a keyword here and cannot be a participant");
         report.error_with_hint(&node.span, message, hint);
     } else if node.text() != Some(word) {
         check_takes_part(node, participants, false, report);
@@ -161,8 +165,7 @@ fn check_dag(after: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_
     }
     for entry in after.entries() {
         if let Some(cycle) = cycle_from(&entry.key, &before) {
-            let message =
-                format!("`{}` would have to come after itself: {}", entry.key, cycle.join(" after "));
+            let message = format!("`{}` depends on itself: {}", entry.key, cycle.join(" after "));
             report.error(&entry.key_span, message);
             return;
         }
@@ -214,7 +217,7 @@ fn check_handoffs(
     }
     if !any && !participants.is_empty() {
         let hint = "give an agent `handoffs`, such as `handoffs: [NAME]`";
-        report.error_with_hint(&handoffs.key_span, "nobody in this chat can hand over", hint);
+        report.error_with_hint(&handoffs.key_span, "no participant of this chat has `handoffs`", hint);
     }
 }
 
@@ -245,13 +248,17 @@ fn check_orchestrator(
         let node = plan.get(key);
         check_there(outline, node, report);
         if let Some(who) = name(node).filter(|who| participants.contains(who)) {
-            let hint = "take it out of `participants`: it is asked beside them";
-            report.error_with_hint(&node.span, format!("`{who}` takes part, and cannot plan besides"), hint);
+            let hint = "remove it from `participants`: it does not take part in the chat";
+            report.error_with_hint(
+                &node.span,
+                format!("`{who}` is a participant and cannot be the planner"),
+                hint,
+            );
         }
     }
 }
 
-/// Reports a name of nobody at all.
+/// Reports an unknown name.
 fn check_there(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
     let Some(who) = name(node) else { return };
     if outline.participant(who).is_none() && !report.full() {

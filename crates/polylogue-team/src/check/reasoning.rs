@@ -1,4 +1,4 @@
-//! Ways to reason, and blocks: what is given fits together, and whoever is named can do it.
+//! Reasoning and output blocks: the keys fit together, and the named agents are suitable.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::{Entry, Node};
 
-/// The ways.
+/// The reasoning strategies.
 const WAYS: [&str; 5] = ["react", "plan_and_solve", "rewoo", "refine", "best"];
-/// What nobody does who reasons: in its rooms nobody runs what it offers, and nobody is there to hand over to.
-const OF_NOBODY: [&str; 3] = ["suggests_tools", "handoffs", "output_blocks"];
+/// Keys that an agent with `reasoning` cannot have: its reasoning chat has no other participants.
+const NEED_OTHERS: [&str; 3] = ["suggests_tools", "handoffs", "output_blocks"];
 /// What an agent does as it speaks by itself, and not when tools are called in a way of their own.
 const OF_PLAIN: [&str; 6] =
     ["tool_calling", "tool_history", "output_schema", "output_retries", "agent_tools", "memory"];
@@ -48,7 +48,7 @@ fn check_reasons(
         check_other(outline, participant, who, at, report);
     }
     let way = WAYS.into_iter().find(|way| is_way(&reasons.value, way)).unwrap_or_default();
-    for key in OF_NOBODY {
+    for key in NEED_OTHERS {
         without(agent, key, "an agent that `reasoning` has no", "leave it out, or `reasoning`", report);
     }
     let [planner, solver] = ["planner", "solver"].map(|key| name(reasons.value.get(way).get(key)).is_some());
@@ -122,7 +122,7 @@ fn check_other(
         }
         Some(other) => {
             if let Some(why) = tasks::cannot(other) {
-                let hint = "name an agent that speaks by a model and by nothing else";
+                let hint = "name an agent that replies only by a model";
                 report.error_with_hint(&at.span, format!("`{who}` cannot be asked for this: {why}"), hint);
             }
         }
@@ -152,7 +152,7 @@ fn check_blocks(agent: &Node, report: &mut Report<'_>) {
     }
 }
 
-/// Blocks that nobody writes are never run.
+/// Warns of output blocks that no agent writes.
 fn warn_of_unread(outline: &Outline<'_>, report: &mut Report<'_>) {
     let blocks =
         || outline.participants.iter().flat_map(|participant| participant.node.get("output_blocks").items());
@@ -160,9 +160,8 @@ fn warn_of_unread(outline: &Outline<'_>, report: &mut Report<'_>) {
     for participant in &outline.participants {
         for entry in participant.node.get("runs_output_blocks").get("code").entries() {
             if !kinds.contains(&*entry.key) {
-                let message = format!("nobody writes `output_blocks` of the kind `{}`", entry.key);
-                let hint =
-                    "give whoever writes them `output_blocks` of this kind, with a `begin` and an `end`";
+                let message = format!("no agent writes `output_blocks` of the kind `{}`", entry.key);
+                let hint = "add `output_blocks` of this kind to their author, with a `begin` and an `end`";
                 report.warning(&entry.key_span, message, hint);
             }
         }

@@ -8,15 +8,15 @@ use crate::diagnostic::Report;
 use crate::suggest;
 use crate::yaml::Node;
 
-/// What a society does without, and why.
+/// Keys that a role-play does not use, and why.
 const WITHOUT: [(&str, &str); 4] = [
-    ("opening", "whoever instructs is told to begin"),
+    ("opening", "the user role receives the opening of `texts`"),
     ("introductions", "the rules of the roles say who the other one is"),
     ("late_joiners", "two talk, from the beginning to the end"),
     ("max_turns", "it ends by `max_rounds`"),
 ];
 
-/// Reports what is wrong with a society of which `room` take part.
+/// Reports mistakes in a role-play with these participants.
 pub(super) fn check(
     outline: &Outline<'_>,
     chat: &Node,
@@ -31,13 +31,13 @@ pub(super) fn check(
         if let Some(entry) = chat.entry(key) {
             report.error_with_hint(
                 &entry.key_span,
-                format!("a society has no `{key}`"),
+                format!("a role-play has no `{key}`"),
                 format!("leave it out: {why}"),
             );
         }
     }
     check_roles(chat, role_play, participants, report);
-    // A name of nobody is reported as one who does not take part.
+    // An unknown name is reported as not taking part.
     for player in ["user", "assistant"].map(|key| who(role_play.get(key))) {
         if name(player).is_some_and(|who| outline.participant(who).is_some()) {
             check_speaker(outline, player, false, report);
@@ -51,7 +51,7 @@ pub(super) fn check(
     for (_, node) in private_agents {
         let Some(name) = name(node) else { continue };
         if participants.contains(name) {
-            let hint = "take it out of `participants`: it is asked beside them";
+            let hint = "remove it from `participants`: it does not take part in the chat";
             report.error_with_hint(
                 &node.span,
                 format!("`{name}` takes part, and has no other role besides"),
@@ -85,12 +85,12 @@ fn check_roles(chat: &Node, role_play: &Node, participants: &BTreeSet<&str>, rep
     }
     let all = chat.get("participants").items().iter().filter_map(|node| Some((name(node)?, node)));
     for (name, node) in all.filter(|(name, _)| ![first, second].contains(name)) {
-        let hint = "two take part in a society: whoever instructs, and whoever solves";
+        let hint = "a role-play has two participants: the user role and the assistant role";
         report.error_with_hint(&node.span, format!("`{name}` takes part, and has no role"), hint);
     }
 }
 
-/// Whoever has a role speaks by a model and by nothing else; a person may choose.
+/// Reports roles whose agent does not reply only by a model; a critic can also be a person.
 fn check_speaker(outline: &Outline<'_>, node: &Node, or_person: bool, report: &mut Report<'_>) {
     let Some(who) = name(node) else { return };
     match outline.participant(who) {
@@ -101,7 +101,7 @@ fn check_speaker(outline: &Outline<'_>, node: &Node, or_person: bool, report: &m
         Some(participant) if or_person && participant.kind == Kind::Person => {}
         Some(participant) => {
             if let Some(why) = tasks::cannot(participant) {
-                let hint = "name an agent that speaks by a model and by nothing else";
+                let hint = "name an agent that replies only by a model";
                 report.error_with_hint(
                     &node.span,
                     format!("`{who}` cannot have a part in a role-play: {why}"),

@@ -1,4 +1,4 @@
-//! Scripts: every step is of somebody who calls a model, and does something.
+//! Scripts: every step belongs to an agent that calls a model, and is not empty.
 
 use std::collections::BTreeSet;
 

@@ -11,8 +11,8 @@ use crate::yaml::{Data, Entry, Node};
 
 /// What a chat of tasks does without, and why.
 const WITHOUT: [(&str, &str); 5] = [
-    ("opening", "whoever has a task is told it by its `prompt`"),
-    ("introductions", "whoever has a task is told it by its `prompt`"),
+    ("opening", "each agent receives its task by `prompt`"),
+    ("introductions", "each agent receives its task by `prompt`"),
     ("late_joiners", "give everybody a task from the beginning"),
     ("loop_detection", "the talk ends by `end` and `max_iterations`"),
     ("max_turns", "the talk ends by `end` and `max_iterations`"),
@@ -67,7 +67,7 @@ fn tasks(pattern: &Node) -> impl Iterator<Item = &Node> {
     of_talk.chain(pattern.get("tasks").items())
 }
 
-/// Whoever has a task besides those who talk.
+/// Owners of tasks that are solved alone before or after the discussion.
 pub(super) fn beside(pattern: &Node) -> impl Iterator<Item = &str> {
     tasks(pattern).filter_map(|task| name(task.get("who")))
 }
@@ -91,7 +91,7 @@ fn check_task(outline: &Outline<'_>, task: &Node, report: &mut Report<'_>) {
     for key in OF_MODELS {
         if let Some(entry) = task.entry(key).filter(is_given) {
             let message = format!("a task of `{}` has no `{key}`: {why}", participant.name);
-            let hint = "give the task to an agent that speaks by a model and by nothing else";
+            let hint = "give the task to an agent that replies only by a model";
             report.error_with_hint(&entry.key_span, message, hint);
         }
     }
@@ -101,7 +101,7 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Why somebody is not asked for what only models can.
+/// Why an agent cannot do what needs a reply by a model alone.
 pub(super) fn cannot(participant: &Participant<'_>) -> Option<String> {
     let layers = [
         "human_input",
@@ -120,20 +120,20 @@ pub(super) fn cannot(participant: &Participant<'_>) -> Option<String> {
         Kind::Agent => {
             let layer =
                 layers.into_iter().find(|key| participant.node.entry(key).filter(is_given).is_some())?;
-            Some(format!("by its `{layer}` it replies otherwise, too"))
+            Some(format!("its `{layer}` can also reply"))
         }
-        Kind::Proxy => Some("it speaks by no model".to_owned()),
+        Kind::Proxy => Some("it has no model".to_owned()),
         Kind::Person | Kind::Chat | Kind::Team => Some(format!("it is a {}", participant.kind)),
     }
 }
 
-/// A task that is solved alone: nobody asks whether it is complete.
+/// Reports completion settings of a task that is solved alone.
 fn check_alone(task: &Node, report: &mut Report<'_>) {
     for key in OF_TALKS {
         if let Some(entry) = task.entry(key).filter(is_given) {
-            let hint = "it is for the tasks of those who talk";
+            let hint = "it applies only to tasks that are discussed";
             let message =
-                format!("a task that is solved alone has no `{key}`: nobody asks whether it is complete");
+                format!("a task that is solved alone has no `{key}`: it is complete after one reply");
             report.error_with_hint(&entry.key_span, message, hint);
         }
     }
@@ -146,12 +146,12 @@ fn check_there(outline: &Outline<'_>, who: &Node, report: &mut Report<'_>) {
     }
 }
 
-/// Everybody who takes part has a task.
+/// Reports participants without a task.
 fn check_all_have_tasks(chat: &Node, tasks: &[Node], report: &mut Report<'_>) {
     let owners: BTreeSet<&str> = tasks.iter().filter_map(|task| name(task.get("who"))).collect();
     for (who, at) in participants_of(chat).filter(|(who, _)| !owners.contains(who)) {
-        let hint = "give it a task, or take it out of `participants`";
-        report.error_with_hint(&at.span, format!("`{who}` takes part, and has no task"), hint);
+        let hint = "give it a task, or remove it from `participants`";
+        report.error_with_hint(&at.span, format!("the participant `{who}` has no task"), hint);
     }
 }
 
@@ -162,18 +162,18 @@ fn check_talk(solve: &Node, participants: &BTreeSet<&str>, report: &mut Report<'
         let who = task.get("who");
         check_takes_part(who, participants, false, report);
         if let Some(twice) = name(who).filter(|name| owners.insert(name, &who.span).is_some()) {
-            let hint = "it would talk to itself: what it does alone stands in `before` or `after`";
+            let hint = "put tasks that it solves alone in `before` or `after`";
             report.error_with_hint(&who.span, format!("`{twice}` has a task already"), hint);
         }
         check_group_task(task, report);
     }
     if let [only] = tasks {
-        let hint = "`pattern: {tasks: [...]}` has tasks solved alone";
-        report.error_with_hint(&only.span, "a talk needs at least two tasks", hint);
+        let hint = "for tasks that are solved alone use `pattern: {tasks: [...]}`";
+        report.error_with_hint(&only.span, "a discussion needs at least two tasks", hint);
     }
     if let Some(at) = owners.get(MANAGER).filter(|_| tasks.len() > 2) {
-        let message = format!("nobody in a talk of more than two can be called `{MANAGER}`");
-        report.error_with_hint(at, message, "it is the name of who gives the tasks there");
+        let message = format!("no participant of a discussion with more than two can be called `{MANAGER}`");
+        report.error_with_hint(at, message, "the author of the tasks has this name there");
     }
     check_shift(solve, tasks.len(), participants, report);
     check_end(solve, tasks, report);
@@ -182,13 +182,13 @@ fn check_talk(solve: &Node, participants: &BTreeSet<&str>, report: &mut Report<'
 
 fn check_group_task(task: &Node, report: &mut Report<'_>) {
     if let Some(entry) = task.entry("forget").filter(is_given) {
-        let hint = "it is for tasks that are solved alone: those of `before` and `after`";
-        report.error_with_hint(&entry.key_span, "what is said in a talk is needed in it", hint);
+        let hint = "`forget` is for tasks that are solved alone: those of `before` and `after`";
+        report.error_with_hint(&entry.key_span, "a discussed task cannot be forgotten", hint);
     }
     if let Some(entry) = task.entry("keeps_reflections").filter(is_given)
         && !is_on(task, "self_terminating")
     {
-        let message = "this task is never reflected on, so that no reflection can be kept";
+        let message = "this task has no reflections to keep";
         report.error_with_hint(&entry.key_span, message, "add `self_terminating: true`");
     }
 }
@@ -198,40 +198,43 @@ fn check_shift(solve: &Node, count: usize, participants: &BTreeSet<&str>, report
     let reconcile = solve.entry("reconcile").filter(is_given);
     if count > 2 {
         for entry in solve.entry("shift").into_iter().chain(reconcile) {
-            let hint = "in a larger one everybody hears everything from the beginning: leave it out";
-            report.error_with_hint(&entry.key_span, format!("`{}` is for a talk of two", entry.key), hint);
+            let hint = "in a larger discussion every participant sees all messages: remove it";
+            report.error_with_hint(
+                &entry.key_span,
+                format!("`{}` is for a discussion of two", entry.key),
+                hint,
+            );
         }
         return;
     }
     check_takes_part(shift.get("to"), participants, false, report);
     if let Some(reconcile) = reconcile.filter(|_| shift.get("says").is_null()) {
-        let message = "both know the second's answer when the talk begins, and it begins with that answer";
-        report.warning(&reconcile.key_span, message, "say how it begins instead: `shift: {says: ...}`");
+        let message = "both agents have the second agent's answer already, and the discussion begins with it";
+        report.warning(&reconcile.key_span, message, "set another first message: `shift: {says: ...}`");
     }
 }
 
-/// Somebody is asked whether a task is complete, if and only if the talk ends by that.
+/// Reports tasks that are asked for completion without effect on the end, and the reverse.
 fn check_end(solve: &Node, tasks: &[Node], report: &mut Report<'_>) {
     let end = solve.entry("end");
     let mode = end.and_then(|entry| entry.value.text()).unwrap_or("max_iterations");
     let asked = tasks.iter().find_map(|task| task.entry("self_terminating").filter(is_given));
     match (asked, end) {
         (Some(asked), _) if mode == "max_iterations" => {
-            let hint = "end the talk by it, such as `end: first_completion`, or leave it out";
-            let message =
-                "the talk ends by `max_iterations` alone, and nobody is asked whether a task is complete";
+            let hint = "set `end`, such as `end: first_completion`, or remove it";
+            let message = "the discussion ends by `max_iterations` alone: no agent is asked whether its task is complete";
             report.warning(&asked.key_span, message, hint);
         }
         (None, Some(end)) if COMPLETIONS.contains(&mode) => {
             let hint = "give a task `self_terminating: true`, or end by `max_iterations`";
-            let message = "the talk ends when a task is complete, and nobody is asked whether one is";
+            let message = "the discussion ends when a task is complete, but no task has `self_terminating`";
             report.error_with_hint(&end.value.span, message, hint);
         }
         _ => {}
     }
 }
 
-/// The ends for which somebody has to be asked.
+/// The values of `end` that need a task with `self_terminating`.
 const COMPLETIONS: [&str; 4] = ["first_completion", "one_last_chat", "one_last_group_chat", "all_complete"];
 
 fn check_words(words: &Node, report: &mut Report<'_>) {
@@ -239,12 +242,12 @@ fn check_words(words: &Node, report: &mut Report<'_>) {
     for word in [open, complete] {
         let is_word = |text: &str| text.chars().all(char::is_alphanumeric);
         if let Some(text) = word.text().filter(|text| !text.is_empty() && !is_word(text)) {
-            let message = format!("`{text}` is no word of letters alone");
-            report.error_with_hint(&word.span, message, "an answer is searched for one word, such as `yes`");
+            let message = format!("`{text}` must be one word of letters");
+            report.error_with_hint(&word.span, message, "replies are searched for this word, such as `yes`");
         }
     }
     let lower = |node: &Node| node.text().map(str::to_lowercase);
     if lower(open).is_some_and(|word| !word.is_empty() && lower(complete) == Some(word)) {
-        report.error(&complete.span, "both words are the same: neither could be told from the other");
+        report.error(&complete.span, "both words are the same");
     }
 }

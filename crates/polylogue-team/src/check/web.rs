@@ -6,7 +6,7 @@ use crate::team::Team;
 use crate::web::{EngineName, FETCH, SEARCH, WebSearch};
 use crate::yaml::Node;
 
-/// Reports tools of the web that have nothing to work with, hosts that are none, and what nobody uses.
+/// Reports web tools without settings, invalid hosts, and unused settings.
 pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     let web = root.get("web");
     if let Some(settings) = team.web.fetch.settings()
@@ -29,12 +29,12 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
         (
             SEARCH,
             can_search,
-            "add `web`, such as `web: {search: brave}`, or `web: {pages: FOLDER}` for pages of one's own",
+            "add `web`, such as `web: {search: brave}`, or `web: {pages: FOLDER}` for local pages",
         ),
         (
             FETCH,
             can_fetch,
-            "add `web`, such as `web: {fetch: true}`, or `web: {pages: FOLDER}` for pages of one's own",
+            "add `web`, such as `web: {fetch: true}`, or `web: {pages: FOLDER}` for local pages",
         ),
     ] {
         if !can && let Some(at) = named(root, tool) {
@@ -49,16 +49,16 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     for entry in web.entries().iter().filter(|entry| !is_used(&entry.key)) {
         let tool = if entry.key == "fetch" { FETCH } else { SEARCH };
         let hint = format!("name `{tool}` among the `tools` of an agent, or leave it out");
-        report.warning(&entry.key_span, format!("nobody may use `{}` of the web", entry.key), hint);
+        report.warning(&entry.key_span, format!("no agent uses `{}` of `web`", entry.key), hint);
     }
 }
 
-/// Where `tool` is first given to somebody.
+/// Where `tool` is first given to an agent.
 fn named<'n>(root: &'n Node, tool: &str) -> Option<&'n Node> {
     let keys = ["tools", "suggests_tools", "executes_tools"];
     let given = root.get("agents").items().iter().flat_map(|agent| keys.map(|key| agent.get(key).items()));
     let is = |node: &&Node| node.text() == Some(tool) || node.get("tool").text() == Some(tool);
-    // A tool of a task has no such place, and is told at the beginning.
+    // A tool of a task has no such place and is reported at the start of the file.
     Some(given.flatten().find(is).unwrap_or(root))
         .filter(|at| !std::ptr::eq(*at, root) || is_of_task(root, tool))
 }

@@ -15,7 +15,7 @@ use crate::suggest;
 use crate::team::Team;
 use crate::yaml::Node;
 
-/// How a tool may be taught; `files` stands for several, so it is not.
+/// Keys of prompted tools; `files` stands for several tools and has none.
 const TAUGHT: [&str; 5] = ["mandatory", "examples", "max_errors", "max_call_errors", "scope"];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
@@ -124,7 +124,7 @@ fn check_scopes(agent: &Node, report: &mut Report<'_>) {
     }
 }
 
-/// Whoever is asked is there, once, and is somebody else.
+/// Reports agent tools that are unknown, duplicate or the agent itself.
 fn check_consults(outline: &Outline<'_>, participant: &Participant<'_>, report: &mut Report<'_>) {
     let tools = participant.node.get("tools").items().iter();
     let mut seen: HashSet<String> = tools
@@ -213,7 +213,7 @@ fn count<'n>(asks: &HashMap<&str, Vec<&'n str>>, around: &mut Vec<&'n str>, ways
     }
 }
 
-/// Reports commands that cannot be run; they are put together to see that. And those that nobody may call.
+/// Reports commands that cannot be built, and unused ones.
 pub(super) fn check_declared(root: &Node, team: &Team, report: &mut Report<'_>) {
     let nodes = root.get("commands").items();
     for (declared, node) in team.commands.iter().zip(nodes) {
@@ -221,7 +221,7 @@ pub(super) fn check_declared(root: &Node, team: &Team, report: &mut Report<'_>) 
             report.error(&node.get("name").span, error.to_string());
         } else if !team.names_tool(&declared.name) {
             let hint = "name it among the `tools` of an agent, or leave it out";
-            let message = format!("nobody may call the command `{}`", declared.name);
+            let message = format!("no agent has the command `{}`", declared.name);
             report.warning(&node.get("name").span, message, hint);
         }
     }

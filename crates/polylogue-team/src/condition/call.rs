@@ -19,7 +19,7 @@ impl CallCondition {
     /// Compiles and checks `text`.
     pub(crate) fn new(text: &str) -> Result<Self, NoCondition> {
         let program = compiled(text, OF_CALLS)?;
-        // What the arguments are, nobody knows before.
+        // The arguments are unknown until the call.
         let of_args = program.references().has_variable("args");
         let condition = Self(Arc::new(program));
         match condition.value(&Wanted { who: Name::user(), call: nothing(), outside: Vec::new() }) {

@@ -1,4 +1,4 @@
-//! A look through a compiled expression: it is small, and speaks of nothing but what there is.
+//! Checks of a compiled expression: it is small and uses known variables and functions only.
 
 use cel::common::ast::{EntryExpr, Expr, LiteralValue};
 use cel::parser::Expression;
@@ -6,22 +6,22 @@ use cel::parser::Expression;
 use super::NoCondition;
 use crate::suggest;
 
-/// How deep an expression may be: evaluating it recurses once for every level.
+/// Maximum depth of an expression: evaluating it recurses once per level.
 const DEEPEST: usize = 16;
-/// What an expression on a conversation can speak of.
+/// Variables of a condition on a conversation.
 pub(super) const OF_CONVERSATIONS: &[&str] =
     &["last", "turns", "messages", "task", "state", "speaker", "participants"];
-/// What an expression on code can speak of.
+/// Variables of a condition on code.
 pub(super) const OF_CODE: &[&str] = &["code", "language", "file", "outside"];
-/// What an expression on a call of a tool can speak of.
+/// Variables of a condition on a tool call.
 pub(super) const OF_CALLS: &[&str] = &["tool", "args", "who", "outside"];
-/// What there is of the last message.
+/// Keys of `last`.
 const OF_LAST: [&str; 3] = ["text", "from", "value"];
-/// The functions there are, besides operators.
+/// The functions, besides operators.
 const FUNCTIONS: [&str; 9] =
     ["contains", "startsWith", "endsWith", "matches", "size", "int", "double", "string", "has"];
 
-/// Looks through an expression that can speak of `names`.
+/// Checks an expression with the variables `names`.
 pub(super) fn look_through(
     expression: &Expression,
     names: &'static [&'static str],
@@ -66,12 +66,11 @@ impl<'e> Look<'e> {
                 }
                 EntryExpr::StructField(field) => self.at(&field.value, depth),
             }),
-            Expr::Struct(_) => Err(NoCondition::because("types of one's own cannot be made in it")),
+            Expr::Struct(_) => Err(NoCondition::because("it cannot construct custom types")),
             Expr::Comprehension(all) => {
                 self.at(&all.iter_range, depth)?;
                 if !self.bound.is_empty() {
-                    let why =
-                        "a list is gone through for every item of another in it, which can take for ever";
+                    let why = "nested loops over lists are not allowed in it";
                     return Err(NoCondition::because(why));
                 }
                 self.bound.extend([&*all.iter_var, &*all.accu_var]);

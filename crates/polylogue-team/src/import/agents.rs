@@ -53,7 +53,7 @@ pub(super) fn agent(class: &str, mut fields: Fields<'_>, name: &str, draft: &mut
     Ok(())
 }
 
-/// The descriptions that agents have when nobody gave them one.
+/// Default descriptions of agents.
 fn is_usual(text: &str) -> bool {
     ["An agent that provides assistance with ability to use tools.", "A human user"].contains(&text)
 }

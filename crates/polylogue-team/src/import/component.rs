@@ -220,7 +220,7 @@ fn selector_texts(at: &At<'_>, entries: &mut Entries, draft: &mut Draft) -> Resu
     Ok(())
 }
 
-/// Whoever speaks goes on until it hands over. `extra` gets the person to whom somebody hands over.
+/// The speaker continues until it hands over. `extra` gets the person to whom an agent hands over.
 fn swarm(
     participants: &[At<'_>],
     names: &[String],
@@ -234,7 +234,7 @@ fn swarm(
     strangers.sort_unstable();
     strangers.dedup();
     for stranger in strangers {
-        // Whom nobody defines is there the program around the team, which asks the person.
+        // An undefined target is the surrounding program, which asks the person.
         let name = draft.stranger(stranger);
         draft.note(
             "$.config.participants",

@@ -133,14 +133,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The fields that nobody asked for.
+    /// The unused fields.
     pub(super) fn left(self) -> Map<String, Value> {
         let is_left =
             |(key, value): &(&String, &Value)| !self.taken.contains(key.as_str()) && says_something(value);
         self.map.iter().filter(is_left).map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Reports every field that nobody asked for.
+    /// Reports every unused field.
     pub(super) fn rest(self, draft: &mut Draft) {
         for (key, value) in self.map {
             if !self.taken.contains(key.as_str()) && says_something(value) {

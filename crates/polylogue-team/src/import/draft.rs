@@ -60,7 +60,7 @@ impl Draft {
         self.variables.insert(name.to_owned());
     }
 
-    /// The name of a new participant, or of the team: legal, and nobody else's.
+    /// A legal, unique name for a new participant or the team.
     pub(super) fn name(&mut self, wanted: &str, path: &str) -> String {
         let is_word = WORDS.contains(&wanted);
         let legal = if is_word { capital(wanted) } else { legal(wanted) };
@@ -86,7 +86,7 @@ impl Draft {
         name
     }
 
-    /// The name of somebody whom the definition speaks of and does not define.
+    /// The name of an agent that the definition uses and does not define.
     pub(super) fn stranger(&mut self, wanted: &str) -> String {
         let notes = self.notes.len();
         let name = self.name(wanted, "$");
@@ -99,7 +99,7 @@ impl Draft {
         self.names.get(wanted).map(String::as_str)
     }
 
-    /// The same for a list. Those who are nobody are noted.
+    /// The same for a list. Unknown names are noted.
     pub(super) fn all_known(&mut self, wanted: &[&str], path: &str) -> Vec<String> {
         let mut names = Vec::new();
         for name in wanted {

@@ -92,7 +92,7 @@ fn members(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) ->
         });
     }
     let names = draft.all_known(&wanted, &agents.path);
-    if names.is_empty() { agents.wrong("there is nobody in the group") } else { Ok(names) }
+    if names.is_empty() { agents.wrong("the group has no agents") } else { Ok(names) }
 }
 
 /// People who are asked may clear what others see.

@@ -21,7 +21,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The entries of an agent, or of whoever else speaks by it.
+    /// The entries of an agent or selector with this model.
     pub(super) fn entries(self) -> Entries {
         let model = self.name.map(|name| ("model".to_owned(), Yaml::Text(name)));
         let parameters = Some(self.parameters).filter(|entries| !entries.is_empty());
@@ -57,7 +57,7 @@ pub(super) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
     for key in ["model_info", "model_capabilities"] {
         config.cannot(
             key,
-            "left out: what a model can do turns out; `capabilities` of an endpoint says it",
+            "left out: capabilities are probed on first use; `capabilities` of an endpoint sets them",
             draft,
         );
     }
@@ -121,7 +121,7 @@ enum Service {
 fn model(service: Service, mut config: Fields<'_>, draft: &mut Draft) -> Result<Model> {
     let name = config.text("model")?;
     let deployment = config.text("azure_deployment")?;
-    // What the key is, is nobody's business; whether there is one is known by its variable.
+    // The key itself is dropped; its variable says whether there is one.
     let has_key = config.take("api_key").is_some();
     config.ignore(&["api_key"]);
     config.cannot("azure_ad_token_provider", CODE, draft);
@@ -159,7 +159,7 @@ fn azure(url: &At<'_>, config: &mut Fields<'_>, draft: &mut Draft) -> Result<Str
     Ok(endpoint("azure", &address, Some("AZURE_OPENAI_API_KEY"), &url.path, draft))
 }
 
-/// Who is at an address: the provider `known`, another one that is known, or an endpoint of one's own.
+/// Who is at an address: the provider `known`, another one that is known, or a custom endpoint.
 fn reached(known: &str, url: &At<'_>, has_key: bool, draft: &mut Draft) -> Result<String> {
     let mut address = url.text()?.trim().trim_end_matches('/').to_owned();
     if known == "ollama" {

@@ -39,8 +39,8 @@ pub(super) fn of_agent(
             draft.note(&at.path, what);
             return Ok(());
         }
-        Trigger::Nobody => {
-            draft.note(&at.path, "left out with its chats: it is for nobody");
+        Trigger::NoSender => {
+            draft.note(&at.path, "left out with its chats: its trigger matches no sender");
             return Ok(());
         }
         Trigger::All => None,
@@ -80,7 +80,7 @@ fn settings(fields: &mut Fields<'_>, draft: &mut Draft) {
 enum Trigger {
     All,
     Names(Vec<String>),
-    Nobody,
+    NoSender,
     Code,
 }
 
@@ -97,7 +97,7 @@ fn trigger(at: &At<'_>, draft: &mut Draft) -> Result<Trigger> {
         return Ok(Trigger::Code);
     }
     let names = draft.all_known(&wanted, &at.path);
-    Ok(if names.is_empty() { Trigger::Nobody } else { Trigger::Names(names) })
+    Ok(if names.is_empty() { Trigger::NoSender } else { Trigger::Names(names) })
 }
 
 /// The first chat, and those after it that have a message: AutoGen skips the others.

@@ -288,7 +288,7 @@ fn chat(id: &At<'_>, ids: &BTreeMap<u64, String>) -> Result<String> {
     ids.get(&count).map_or_else(|| id.wrong(format!("there is no chat {count}")), |name| Ok(name.clone()))
 }
 
-/// What of the chats before is told to one, if it is not all of them and nothing more.
+/// The `carryover` of a chat, if it differs from the default.
 fn carryover(
     fields: &mut Fields<'_>,
     before: &Option<Vec<String>>,

@@ -85,7 +85,7 @@ fn without(class: &str) -> String {
             "left out: a person who is handed to is a participant here, and is asked".into()
         }
         "StopMessageTermination" => "left out: agents of a team file say no stop messages".into(),
-        "ExternalTermination" => "left out: Ctrl-C ends a run, and `polylogue resume` goes on".into(),
+        "ExternalTermination" => "left out: Ctrl-C ends a run, and `polylogue resume` continues it".into(),
         "FunctionCallTermination" | "FunctionalTermination" => {
             "left out: code and calls of functions end no chat here; see `stop.when`".into()
         }
@@ -108,7 +108,7 @@ fn both(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
     Ok(Some(vec![("all".to_owned(), Yaml::List(all))]))
 }
 
-/// A condition on what some say; nothing if they are all nobody.
+/// A condition on the messages of some agents; none if all are unknown.
 fn by(
     kind: &str,
     (key, value): (&str, Yaml),
@@ -117,7 +117,7 @@ fn by(
 ) -> Result<Option<Entries>> {
     let names = draft.all_known(&sources.texts()?, &sources.path);
     if names.is_empty() {
-        draft.note(&sources.path, "the condition is left out: it is about nobody");
+        draft.note(&sources.path, "the condition is left out: its sources are unknown");
         return Ok(None);
     }
     let entries = vec![(key.to_owned(), value), ("by".to_owned(), Yaml::texts(names))];

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub(super) enum Yaml {
     /// A text.
     Text(String),
-    /// A number, `true` or `false`, as it is written.
+    /// A number, `true` or `false`, in its notation.
     Plain(String),
     /// A list.
     List(Vec<Yaml>),
@@ -118,7 +118,7 @@ fn node(value: &Yaml, indent: usize, out: &mut String) {
     }
 }
 
-/// Whether a text of several lines can be written as it is.
+/// Whether a text of several lines can be a block scalar.
 fn is_literal(text: &str) -> bool {
     let lines = text.strip_suffix('\n').unwrap_or(text);
     let is_plain = |c: char| {
@@ -170,7 +170,7 @@ fn graph(value: &Yaml) -> String {
     }
 }
 
-/// A text on one line: as it is, where it can be nothing else, else in quotes, as in JSON.
+/// A text on one line: plain where it is unambiguous, otherwise quoted as in JSON.
 fn scalar(text: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '$');
     let words = text.split(' ').all(|word| !word.is_empty() && word.chars().all(|c| is_word(c) || c == ','))

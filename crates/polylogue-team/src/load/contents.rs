@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 /// The files that were read, as one digest.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// The folder of the outermost team file, as it is named.
+    /// The folder of the outermost team file, as the caller names it.
     folder: PathBuf,
     all: RefCell<blake3::Hasher>,
 }

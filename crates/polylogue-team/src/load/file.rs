@@ -67,7 +67,7 @@ impl Files for OnDisk {
     }
 }
 
-/// Opens what can be read to its end: opening a pipe would wait for whoever writes to it.
+/// Opens a regular file: opening a pipe would wait for its writer.
 fn open(path: &Path) -> io::Result<File> {
     if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("it is no file")) }
 }

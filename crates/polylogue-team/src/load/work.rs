@@ -13,8 +13,8 @@ use crate::yaml::Node;
 const MOST: usize = 64;
 
 impl Loader<'_> {
-    /// The files that `root` names, with what is in them. They are texts, and below the folder of the team file: whoever
-    /// runs the team of somebody else gives it nothing else of theirs.
+    /// The files that `root` names, with what is in them. They are texts below the folder of the team file, so that a
+    /// team from elsewhere cannot read other files of the user.
     pub(super) fn work_files(&self, root: &Node, report: &mut Report<'_>) -> Vec<WorkFile> {
         let mut names = HashSet::new();
         let mut files = Vec::new();

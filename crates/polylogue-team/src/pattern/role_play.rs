@@ -135,7 +135,7 @@ impl Default for Done {
 }
 
 impl RolePlay {
-    /// Those who are asked beside the two.
+    /// Agents besides the two roles.
     pub(crate) fn beside(&self) -> impl Iterator<Item = &Name> {
         let specifier = self.specifier.iter().map(|specifier| &specifier.who);
         specifier.chain(&self.planner).chain(self.critic.iter().map(|critic| &critic.who))

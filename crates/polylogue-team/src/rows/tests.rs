@@ -54,7 +54,7 @@ fn lines_are_rows_and_their_keys_are_variables() {
 }
 
 #[test]
-fn wrong_lines_are_told_with_their_places() {
+fn wrong_lines_are_reported_with_their_places() {
     wrong(Rows::over("", "r"), &["1:1 there is no row"]);
     wrong(Rows::over("\n \n", "r"), &["1:1 there is no row"]);
     let text = "{\"id\": \"a\"}\nnope\n[1]\n{\"task\": null, \"x\": {}}\n{\"id\": \"a\"}\n{\"id\": \"no/path\"}\n{\"a\": 1,}";
@@ -73,7 +73,7 @@ fn wrong_lines_are_told_with_their_places() {
 }
 
 #[test]
-fn wrong_products_are_told_with_their_places() {
+fn wrong_products_are_reported_with_their_places() {
     wrong(Rows::cross("[a]", "r"), &["1:1 this is no mapping of lists"]);
     wrong(Rows::cross("{}", "r"), &["1:1 there is no list"]);
     wrong(

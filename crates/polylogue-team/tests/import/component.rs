@@ -121,38 +121,38 @@ fn whatever_ends_a_team() {
     check(
         &definition,
         &expect![[r##"
-        # Imported from team.json.
-        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
-        #
-        # Not carried over, or not as it was:
-        # - $.config.termination_condition.config.conditions[1].config.conditions[0]: left out: agents of a team file say no stop messages
-        # - $.config.termination_condition.config.conditions[1].config.conditions: left out as a whole: without all of its parts it would end the chat too soon
-        # - $.config.termination_condition.config.conditions[3].config.max_prompt_token: left out: tokens read and written are counted together
-        # - $.config.termination_condition.config.conditions[6]: left out: Ctrl-C ends a run, and `polylogue resume` goes on
-        # - $.config.termination_condition.config.conditions[7]: left out: code and calls of functions end no chat here; see `stop.when`
-        # - $.config.termination_condition.config.conditions[8]: left out: a person who is handed to is a participant here, and is asked
+            # Imported from team.json.
+            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            #
+            # Not carried over, or not as it was:
+            # - $.config.termination_condition.config.conditions[1].config.conditions[0]: left out: agents of a team file say no stop messages
+            # - $.config.termination_condition.config.conditions[1].config.conditions: left out as a whole: without all of its parts it would end the chat too soon
+            # - $.config.termination_condition.config.conditions[3].config.max_prompt_token: left out: tokens read and written are counted together
+            # - $.config.termination_condition.config.conditions[6]: left out: Ctrl-C ends a run, and `polylogue resume` continues it
+            # - $.config.termination_condition.config.conditions[7]: left out: code and calls of functions end no chat here; see `stop.when`
+            # - $.config.termination_condition.config.conditions[8]: left out: a person who is handed to is a participant here, and is asked
 
-        name: RoundRobinGroupChat
-        model: openai:gpt-4o
-        agents:
-          - name: a
-            system: You are a.
-          - name: b
-            system: You are b.
-        chat:
-          participants: [a, b]
-          stop:
-            all:
-              - {says: {text: "yes", by: [a]}}
-              - {says: {text: "yes", by: [b]}}
-            max_time_s: 1.5
-            max_tokens: 1000
-            matches: {pattern: "^", by: [a, b]}
-            any: [{matches: "^"}]
-            max_turns: 5
-        ---
-        OPENAI_API_KEY
-    "##]],
+            name: RoundRobinGroupChat
+            model: openai:gpt-4o
+            agents:
+              - name: a
+                system: You are a.
+              - name: b
+                system: You are b.
+            chat:
+              participants: [a, b]
+              stop:
+                all:
+                  - {says: {text: "yes", by: [a]}}
+                  - {says: {text: "yes", by: [b]}}
+                max_time_s: 1.5
+                max_tokens: 1000
+                matches: {pattern: "^", by: [a, b]}
+                any: [{matches: "^"}]
+                max_turns: 5
+            ---
+            OPENAI_API_KEY
+        "##]],
     );
 }
 
@@ -204,7 +204,7 @@ fn models_and_what_agents_see_of_a_conversation() {
         # Keys never stand in a team file; what is needed is taken from ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY, MODELS_HOUSE_8000_API_KEY.
         #
         # Not carried over, or not as it was:
-        # - $.config.participants[0].config.model_client.config.model_info: left out: what a model can do turns out; `capabilities` of an endpoint says it
+        # - $.config.participants[0].config.model_client.config.model_info: left out: capabilities are probed on first use; `capabilities` of an endpoint sets them
         # - $.config.participants[2].config.model_client.config.api_version: left out: the address `/openai/v1` needs no version
         # - $.config.participants[2].config.model_context.config.head_size: left out: the latest part of a conversation is seen, and no more
         # - $.config.participants[4].config.model_client: `SKChatCompletionAdapter` is not known here: name a model, or give one with `--model`

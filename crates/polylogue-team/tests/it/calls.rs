@@ -28,7 +28,7 @@ fn calls_that_cannot_be_made_are_told_where_they_stand() {
             "[ask]",
             "an argument cannot name the host",
         ),
-        (call("url: 'https://h.example/'"), "[]", "nobody may make the call `ask`"),
+        (call("url: 'https://h.example/'"), "[]", "no agent has the call `ask`"),
         (call("url: 'https://h.example/', method: fetch"), "[ask]", "`method` cannot be `fetch`"),
         (call("url: 'https://h.example/', verb: get"), "[ask]", "unknown key `verb`"),
         (

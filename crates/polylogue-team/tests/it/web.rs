@@ -21,7 +21,7 @@ fn what_does_not_fit_is_told_where_it_stands() {
         ("", "[web_search]", "`web_search` has nothing to work with\n --> t.yaml:2:28"),
         ("", "[web_fetch]", "hint: add `web`, such as `web: {fetch: true}`, or `web: {pages: FOLDER}`"),
         ("web: {search: brave}", "[web_fetch]", "`web_fetch` has nothing to work with"),
-        ("web: {fetch: true}", "[]", "nobody may use `fetch` of the web"),
+        ("web: {fetch: true}", "[]", "no agent uses `fetch` of `web`"),
         (
             "web: {search: brave}",
             "[]",

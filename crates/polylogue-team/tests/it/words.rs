@@ -48,15 +48,15 @@ fn every_pattern_is_said_in_words() {
         A, B and C, each once, in their order
         A, B and C, each once, at the same time
         A, B and C, in turn
-        A, B and C, picked by chance, within what the transitions allow
-        A, B and C, picked by a model
-        A, B and C, picked by Zoe
-        A, B and C, by states, beginning with B
-        A, B and C, by states, beginning with C or B, as conditions say
-        A, B and C, each when those before it are finished
-        A, B and C, handing over to one another from A on; without a handoff who speaks stays
-        A, B and C, handing over to one another from B on; without a handoff it ends
-        A, B and C, handing over to one another from A on; without a handoff C is next
+        A, B and C, selected at random, within what the transitions allow
+        A, B and C, selected by a model
+        A, B and C, selected by Zoe
+        A, B and C, state machine, starting with B
+        A, B and C, state machine, starting with C or B by conditions
+        A, B and C, each when its dependencies are finished
+        A, B and C, handoffs, starting with A; without a handoff the speaker stays
+        A, B and C, handoffs, starting with B; without a handoff it ends
+        A, B and C, handoffs, starting with A; without a handoff C is next
         A, B and C, 1 round of arguments, then a vote on x and y
         A, B and C, 2 rounds of arguments, then a vote on x, y and z
         A, B and C, as Zoe plans
@@ -65,7 +65,7 @@ fn every_pattern_is_said_in_words() {
         A, B and C, each with a task, talking for 5 iterations
         A, B and C, each with a task, talking for 5 iterations, or until the first is complete
         A, B and C, each with a task, talking for 5 iterations, or until the first is complete and one more has spoken
-        A, B and C, each with a task, talking for 5 iterations, or until the first is complete and everybody has spoken once more
+        A, B and C, each with a task, talking for 5 iterations, or until the first is complete and every participant has spoken once more
         A, B and C, each with a task, talking for 5 iterations, or until all are complete
         A, B and C, 3 tasks alone, one after the other"#]].assert_eq(&said.join("\n"));
 }

@@ -20,42 +20,42 @@ script: [{A: x}]
               |
             3 |   - {name: A, model: none, system: x, tools: [chess], suggests_tools: [chess], handoffs: [B], defaul
               |                            ^^^^^^
-            hint: leave out `system`, or `model: none`
+            hint: remove `system`, or `model: none`
 
             error: an agent without a model has no `tools`
              --> t.yaml:3:39
               |
             3 | name: A, model: none, system: x, tools: [chess], suggests_tools: [chess], handoffs: [B], default_rep
               |                                  ^^^^^
-            hint: leave out `tools`, or `model: none`
+            hint: remove `tools`, or `model: none`
 
             error: an agent without a model has no `suggests_tools`
              --> t.yaml:3:55
               |
             3 | none, system: x, tools: [chess], suggests_tools: [chess], handoffs: [B], default_reply: x}
               |                                  ^^^^^^^^^^^^^^
-            hint: leave out `suggests_tools`, or `model: none`
+            hint: remove `suggests_tools`, or `model: none`
 
             error: `chess` is in `tools` already
              --> t.yaml:3:72
               |
             3 | tools: [chess], suggests_tools: [chess], handoffs: [B], default_reply: x}
               |                                  ^^^^^
-            hint: `tools` are run by the agent itself, `suggests_tools` by somebody else
+            hint: `tools` are run by the agent itself, `suggests_tools` by another agent
 
             error: an agent without a model has no `handoffs`
              --> t.yaml:3:80
               |
             3 | chess], suggests_tools: [chess], handoffs: [B], default_reply: x}
               |                                  ^^^^^^^^
-            hint: leave out `handoffs`, or `model: none`
+            hint: remove `handoffs`, or `model: none`
 
             error: a person has no `handoffs`
              --> t.yaml:4:28
               |
             4 |   - {name: B, human: true, handoffs: [A], executes_tools: [ches]}
               |                            ^^^^^^^^
-            hint: leave out `handoffs`, or `human: true`
+            hint: remove `handoffs`, or `human: true`
 
             error: unknown tool `ches`
              --> t.yaml:4:60
@@ -112,7 +112,7 @@ fn a_tool_is_run_by_one() {
               |
             2 | agents: [{name: A, tools: [chess, chess], suggests_tools: [chess]}]
               |                                                            ^^^^^
-            hint: `tools` are run by the agent itself, `suggests_tools` by somebody else
+            hint: `tools` are run by the agent itself, `suggests_tools` by another agent
         "#]],
     );
 }
@@ -146,19 +146,19 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
             3 |   - {name: A, human_input: sometimes, max_auto_replies: -1, terminate_on: ''}
               |                                                                           ^^
 
-            error: nobody is called `Q`
+            error: there is no agent, chat or team `Q`
              --> t.yaml:4:50
               |
             4 |   - {name: B, terminate_on: {says: {text: x, by: Q}}, clear_command: true}
               |                                                  ^
             hint: there is `A`, `B`
 
-            error: nobody is asked for `B`
+            error: no person is asked for `B`
              --> t.yaml:4:55
               |
             4 |   - {name: B, terminate_on: {says: {text: x, by: Q}}, clear_command: true}
               |                                                       ^^^^^^^^^^^^^
-            hint: a person gives the command: add `human_input: always`, or leave it out
+            hint: a person gives the command: add `human_input: always`, or remove `clear_command`
         "#]],
     );
 }
@@ -194,12 +194,12 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
 chats: [{name: inner, pattern: sequential, participants: [B]}]
 ",
         &expect![[r#"
-            error: the agent `B` is no chat
+            error: the agent `B` is not a chat
              --> t.yaml:2:42
               |
             2 | [{name: A, nested_chats: [{chat: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
               |                                  ^
-            hint: name one of `chats`; it may be a chat of one
+            hint: name one of `chats`; it can have a single participant
 
             error: there is no chat `inne`
              --> t.yaml:2:53
@@ -208,7 +208,7 @@ chats: [{name: inner, pattern: sequential, participants: [B]}]
               |                                  ^^^^
             hint: did you mean `inner`?
 
-            error: nobody is called `Q`
+            error: there is no agent, chat or team `Q`
              --> t.yaml:2:72
               |
             2 | t: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
@@ -278,28 +278,28 @@ chats:
               |
             5 |   - {name: one, task: x, task_from: all, pattern: sequential, participants: [A]}
               |                          ^^^^^^^^^
-            hint: `task` is the whole task; leave one of them out
+            hint: `task` is the whole task; remove one of them
 
-            error: with `task_from: all` everything is told already
+            error: `task_from: all` includes all results already
              --> t.yaml:6:33
               |
             6 |   - {name: two, task_from: all, carryover: {include: Q, exclude: [one, A, three]}, continues: A, pat
               |                                 ^^^^^^^^^
-            hint: leave out `carryover`, or `task_from`
+            hint: remove `carryover`, or `task_from`
 
-            error: `Q` takes part nowhere where `two` does
+            error: `Q` takes part in no chat together with `two`
              --> t.yaml:6:54
               |
             6 | _from: all, carryover: {include: Q, exclude: [one, A, three]}, continues: A, pattern: sequential, pa
               |                                  ^
-            hint: name somebody who takes part beside it
+            hint: name a participant of the same chat
 
-            error: `three` takes part nowhere where `two` does
+            error: `three` takes part in no chat together with `two`
              --> t.yaml:6:75
               |
             6 | : {include: Q, exclude: [one, A, three]}, continues: A, pattern: sequential, participants: [three]}
               |                                  ^^^^^
-            hint: name somebody who takes part beside it
+            hint: name a participant of the same chat
 
             error: the agent `A` has no conversation of its own
              --> t.yaml:6:95
@@ -315,12 +315,12 @@ chats:
               |                              ^^^^
             hint: there is `all`, `none`
 
-            error: `two` takes part nowhere where `three` does
+            error: `two` takes part in no chat together with `three`
              --> t.yaml:7:47
               |
             7 |   - {name: three, carryover: some, continues: two, pattern: sequential, participants: [A]}
               |                                               ^^^
-            hint: name somebody who takes part beside it
+            hint: name a participant of the same chat
         "#]],
     );
 }

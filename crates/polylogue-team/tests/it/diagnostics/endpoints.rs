@@ -164,7 +164,7 @@ endpoints:
                |
             20 |   "my house": {base_url: http://x}
                |   ^^^^^^^^^^
-            hint: a name begins with a letter and goes on with letters, digits, `_` and `-`
+            hint: a name begins with a letter, followed by letters, digits, `_` and `-`
         "#]],
     );
 }

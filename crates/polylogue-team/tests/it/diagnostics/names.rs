@@ -20,7 +20,7 @@ chats:
               |
             3 | agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
               |                 ^^^^
-            hint: `user` is whoever gives the task; a person in the chat has a name of their own
+            hint: `user` is the person who gives the task; a person in the chat needs another name
 
             error: the name `a@b` has characters other than letters, digits, spaces, `_`, `-`, `'`, `’` and `·`
              --> t.yaml:3:31
@@ -46,7 +46,7 @@ chats:
               |
             4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
               |                             ^
-            hint: it is the outermost chat; one that takes part in others stands in `chats`
+            hint: it is the outermost chat; chats that take part in others are in `chats`
 
             error: the chat `t` takes part in itself: t > t
              --> t.yaml:4:29
@@ -207,16 +207,16 @@ script:
               |
             3 | agents: [{name: Me, human: true, model: openai:x, tools: []}, {name: A, view: {prefix: {Mee: x, user
               |                                  ^^^^^
-            hint: leave out `model`, or `human: true`; `human_input` lets a person speak for a model
+            hint: remove `model`, or `human: true`; `human_input` lets a person reply for a model
 
             error: a person has no `tools`
              --> t.yaml:3:51
               |
             3 | e, human: true, model: openai:x, tools: []}, {name: A, view: {prefix: {Mee: x, user: y, Me: z}}}]
               |                                  ^^^^^
-            hint: leave out `tools`, or `human: true`
+            hint: remove `tools`, or `human: true`
 
-            error: nobody is called `Mee`
+            error: there is no agent, chat or team `Mee`
              --> t.yaml:3:89
               |
             3 | : []}, {name: A, view: {prefix: {Mee: x, user: y, Me: z}}}]
@@ -383,26 +383,26 @@ chats:
               |                                                                               ^
             hint: there is `A`, `Zoe`, `x`, `y`
 
-            error: `Q` writes by its own `model`
+            error: `Q` uses its own `model`
              --> t.yaml:3:82
               |
             3 | chat: {participants: [A, x, y], stop: {max_turns: 2}, summary: {reflect: {by: Q, model: 'a:b'}}}
               |                                                                                  ^^^^^
-            hint: leave it out, or leave out `by`: then the author is called after the chat
+            hint: remove it, or remove `by` for a private author
 
             error: `Zoe` cannot write the summary: it is a person
              --> t.yaml:5:80
               |
             5 |   - {name: x, participants: [A], stop: {max_turns: 2}, summary: {reflect: {by: Zoe}}}
               |                                                                                ^^^
-            hint: name an agent that speaks by a model and by nothing else
+            hint: name an agent that replies only by a model
 
-            error: `A` writes by its own `parameters`
+            error: `A` uses its own `parameters`
              --> t.yaml:6:85
               |
             6 | : 2}, summary: {reflect: {by: A, parameters: {seed: 1}}}}
               |                                  ^^^^^^^^^^
-            hint: leave it out, or leave out `by`: then the author is called after the chat
+            hint: remove it, or remove `by` for a private author
         "#]],
     );
 }

@@ -44,12 +44,12 @@ fn a_group_speaks_of_its_members_only() {
               |                                  ^
             hint: there is `A`, `B`
 
-            error: `transitions` say already who may speak again
+            error: `transitions` define already who can repeat
              --> t.yaml:6:68
               |
             6 | allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
               |                                  ^^^^^^^^^^^^^^^^^^^^
-            hint: whoever may speak twice in a row stands in the list of their own name
+            hint: to let a participant repeat, add it to its own list in `transitions`
 
             error: `E` does not take part in this chat
              --> t.yaml:6:91
@@ -73,23 +73,23 @@ fn whoever_picks_is_a_person_beside_the_room() {
     check_pattern(
         "{group: {select: {human: A}}}",
         &expect![[r#"
-            error: the agent `A` is no person
+            error: the agent `A` is not a person
              --> t.yaml:6:37
               |
             6 |   pattern: {group: {select: {human: A}}}
               |                                     ^
-            hint: a model picks with `select: model`; a person has `human: true`
+            hint: use `select: model` for a model; a person has `human: true`
         "#]],
     );
     check_pattern(
         "{group: {select: {human: inner}}}",
         &expect![[r#"
-            error: the chat `inner` is no person
+            error: the chat `inner` is not a person
              --> t.yaml:6:37
               |
             6 |   pattern: {group: {select: {human: inner}}}
               |                                     ^^^^^
-            hint: a model picks with `select: model`; a person has `human: true`
+            hint: use `select: model` for a model; a person has `human: true`
         "#]],
     );
     check_pattern(
@@ -138,12 +138,12 @@ fn a_member_whom_the_transitions_do_not_name_is_probably_forgotten() {
     check_pattern(
         "{group: {transitions: {allowed: {A: [A]}}}}",
         &expect![[r#"
-        warning: `B` takes part, and the transitions do not name it
-         --> t.yaml:6:44
-          |
-        6 |   pattern: {group: {transitions: {allowed: {A: [A]}}}}
-          |                                            ^^^^^^^^
-        hint: nobody comes before it, and nobody after it: name it, or leave it out"#]],
+            warning: the transitions do not name the participant `B`
+             --> t.yaml:6:44
+              |
+            6 |   pattern: {group: {transitions: {allowed: {A: [A]}}}}
+              |                                            ^^^^^^^^
+            hint: it has no transitions in or out: add some, or remove it from `participants`"#]],
     );
 }
 
@@ -173,12 +173,12 @@ fn states_lead_to_members_or_to_the_end() {
               |                                  ^^^
             hint: there is `A`, `B`
 
-            warning: this exit is never taken
+            warning: this transition is never taken
              --> t.yaml:6:64
               |
             6 | art: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C: A}}}
               |                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-            hint: an exit without `when` is always taken: put it last
+            hint: a transition without `when` is always taken: put it last
 
             error: `stop` does not take part in this chat
              --> t.yaml:6:100
@@ -202,12 +202,12 @@ fn an_exit_after_one_that_is_always_taken_is_never_taken() {
     check_pattern(
         "{state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}",
         &expect![[r#"
-            warning: this exit is never taken
+            warning: this transition is never taken
              --> t.yaml:6:52
               |
             6 |   pattern: {state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}
               |                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-            hint: an exit without `when` is always taken: put it last"#]],
+            hint: a transition without `when` is always taken: put it last"#]],
     );
 }
 
@@ -293,7 +293,7 @@ fn nothing_comes_after_itself() {
     check_pattern(
         "{dag: {A: [B], B: [A, C]}}",
         &expect![[r#"
-            error: `A` would have to come after itself: A after B after A
+            error: `A` depends on itself: A after B after A
              --> t.yaml:6:19
               |
             6 |   pattern: {dag: {A: [B], B: [A, C]}}
@@ -310,7 +310,7 @@ fn nothing_comes_after_itself() {
     check_pattern(
         "{dag: {A: [A, B, B]}}",
         &expect![[r#"
-            error: `A` would have to come after itself: A after A
+            error: `A` depends on itself: A after A
              --> t.yaml:6:19
               |
             6 |   pattern: {dag: {A: [A, B, B]}}
@@ -340,44 +340,44 @@ fn handing_over_takes_somebody_who_can() {
     check_pattern(
         "{handoffs: {start: C, then: nobody}}",
         &expect![[r#"
-        error: nobody in this chat can hand over
-         --> t.yaml:6:13
-          |
-        6 |   pattern: {handoffs: {start: C, then: nobody}}
-          |             ^^^^^^^^
-        hint: give an agent `handoffs`, such as `handoffs: [NAME]`
+            error: no participant of this chat has `handoffs`
+             --> t.yaml:6:13
+              |
+            6 |   pattern: {handoffs: {start: C, then: nobody}}
+              |             ^^^^^^^^
+            hint: give an agent `handoffs`, such as `handoffs: [NAME]`
 
-        error: `C` does not take part in this chat
-         --> t.yaml:6:31
-          |
-        6 |   pattern: {handoffs: {start: C, then: nobody}}
-          |                               ^
-        hint: there is `A`, `B`
+            error: `C` does not take part in this chat
+             --> t.yaml:6:31
+              |
+            6 |   pattern: {handoffs: {start: C, then: nobody}}
+              |                               ^
+            hint: there is `A`, `B`
 
-        error: `nobody` does not take part in this chat
-         --> t.yaml:6:40
-          |
-        6 |   pattern: {handoffs: {start: C, then: nobody}}
-          |                                        ^^^^^^
-        hint: there is `A`, `B`
-    "#]],
+            error: `nobody` does not take part in this chat
+             --> t.yaml:6:40
+              |
+            6 |   pattern: {handoffs: {start: C, then: nobody}}
+              |                                        ^^^^^^
+            hint: there is `A`, `B`
+        "#]],
     );
     check_pattern(
         "{handoffs: {}}",
         &expect![[r#"
-        error: nobody in this chat can hand over
-         --> t.yaml:6:13
-          |
-        6 |   pattern: {handoffs: {}}
-          |             ^^^^^^^^
-        hint: give an agent `handoffs`, such as `handoffs: [NAME]`
+            error: no participant of this chat has `handoffs`
+             --> t.yaml:6:13
+              |
+            6 |   pattern: {handoffs: {}}
+              |             ^^^^^^^^
+            hint: give an agent `handoffs`, such as `handoffs: [NAME]`
 
-        error: `handoffs` needs the key `then`
-         --> t.yaml:6:23
-          |
-        6 |   pattern: {handoffs: {}}
-          |                       ^^
-    "#]],
+            error: `handoffs` needs the key `then`
+             --> t.yaml:6:23
+              |
+            6 |   pattern: {handoffs: {}}
+              |                       ^^
+        "#]],
     );
     check(
         "name: t\nagents: [{name: A, handoffs: [A, C]}, {name: B}]\nchat: {participants: [A, B], pattern: {handoffs: {then: end}}}\n",
@@ -399,12 +399,12 @@ fn handing_over_takes_somebody_who_can() {
     check(
         "name: t\nagents: [{name: A, handoffs: [B]}, {name: B}]\nchat: {participants: [A, B], stop: {max_turns: 3}}\n",
         &expect![[r#"
-            warning: `A` takes part in no chat in which one can hand over
+            warning: `A` takes part in no chat with the pattern `handoffs`
              --> t.yaml:2:20
               |
             2 | agents: [{name: A, handoffs: [B]}, {name: B}]
               |                    ^^^^^^^^
-            hint: let it take part in a chat of the pattern `handoffs`, or leave it out
+            hint: add it to a chat with the pattern `handoffs`, or remove `handoffs`
         "#]],
     );
 }
@@ -458,12 +458,12 @@ fn a_planner_takes_no_other_part() {
     check_pattern(
         "{orchestrator: {planner: A, scribe: P, max_stalls: 0}}",
         &expect![[r#"
-            error: `A` takes part, and cannot plan besides
+            error: `A` is a participant and cannot be the planner
              --> t.yaml:6:37
               |
             6 |   pattern: {orchestrator: {planner: A, scribe: P, max_stalls: 0}}
               |                                     ^
-            hint: take it out of `participants`: it is asked beside them
+            hint: remove it from `participants`: it does not take part in the chat
 
             error: there is no agent, chat or team `P`
              --> t.yaml:6:48

@@ -27,12 +27,12 @@ fn whoever_is_named_is_another_agent_that_speaks_by_a_model() {
               |                                                     ^
             hint: leave it out: then the agent does it itself; for criticism by a fresh mind, name another agent
 
-            error: `L` cannot be asked for this: by its `default_reply` it replies otherwise, too
+            error: `L` cannot be asked for this: its `default_reply` can also reply
              --> t.yaml:3:64
               |
             3 |   - {name: A, reasoning: {plan_and_solve: {planner: A, solver: L}}}
               |                                                                ^
-            hint: name an agent that speaks by a model and by nothing else
+            hint: name an agent that replies only by a model
         "#]],
     );
     check_agent(
@@ -135,12 +135,12 @@ fn blocks_have_kinds_of_their_own_and_somebody_who_writes_them() {
     check_agent(
         "runs_output_blocks: {code: {python: python}}",
         &expect![[r#"
-            warning: nobody writes `output_blocks` of the kind `python`
+            warning: no agent writes `output_blocks` of the kind `python`
              --> t.yaml:3:43
               |
             3 |   - {name: A, runs_output_blocks: {code: {python: python}}}
               |                                           ^^^^^^
-            hint: give whoever writes them `output_blocks` of this kind, with a `begin` and an `end`
+            hint: add `output_blocks` of this kind to their author, with a `begin` and an `end`
         "#]],
     );
     check_agent(
@@ -151,14 +151,14 @@ fn blocks_have_kinds_of_their_own_and_somebody_who_writes_them() {
               |
             3 | , model: none, default_reply: x, output_blocks: [{kind: x, begin: a, end: b}], examples: []}
               |                                  ^^^^^^^^^^^^^
-            hint: leave out `output_blocks`, or `model: none`
+            hint: remove `output_blocks`, or `model: none`
 
             error: an agent without a model has no `examples`
              --> t.yaml:3:92
               |
             3 | : [{kind: x, begin: a, end: b}], examples: []}
               |                                  ^^^^^^^^
-            hint: leave out `examples`, or `model: none`
+            hint: remove `examples`, or `model: none`
         "#]],
     );
 }

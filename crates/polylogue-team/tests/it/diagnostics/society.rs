@@ -26,14 +26,14 @@ fn two_have_the_two_roles() {
               |
             4 |   participants: [A, B, C]
               |                     ^
-            hint: two take part in a society: whoever instructs, and whoever solves
+            hint: a role-play has two participants: the user role and the assistant role
 
             error: `C` takes part, and has no role
              --> t.yaml:4:24
               |
             4 |   participants: [A, B, C]
               |                        ^
-            hint: two take part in a society: whoever instructs, and whoever solves
+            hint: a role-play has two participants: the user role and the assistant role
 
             error: `A` cannot have both roles
              --> t.yaml:5:45
@@ -73,26 +73,26 @@ fn whoever_has_a_part_can_play_it_and_has_one() {
         "participants: [A, L]",
         "user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}",
         &expect![[r#"
-            error: `L` cannot have a part in a role-play: by its `default_reply` it replies otherwise, too
+            error: `L` cannot have a part in a role-play: its `default_reply` can also reply
              --> t.yaml:5:45
               |
             5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
               |                                             ^
-            hint: name an agent that speaks by a model and by nothing else
+            hint: name an agent that replies only by a model
 
             error: `Zoe` cannot have a part in a role-play: it is a person
              --> t.yaml:5:59
               |
             5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
               |                                                           ^^^
-            hint: name an agent that speaks by a model and by nothing else
+            hint: name an agent that replies only by a model
 
             error: `A` takes part, and has no other role besides
              --> t.yaml:5:73
               |
             5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
               |                                                                         ^
-            hint: take it out of `participants`: it is asked beside them
+            hint: remove it from `participants`: it does not take part in the chat
 
             error: there is no agent `Nobody`
              --> t.yaml:5:90
@@ -127,28 +127,28 @@ fn what_the_pattern_does_itself_is_said_nowhere_else() {
         "opening: x\n  introductions: true\n  late_joiners: [{who: C, when: {max_turns: 1}}]\n  max_turns: 3\n  participants: [A, B]",
         "user: A, assistant: B, max_round: 3",
         &expect![[r#"
-            error: a society has no `opening`
+            error: a role-play has no `opening`
              --> t.yaml:4:3
               |
             4 |   opening: x
               |   ^^^^^^^
-            hint: leave it out: whoever instructs is told to begin
+            hint: leave it out: the user role receives the opening of `texts`
 
-            error: a society has no `introductions`
+            error: a role-play has no `introductions`
              --> t.yaml:5:3
               |
             5 |   introductions: true
               |   ^^^^^^^^^^^^^
             hint: leave it out: the rules of the roles say who the other one is
 
-            error: a society has no `late_joiners`
+            error: a role-play has no `late_joiners`
              --> t.yaml:6:3
               |
             6 |   late_joiners: [{who: C, when: {max_turns: 1}}]
               |   ^^^^^^^^^^^^
             hint: leave it out: two talk, from the beginning to the end
 
-            error: a society has no `max_turns`
+            error: a role-play has no `max_turns`
              --> t.yaml:7:3
               |
             7 |   max_turns: 3

@@ -32,12 +32,12 @@ fn everybody_who_talks_has_one_task() {
     check_pattern(
         "{group_solve: {tasks: [{who: A, prompt: a}, {who: C, prompt: c}]}}",
         &expect![[r#"
-            error: `B` takes part, and has no task
+            error: the participant `B` has no task
              --> t.yaml:3:26
               |
             3 | chat: {participants: [A, B], pattern: {group_solve: {tasks: [{who: A, prompt: a}, {who: C, prompt: c
               |                          ^
-            hint: give it a task, or take it out of `participants`
+            hint: give it a task, or remove it from `participants`
 
             error: `C` does not take part in this chat
              --> t.yaml:3:89
@@ -55,18 +55,18 @@ fn everybody_who_talks_has_one_task() {
               |
             3 | : a}, {who: B, prompt: b}, {who: A, prompt: again}]}}}
               |                                  ^
-            hint: it would talk to itself: what it does alone stands in `before` or `after`
+            hint: put tasks that it solves alone in `before` or `after`
         "#]],
     );
     check_chat(
         "participants: [A], pattern: {group_solve: {tasks: [{who: A, prompt: ' '}]}}",
         &expect![[r#"
-            error: a talk needs at least two tasks
+            error: a discussion needs at least two tasks
              --> t.yaml:3:59
               |
             3 | chat: {participants: [A], pattern: {group_solve: {tasks: [{who: A, prompt: ' '}]}}}
               |                                                           ^^^^^^^^^^^^^^^^^^^^^
-            hint: `pattern: {tasks: [...]}` has tasks solved alone
+            hint: for tasks that are solved alone use `pattern: {tasks: [...]}`
 
             error: `prompt` is empty
              --> t.yaml:3:76
@@ -78,19 +78,19 @@ fn everybody_who_talks_has_one_task() {
     check_pattern(
         "{group_solve: {tasks: []}}",
         &expect![[r#"
-            error: `A` takes part, and has no task
+            error: the participant `A` has no task
              --> t.yaml:3:23
               |
             3 | chat: {participants: [A, B], pattern: {group_solve: {tasks: []}}}
               |                       ^
-            hint: give it a task, or take it out of `participants`
+            hint: give it a task, or remove it from `participants`
 
-            error: `B` takes part, and has no task
+            error: the participant `B` has no task
              --> t.yaml:3:26
               |
             3 | chat: {participants: [A, B], pattern: {group_solve: {tasks: []}}}
               |                          ^
-            hint: give it a task, or take it out of `participants`
+            hint: give it a task, or remove it from `participants`
 
             error: `tasks` is empty
              --> t.yaml:3:61
@@ -125,30 +125,30 @@ fn a_task_alone_is_not_asked_about() {
             "{{group_solve: {{tasks: [{TWO}], before: [{{who: C, prompt: x, self_terminating: true}}]}}}}"
         ),
         &expect![[r#"
-            error: a task that is solved alone has no `self_terminating`: nobody asks whether it is complete
+            error: a task that is solved alone has no `self_terminating`: it is complete after one reply
              --> t.yaml:3:134
               |
             3 | }], before: [{who: C, prompt: x, self_terminating: true}]}}}
               |                                  ^^^^^^^^^^^^^^^^
-            hint: it is for the tasks of those who talk
+            hint: it applies only to tasks that are discussed
         "#]],
     );
     check_pattern(
         "{tasks: [{who: A, prompt: a, keeps_reflections: true}, {who: Q, prompt: q}]}",
         &expect![[r#"
-            error: `B` takes part, and has no task
+            error: the participant `B` has no task
              --> t.yaml:3:26
               |
             3 | chat: {participants: [A, B], pattern: {tasks: [{who: A, prompt: a, keeps_reflections: true}, {who: Q
               |                          ^
-            hint: give it a task, or take it out of `participants`
+            hint: give it a task, or remove it from `participants`
 
-            error: a task that is solved alone has no `keeps_reflections`: nobody asks whether it is complete
+            error: a task that is solved alone has no `keeps_reflections`: it is complete after one reply
              --> t.yaml:3:68
               |
             3 | rn: {tasks: [{who: A, prompt: a, keeps_reflections: true}, {who: Q, prompt: q}]}}
               |                                  ^^^^^^^^^^^^^^^^^
-            hint: it is for the tasks of those who talk
+            hint: it applies only to tasks that are discussed
 
             error: `Q` does not take part in this chat
              --> t.yaml:3:100
@@ -172,12 +172,12 @@ fn a_talk_that_ends_by_completion_has_somebody_who_says_so() {
         );
         let error =
             polylogue_team::parse(&text, "t.yaml", &polylogue_team::Overrides::default()).unwrap_err();
-        assert!(error.to_string().contains("nobody is asked whether one is"), "{error}");
+        assert!(error.to_string().contains("no task has `self_terminating`"), "{error}");
     }
     check_pattern(
         &format!("{{group_solve: {{tasks: [{TWO}], end: all_complete}}}}"),
         &expect![[r#"
-            error: the talk ends when a task is complete, and nobody is asked whether one is
+            error: the discussion ends when a task is complete, but no task has `self_terminating`
              --> t.yaml:3:110
               |
             3 | : a}, {who: B, prompt: b}], end: all_complete}}}
@@ -199,12 +199,12 @@ fn a_talk_that_ends_by_completion_has_somebody_who_says_so() {
     check_pattern(
         "{group_solve: {tasks: [{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}]}}",
         &expect![[r#"
-            warning: the talk ends by `max_iterations` alone, and nobody is asked whether a task is complete
+            warning: the discussion ends by `max_iterations` alone: no agent is asked whether its task is complete
              --> t.yaml:3:82
               |
             3 | ve: {tasks: [{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}]}}}
               |                                  ^^^^^^^^^^^^^^^^
-            hint: end the talk by it, such as `end: first_completion`, or leave it out
+            hint: set `end`, such as `end: first_completion`, or remove it
         "#]],
     );
     check_pattern(
@@ -224,14 +224,14 @@ fn what_a_talk_needs_is_not_forgotten_and_what_is_kept_is_asked_for() {
     check_pattern(
         "{group_solve: {tasks: [{who: A, prompt: a, forget: true}, {who: B, prompt: b, keeps_reflections: true}]}}",
         &expect![[r#"
-            error: what is said in a talk is needed in it
+            error: a discussed task cannot be forgotten
              --> t.yaml:3:82
               |
             3 | ve: {tasks: [{who: A, prompt: a, forget: true}, {who: B, prompt: b, keeps_reflections: true}]}}}
               |                                  ^^^^^^
-            hint: it is for tasks that are solved alone: those of `before` and `after`
+            hint: `forget` is for tasks that are solved alone: those of `before` and `after`
 
-            error: this task is never reflected on, so that no reflection can be kept
+            error: this task has no reflections to keep
              --> t.yaml:3:117
               |
             3 | rget: true}, {who: B, prompt: b, keeps_reflections: true}]}}}
@@ -251,21 +251,21 @@ fn only_models_are_asked_for_what_models_can() {
               |
             3 | : {tasks: [{who: Zoe, prompt: a, forget: true}, {who: P, prompt: b, tools: [chess]}, {who: L, prompt
               |                                  ^^^^^^
-            hint: give the task to an agent that speaks by a model and by nothing else
+            hint: give the task to an agent that replies only by a model
 
-            error: a task of `P` has no `tools`: it speaks by no model
+            error: a task of `P` has no `tools`: it has no model
              --> t.yaml:3:113
               |
             3 | rget: true}, {who: P, prompt: b, tools: [chess]}, {who: L, prompt: c, output_schema: {type: object}}
               |                                  ^^^^^
-            hint: give the task to an agent that speaks by a model and by nothing else
+            hint: give the task to an agent that replies only by a model
 
-            error: a task of `L` has no `output_schema`: by its `default_reply` it replies otherwise, too
+            error: a task of `L` has no `output_schema`: its `default_reply` can also reply
              --> t.yaml:3:150
               |
             3 | s: [chess]}, {who: L, prompt: c, output_schema: {type: object}}, {who: A, prompt: d, forget: true}]}
               |                                  ^^^^^^^^^^^^^
-            hint: give the task to an agent that speaks by a model and by nothing else
+            hint: give the task to an agent that replies only by a model
         "#]],
     );
 }
@@ -292,12 +292,12 @@ fn the_first_message_is_of_a_talk_of_two() {
     check_pattern(
         &format!("{{group_solve: {{tasks: [{TWO}], reconcile: true}}}}"),
         &expect![[r#"
-            warning: both know the second's answer when the talk begins, and it begins with that answer
+            warning: both agents have the second agent's answer already, and the discussion begins with it
              --> t.yaml:3:105
               |
             3 | rompt: a}, {who: B, prompt: b}], reconcile: true}}}
               |                                  ^^^^^^^^^
-            hint: say how it begins instead: `shift: {says: ...}`
+            hint: set another first message: `shift: {says: ...}`
         "#]],
     );
     check_chat(
@@ -305,19 +305,19 @@ fn the_first_message_is_of_a_talk_of_two() {
             "participants: [A, B, C], pattern: {{group_solve: {{tasks: [{TWO}, {{who: C, prompt: c}}], shift: {{to: A}}, reconcile: true}}}}"
         ),
         &expect![[r#"
-            error: `shift` is for a talk of two
+            error: `shift` is for a discussion of two
              --> t.yaml:3:129
               |
             3 | rompt: b}, {who: C, prompt: c}], shift: {to: A}, reconcile: true}}}
               |                                  ^^^^^
-            hint: in a larger one everybody hears everything from the beginning: leave it out
+            hint: in a larger discussion every participant sees all messages: remove it
 
-            error: `reconcile` is for a talk of two
+            error: `reconcile` is for a discussion of two
              --> t.yaml:3:145
               |
             3 |  C, prompt: c}], shift: {to: A}, reconcile: true}}}
               |                                  ^^^^^^^^^
-            hint: in a larger one everybody hears everything from the beginning: leave it out
+            hint: in a larger discussion every participant sees all messages: remove it
         "#]],
     );
 }
@@ -339,12 +339,12 @@ fn the_words_of_a_decision_can_be_told_apart() {
             "{{group_solve: {{tasks: [{TWO}], check: {{words: {{open: not yet, complete: 'no'}}, temperature: warm, decision: ''}}}}}}"
         ),
         &expect![[r#"
-            error: `not yet` is no word of letters alone
+            error: `not yet` must be one word of letters
              --> t.yaml:3:127
               |
             3 | ompt: b}], check: {words: {open: not yet, complete: 'no'}, temperature: warm, decision: ''}}}}
               |                                  ^^^^^^^
-            hint: an answer is searched for one word, such as `yes`
+            hint: replies are searched for this word, such as `yes`
 
             error: `temperature` cannot be `warm`
              --> t.yaml:3:166
@@ -365,7 +365,7 @@ fn the_words_of_a_decision_can_be_told_apart() {
             "{{group_solve: {{tasks: [{TWO}], check: {{words: {{open: 'No', complete: 'no'}}, temperature: 3}}}}}}"
         ),
         &expect![[r#"
-            error: both words are the same: neither could be told from the other
+            error: both words are the same
              --> t.yaml:3:143
               |
             3 | : {words: {open: 'No', complete: 'no'}, temperature: 3}}}}
@@ -392,14 +392,14 @@ fn a_chat_of_tasks_has_nothing_that_its_prompts_would_not_know_of() {
               |
             3 | mpt: a}, {who: B, prompt: b}]}}, opening: hello, introductions: true, late_joiners: [{who: C, when: 
               |                                  ^^^^^^^
-            hint: leave it out: whoever has a task is told it by its `prompt`
+            hint: leave it out: each agent receives its task by `prompt`
 
             error: a chat of tasks has no `introductions`
              --> t.yaml:3:123
               |
             3 | , prompt: b}]}}, opening: hello, introductions: true, late_joiners: [{who: C, when: turns > 1}], loo
               |                                  ^^^^^^^^^^^^^
-            hint: leave it out: whoever has a task is told it by its `prompt`
+            hint: leave it out: each agent receives its task by `prompt`
 
             error: a chat of tasks has no `late_joiners`
              --> t.yaml:3:144
@@ -408,12 +408,12 @@ fn a_chat_of_tasks_has_nothing_that_its_prompts_would_not_know_of() {
               |                                  ^^^^^^^^^^^^
             hint: leave it out: give everybody a task from the beginning
 
-            error: `C` takes part, and has no task
+            error: the participant `C` has no task
              --> t.yaml:3:165
               |
             3 | ions: true, late_joiners: [{who: C, when: turns > 1}], loop_detection: off, max_turns: 9}
               |                                  ^
-            hint: give it a task, or take it out of `participants`
+            hint: give it a task, or remove it from `participants`
 
             error: a chat of tasks has no `loop_detection`
              --> t.yaml:3:187
@@ -477,7 +477,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             3 |  {tool: ches}], suggests_tools: [chess], tool_calling: magic, tool_history: all}
               |                                  ^^^^^
-            hint: `tools` are run by the agent itself, `suggests_tools` by somebody else
+            hint: `tools` are run by the agent itself, `suggests_tools` by another agent
 
             error: `tool_calling` cannot be `magic`
              --> t.yaml:3:116
@@ -517,12 +517,12 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
             4 | ser: '', args: []}], max_errors: -1}], output_retries: 2}
               |                                  ^^
 
-            error: nothing is repaired where answers have no form
+            error: `output_retries` has no effect without `output_schema`
              --> t.yaml:4:103
               |
             4 | ', args: []}], max_errors: -1}], output_retries: 2}
               |                                  ^^^^^^^^^^^^^^
-            hint: add `output_schema`, the JSON Schema of what it says, or leave `output_retries` out
+            hint: add `output_schema`, the JSON Schema of its replies, or remove `output_retries`
 
             error: `output_schema` is empty
              --> t.yaml:5:30
@@ -535,28 +535,28 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             5 |  output_schema: {}, parameters: {schema: {type: object}}, tool_calling: native, tool_history: full}
               |                                  ^^^^^^
-            hint: leave out `schema`: `output_schema` holds the model to it where it can be, and is checked in any case
+            hint: remove `schema`: `output_schema` is sent to the model if it supports schemas, and every reply is checked
 
-            error: five messages are left of a call in words only
+            error: `tool_history: full` applies only to prompted tool calls
              --> t.yaml:5:94
               |
             5 |  object}}, tool_calling: native, tool_history: full}
               |                                  ^^^^^^^^^^^^
-            hint: native calls and their results stay in the history anyway; `tool_calling: text` talks about them
+            hint: native calls and their results always stay in the history; use `tool_calling: text`
 
             error: a person has no `tool_calling`
              --> t.yaml:6:28
               |
             6 |   - {name: D, human: true, tool_calling: text, output_schema: {type: object}}
               |                            ^^^^^^^^^^^^
-            hint: leave out `tool_calling`, or `human: true`
+            hint: remove `tool_calling`, or `human: true`
 
             error: a person has no `output_schema`
              --> t.yaml:6:48
               |
             6 |   - {name: D, human: true, tool_calling: text, output_schema: {type: object}}
               |                                                ^^^^^^^^^^^^^
-            hint: leave out `output_schema`, or `human: true`
+            hint: remove `output_schema`, or `human: true`
         "#]],
     );
 }

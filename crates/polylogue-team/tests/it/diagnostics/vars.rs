@@ -43,7 +43,7 @@ chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
               |
             5 | vars: {a: 1, b: x, task: y, 2c: z, unused: 5}
               |                             ^^
-            hint: a name begins with a letter and goes on with letters, digits, `_` and `-`
+            hint: a name begins with a letter, followed by letters, digits, `_` and `-`
 
             error: unknown variable `B`
              --> t.yaml:6:37

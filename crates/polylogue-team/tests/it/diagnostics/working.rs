@@ -60,7 +60,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |
             6 |   - {name: B, model: none, default_reply: x, agent_tools: [A]}
               |                                              ^^^^^^^^^^^
-            hint: leave out `agent_tools`, or `model: none`
+            hint: remove `agent_tools`, or `model: none`
         "#]],
     );
 }
@@ -330,7 +330,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
             5 |   - {name: 'a b', description: x, command: [wc]}
               |            ^^^^^
 
-            warning: nobody may call the command `idle`
+            warning: no agent has the command `idle`
              --> t.yaml:6:12
               |
             6 |   - {name: idle, description: x, command: [wc]}
@@ -483,7 +483,7 @@ fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
               |
             3 |   - {name: A, tool_limits: {timeout: 20 s}}
               |               ^^^^^^^^^^^
-            hint: give it `tools` or `executes_tools`; code that it runs has a `timeout` in `code_execution`
+            hint: give it `tools` or `executes_tools`; code that it executes has a `timeout` in `code_execution`
         "#]],
     );
     check(&none.replace("tool_limits", "memory: true, tool_limits"), &expect![""]);
