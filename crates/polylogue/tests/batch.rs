@@ -134,7 +134,7 @@ async fn one_that_fails_stops_no_other_and_is_the_only_one_to_run_again() {
 }
 
 #[tokio::test]
-async fn what_was_halted_goes_on_and_no_call_is_made_twice() {
+async fn a_cancelled_batch_continues_without_repeating_a_call() {
     let (store, gate) = (memory(), Arc::new(Semaphore::new(9)));
     let echo = Arc::new(Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() });
     let model = AnyModel::new(Shared(Arc::clone(&echo)));
@@ -205,7 +205,7 @@ async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() 
 }
 
 #[tokio::test]
-async fn a_budget_that_does_not_cover_a_call_halts_the_turn_that_would_make_it() {
+async fn a_budget_that_does_not_cover_a_call_stops_the_turn_that_would_make_it() {
     let echo = Arc::new(Echo::default());
     let budget = Budget::new(Money::dollars(0.005));
     let model = AnyModel::new(Shared(Arc::clone(&echo)));
@@ -216,7 +216,7 @@ async fn a_budget_that_does_not_cover_a_call_halts_the_turn_that_would_make_it()
 }
 
 #[tokio::test]
-async fn a_person_who_is_asked_keeps_nobody_waiting() {
+async fn a_pending_question_does_not_block_other_conversations() {
     let script: Script = serde_json::from_str(r#"[{"Ann": "Hi"}]"#).unwrap();
     let model = AnyModel::new(script.model("test"));
     let start = |task: &String| {
@@ -234,7 +234,7 @@ async fn a_person_who_is_asked_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn what_cannot_begin_is_told_of_the_one() {
+async fn a_conversation_that_cannot_start_reports_its_own_error() {
     let model = AnyModel::new(Shared(Arc::default()));
     let mut ends = Vec::new();
     let each =

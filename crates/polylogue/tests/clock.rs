@@ -91,7 +91,7 @@ async fn a_system_clock_that_is_set_back_and_ahead_meets_no_limit_on_time_and_ad
 }
 
 #[tokio::test]
-async fn what_a_limit_ended_goes_on_only_if_the_limit_was_raised() {
+async fn a_run_ended_by_a_limit_continues_only_under_a_higher_one() {
     let mut log = log().await;
     let limits = Limits { calls: Some(2), ..Limits::default() };
     log = log.limits(limits);

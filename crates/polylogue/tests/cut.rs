@@ -65,7 +65,7 @@ async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn turns_at_the_same_time_enter_the_log_in_the_order_of_their_cues() {
+async fn parallel_turns_are_logged_in_the_order_of_their_requests() {
     let script = script(
         r#"[{"A": {"calls": [{"tool": "get_history"}], "delay_ms": 30}}, {"A": {"say": "slow", "delay_ms": 30}},
             {"B": "fast"}, {"C": {"say": "middle", "delay_ms": 10}}]"#,

@@ -53,7 +53,7 @@ async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> Strin
 }
 
 #[tokio::test]
-async fn oversight_in_every_mode() {
+async fn human_input_in_every_mode() {
     let script = script(
         r#"[{"Ann": "a1"}, {"Ann": "TERMINATE"}, {"Ann": "a3"}, {"Ann": "a4"}, {"Ann": "TERMINATE"}, {"Ann": "a6"},
             {"Bob": "b1"}, {"Bob": "b2"}, {"Bob": "b3"}, {"Bob": "b4"}]"#,

@@ -217,7 +217,7 @@ async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
 }
 
 #[tokio::test]
-async fn what_was_not_in_flight_is_not_charged_when_a_run_goes_on() {
+async fn calls_not_in_flight_are_not_charged_when_a_run_continues() {
     let model = bounded();
     let mut log = log_of(&[], Limits::default()).await;
     let whole = one(&model).run(&mut log, "go").await.unwrap();

@@ -85,7 +85,7 @@ fn prompts(events: &[Arc<Event>]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_one_conversation_writes_down_the_next_one_finds() {
+async fn facts_of_one_conversation_are_found_by_the_next() {
     let place = Place::new();
     let first = r#"[{"A": {"calls": [{"tool": "remember", "args": {"text": "Ann likes green tea."}}]}}, {"A": "Noted."}]"#;
     let agent = Assistant::new("A", model(first)).unwrap().tools(place.of("team").tools());
@@ -121,7 +121,7 @@ async fn what_one_conversation_writes_down_the_next_one_finds() {
 }
 
 #[tokio::test]
-async fn a_scope_is_one_agents_or_shared_as_it_is_given() {
+async fn a_scope_is_private_or_shared() {
     let place = Place::new();
     place.write("team", &["The team meets on tea days."]).await;
     place.write("team/A", &["A prefers tea."]).await;
@@ -225,7 +225,7 @@ async fn a_resumed_turn_does_not_depend_on_what_the_memory_became() {
 }
 
 #[tokio::test]
-async fn a_fact_is_told_once_and_again_after_the_history_was_cleared() {
+async fn a_fact_is_prompted_once_and_again_after_the_history_was_cleared() {
     let place = Place::new();
     let texts: Vec<String> = (0..4).map(|n| format!("Tea number {n}.")).collect();
     place.write("team", &texts.iter().map(String::as_str).collect::<Vec<_>>()).await;
@@ -268,7 +268,7 @@ impl<A: Agent> Agent for Clearing<A> {
 }
 
 #[tokio::test]
-async fn whoever_is_asked_aside_is_not_reminded_and_nothing_to_tell_is_told_to_nobody() {
+async fn no_reminders_in_private_turns_or_without_matching_facts() {
     let place = Place::new();
     place.write("team", &["Tea."]).await;
     let agent = || Assistant::new("A", model(r#"[{"A": "Tea."}, {"A": "A summary."}]"#)).unwrap();
@@ -334,7 +334,7 @@ impl Memory for Broken {
 }
 
 #[tokio::test]
-async fn a_memory_that_fails_is_told_of_and_the_agent_speaks_without_it() {
+async fn a_failing_memory_is_logged_and_the_agent_speaks_without_facts() {
     let memory = LongTerm::new(AnyMemory::new(Broken), Scope::new("team").unwrap());
     let script = r#"[{"A": {"calls": [{"tool": "remember", "args": {"text": "One."}}, {"tool": "recall", "args": {"query": "x"}},
         {"tool": "forget", "args": {"id": 1}}]}}, {"A": "I cannot."}]"#;

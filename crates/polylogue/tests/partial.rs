@@ -118,7 +118,7 @@ async fn what_the_provider_filtered_is_marked_and_not_continued() {
 }
 
 #[tokio::test]
-async fn the_callers_own_limit_on_tokens_is_kept_to_unless_continuing_is_asked_for() {
+async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() {
     let limited = |told: &Told| told.agent().params(Params { max_tokens: Some(5), ..Params::default() });
     let told = Told::new([part("The sea"), whole(" is grey.")]);
     let report = Report::of(&run(&alone(limited(&told))).await.2);

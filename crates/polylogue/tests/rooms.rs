@@ -75,7 +75,7 @@ fn runner() -> impl Agent {
 }
 
 #[tokio::test]
-async fn a_call_that_another_makes_is_paired_with_its_answer_for_the_caller_and_told_to_the_others() {
+async fn a_call_that_another_agent_runs_is_paired_for_the_caller_and_text_for_the_others() {
     let chat = |_: &Calls| {
         let policy = until(max_turns(3), round_robin());
         Chat::named("room").participant(caller()).participant(runner()).policy(policy).build().unwrap()
@@ -110,7 +110,7 @@ async fn a_call_that_another_makes_is_paired_with_its_answer_for_the_caller_and_
 }
 
 #[tokio::test]
-async fn a_participant_ends_the_chat_and_it_is_still_summed_up() {
+async fn a_participant_ends_the_chat_and_it_is_still_summarized() {
     let script = script(r#"[{"A": "one"}, {"Judge": "It was short."}]"#);
     let chat = |calls: &Calls| {
         let quits = Function::new("B", |turn: &Turn<'_>| {
@@ -144,7 +144,7 @@ async fn a_participant_ends_the_chat_and_it_is_still_summed_up() {
 }
 
 #[tokio::test]
-async fn nothing_is_said_in_the_room_after_a_participant_ended_the_chat_whatever_the_policy_wants() {
+async fn no_message_is_sent_after_a_participant_ended_the_chat_whatever_the_policy_wants() {
     let stops =
         Function::new("A", |_: &Turn<'_>| Ok(Act::Stop(StopReason::Condition { name: "enough".into() })))
             .unwrap();
@@ -200,7 +200,7 @@ async fn who_joins_later_sees_what_was_said_before_or_only_what_is_new() {
 }
 
 #[tokio::test]
-async fn a_policy_that_admits_or_cues_somebody_who_is_not_there_is_refused() {
+async fn a_policy_that_admits_or_requests_an_unknown_participant_is_refused() {
     let idle = |who: &str| Function::new(who, |_: &Turn<'_>| Ok(Act::Pass)).unwrap();
     let steps: [fn() -> Step; 2] = [
         || Step::Admit { who: Name::new("A").unwrap(), sees: JoinHistory::All },
@@ -275,7 +275,7 @@ async fn a_history_is_cleared_out_of_one_sight_and_stays_in_the_log() {
 }
 
 #[tokio::test]
-async fn a_chat_that_is_over_goes_on_about_something_more_with_new_counts_and_the_old_memory() {
+async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}, {"B": "four"}]"#);
     let calls = Calls::default();
     let chat = Chat::named("room")
@@ -318,7 +318,7 @@ async fn a_chat_that_is_over_goes_on_about_something_more_with_new_counts_and_th
 }
 
 #[tokio::test]
-async fn a_chat_within_a_chat_goes_on_from_its_last_time_or_from_that_of_another() {
+async fn a_nested_chat_continues_its_own_history_or_that_of_another() {
     let script = script(
         r#"[{"A": "a1"}, {"A": {"say": "a2", "expect": {"last": "more"}}},
             {"A": {"say": "a3", "expect": {"last": "a2"}}}]"#,
@@ -489,7 +489,7 @@ async fn a_tool_that_ends_the_turn_ends_it_when_it_worked() {
 }
 
 #[tokio::test]
-async fn who_forgets_asides_is_asked_each_time_as_if_for_the_first_time() {
+async fn an_agent_that_forgets_private_turns_sees_none_of_them() {
     let script = script(r#"[{"S": "A"}, {"A": "one"}, {"S": "B"}]"#);
     let chat = |calls: &Calls| {
         let lens = ViewOptions { forget_private_turns: true, ..ViewOptions::default() };
@@ -543,7 +543,7 @@ impl Agent for Forgetful {
 }
 
 #[tokio::test]
-async fn an_agent_remembers_of_its_turn_what_it_chose_to_and_the_others_hear_what_it_says() {
+async fn an_agent_replaces_its_history_of_a_turn_and_others_see_its_message() {
     let script = script(r#"[{"A": "{}"}, {"B": "b1"}, {"A": {"say": "{}", "expect": {"last": "JSON"}}}]"#);
     let chat = |calls: &Calls| {
         Chat::named("room")

@@ -63,7 +63,7 @@ async fn two_agents_speak_in_turn_until_a_text_is_said() {
 }
 
 #[tokio::test]
-async fn a_member_who_opens_the_chat_has_spoken() {
+async fn a_participant_who_opens_the_chat_has_spoken() {
     let script = script(r#"[{"B": "hello"}]"#);
     let opening = |task: &str| vec![Message::text(Name::new("A").unwrap(), task)];
     let chat = Chat::named("pair")
@@ -97,7 +97,7 @@ async fn a_chat_without_an_end_meets_its_cap() {
 }
 
 #[tokio::test]
-async fn a_policy_that_never_ends_aside_is_a_bug_and_ends() {
+async fn a_policy_with_endless_private_turns_is_a_bug_and_ends() {
     let echo = Function::new("E", |_| Ok(Act::say("x"))).unwrap();
     let policy = |_: &Transcript| Step::Turn(TurnRequest::private(Name::new("E").unwrap(), "again"));
     let chat = Chat::named("solo").participant(echo).policy(policy).max_turns(2).build().unwrap();
@@ -127,7 +127,7 @@ fn bad_definitions_are_refused_with_a_clear_error() {
 }
 
 #[tokio::test]
-async fn a_policy_that_cues_a_stranger_is_told_of() {
+async fn a_policy_that_requests_an_unknown_participant_is_reported() {
     let policy = |_: &Transcript| Step::Turn(TurnRequest::to_all(Name::new("Nobody").unwrap()));
     let chat = Chat::named("c")
         .participant(Function::new("A", |_| Ok(Act::Pass)).unwrap())
@@ -139,7 +139,7 @@ async fn a_policy_that_cues_a_stranger_is_told_of() {
 }
 
 #[tokio::test]
-async fn a_failed_turn_is_told_in_the_log_and_tried_again_on_resuming() {
+async fn a_failed_turn_is_logged_and_retried_on_resuming() {
     let store = AnyStore::new(Memory::default());
     let script =
         script(r#"[{"A": "one"}, {"B": {"error": {"status": 503, "message": "overloaded"}}}, {"B": "two"}]"#);
@@ -249,7 +249,7 @@ async fn under_a_budget_a_call_of_unknown_cost_is_the_last() {
 }
 
 #[tokio::test]
-async fn a_run_stopped_after_its_step_goes_on_later() {
+async fn a_run_cancelled_after_its_step_continues_later() {
     let script = script(r#"[{"A": {"say": "one", "delay_ms": 20}}, {"B": "two"}]"#);
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
@@ -400,7 +400,7 @@ async fn a_call_in_flight_is_repeated_only_if_its_tool_says_so() {
 }
 
 #[tokio::test]
-async fn a_model_that_only_calls_tools_is_told_to_answer() {
+async fn a_model_that_only_calls_tools_is_prompted_to_answer() {
     let call = r#"{"A": {"say": "once more", "calls": [{"tool": "get_history"}]}}"#;
     let script = script(&format!("[{call}, {call}, {call}]"));
     let agent = assistant("A", &script).tool(GetHistory::default()).max_tool_rounds(2);
@@ -442,7 +442,7 @@ async fn a_watcher_sees_events_and_pieces_in_order() {
 }
 
 #[tokio::test]
-async fn a_slow_watcher_never_slows_the_run_and_is_told_what_it_missed() {
+async fn a_slow_subscriber_never_slows_the_run_and_learns_what_it_missed() {
     let parrot = Function::new("P", |_| Ok(Act::say("x"))).unwrap();
     let chat = Chat::named("solo").participant(parrot).policy(round_robin()).max_turns(3000).build().unwrap();
     let mut log = log().await;
@@ -553,7 +553,7 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
 }
 
 #[tokio::test]
-async fn a_run_dropped_half_way_goes_on_in_the_same_process() {
+async fn a_run_dropped_half_way_continues_in_the_same_process() {
     let script = script(r#"[{"A": "one"}, {"B": {"say": "two", "delay_ms": 5}}]"#);
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;

@@ -64,7 +64,7 @@ fn said(events: &[Arc<Event>], at: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_sequence_with_a_person_a_tool_a_kept_history_and_a_chat_that_is_passed_over() {
+async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat() {
     let script = script(
         r#"[{"Bob": {"say": "Let me look", "calls": [{"tool": "get_history"}]}}, {"Bob": "one TERMINATE"},
             {"Ann": "more?"}, {"Bob": "two"}, {"Bob": "three"}, {"Judge": "all in all"}]"#,

@@ -106,7 +106,7 @@ async fn what_a_chat_within_sets_is_seen_outside_and_by_its_next_run() {
 }
 
 #[tokio::test]
-async fn what_is_set_deep_within_ends_the_outermost_chat() {
+async fn a_value_set_in_a_nested_chat_ends_the_outermost_chat() {
     let script =
         steps([says("Out", "well"), sets("In", "approved", true), says("In", "yes"), says("Out", "never")]);
     let model = || AnyModel::new(script.model("test"));
@@ -125,7 +125,7 @@ async fn what_is_set_deep_within_ends_the_outermost_chat() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_one_run_of_a_chat_is_seen_by_nobody_else() {
+async fn values_of_one_run_of_a_chat_are_not_visible_elsewhere() {
     let script = steps([
         sets("In", "x", 1),
         gets("In"),
@@ -182,7 +182,7 @@ async fn chats_at_the_same_time_see_what_was_set_before_and_not_what_others_set_
 }
 
 #[tokio::test]
-async fn who_is_consulted_shares_the_state_and_remembers_it_in_order() {
+async fn an_agent_tool_shares_the_state_and_remembers_it_in_order() {
     let consult = |task: &str| json!({"Out": {"calls": [{"tool": "Critic", "args": {"task": task}}]}});
     let script = steps([
         sets("Out", "x", 1),

@@ -110,7 +110,7 @@ fn check_empty(reason: &StopReason, summary: &str, case: &str) {
 }
 
 #[tokio::test]
-async fn a_chat_in_which_nobody_said_anything_ends_without_a_result_in_every_order() {
+async fn a_silent_chat_ends_without_output_in_every_order() {
     for parts in silences() {
         let orders: Vec<(&str, Box<dyn Policy>)> = vec![
             ("round robin", Box::new(until(LoopDetector::default(), round_robin()))),
@@ -136,7 +136,7 @@ async fn a_chat_in_which_nobody_said_anything_ends_without_a_result_in_every_ord
 }
 
 #[tokio::test]
-async fn a_debate_in_which_nobody_argued_or_voted_is_not_undecided_but_without_a_result() {
+async fn a_silent_debate_ends_without_output_and_not_undecided() {
     let silent = Silent::new(vec![]);
     let debate = polylogue::debate::Debate::between(["red", "blue"]).unwrap();
     let (reason, summary, _) = run(&pair(&silent, debate), "Which?").await;
@@ -175,7 +175,7 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
 }
 
 #[tokio::test]
-async fn the_picture_beside_the_words_of_a_result_goes_with_it() {
+async fn the_picture_beside_the_text_of_a_result_is_kept() {
     let painter =
         || Function::new("Painter", |_| Ok(Act::Say(vec![Part::text("Two cats."), picture()]))).unwrap();
     let inner = Chat::named("inner").participant(painter()).policy(sequential()).build().unwrap();
@@ -228,7 +228,7 @@ async fn what_was_said_before_silence_is_the_result() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_to_sum_silence_up() {
+async fn a_silent_chat_is_not_summarized() {
     let (silent, summing) = (Silent::new(vec![]), Silent::new(vec![Part::text("All was agreed.")]));
     let [ann, bob] = ["Ann", "Bob"].map(|name| silent.agent(name));
     let chat = Chat::named("pair").participant(ann).participant(bob);

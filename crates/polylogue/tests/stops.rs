@@ -130,7 +130,7 @@ fn nearly_the_same_messages_again_and_again_are_a_circle() {
 }
 
 #[test]
-fn one_side_that_goes_on_is_no_circle() {
+fn one_side_that_makes_progress_is_no_loop() {
     let numbers: Vec<String> = (0..20).map(|n| format!("The next number is {n}")).collect();
     let mut lines = vec![("user", "x")];
     for number in &numbers {
@@ -140,7 +140,7 @@ fn one_side_that_goes_on_is_no_circle() {
 }
 
 #[test]
-fn taking_leave_for_ever_is_a_circle() {
+fn endless_farewells_are_a_loop() {
     let mut lines = vec![("user", "x"), ("A", "The result is 42.")];
     lines.extend([("B", "Thanks a lot!"), ("A", "You're welcome, bye!"), ("B", "Goodbye!")]);
     assert_eq!(circle(&lines), None);
@@ -155,7 +155,7 @@ fn silence_is_a_circle() {
 }
 
 #[test]
-fn circles_can_be_tuned_and_switched_off() {
+fn loop_detection_can_be_tuned_and_disabled() {
     let silent = [("user", "x"), ("A", ""), ("B", ""), ("A", "")];
     assert_eq!(now(LoopDetector { silence: 0, ..LoopDetector::default() }, &silent), None);
     assert_eq!(now(LoopDetector { silence: 4, ..LoopDetector::default() }, &silent), None);

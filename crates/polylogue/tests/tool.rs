@@ -104,7 +104,7 @@ fn text(outcome: &Outcome) -> String {
 
 // Item 52 of the list of Lagent.
 #[test]
-fn a_function_says_all_that_a_model_is_told() {
+fn a_function_has_all_that_a_model_receives() {
     let spec = send.spec();
     assert_eq!((&*spec.name, &*spec.description), ("send", "Sends a parcel.\n\nIt arrives\n  some day."));
     let schema = json!({
@@ -139,7 +139,7 @@ fn a_function_says_all_that_a_model_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_left_out_has_its_default() {
+async fn an_omitted_argument_has_its_default() {
     let outcome = called(send, json!({"to": [{"town": "Ulm"}], "weight": 2.5})).await;
     let sent = r#"{"to":[{"town":"Ulm","number":null}],"speed":"slow","note":"none","weight":2.5}"#;
     assert_eq!(
@@ -151,7 +151,7 @@ async fn what_is_left_out_has_its_default() {
 }
 
 #[tokio::test]
-async fn what_is_returned_is_told_as_it_is() {
+async fn a_returned_text_is_unchanged() {
     assert_eq!(text(&called(who, json!({})).await), "Ann asks");
     assert_eq!(text(&called(length, json!({"text": "äöü"})).await), "3");
     assert!(called(nothing, json!({})).await.parts.is_empty());
@@ -160,7 +160,7 @@ async fn what_is_returned_is_told_as_it_is() {
 
 // Item 33 of the list of Lagent.
 #[tokio::test]
-async fn wrong_arguments_and_errors_are_told_and_the_conversation_goes_on() {
+async fn wrong_arguments_and_errors_are_reported_and_the_conversation_continues() {
     let cases = [
         (json!({"to": []}), "There is no address."),
         (json!({}), "missing field `to`"),

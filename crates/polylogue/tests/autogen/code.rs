@@ -298,7 +298,7 @@ async fn code_comes_after_people_and_tools_and_before_the_model() {
 
 // A summary is asked of the model; code is not run aside.
 #[tokio::test]
-async fn nothing_is_run_aside() {
+async fn nothing_runs_in_private_turns() {
     let Some(bench) = Bench::new() else { return };
     let model = script(r#"[{"Bob": "Ann wrote code."}]"#);
     let ann = Function::new("Ann", |_| Ok(Act::say("```sh\ntouch ran\n```"))).unwrap();

@@ -224,7 +224,7 @@ async fn carried(carry: Option<Outer>) -> String {
 }
 
 #[tokio::test]
-async fn an_inner_chat_is_told_as_much_of_the_outer_as_is_wanted() {
+async fn an_inner_chat_receives_the_configured_part_of_the_outer_chat() {
     // trap T26: not the last message alone
     assert_eq!(carried(None).await, "Clerk: And in rhymes?");
     assert_eq!(carried(Some(Outer::Last)).await, "Clerk: And in rhymes?\nContext: \nAnd in rhymes?");

@@ -171,7 +171,7 @@ async fn at_the_limit_the_person_is_asked_until_they_say_something() {
 
 // Item 31.
 #[tokio::test]
-async fn a_person_can_go_on_after_a_message_that_ends_the_conversation() {
+async fn a_person_can_continue_after_a_terminating_message() {
     let chat = pair(&["TERMINATE", "bye"], HumanInput::terminate(), 4);
     let (status, events) = talk(&chat, "", &["Wait, one more thing"]).await;
     assert_eq!(replies(&events), ["asked: Wait, one more thing", "auto"]);
@@ -234,7 +234,7 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
 
 // Item 34: who asks, whom they answer, what Enter and `exit` do.
 #[tokio::test]
-async fn the_person_is_told_who_asks_and_what_to_type() {
+async fn the_question_says_who_asks_and_what_to_type() {
     async fn asked(oversight: HumanInput, lines: &'static [&'static str], task: &str) -> String {
         let mut log = log().await;
         let status = pair(lines, oversight, 9).run(&mut log, task).await.unwrap();
@@ -353,7 +353,7 @@ async fn a_message_without_text_ends_nothing() {
 
 // A summary is asked of the model, and not of the person who watches over the conversation.
 #[tokio::test]
-async fn what_is_asked_aside_is_no_business_of_the_person() {
+async fn private_turns_do_not_ask_the_person() {
     let model = script(r#"[{"Bob": "They said hello."}]"#);
     let ann = Function::new("Ann", |_| Ok(Act::say("hello"))).unwrap();
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always());
@@ -376,7 +376,7 @@ fn clearing(spy: &Spy) -> Chat {
 
 // Item 89: plain, with a name, with a number, with both; the words of the command are not said.
 #[tokio::test]
-async fn a_person_clears_the_history_and_goes_on() {
+async fn a_person_clears_the_history_and_continues() {
     let entries = |texts: &[&str]| -> Vec<Entry> {
         let own = |text: &str| text.starts_with('a');
         texts
@@ -413,7 +413,7 @@ async fn after_a_bare_command_the_person_is_asked_again() {
 
 // A chat that goes on about something more counts anew; one that goes on under a higher limit does not.
 #[tokio::test]
-async fn automatic_replies_are_counted_anew_when_the_chat_goes_on() {
+async fn automatic_replies_are_counted_anew_when_the_chat_continues() {
     let chat = pair(&["hello"], HumanInput::never().max_auto_replies(2), 99);
     let mut log = log().await;
     chat.run(&mut log, "").await.unwrap();
@@ -427,7 +427,7 @@ async fn automatic_replies_are_counted_anew_when_the_chat_goes_on() {
 
 // What the policy tells the agent, the person is told first.
 #[tokio::test]
-async fn a_prompt_of_the_policy_is_told_to_the_person() {
+async fn a_prompt_of_the_policy_is_shown_to_the_person() {
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always());
     let policy = |chat: &Transcript| match chat.turns() {
         0 => Step::Turn(TurnRequest {

@@ -104,7 +104,7 @@ async fn triggers_match_the_right_speakers_and_messages() {
 
 // Item 20: a person is whoever was asked and answered, whatever the agent is otherwise.
 #[tokio::test]
-async fn a_message_of_a_person_is_told_from_an_automatic_one() {
+async fn a_message_of_a_person_differs_from_an_automatic_one() {
     let ann = Stack::new("Ann").unwrap().then(HumanInput::always()).otherwise("automatic");
     let bob = stack().then(when(Trigger::kind(Kind::Person), says("dear person"))).otherwise("dear machine");
     let chat = Chat::named("pair")
@@ -161,7 +161,7 @@ async fn tools_come_before_code_and_code_before_the_model() {
 
 // Item 23: another stack is another value, and what it was made of does not change.
 #[tokio::test]
-async fn a_layer_can_be_left_out_and_another_can_be_the_only_one() {
+async fn a_layer_can_be_removed_and_another_can_be_the_only_one() {
     let model = script(r#"[{"Ann": "```date```"}, {"Bob": "I run no code."}]"#);
     let (ann, bob) = everything(&model);
     let (status, _) = run(&pair(ann.clone(), bob.clone().without("code").unwrap(), 2), "time?").await;
@@ -233,7 +233,7 @@ async fn hooks_run_in_the_order_in_which_they_were_added() {
 
 // Item 26, trap T9.
 #[tokio::test]
-async fn a_hook_on_what_is_heard_changes_the_request_and_not_what_is_stored() {
+async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
     let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
     let model = AnyModel::new(Hooked::new(spy.model()).on_heard(appends(" (be brief)")));
     let bob = Assistant::new("Bob", model).unwrap();
@@ -254,7 +254,7 @@ async fn a_hook_on_what_is_heard_changes_the_request_and_not_what_is_stored() {
 
 // A hook that makes a request which no provider takes is told of, and not sent.
 #[tokio::test]
-async fn a_hook_that_spoils_a_request_or_a_reply_is_told_of() {
+async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
     async fn error(hook: impl Fn(Hooked) -> Hooked) -> Error {
         let model = AnyModel::new(hook(Hooked::new(script(r#"[{"Bob": "r"}]"#))));
         let bob = Assistant::new("Bob", model).unwrap();
@@ -318,7 +318,7 @@ async fn a_stack_is_a_layer_of_another() {
 
 // A layer that fails leaves the turn open and the log whole; running the chat again tries it again.
 #[tokio::test]
-async fn a_layer_that_fails_is_told_in_the_log_and_tried_again() {
+async fn a_failing_layer_is_logged_and_retried() {
     let broken = |is_broken: bool| {
         let fails = of(move |_| if is_broken { Err(Error::Agent("no luck".into())) } else { Ok(None) });
         let bob = stack().then(fails).otherwise("at last");

@@ -58,14 +58,14 @@ async fn three(second: Carryover, third: Carryover) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_came_of_every_earlier_chat_is_carried_over_one_per_line() {
+async fn results_of_earlier_chats_are_carried_over_one_per_line() {
     // item 48
     let said = three(Carryover::message("B"), Carryover::message("C")).await;
     assert_eq!(said, ["Ann: A", "Ann: B\nContext: \none", "Ann: C\nContext: \none\ntwo"]);
 }
 
 #[tokio::test]
-async fn a_carryover_of_its_own_comes_first_and_what_is_excluded_is_left_out() {
+async fn its_own_context_comes_first_and_excluded_chats_are_omitted() {
     // item 49
     let said =
         three(Carryover::message("B").context("extra"), Carryover::message("C").exclude([name("first")]))
@@ -203,7 +203,7 @@ async fn running_the_same_sequence_twice_says_the_same() {
 }
 
 #[tokio::test]
-async fn a_sequence_that_goes_on_carries_over_what_came_since() {
+async fn a_continued_sequence_carries_over_new_results() {
     let model = script(r#"[{"Bob": "one"}, {"Bob": "two"}, {"Bob": "three"}, {"Bob": "four"}]"#);
     let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
     let work = in_sequence([
@@ -328,7 +328,7 @@ async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn a_member_that_is_not_listed_waits_for_none() {
+async fn a_participant_that_is_not_listed_waits_for_none() {
     // item 56: nothing is dropped in silence
     let model = script(r#"[{"Bob": "one"}, {"Cid": "two"}]"#);
     let agents = ["Ann", "Bob", "Cid"].map(|who| assistant(who, model.clone()));

@@ -298,7 +298,7 @@ async fn own_tools_and_those_of_others_are_called_together() {
 
 // Aside there is nobody to run a tool of others, so it is not offered.
 #[tokio::test]
-async fn tools_of_others_are_not_offered_aside() {
+async fn suggested_tools_are_not_offered_in_private_turns() {
     let spy = Spy::on(script(r#"[{"Ann": "Hello."}, {"Ann": "They greeted."}]"#));
     let ann = Assistant::new("Ann", spy.model()).unwrap().tool(GetHistory::default());
     let ann = ann.suggest_tool(clock().spec().clone());
@@ -339,7 +339,7 @@ async fn calls_of_one_message_run_at_the_same_time_and_keep_their_order() {
 
 // Two callers may use the same id: each gets the outcome of its own call. Private calls are for whoever sees them.
 #[tokio::test]
-async fn calls_of_several_agents_are_told_apart() {
+async fn calls_of_several_agents_are_distinguished() {
     let echo = Declared::new("echo", "Says it again.", async |args: Value| Ok(args["text"].clone()));
     let call =
         |text: &str| Part::Call(Call { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) });
@@ -362,7 +362,7 @@ async fn calls_of_several_agents_are_told_apart() {
 
 // The outcome of a message is read as such by its caller, and in words by the others.
 #[tokio::test]
-async fn outcomes_are_read_in_words_by_those_who_did_not_ask() {
+async fn outcomes_are_text_for_all_but_the_caller() {
     let model = script(
         r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}, {"tool": "exchange", "args": {"amount": 2}, "id": "c2"}]}}]"#,
     );
@@ -389,7 +389,7 @@ async fn outcomes_are_read_in_words_by_those_who_did_not_ask() {
 
 // Calls that another runs have no words: neither they nor what comes of them are a circle while they are of different things.
 #[tokio::test]
-async fn calls_without_words_are_a_circle_only_when_they_are_the_same() {
+async fn calls_without_text_are_a_loop_only_when_they_are_equal() {
     let reason = async |amount: fn(usize) -> usize| {
         let call = |nth| json!({"Ann": {"calls": [{"tool": "exchange", "args": {"amount": amount(nth)}}]}});
         let steps: Vec<Value> = (0..7).map(call).chain([json!({"Ann": "That is all."})]).collect();

@@ -58,7 +58,7 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
 
 // Trap T33: a model that takes for ever is broken off from outside, and the conversation goes on when somebody wants it to.
 #[tokio::test(start_paused = true)]
-async fn a_run_can_be_broken_off_and_goes_on_later() {
+async fn a_run_can_be_cancelled_and_continued() {
     let chat = |reply: &str| {
         let bob = Assistant::new("Bob", script(reply)).unwrap();
         Chat::named("alone").participant(bob).policy(sequential()).build().unwrap()
@@ -120,7 +120,7 @@ fn words(entry: &Entry) -> Vec<String> {
 
 // Trap T38: there is one place for a parameter, the agent, and what it does not say is not sent.
 #[tokio::test]
-async fn parameters_are_those_of_the_agent_and_of_nobody_else() {
+async fn parameters_belong_to_one_agent() {
     let spy = Spy::on(script(r#"[{"Ann": "a"}, {"Bob": "b"}]"#));
     let agent = |who| Assistant::new(who, spy.model()).unwrap();
     let warm = Params { temperature: Some(0.7), ..Params::default() };

@@ -101,7 +101,7 @@ async fn two_turns_are_four_messages() {
 
 // Item 4, trap T4.
 #[tokio::test]
-async fn whoever_stops_ends_the_chat_and_nobody_answers_themselves() {
+async fn a_stop_ends_the_chat_and_no_agent_answers_itself() {
     let chat = pair(parrot("Ann"), brief_parrot("Bob", 1), turns(5));
     let (status, events) = run(&chat, "hi").await;
     let Status::Closed { reason, .. } = status else { panic!("it is over") };
@@ -158,7 +158,7 @@ async fn unknown_keys_of_a_message_do_not_reach_the_model() {
 
 // Item 9. A message has no role: the caller reads its own call, and the other reads of it.
 #[tokio::test]
-async fn a_tool_call_is_the_callers_own_and_is_told_to_the_other() {
+async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
     let clock = Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let model = script(r#"[{"Ann": {"calls": [{"tool": "clock", "id": "c1"}]}}]"#);
     let ann = assistant("Ann", &model).suggest_tool(polylogue::Tool::spec(&clock).clone());
@@ -226,7 +226,7 @@ async fn an_agent_replies_to_given_messages_without_a_conversation() {
 
 // Item 13. Fresh is another log; to go on is the same.
 #[tokio::test]
-async fn history_is_fresh_in_another_log_and_kept_when_the_chat_goes_on() {
+async fn history_is_new_in_another_log_and_kept_when_the_chat_continues() {
     let spy = Spy::on(script(r#"[{"Bob": "b1"}, {"Bob": "b2"}]"#));
     let chat = pair(parrot("Ann"), assistant("Bob", &spy.model()), turns(1));
     run(&chat, "one").await;

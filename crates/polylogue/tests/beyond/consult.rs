@@ -87,7 +87,7 @@ async fn a_person_within_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_came_to_nothing_is_told() {
+async fn an_empty_result_is_reported() {
     let script = r#"[
         {"Ann": {"calls": [{"tool": "silent", "args": {"task": "Well?"}, "id": "c1"},
                            {"tool": "leaver", "args": {"task": "Well?"}, "id": "c2"},
@@ -143,7 +143,7 @@ async fn it_is_asked_only_so_often_in_a_turn() {
 
 // Models without function calls are told of it in words, as of any tool.
 #[tokio::test]
-async fn a_model_that_knows_no_tools_asks_in_words() {
+async fn a_model_without_function_calls_asks_by_text() {
     let script = r#"[
         {"Ann": "I see."}, {"Ann": "It helps."}, {"Ann": "yes"}, {"Ann": "{\"task\": \"cats?\"}"},
         {"Eve": "ENOUGH of cats."}, {"Ann": "They say enough."}]"#;

@@ -41,7 +41,7 @@ async fn all_argue_at_once_then_vote_in_secret() {
 }
 
 #[tokio::test]
-async fn in_turn_for_two_rounds_with_a_jury_beside_the_room() {
+async fn one_by_one_for_two_rounds_with_a_jury_of_private_agents() {
     let script = r#"[{"A": "1"}, {"B": {"say": "2", "expect": {"last": "A: 1"}}}, {"A": "3"}, {"B": "4"},
         {"C": "red"}, {"Chair": "red"}]"#;
     let said = play(script, |cast| {
@@ -55,7 +55,7 @@ async fn in_turn_for_two_rounds_with_a_jury_beside_the_room() {
 }
 
 #[tokio::test]
-async fn whoever_is_not_understood_is_asked_once_more_and_then_abstains() {
+async fn an_unclear_voter_is_asked_once_more_and_then_abstains() {
     let script = r#"[{"A": "red or blue"}, {"B": ""}, {"C": "blue"},
         {"A": {"say": "green", "expect": {"last": "It is not clear which option `red or blue` is."}}}, {"B": "1"}]"#;
     let events = events(script, |cast| council(cast, debate().rounds(0).ask(|o| o.join("/")))).await;
@@ -70,7 +70,7 @@ async fn whoever_is_not_understood_is_asked_once_more_and_then_abstains() {
 const TIED: &str = r#"[{"A": "red"}, {"B": "blue"}, {"C": "hm"}, {"C": "hm"}"#;
 
 #[tokio::test]
-async fn the_chair_decides_between_those_tied_or_nobody_does() {
+async fn the_chair_decides_a_tie_or_it_stays_undecided() {
     for (chair, end) in [
         (
             r#"{"Chair": {"say": "2", "expect": {"last": "1. red\n2. blue"}}}"#,
@@ -109,7 +109,7 @@ async fn after_a_tie_they_argue_once_more_and_vote_again() {
 }
 
 #[tokio::test]
-async fn nobody_decides_where_nobody_votes() {
+async fn without_votes_it_is_undecided() {
     let script = r#"[{"A": ""}, {"B": ""}, {"C": ""}, {"A": ""}, {"B": ""}, {"C": ""}]"#;
     let said = play(script, |cast| council(cast, debate().rounds(0))).await;
     assert!(
@@ -119,7 +119,7 @@ async fn nobody_decides_where_nobody_votes() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_is_not_asked_again_and_an_earlier_vote_still_counts() {
+async fn a_participant_who_left_is_not_asked_again_and_an_earlier_vote_still_counts() {
     // Me votes in a tie, then leaves in the round after it.
     let script = r#"[{"A": "red"}, {"B": "x"}, {"B": "x"}, {"A": "still red"}, {"B": "oh"}, {"A": "red"}, {"B": "red"}]"#;
     let answers = |nth| ["blue", "exit"][nth];
@@ -134,7 +134,7 @@ async fn whoever_leaves_is_not_asked_again_and_an_earlier_vote_still_counts() {
 }
 
 #[tokio::test]
-async fn a_debate_that_everybody_leaves_or_somebody_ends_is_over() {
+async fn a_debate_that_all_leave_or_one_stops_ends() {
     let leave = |who: &str| Function::new(who, |_| Ok(Act::Leave("bored".into()))).unwrap();
     let said = play("[]", |_| {
         Chat::named("room").participant(leave("A")).participant(leave("B")).policy(debate()).build().unwrap()
@@ -164,7 +164,7 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
 }
 
 #[tokio::test]
-async fn debates_that_cannot_be_held_are_refused() {
+async fn invalid_debates_are_refused() {
     assert_eq!(Debate::between(["one"]).unwrap_err(), DebateError::NoChoice);
     assert_eq!(Debate::between(["one", " "]).unwrap_err(), DebateError::BlankOption);
     let same = Debate::between(["One", "two", "`one` "]).unwrap_err();

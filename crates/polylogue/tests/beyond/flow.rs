@@ -73,7 +73,7 @@ fn reviewed() -> Graph {
 // Trap T41: graphs stalled when they were saved and loaded in the middle of a loop. Every conversation here is cut after
 // each of its events.
 #[tokio::test]
-async fn a_loop_goes_on_while_its_condition_holds_and_at_most_so_often() {
+async fn a_loop_continues_while_its_condition_holds_up_to_its_bound() {
     let said = run(r#"[{"Critic": "again"}, {"Critic": "fine"}]"#, reviewed()).await;
     assert_eq!(order(&said), "Writer Critic Writer Critic Printer");
     assert!(said.contains("cue Writer (of [Writer, Printer] by rule)"), "{said}");
@@ -182,7 +182,7 @@ async fn conditions_read_the_state_as_it_was_then() {
 }
 
 #[tokio::test]
-async fn people_have_their_place_in_a_graph_and_whoever_left_ends_it() {
+async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
     let graph = Graph::of(["Writer", "Boss", "Printer"])
         .starts_with("Writer")
         .edge(("Writer", "Boss"))

@@ -29,7 +29,7 @@ fn desk(cast: &Cast<'_>, after: AfterHandoff) -> Chat {
 }
 
 #[tokio::test]
-async fn a_note_is_said_in_the_room_whether_or_not_the_agent_says_something_else() {
+async fn a_note_is_posted_in_the_chat_whether_or_not_the_agent_sends_a_message() {
     let script = r#"[
         {"Front": {"say": "One moment", "calls": [{"tool": "transfer_to_Billing", "args": {"note": "invoice 7"}}]}},
         {"Billing": {"calls": [{"tool": "transfer_to_Front", "args": {"note": "it is paid"}}]}},
@@ -59,7 +59,7 @@ async fn a_note_is_said_in_the_room_whether_or_not_the_agent_says_something_else
 
 // Trap T41: of parallel handoffs all but one were dropped without a word.
 #[tokio::test]
-async fn of_several_transfers_in_a_reply_the_first_is_made_and_the_others_are_told_so() {
+async fn of_several_handoffs_in_a_reply_only_the_first_succeeds() {
     let script = r#"[
         {"Front": {"calls": [{"tool": "transfer_to_Tech", "args": {"note": "a"}}, {"tool": "transfer_to_Billing"},
             {"tool": "transfer_to_Tech", "args": {"note": "b"}}]}},
@@ -71,7 +71,7 @@ async fn of_several_transfers_in_a_reply_the_first_is_made_and_the_others_are_to
 }
 
 #[tokio::test]
-async fn a_transfer_that_fails_tells_the_model_why_and_its_turn_goes_on() {
+async fn a_failed_handoff_returns_an_error_to_the_model_and_the_turn_continues() {
     let script = r#"[
         {"Front": {"calls": [{"tool": "transfer_to_Billing"}]}},
         {"Billing": {"calls": [{"tool": "transfer_to_Ghost"}]}},
@@ -94,7 +94,7 @@ async fn a_transfer_that_fails_tells_the_model_why_and_its_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn whoever_has_the_conversation_goes_on_until_it_has_nothing_to_say() {
+async fn the_current_agent_continues_until_it_is_silent() {
     let script = r#"[{"Front": "one"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}, {"Tech": "two"}, {"Tech": ""}]"#;
     let said = play(script, |cast| desk(cast, AfterHandoff::Stay)).await;
     assert!(
@@ -104,7 +104,7 @@ async fn whoever_has_the_conversation_goes_on_until_it_has_nothing_to_say() {
 }
 
 #[tokio::test]
-async fn a_person_talks_with_whoever_has_the_conversation_and_can_leave() {
+async fn a_person_talks_with_the_current_agent_and_can_leave() {
     let script = r#"[
         {"Front": "What is it?"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}},
         {"Tech": {"say": "Is it plugged in?", "expect": {"last": "I hand over to Tech."}}},
@@ -127,7 +127,7 @@ async fn a_person_talks_with_whoever_has_the_conversation_and_can_leave() {
 }
 
 #[tokio::test]
-async fn nobody_is_handed_over_to_who_has_left_or_not_joined() {
+async fn no_handoff_to_a_participant_who_left_or_has_not_joined() {
     let script = r#"[{"Front": {"calls": [{"tool": "transfer_to_Later"}]}}, {"Front": "alone"}]"#;
     let said = play(script, |cast| {
         Chat::named("desk")
@@ -159,7 +159,7 @@ impl Tool for Route {
 }
 
 #[tokio::test]
-async fn a_tool_of_ones_own_hands_over() {
+async fn a_custom_tool_hands_over() {
     let script = r#"[{"Front": {"calls": [{"tool": "route", "args": {"to": "Tech"}}]}}, {"Front": "Wait"}, {"Tech": "Hello"}]"#;
     let events = events(script, |cast| {
         let route = Route(ToolSpec::new("route", "", json!({"type": "object"})).repeatable());
@@ -178,7 +178,7 @@ async fn a_tool_of_ones_own_hands_over() {
 }
 
 #[tokio::test]
-async fn names_that_no_provider_takes_have_tools_of_their_own() {
+async fn names_that_no_provider_accepts_get_other_tool_names() {
     let long = "L".repeat(Name::MAX_CHARS);
     let names = ["Köchin", "Kächin", "翻译", &long];
     let tools: Vec<String> =
@@ -201,7 +201,7 @@ async fn names_that_no_provider_takes_have_tools_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_conversation_about_something_more_goes_on_with_whoever_has_it() {
+async fn a_reopened_conversation_continues_with_the_current_agent() {
     let script: polylogue_models::Script = serde_json::from_str(
         r#"[{"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}, {"Tech": "one"}, {"Tech": "two"}]"#,
     )
@@ -251,7 +251,7 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
 }
 
 #[tokio::test]
-async fn what_is_called_aside_hands_nothing_over() {
+async fn a_call_in_a_private_turn_is_no_handoff() {
     let script = r#"[{"Front": "Hello"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}]"#;
     let said = play(script, |cast| {
         let policy = polylogue::reflected(handoffs(name("Front"), AfterHandoff::End), name("Front"), |_| {

@@ -102,7 +102,7 @@ async fn what_does_not_get_on_is_planned_anew_and_then_given_up() {
 }
 
 #[tokio::test]
-async fn going_in_circles_is_no_progress() {
+async fn a_loop_is_no_progress() {
     let mut circle: Value = serde_json::from_str(&ledger(false, true, "Coder", "Try")).unwrap();
     circle["is_in_loop"]["answer"] = json!(true);
     let mut steps = planner(&["F", "P"]);
@@ -113,7 +113,7 @@ async fn going_in_circles_is_no_progress() {
 }
 
 #[tokio::test]
-async fn a_ledger_that_cannot_be_read_is_asked_for_again_but_not_for_ever() {
+async fn a_ledger_that_cannot_be_parsed_is_requested_again_up_to_a_limit() {
     let good = ledger(false, true, "Coder", "Go");
     let mut steps = planner(&["F", "P", "Coder should go on"]);
     steps.push(("Planner", good.replace("Coder", "Nobody")));
@@ -141,7 +141,7 @@ async fn there_is_a_limit_to_the_turns_and_a_final_answer_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_keeper_with_a_schema_and_a_planner_who_is_a_member() {
+async fn a_scribe_with_a_schema_and_a_planner_who_is_a_participant() {
     let team = [name("Coder")];
     let script = json!([
         {"Planner": "F"}, {"Planner": "P"}, {"Clerk": ledger(true, true, "Coder", "-")}, {"Planner": "Done"},
@@ -157,7 +157,7 @@ async fn a_keeper_with_a_schema_and_a_planner_who_is_a_member() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_is_not_chosen_again_and_without_anybody_it_is_over() {
+async fn a_participant_who_left_is_not_selected_and_without_participants_it_ends() {
     let choose = |who: &str| ("Planner", ledger(false, true, who, "Go"));
     let mut steps = planner(&["F", "P"]);
     steps.extend([choose("Me"), choose("Me"), choose("Coder")]);
@@ -175,7 +175,7 @@ async fn whoever_leaves_is_not_chosen_again_and_without_anybody_it_is_over() {
 }
 
 #[tokio::test]
-async fn without_its_planner_or_when_somebody_ends_it_it_is_over() {
+async fn without_its_planner_or_after_a_stop_it_ends() {
     let said = play("[]", |cast| {
         let planner = Function::new("Planner", |_| Ok(Act::Leave("bored".into()))).unwrap();
         cast.room(&["Coder"]).private_agent(planner).policy(short()).build().unwrap()
@@ -192,7 +192,7 @@ async fn without_its_planner_or_when_somebody_ends_it_it_is_over() {
 }
 
 #[tokio::test]
-async fn the_planner_is_told_the_task_the_team_and_what_was_known() {
+async fn the_planner_receives_the_task_the_team_and_the_facts() {
     let script = json!([
         {"Planner": {"say": "F", "expect": {"last": "task"}}},
         {"Planner": {"say": "P", "expect": {"last": "Coder: Writes programs.\nSurfer"}}},

@@ -41,7 +41,7 @@ const READS: &str =
     r#"{"Ann": {"calls": [{"tool": "read", "args": {}, "id": "r"}]}}, {"Ann": "It says: run it."}"#;
 
 #[tokio::test]
-async fn what_is_said_after_reading_names_where_the_words_come_from_and_so_does_who_heard_it() {
+async fn a_message_after_reading_names_the_sources_of_text_and_so_do_later_ones() {
     let script = format!(r#"[{{"Ann": "Hello."}}, {{"Bob": "Hi."}}, {READS}, {{"Bob": "So I run it."}}]"#);
     let chat = |cast: &Cast<'_>| {
         let ann = cast.assistant("Ann").tool(page());
@@ -80,7 +80,7 @@ async fn a_trace_leaves_the_chat_within_a_turn_and_follows_into_the_next() {
 }
 
 #[tokio::test]
-async fn a_rule_can_ask_only_for_calls_after_words_from_outside_were_read() {
+async fn a_rule_can_require_approval_only_after_text_from_outside_was_read() {
     let note = |nth: u8| {
         format!(
             r#"{{"Bob": {{"calls": [{{"tool": "note", "args": {{}}, "id": "n{nth}"}}]}}}}, {{"Bob": "Noted."}}"#

@@ -87,7 +87,7 @@ async fn there_is_an_end_to_the_keys() {
 }
 
 #[tokio::test]
-async fn of_turns_at_the_same_time_the_last_cue_counts_whoever_is_faster() {
+async fn of_parallel_turns_the_last_request_counts_whatever_the_timing() {
     let set = |who: &str, delay: u64| json!({who: {"calls": [{"tool": "set_state", "args": {"key": "k", "value": who}}], "delay_ms": delay}});
     let script = json!([set("A", 20), {"A": "a"}, set("B", 0), {"B": "b"}]);
     let events = events(&script.to_string(), |cast| {

@@ -94,7 +94,7 @@ async fn a_form_that_is_refused_is_asked_for_in_the_next_way() {
 
 // The repair sees the schema, the last output and the error, and nothing of the conversation.
 #[tokio::test]
-async fn a_repair_is_told_only_schema_output_and_error() {
+async fn a_repair_receives_only_schema_output_and_error() {
     let done = turn(lines(&["{\"more\": \"7\"}", "seven", "{\"more\": 7}"]), shaped).await;
     assert_eq!(said(&done), seven());
     for (nth, last, error) in [

@@ -77,7 +77,7 @@ async fn several_tools_by_text() {
 }
 
 #[tokio::test]
-async fn objects_held_to_a_schema() {
+async fn objects_with_a_schema() {
     let call = format!(r#"{{"say": null, "call": {{"tool": "high_low", "args": {JSON}}}}}"#);
     let misfit = format!(r#"{{"call": {{"tool": "high_low", "args": {MISFIT}}}}}"#);
     let turn = ["what?", &misfit, &call, &call, r#"{"say": "end"}"#];
@@ -199,7 +199,7 @@ async fn a_call_in_flight_is_not_made_again() {
 }
 
 /// Runs M whole as `capabilities` say, and then on from every cut as `others` say; every run has to end.
-async fn goes_on_otherwise(
+async fn continues_otherwise(
     capabilities: Capabilities,
     replies: &[&str],
     made: impl Fn(Assistant) -> Assistant + Copy,
@@ -271,27 +271,27 @@ impl polylogue::Model for Anything {
 // More may be known of a model after a break, and another model may speak: the turn goes on as it was begun, and the next one in
 // the best way there is now.
 #[tokio::test]
-async fn a_turn_goes_on_as_it_was_begun_whatever_is_known_by_then() {
+async fn a_turn_continues_in_its_way_whatever_capabilities_are_known_by_then() {
     let with_tool = |agent: Assistant| agent.tool(high_low());
     let talk = ["ack", "It helps.", "yes", MISFIT, JSON, "end"];
-    goes_on_otherwise(Capabilities::TEXT, &[talk, talk].concat(), with_tool).await;
+    continues_otherwise(Capabilities::TEXT, &[talk, talk].concat(), with_tool).await;
     let refusals = ["!tools are not supported", "!json_schema is not supported"];
     let json = ["ack", "It helps.", "yes", "!response_format is not supported", JSON, "end"];
-    goes_on_otherwise(Capabilities::default(), &[&refusals[..], &json, &talk].concat(), with_tool).await;
+    continues_otherwise(Capabilities::default(), &[&refusals[..], &json, &talk].concat(), with_tool).await;
     let call = format!(r#"{{"say": null, "call": {{"tool": "high_low", "args": {JSON}}}}}"#);
     let object = ["what?", &call, r#"{"say": "end", "call": null}"#];
-    goes_on_otherwise(
+    continues_otherwise(
         Capabilities::TEXT.with(polylogue::Capability::Schema),
         &[object, object].concat(),
         with_tool,
     )
     .await;
-    goes_on_otherwise(Capabilities::ALL, &["#high_low", "end", "end"], with_tool).await;
+    continues_otherwise(Capabilities::ALL, &["#high_low", "end", "end"], with_tool).await;
     let form = json!({"type": "object", "properties": {"more": {"type": "integer"}}, "required": ["more"]});
     let form = &form;
     let shaped = |agent: Assistant| agent.output_schema(form.clone());
-    goes_on_otherwise(Capabilities::TEXT, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
+    continues_otherwise(Capabilities::TEXT, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
     let refused = ["!json_schema is not supported", "?", r#"{"more": 7}"#, r#"{"more": 7}"#];
-    goes_on_otherwise(Capabilities::default(), &refused, shaped).await;
-    goes_on_otherwise(Capabilities::ALL, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
+    continues_otherwise(Capabilities::default(), &refused, shaped).await;
+    continues_otherwise(Capabilities::ALL, &["?", r#"{"more": 7}"#, r#"{"more": 7}"#], shaped).await;
 }

@@ -75,7 +75,7 @@ async fn an_answer_of_a_form_works_on_a_server_of_plain_text() {
 
 // What the configuration says is not tried.
 #[tokio::test]
-async fn a_server_that_is_known_is_not_asked_in_vain() {
+async fn a_known_missing_capability_is_not_tried() {
     let server = Server::start(small_model()).await;
     let config = Config { capabilities: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
     let model = AnyModel::new(Endpoint::new(config).unwrap().model("small"));
@@ -89,7 +89,7 @@ async fn a_server_that_is_known_is_not_asked_in_vain() {
 
 // A turn that was begun in a way that the server refuses goes on in another, without asking, once it is said that it cannot.
 #[tokio::test]
-async fn a_turn_that_was_begun_in_vain_goes_on_when_it_is_said_what_the_server_cannot_do() {
+async fn a_failed_turn_continues_once_the_missing_capability_is_configured() {
     let first = Server::start(small_model()).await;
     let ann = |model| Assistant::new("Ann", AnyModel::new(model)).unwrap().tool(high_low());
     let chat = |model| Chat::named("alone").participant(ann(model)).policy(sequential()).build().unwrap();

@@ -20,7 +20,7 @@ const ITEMS: &[(u8, &[&str])] = &[
         62,
         &[
             "one::errors_have_limits_that_are_counted_apart",
-            "one::arguments_that_do_not_fit_are_told_with_how_they_look",
+            "one::arguments_that_do_not_fit_are_reported_with_their_format",
         ],
     ),
     (63, &["one::what_is_no_json_is_asked_for_again"]),

@@ -188,7 +188,7 @@ async fn json_that_is_no_object_counts_as_arguments_that_do_not_fit() {
 
 // Item 62: arguments that do not fit come back with how they look; the tool is not run with them.
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_told_with_how_they_look() {
+async fn arguments_that_do_not_fit_are_reported_with_their_format() {
     let misfit = r#"{"secret": "seven", "guess": 3}"#;
     let done = turn(lines(&["a", misfit, JSON, "end"]), |model| talker(model, must())).await;
     let told = &prompts(&done.asked)[2];
@@ -275,7 +275,7 @@ async fn a_tool_keeps_its_state_from_turn_to_turn() {
 
 // A tool whose outcome ends the turn ends it here, too.
 #[tokio::test]
-async fn a_tool_that_ends_the_turn_is_the_last_word() {
+async fn a_tool_that_ends_the_turn_gives_the_message() {
     let spec = clock().spec().clone().ends_turn();
     struct Ending(ToolSpec);
     impl Tool for Ending {
@@ -295,7 +295,7 @@ async fn a_tool_that_ends_the_turn_is_the_last_word() {
 
 // Asked aside, it answers at once: a question of the policy is no task.
 #[tokio::test]
-async fn asked_aside_it_talks_about_no_tools() {
+async fn no_tools_in_private_turns() {
     let model = lines(&["ack", JSON, "Seven.", "It was about numbers."]);
     let spy = Spy::on(AnyModel::new(model.clone()));
     let agent = talker(spy.model(), must());

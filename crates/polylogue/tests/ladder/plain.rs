@@ -53,7 +53,7 @@ fn refused(events: &[Arc<Event>]) -> Vec<Capability> {
 }
 
 #[tokio::test]
-async fn a_refused_system_role_is_folded_into_the_first_words_and_calls_go_without_null_from_then_on() {
+async fn a_refused_system_role_is_folded_into_the_first_message_and_calls_omit_null_from_then_on() {
     let server = Server::start(template()).await;
     let (status, events) = run(&pair(model(&server)), "Is seven more than three?").await;
     let text = printed(&events);
@@ -97,7 +97,7 @@ async fn a_conversation_on_a_plain_template_comes_to_the_same_end_wherever_it_is
 }
 
 #[tokio::test]
-async fn a_turn_that_calls_tools_in_words_is_resumed_wherever_it_is_cut_after_a_refused_form() {
+async fn a_turn_that_calls_tools_by_text_is_resumed_wherever_it_is_cut_after_a_refused_format() {
     let play = |request: &Received, _: usize| {
         let last = request.messages().last().unwrap()["content"].as_str().unwrap().to_owned();
         Answer::text(if last.contains("Answer only `yes` or `no`") { "no" } else { "Seven is more." })

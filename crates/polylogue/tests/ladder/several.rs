@@ -101,7 +101,7 @@ async fn five_bad_choices_are_enough() {
 
 // Defect 17 of the list [F]: which tools have to be used counts with several, too.
 #[tokio::test]
-async fn tools_that_must_be_used_come_first_and_nobody_asks_whether() {
+async fn mandatory_tools_come_first_without_a_question() {
     let agent = |model| {
         let both = both(model);
         both.prompted_tool(PromptedTool::new(note()).mandatory())

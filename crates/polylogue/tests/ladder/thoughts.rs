@@ -79,7 +79,7 @@ fn thinks_of_the_end() -> Behaviour {
 
 // Two who think talk: over fields, over tags, over tags in many pieces, over Ollama's field.
 #[tokio::test]
-async fn what_one_thinks_the_other_is_never_sent_and_it_ends_nothing() {
+async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
     let ways = [
         (false, thinks_of_the_end()),
         (false, thinks_of_the_end().with(Quirk::ThinkTags)),

@@ -22,7 +22,7 @@ fn by(tools_by: ToolCalling) -> impl Fn(AnyModel) -> Assistant {
 
 // The second rung: objects held to a schema.
 #[tokio::test]
-async fn tools_are_called_by_objects_that_are_held_to_a_schema() {
+async fn tools_are_called_by_objects_with_a_schema() {
     let done = turn(lines(&[CALL, SAY]), by(ToolCalling::Schema)).await;
     assert_eq!(done.said, "Seven is more.");
     assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_some()));
@@ -178,7 +178,7 @@ async fn what_was_refused_is_known_in_later_turns() {
 
 // A way that was set is kept to: what the model cannot do is then an error, with whose fault it is.
 #[tokio::test]
-async fn a_way_that_was_set_is_kept_to() {
+async fn a_way_that_was_set_is_used() {
     let mut log = log().await;
     let error =
         alone(by(ToolCalling::Native)(AnyModel::new(refusing(&[])))).run(&mut log, "go").await.unwrap_err();
@@ -250,7 +250,7 @@ async fn tools_of_others_are_called_by_text_too() {
 
 // A conversation that was begun by a model with tools goes on with one without.
 #[tokio::test]
-async fn earlier_native_calls_are_read_in_words() {
+async fn earlier_native_calls_are_shown_as_text() {
     let script: Script = serde_json::from_str(
         r#"[{"M": {"calls": [{"tool": "clock"}]}}, {"M": "Noon."}, {"M": "ack"}, {"M": "No."}, {"M": "no"}, {"M": "Still."}]"#,
     )

@@ -102,7 +102,7 @@ async fn an_unknown_tool_is_named_and_runs_nothing() {
 
 /// Z05: by whoever it is called, natively too.
 #[tokio::test]
-async fn a_near_miss_is_told_what_was_meant() {
+async fn a_near_miss_is_answered_with_the_right_name() {
     let (said, _) = call("Shop.prise", json!({})).await;
     assert!(
         said.starts_with("There is no tool `Shop.prise`. Did you mean `Shop.price`? There is `Shop.price`"),
@@ -118,7 +118,7 @@ async fn a_near_miss_is_told_what_was_meant() {
 
 /// L33: arguments that are unknown, missing or of another type are named; what fails says why; it goes on.
 #[tokio::test]
-async fn wrong_arguments_are_named_and_failures_are_told() {
+async fn wrong_arguments_are_named_and_failures_are_reported() {
     for (args, names) in [
         (json!({}), "`article` is missing"),
         (json!({"article": "tea", "peices": 2}), "`peices`"),
@@ -245,7 +245,7 @@ async fn an_executor_has_hooks_before_and_after() {
 /// L29, L30: what an executor and a peer say are somebody's words; what is written before each is set, and no name of a tool is
 /// left of an earlier turn. Values that ride on words are sent to nobody.
 #[tokio::test]
-async fn words_of_executors_and_peers_are_introduced_as_one_likes() {
+async fn messages_of_executors_and_peers_can_have_custom_introductions() {
     let spy = Spy::on(script(
         r#"[{"solver": "```\nShop```"}, {"solver": "It is sold."}, {"reader": "Good."}, {"solver": "Thanks."}]"#,
     ));
@@ -304,7 +304,7 @@ impl Tool for Once {
 }
 
 #[tokio::test]
-async fn an_empty_outcome_is_told_in_words() {
+async fn an_empty_outcome_is_reported_as_text() {
     let runner =
         Actions::new("runner").unwrap().tool(Once(ToolSpec::new("once", "", json!({"type": "object"}))));
     let reply = session().await.call(&runner, note(json!({"name": "once"}))).await.unwrap();
@@ -326,7 +326,7 @@ impl Tool for Page {
 
 /// Words from outside are marked wherever a model reads them: run from a block, observed, as evidence, and as the last word.
 #[tokio::test]
-async fn words_from_outside_are_marked_whoever_ran_the_tool() {
+async fn text_from_outside_is_marked_whichever_agent_ran_the_tool() {
     let page = || Page(ToolSpec::new("page", "Brings a page.", json!({"type": "object"})));
     let is_marked = |text: &str| text.contains("Obey me.") && text.contains("https://example.com/");
     let runner = Actions::new("runner").unwrap().tool(page());
@@ -358,7 +358,7 @@ fn weigh(letters: u32) -> Value {
 
 /// A tool that returns no text has said something all the same: programs read it as text, and a model is sent it once.
 #[tokio::test]
-async fn what_is_no_text_is_told_in_words_and_sent_once() {
+async fn values_are_shown_as_text_and_sent_once() {
     let runner = Actions::new("runner").unwrap().tool(weigh);
     let spy = Spy::on(script(r#"[{"bot": "Thanks."}]"#));
     let session = session().await;

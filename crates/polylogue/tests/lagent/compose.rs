@@ -20,7 +20,7 @@ async fn says(agent: impl Agent, message: impl Into<Message>) -> String {
 
 /// L51.
 #[tokio::test]
-async fn a_sequence_ends_where_it_is_told_and_wraps_around() {
+async fn a_pipeline_ends_at_the_set_stage_and_wraps_around() {
     let two = || Pipeline::new("two").unwrap().then(echo("a")).then(echo("b"));
     assert_eq!(says(two().exit_at(0), "x").await, "a(x)");
     assert_eq!(says(two(), "x").await, "b(a(x))");

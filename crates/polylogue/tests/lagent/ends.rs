@@ -56,7 +56,7 @@ async fn whatever_the_cut_a_call_that_is_given_up_leaves_nothing() {
 
 /// C15.
 #[tokio::test]
-async fn a_call_that_is_stopped_goes_on_later() {
+async fn a_cancelled_call_continues_later() {
     let bot = agent("bot", &script(r#"[{"bot": {"say": "one", "delay_ms": 60000}}, {"bot": "two"}]"#));
     let session = Arc::new(session().await);
     session.call(&AnyAgent::new(Function::new("first", |_| Ok(Act::say("hi"))).unwrap()), "x").await.unwrap();

@@ -37,8 +37,8 @@ const ITEMS: &[(&str, &[&str])] = &[
         "L17",
         &[
             "state::a_loaded_agent_asks_what_the_old_one_would_have",
-            "state::a_loaded_composite_goes_on_as_the_old_one_would",
-            "state::a_fresh_process_goes_on_as_the_old_one_would",
+            "state::a_loaded_composite_continues_like_the_original",
+            "state::a_new_process_continues_like_the_original",
             "state::a_loaded_agent_with_a_parser_asks_what_the_old_one_would_have",
         ],
     ),
@@ -69,8 +69,8 @@ const ITEMS: &[(&str, &[&str])] = &[
     ("L26", &["layers::the_first_block_is_read_and_its_end_may_be_missing"]),
     ("L27", &["layers::blocks_are_sent_back_whole_and_refused_ones_not_at_all"]),
     ("L28", &["layers::blocks_are_sent_back_whole_and_refused_ones_not_at_all"]),
-    ("L29", &["actions::words_of_executors_and_peers_are_introduced_as_one_likes"]),
-    ("L30", &["actions::words_of_executors_and_peers_are_introduced_as_one_likes"]),
+    ("L29", &["actions::messages_of_executors_and_peers_can_have_custom_introductions"]),
+    ("L30", &["actions::messages_of_executors_and_peers_can_have_custom_introductions"]),
     (
         "L31",
         &[
@@ -82,8 +82,8 @@ const ITEMS: &[(&str, &[&str])] = &[
     (
         "L33",
         &[
-            "actions::wrong_arguments_are_named_and_failures_are_told",
-            "polylogue/tests/tool::wrong_arguments_and_errors_are_told_and_the_conversation_goes_on",
+            "actions::wrong_arguments_are_named_and_failures_are_reported",
+            "polylogue/tests/tool::wrong_arguments_and_errors_are_reported_and_the_conversation_continues",
         ],
     ),
     ("L34", &["actions::an_unknown_tool_is_named_and_runs_nothing"]),
@@ -159,8 +159,8 @@ const ITEMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("L50", &["ends::many_sessions_give_their_replies_in_order"]),
-    ("L51", &["compose::a_sequence_ends_where_it_is_told_and_wraps_around"]),
-    ("L52", &["polylogue/tests/tool::a_function_says_all_that_a_model_is_told"]),
+    ("L51", &["compose::a_pipeline_ends_at_the_set_stage_and_wraps_around"]),
+    ("L52", &["polylogue/tests/tool::a_function_has_all_that_a_model_receives"]),
     ("L53", &["state::a_state_is_of_one_session"]),
     // LazyLLM.
     ("Z01", &["calls::parameters_of_one_call_leave_the_next_alone"]),
@@ -170,16 +170,16 @@ const ITEMS: &[(&str, &[&str])] = &[
     (
         "Z05",
         &[
-            "actions::a_near_miss_is_told_what_was_meant",
+            "actions::a_near_miss_is_answered_with_the_right_name",
             "reason::calls_are_made_in_rounds_until_there_is_a_text",
-            "polylogue/tests/tool::wrong_arguments_and_errors_are_told_and_the_conversation_goes_on",
+            "polylogue/tests/tool::wrong_arguments_and_errors_are_reported_and_the_conversation_continues",
         ],
     ),
     ("Z06", &["reason::a_limit_on_rounds_ends_or_sums_up"]),
     ("Z07", &["reason::a_limit_on_rounds_ends_or_sums_up"]),
     ("Z08", &["calls::sessions_at_the_same_time_know_nothing_of_each_other"]),
     ("Z09", &["reason::a_session_is_all_the_history_there_is"]),
-    ("Z10", &["reason::a_tool_that_ends_the_turn_has_the_last_word_unless_it_fails"]),
+    ("Z10", &["reason::a_tool_that_ends_the_turn_gives_the_message_unless_it_fails"]),
     (
         "Z11",
         &[
@@ -227,7 +227,7 @@ const ITEMS: &[(&str, &[&str])] = &[
         "C03",
         &[
             "visualizer::forgetting_asks_no_model",
-            "polylogue/tests/society/course::beginning_a_chat_asks_nobody_and_forgets_all",
+            "polylogue/tests/society/course::building_a_chat_calls_no_model_and_has_no_memory",
         ],
     ),
     ("C04", &["polylogue/tests/society/ends::the_marker_alone_ends_it_before_the_assistant_is_asked"]),
@@ -236,7 +236,7 @@ const ITEMS: &[(&str, &[&str])] = &[
         &[
             "polylogue/tests/society/ends::a_quoted_marker_ends_nothing",
             "polylogue/tests/society/ends::a_marker_that_is_thought_ends_nothing",
-            "polylogue/tests/society/ends::a_lenient_society_takes_the_marker_within_a_message",
+            "polylogue/tests/society/ends::a_lenient_role_play_accepts_the_marker_within_a_message",
         ],
     ),
     ("C06", &["polylogue/tests/society/ends::limits_are_exact"]),
@@ -265,7 +265,7 @@ const ITEMS: &[(&str, &[&str])] = &[
         "C10",
         &[
             "polylogue/tests/society/preparation::a_specified_task_is_in_both_prompts_and_the_idea_is_kept",
-            "polylogue/tests/society/preparation::without_a_specifier_nobody_is_asked",
+            "polylogue/tests/society/preparation::without_a_specifier_no_model_is_asked",
             "polylogue/tests/society/preparation::a_plan_stands_after_the_task",
         ],
     ),
@@ -273,7 +273,7 @@ const ITEMS: &[(&str, &[&str])] = &[
         "C11",
         &["polylogue/tests/society/preparation::braces_are_literal_in_ideas_tasks_plans_roles_and_prompts"],
     ),
-    ("C12", &["polylogue/tests/society/preparation::the_specifier_is_told_both_roles_and_the_word_limit"]),
+    ("C12", &["polylogue/tests/society/preparation::the_specifier_receives_both_roles_and_the_word_limit"]),
     (
         "C13",
         &["polylogue/tests/society/roles::there_is_one_sentence_on_the_language_however_often_it_is_set"],
@@ -282,7 +282,7 @@ const ITEMS: &[(&str, &[&str])] = &[
         "C14",
         &[
             "reason::a_critic_chooses_among_options",
-            "reason::a_critic_who_chooses_nothing_leaves_the_first_and_of_one_nobody_is_asked",
+            "reason::without_a_choice_the_first_draft_wins_and_one_draft_needs_no_critic",
             "polylogue/tests/society/critic::each_is_asked_n_times_and_the_first_number_is_chosen",
             "polylogue/tests/society/critic::a_critic_who_chooses_nothing_is_asked_again_and_then_the_first_is_taken",
             "polylogue/tests/society/critic::only_what_is_proposed_now_can_be_chosen",
@@ -292,8 +292,8 @@ const ITEMS: &[(&str, &[&str])] = &[
     (
         "C15",
         &[
-            "ends::a_call_that_is_stopped_goes_on_later",
-            "polylogue/tests/society/ends::a_stop_leaves_the_transcript_and_asks_nobody_more",
+            "ends::a_cancelled_call_continues_later",
+            "polylogue/tests/society/ends::a_stop_leaves_the_transcript_and_asks_no_other_agent",
         ],
     ),
     (

@@ -213,7 +213,7 @@ impl Parser for Number {
 }
 
 #[tokio::test]
-async fn a_parser_of_ones_own_may_have_the_text_written_again() {
+async fn a_custom_parser_can_request_a_retry() {
     let spy = Spy::on(script(r#"[{"bot": "many"}, {"bot": "7"}, {"bot": "few"}]"#));
     let bot = Parsed::new(agent("bot", &spy.model()), Number);
     let session = session().await;

@@ -124,7 +124,7 @@ async fn a_session_is_all_the_history_there_is() {
 
 /// Z10.
 #[tokio::test]
-async fn a_tool_that_ends_the_turn_has_the_last_word_unless_it_fails() {
+async fn a_tool_that_ends_the_turn_gives_the_message_unless_it_fails() {
     let spy = Spy::on(script(
         r#"[{"bot": {"calls": [{"tool": "search", "args": {"q": "fail"}}]}}, {"bot": {"calls": [{"tool": "search", "args": {"q": "x"}}]}}]"#,
     ));
@@ -277,7 +277,7 @@ async fn a_critic_chooses_among_options() {
 }
 
 #[tokio::test]
-async fn a_critic_who_chooses_nothing_leaves_the_first_and_of_one_nobody_is_asked() {
+async fn without_a_choice_the_first_draft_wins_and_one_draft_needs_no_critic() {
     let (spy, bot) = best(2, r#"{"critic": "7"}, {"critic": "none"}"#);
     assert_eq!(session().await.call(&bot, "go").await.unwrap().plain(), "one");
     assert_eq!(spy.asked().len(), 4);
@@ -289,7 +289,7 @@ async fn a_critic_who_chooses_nothing_leaves_the_first_and_of_one_nobody_is_aske
 
 /// A run that a limit of an agent's own ended is not over when it goes on: the agent has its turn again.
 #[tokio::test]
-async fn who_met_a_limit_of_its_own_has_its_turn_again_when_the_chat_goes_on() {
+async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_continues() {
     let script = script(&format!(r#"[{CALL}, {CALL}, {{"bot": "found it"}}]"#));
     let bot = agent("bot", &script).tool(search());
     let chat =

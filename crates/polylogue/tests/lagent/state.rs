@@ -100,7 +100,7 @@ async fn a_loaded_agent_with_a_parser_asks_what_the_old_one_would_have() {
 }
 
 #[tokio::test]
-async fn a_loaded_composite_goes_on_as_the_old_one_would() {
+async fn a_loaded_composite_continues_like_the_original() {
     let old = Spy::on(script(BLOG));
     let (first, second) = (session().await, session().await);
     first.call(&Blogger::new("blogger", &old.model(), 1), "a").await.unwrap();
@@ -214,7 +214,7 @@ async fn asked_in(processes: bool) -> Vec<Vec<Asked>> {
 
 /// L17: the log is all there is to go on from.
 #[tokio::test]
-async fn a_fresh_process_goes_on_as_the_old_one_would() {
+async fn a_new_process_continues_like_the_original() {
     let entries = |asked: Vec<Vec<Asked>>| -> Vec<_> {
         asked.into_iter().flatten().map(|asked| (asked.who, asked.system, asked.entries)).collect()
     };

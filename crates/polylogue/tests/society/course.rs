@@ -76,7 +76,7 @@ async fn each_reads_the_other_as_user_and_itself_as_assistant() {
 
 /// C03 (74): a chat is begun anew by another log; nothing is said before it runs, and nobody remembers another one.
 #[tokio::test]
-async fn beginning_a_chat_asks_nobody_and_forgets_all() {
+async fn building_a_chat_calls_no_model_and_has_no_memory() {
     let work = work(1);
     let spy = crate::stage::Spy::on(crate::stage::script(&talk(&[], &refs(&work))));
     let chat = society(&spy.model()).max_rounds(1).build("society").unwrap();
@@ -111,7 +111,7 @@ async fn a_window_keeps_the_system_text_and_the_last_messages() {
 
 /// What a person adds when it is over is heard by both, and the user role goes on.
 #[tokio::test]
-async fn it_goes_on_when_it_is_told_something_more() {
+async fn it_continues_when_it_is_reopened() {
     let said: Vec<String> = work(2);
     let model = crate::stage::script(&talk(&[], &refs(&said)));
     let chat = society(&model).max_rounds(1).build("society").unwrap();

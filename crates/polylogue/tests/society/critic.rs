@@ -43,7 +43,7 @@ async fn each_is_asked_n_times_and_the_first_number_is_chosen() {
 }
 
 #[tokio::test]
-async fn the_critic_is_told_the_task_the_criteria_and_the_options() {
+async fn the_critic_receives_the_task_the_criteria_and_the_options() {
     let make = |model: &AnyModel| {
         let critic = Critic::new(agent("Critic", model).system("Be strict."), 2).criteria("brevity");
         society(model).critic(critic).language("French").build("society").unwrap()

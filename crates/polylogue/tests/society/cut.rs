@@ -53,7 +53,7 @@ async fn cut(json: &str, chat: impl Fn(&AnyModel) -> Chat, store: &dyn Fn() -> A
 }
 
 #[tokio::test]
-async fn a_society_in_memory_resumes_at_every_cut() {
+async fn a_role_play_in_memory_resumes_at_every_cut() {
     let memory = || AnyStore::new(Memory::new());
     assert!(cut(ALL, all, &memory).await > 60);
     assert!(cut(FLIPPED, plain, &memory).await > 12);
@@ -61,7 +61,7 @@ async fn a_society_in_memory_resumes_at_every_cut() {
 }
 
 #[tokio::test]
-async fn a_society_in_a_file_resumes_at_every_cut() {
+async fn a_role_play_in_a_file_resumes_at_every_cut() {
     let folder = tempfile::tempdir().unwrap();
     let nth = std::cell::Cell::new(0);
     let store = || {
@@ -73,7 +73,7 @@ async fn a_society_in_a_file_resumes_at_every_cut() {
 
 /// A society is a member of another chat, called twice, and each time begins anew; its log is cut everywhere, too.
 #[tokio::test]
-async fn a_society_within_a_chat_resumes_at_every_cut() {
+async fn a_nested_role_play_resumes_at_every_cut() {
     use polylogue::{round_robin, stop::max_turns, until};
     let script = r#"[{"Boss": "Trade wheat"}, {"Specifier": "Trade wheat in May"}, {"Trader": "Instruction: a"}, {"Trader": ""},
         {"Python_programmer": "Solution: b"}, {"Python_programmer": "Solution: c"}, {"Critic": "2"},

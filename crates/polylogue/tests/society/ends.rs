@@ -98,7 +98,7 @@ async fn a_marker_that_is_thought_ends_nothing() {
 
 /// C05 (76)
 #[tokio::test]
-async fn a_lenient_society_takes_the_marker_within_a_message() {
+async fn a_lenient_role_play_accepts_the_marker_within_a_message() {
     let came = said(&["That is all, thanks. <CAMEL_TASK_DONE>"], polylogue::RolePlay::lenient).await;
     assert_eq!(came.reason, done());
     assert_eq!(came.said().len(), 1);
@@ -289,7 +289,7 @@ async fn blank_replies_do_not_count() {
 
 /// A society that met a limit goes on under a higher one, and one that got no reply asks anew.
 #[tokio::test]
-async fn what_ended_can_go_on() {
+async fn a_closed_role_play_can_continue() {
     let steps = r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": ""},
                     {"Python_programmer": "Solution: y"}, {"Trader": "<CAMEL_TASK_DONE>"}]"#;
     let model = script(steps);
@@ -309,7 +309,7 @@ async fn what_ended_can_go_on() {
 }
 
 #[tokio::test]
-async fn conditions_of_ones_own_are_added() {
+async fn custom_conditions_are_added() {
     let script = r#"[{"Trader": {"say": "Instruction: x", "usage": {"input": 60, "output": 50}}}]"#;
     let make = |model: &AnyModel| {
         let society = society(model).until(max_tokens(1000)).until(max_tokens(100));
@@ -340,7 +340,7 @@ impl Model for Stops {
 
 /// C15 (86)
 #[tokio::test]
-async fn a_stop_leaves_the_transcript_and_asks_nobody_more() {
+async fn a_stop_leaves_the_transcript_and_asks_no_other_agent() {
     let mut log = log().await;
     let halt = log.cancellation();
     let model = Stops { model: script(&talk(&[], &[DO, DID, DONE])), at: name("Trader"), halt: halt.clone() };

@@ -42,7 +42,7 @@ async fn a_specified_task_is_in_both_prompts_and_the_idea_is_kept() {
 
 /// C10 (81)
 #[tokio::test]
-async fn without_a_specifier_nobody_is_asked() {
+async fn without_a_specifier_no_model_is_asked() {
     let came = play(&talk(&[], &[DONE]), IDEA, |model| society(model).build("society").unwrap()).await;
     assert_eq!(came.asked.len(), 1);
     assert!(system(&came.asked[0]).contains("Never forget it:\nTrade\n"));
@@ -100,7 +100,7 @@ async fn braces_are_literal_in_ideas_tasks_plans_roles_and_prompts() {
 
 /// C12 (83)
 #[tokio::test]
-async fn the_specifier_is_told_both_roles_and_the_word_limit() {
+async fn the_specifier_receives_both_roles_and_the_word_limit() {
     let came = specify(IDEA, "Trade wheat.").await;
     let asked = asks(came.asked("Specifier")[0]);
     for told in ["Python programmer", "Trader", IDEA, "at most 50 words"] {

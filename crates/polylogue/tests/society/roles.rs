@@ -68,7 +68,7 @@ async fn there_is_one_sentence_on_the_language_however_often_it_is_set() {
 }
 
 #[tokio::test]
-async fn everybody_writes_in_the_language() {
+async fn all_agents_write_in_the_language() {
     let script = talk(&[("Specifier", "Spec"), ("Planner", "Plan")], &[DONE]);
     let make = |model: &AnyModel| {
         let society = society(model).specify(agent("Specifier", model)).plan(agent("Planner", model));
@@ -79,7 +79,7 @@ async fn everybody_writes_in_the_language() {
 }
 
 #[tokio::test]
-async fn what_an_agent_has_of_its_own_stands_after_the_rules() {
+async fn an_agents_own_system_message_comes_after_the_rules() {
     let [assistant, user] = prompts(|model| {
         let own = agent("Python_programmer", model).system_from(|task| format!("Use tools for: {task}"));
         RolePlay::new(own, agent("Trader", model))

@@ -80,7 +80,7 @@ async fn a_failure_while_asked_changes_nothing() {
 
 // Items 37 and 38.
 #[tokio::test]
-async fn yes_goes_on_and_no_completes() {
+async fn yes_continues_and_no_completes() {
     for reply in ["Yes", "yes.", "YES, two left"] {
         assert!(!complete(&decided(&[reply], Check::default()).await), "{reply}");
     }
@@ -135,7 +135,7 @@ fn schemas(played: &Played) -> Vec<bool> {
 
 // A model that is known to keep to schemas is held to one, unless a question of one's own is asked.
 #[tokio::test]
-async fn the_decision_is_structured_where_the_model_is_known_to_keep_to_schemas() {
+async fn the_decision_is_structured_where_the_model_is_known_to_support_schemas() {
     let decided = async |reply: &str, check: Check| {
         let steps =
             [("one", "A1"), ("one", "A2"), ("one", "RA2"), ("one", reply), ("two", "B1"), ("two", "B2")];

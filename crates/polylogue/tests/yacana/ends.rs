@@ -66,7 +66,7 @@ async fn one_last_group_chat_after_the_second_speaker() {
 
 // Item 24.
 #[tokio::test]
-async fn all_tasks_have_to_be_complete_and_then_nobody_speaks_any_more() {
+async fn all_tasks_must_be_complete_and_then_no_agent_speaks() {
     let (one, two) =
         (["A1", "A2", "?", "no", "A3"], ["B1", "B2", "?", "yes", "B3", "?", "yes", "B4", "?", "no"]);
     let played = play(EndMode::AllComplete, [true, true], 5, &one, &two).await;
@@ -109,7 +109,7 @@ async fn the_limit_holds_in_every_mode() {
 
 // Item 27, defect 3: the limit comes before the last words, and the reason says both.
 #[tokio::test]
-async fn a_completion_at_the_limit_gives_nobody_a_last_word() {
+async fn a_completion_at_the_limit_allows_no_last_turn() {
     for mode in [EndMode::OneLastChat, EndMode::OneLastGroupChat] {
         let played = play(mode, ONE, 1, &["A1", "A2", "none", "no"], &["B1", "B2"]).await;
         assert_eq!(played.said(), ["B2", "A2"]);
@@ -120,7 +120,7 @@ async fn a_completion_at_the_limit_gives_nobody_a_last_word() {
 
 // Item 27: within the last iteration there may still be somebody to speak, and then the chat ends by the completion alone.
 #[tokio::test]
-async fn last_words_within_the_limit_are_spoken() {
+async fn last_turns_within_the_limit_happen() {
     let two = ["B1", "B2", "none", "no"];
     let played = play(EndMode::OneLastChat, TWO, 1, &["A1", "A2"], &two).await;
     assert_eq!(played.said(), ["B2", "A2"]);
@@ -141,7 +141,7 @@ async fn the_limit_may_be_as_high_as_one_likes() {
 
 // Item 48 and defect 9: nobody is asked what is not wanted, and reflections that are to be kept are not made.
 #[tokio::test]
-async fn nobody_is_asked_when_only_the_limit_ends_it() {
+async fn no_agent_is_asked_when_only_the_limit_ends_it() {
     let spy = lists(&["A1", "A2"], &["B1", "B2"]);
     let tasks = [one(&spy).self_terminating().keeps_reflections(), two(&spy)];
     let played = Played::of(spy, GroupSolve::of(tasks, EndMode::MaxIterations).max_iterations(1)).await;
@@ -166,7 +166,7 @@ async fn the_outcome_is_read_from_the_log() {
 
 // Whoever leaves ends the talk, and so does whoever stops it: each for its own reason.
 #[tokio::test]
-async fn somebody_who_leaves_or_stops_ends_the_talk() {
+async fn an_agent_that_leaves_or_stops_ends_the_talk() {
     for (act, why) in [
         (Act::Leave("had enough".into()), "one left: had enough"),
         (Act::Stop(StopReason::Stopped { by: "one".into() }), "stopped by one"),
@@ -184,7 +184,7 @@ async fn somebody_who_leaves_or_stops_ends_the_talk() {
 
 // A conversation that goes on about something more: everybody hears it, and the tasks are solved once more.
 #[tokio::test]
-async fn a_group_goes_on_about_something_more() {
+async fn a_reopened_group_continues() {
     let spy = lists(&["A1", "A2", "none", "no", "A3", "A4", "none", "no"], &["B1", "B2", "B3", "B4"]);
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let chat = solve.chat("room").unwrap();
@@ -201,7 +201,7 @@ async fn a_group_goes_on_about_something_more() {
 
 // A summary asked of a member whose check has just completed its task is asked for, and is no check.
 #[tokio::test]
-async fn a_member_sums_up_after_it_was_asked_about_its_task() {
+async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let (chat, policy) = solve.begin("room").unwrap();
@@ -214,7 +214,7 @@ async fn a_member_sums_up_after_it_was_asked_about_its_task() {
 
 // Defect 18: a talk is bounded and stopped from outside, after whatever request, also within a check, and goes on from there.
 #[tokio::test]
-async fn a_talk_that_met_a_limit_of_the_run_goes_on_under_a_higher_one() {
+async fn a_talk_that_reached_a_limit_of_the_run_continues_under_a_higher_one() {
     use polylogue::{Limits, Status};
     for calls in 1..10 {
         let spy = lists(&["A1", "A2", "some", "yes", "A3", "none", "no"], &["B1", "B2", "B3"]);

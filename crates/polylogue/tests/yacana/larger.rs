@@ -22,7 +22,7 @@ fn spy(json: &str) -> Spy {
 
 // Items 49 and 50.
 #[tokio::test]
-async fn everybody_hears_the_same_and_reads_its_own_words_as_its_own() {
+async fn every_agent_sees_all_messages_and_its_own_as_assistant() {
     let spy = spy(r#"[{"A": "a0"}, {"B": "b0"}, {"C": "c0"}, {"A": "a1"}, {"B": "b1"}, {"C": "c1"}]"#);
     let played = Played::of(spy.clone(), group(&spy, "", EndMode::MaxIterations).max_iterations(1)).await;
     assert_eq!(played.spy.asked().len(), 6);
@@ -88,7 +88,7 @@ async fn a_completion_in_the_first_round_ends_it() {
 
 // Item 23, defect 2: each once more, whoever was complete.
 #[tokio::test]
-async fn one_last_group_chat_is_one_turn_of_everybody() {
+async fn one_last_group_chat_is_one_turn_of_every_agent() {
     let spy = spy(
         r#"[{"A": "a0"}, {"B": "b0"}, {"B": "?"}, {"B": "yes"}, {"C": "c0"}, {"A": "a1"}, {"B": "b1"}, {"B": "?"},
             {"B": "no"}, {"C": "c1"}, {"A": "a2"}, {"B": "b2"}]"#,
@@ -156,7 +156,7 @@ async fn reflections_are_kept_by_their_owner_alone() {
 
 // Who only solves a task alone neither hears the talk nor adds names to it.
 #[tokio::test]
-async fn somebody_beside_the_talk_hears_nothing_of_it() {
+async fn an_agent_with_only_solo_tasks_sees_nothing_of_the_talk() {
     let spy = spy(r#"[{"one": "A1"}, {"one": "A2"}, {"two": "B1"}, {"two": "B2"}, {"judge": "fine"}]"#);
     let (one, two) = (crate::table::one(&spy), crate::table::two(&spy));
     let judge = Task::new(agent("judge", spy.model()), "PJ");

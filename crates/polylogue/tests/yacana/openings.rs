@@ -13,7 +13,7 @@ async fn once(change: impl FnOnce(GroupSolve) -> GroupSolve) -> Played {
 
 // Items 6 and 11.
 #[tokio::test]
-async fn the_second_is_told_the_answer_of_the_first_and_neither_knows_the_others_task() {
+async fn the_second_receives_the_answer_of_the_first_and_neither_knows_the_others_task() {
     let played = once(|solve| solve).await;
     assert_eq!(played.knows("one"), ["user P1", "assistant A1", "user B2", "assistant A2"]);
     assert_eq!(played.knows("two"), ["user P2", "assistant B1", "user A1", "assistant B2"]);
@@ -21,7 +21,7 @@ async fn the_second_is_told_the_answer_of_the_first_and_neither_knows_the_others
 
 // Item 7.
 #[tokio::test]
-async fn the_first_can_be_told_the_answer_of_the_second() {
+async fn the_first_can_receive_the_answer_of_the_second() {
     let spy = numbered(3);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(2);
     let played = Played::of(spy, solve.shift_owner("one")).await;
@@ -87,7 +87,7 @@ async fn reconciled_first_messages_and_the_first_agent_begins() {
 
 // Item 15.
 #[tokio::test]
-async fn reconciled_first_messages_and_a_text_of_ones_own() {
+async fn reconciled_first_messages_and_a_custom_text() {
     let played = once(|solve| solve.reconcile().shift_content("c")).await;
     let first = ["user P1", "assistant A1", "user P2", "assistant B1"];
     assert_eq!(played.knows("one"), [&first[..], &["user B2", "assistant A2"]].concat());
@@ -120,7 +120,7 @@ async fn system_texts_stay_in_front() {
 
 // A picture is told once, with the prompt; Yacana attaches it again to every turn.
 #[tokio::test]
-async fn pictures_of_a_task_are_told_with_its_prompt_and_reconciled_with_it() {
+async fn pictures_of_a_task_are_sent_with_its_prompt_and_reconciled_with_it() {
     let spy: Spy = numbered(2);
     let picture = Media { kind: "image/png".into(), url: "https://example.org/bat.png".into() };
     let tasks = [one(&spy).media(picture.clone()), two(&spy)];

@@ -26,7 +26,7 @@ async fn who_does_not_stop_by_itself_is_never_asked() {
 
 // Item 29.
 #[tokio::test]
-async fn of_two_nobody_is_asked_about_the_answer_to_its_task() {
+async fn of_two_agents_none_is_asked_about_the_answer_to_its_task() {
     let spy = lists(&["A1", "A2", "?", "yes"], &["B1", "B2", "?", "yes"]);
     let tasks = [one(&spy).self_terminating(), two(&spy).self_terminating()];
     let played = Played::of(spy, GroupSolve::of(tasks, EndMode::FirstCompletion).max_iterations(1)).await;
@@ -76,7 +76,7 @@ async fn a_history_ends_with_the_reflection_that_is_kept() {
 
 // Item 36.
 #[tokio::test]
-async fn nobody_else_reads_a_reflection() {
+async fn no_other_agent_reads_a_reflection() {
     for keeps in [false, true] {
         let played = asked_twice(keeps).await;
         let of_two = played.spy.asked().into_iter().filter(|asked| asked.who.as_str() == "two");

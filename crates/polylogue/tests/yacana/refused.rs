@@ -18,7 +18,7 @@ fn nobody() -> Spy {
 
 // Item 42.
 #[test]
-fn a_group_that_ends_by_a_completion_needs_somebody_to_ask() {
+fn a_group_that_ends_by_a_completion_needs_a_self_terminating_task() {
     use EndMode::{AllComplete, FirstCompletion, OneLastChat, OneLastGroupChat};
     let spy = nobody();
     for mode in [FirstCompletion, OneLastChat, OneLastGroupChat, AllComplete] {
@@ -85,7 +85,7 @@ fn settings_of_two_are_refused_for_three() {
 
 // Item 54.
 #[test]
-fn nobody_talks_to_itself() {
+fn no_agent_talks_to_itself() {
     let spy = nobody();
     refused(
         GroupSolve::of([one(&spy), one(&spy)], EndMode::MaxIterations),

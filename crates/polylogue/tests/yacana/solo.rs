@@ -38,7 +38,7 @@ async fn a_task_that_forgets_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn every_task_has_its_own_settings_and_may_be_made_of_what_the_chat_is_about() {
+async fn every_task_has_its_own_settings_and_can_use_the_task_of_the_chat() {
     let spy = lists(&[r#"{"n": 1}"#, "A2"], &[]);
     let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let warm = agent("one", spy.model()).params(Params { temperature: Some(0.7), ..Params::default() });
@@ -65,7 +65,7 @@ async fn people_solve_tasks_too() {
 
 // Item 70.
 #[tokio::test]
-async fn a_history_is_printed_as_blocks_of_role_and_words() {
+async fn a_history_is_printed_as_blocks_of_role_and_text() {
     let spy = lists(&[" The secret number is: 2", "Noted.\n\n2"], &[]);
     let chat = tasks("all", [one(&spy), Task::new(agent("one", spy.model()), "Say it again.")]).unwrap();
     let played = Played::chat(spy, &chat).await;

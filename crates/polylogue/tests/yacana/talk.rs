@@ -6,7 +6,7 @@ use crate::table::{Played, agent, lists, numbered, one, two};
 
 // Item 2.
 #[tokio::test]
-async fn there_are_five_iterations_unless_it_is_told_otherwise() {
+async fn the_default_is_five_iterations() {
     let spy = numbered(6);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
     let played = Played::of(spy, solve).await;
@@ -16,7 +16,7 @@ async fn there_are_five_iterations_unless_it_is_told_otherwise() {
 
 // Item 4.
 #[tokio::test]
-async fn an_answer_is_told_byte_for_byte() {
+async fn an_answer_is_sent_byte_for_byte() {
     let odd = [" The secret\tis: 2 \n\n", "\r\n宿題 e\u{301} \u{200b}", "`no`\u{0}\n"];
     let spy = lists(&[odd[0], odd[1]], &["B1", odd[2]]);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
@@ -28,7 +28,7 @@ async fn an_answer_is_told_byte_for_byte() {
 
 // Item 5; defect 13: it is in the room all the same.
 #[tokio::test]
-async fn the_last_answer_is_sent_to_nobody() {
+async fn the_last_answer_is_sent_to_no_agent() {
     let spy = numbered(2);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn case_counts_unless_nobody_is_named_then() {
+    fn case_counts_unless_no_name_is_found_then() {
         let team = ["Will", "May"];
         assert_eq!(who("Will may go on", &team, &team), "Will");
         assert_eq!(who("WILL", &team, &team), "Will");

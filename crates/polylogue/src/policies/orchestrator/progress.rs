@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told() {
+    fn unusable_ledgers_are_reported() {
         for (text, flaw) in [
             (String::new(), "there is no JSON object in it"),
             ("{ \"a\": ".repeat(1000), "there is no JSON object in it"),

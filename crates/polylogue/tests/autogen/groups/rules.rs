@@ -24,7 +24,7 @@ fn error(group: &Group) -> String {
 
 // Item 81.
 #[tokio::test]
-async fn a_chain_ends_where_nobody_follows_and_asks_no_model_where_only_one_does() {
+async fn a_chain_ends_without_candidates_and_asks_no_model_with_a_single_one() {
     let spy = Spy::on(script("[]"));
     let chain = Transitions::allowed([after("Ann", &["Bob"]), after("Bob", &["Cid"])]);
     let group = Group::selected_by(name("sel")).transitions(chain);
@@ -116,7 +116,7 @@ async fn an_empty_list_ends_the_run() {
 
 // Item 84, trap T11: a rule that leads out of the graph is an error.
 #[tokio::test]
-async fn a_rule_of_ones_own_cannot_leave_the_graph() {
+async fn a_custom_rule_cannot_leave_the_graph() {
     let graph = Transitions::allowed([after("Ann", &["Bob"])]);
     let group = Group::by(|_, _| name("Cid").into()).transitions(graph);
     let error = begun_by_ann(room(group)).run(&mut log().await, "hi").await.unwrap_err();

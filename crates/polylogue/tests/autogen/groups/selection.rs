@@ -36,7 +36,7 @@ fn by_selector() -> Chooser {
 
 // Item 76. The prompt is sent as `user` unless it is set otherwise (T16, T21); an earlier choice is not sent again.
 #[tokio::test]
-async fn a_model_that_answers_a_name_gives_that_member_the_turn() {
+async fn a_model_that_answers_a_name_gives_that_participant_the_turn() {
     let spy = Spy::on(script(r#"[{"sel": "Bob"}, {"sel": "Cid"}]"#));
     let described = |who: &str, about: &str| {
         let says = script(&format!(r#"[{{"{who}": "{who} speaks"}}]"#));
@@ -182,7 +182,7 @@ async fn chance_chooses_only_among_those_who_may_speak_and_can_be_repeated() {
 
 // Item 79.
 #[tokio::test]
-async fn a_person_chooses_by_number_or_name_and_is_told_what_to_type() {
+async fn a_person_selects_by_number_or_name_and_sees_what_to_type() {
     let policy = until(max_turns(5), Group::selected_by(name("chair")));
     let chat = room(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
     let answers = ["3.", "bob", "", "seven", "99", "0", "Q"];
@@ -212,7 +212,7 @@ async fn a_person_who_chooses_can_end_the_conversation() {
 
 // Item 80.
 #[tokio::test]
-async fn a_rule_of_ones_own_names_a_member_or_a_method_or_the_end() {
+async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
     let rule = |chat: &Transcript, of: &[Name]| match chat.turns() {
         0 => name("Cid").into(),
         1 => Method::Staff(name("sel")).into(),
@@ -242,7 +242,7 @@ async fn a_rule_that_names_a_stranger_is_an_error() {
 
 // Item 80: staff that is asked to choose and names a stranger, or says nothing, does not end the conversation.
 #[tokio::test]
-async fn whoever_is_asked_and_names_a_stranger_leaves_it_to_the_order() {
+async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
     for (said, why) in [
         (
             Act::Say(vec![polylogue::Part::Data(serde_json::json!({"speaker": "Zoe"}))]),
@@ -324,7 +324,7 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
 
 // Whoever is to choose and takes no part is a mistake of the set-up.
 #[tokio::test]
-async fn staff_that_is_not_there_is_an_error() {
+async fn a_missing_selector_is_an_error() {
     let chat = room(Group::selected_by(name("sel"))).build().unwrap();
     let error = chat.run(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `room` gives a turn to `sel`, who is no participant");

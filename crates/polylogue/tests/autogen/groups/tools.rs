@@ -46,7 +46,7 @@ fn owned(group: Group) -> Group {
 
 // Item 85, trap T12: the transitions allow none of it, since running tools is no choice.
 #[tokio::test]
-async fn a_call_goes_to_whoever_runs_the_tool_and_the_outcome_back_to_whoever_asked() {
+async fn a_call_goes_to_the_owner_of_the_tool_and_the_outcome_back_to_the_caller() {
     let spy = Spy::on(script(
         r#"[{"Ann": {"say": "Let me see.", "calls": [{"tool": "triple", "args": {"of": 4}}]}}, {"Ann": "It is 12."}]"#,
     ));
@@ -62,7 +62,7 @@ async fn a_call_goes_to_whoever_runs_the_tool_and_the_outcome_back_to_whoever_as
 
 // Item 85, trap T12: every call is answered.
 #[tokio::test]
-async fn calls_of_two_members_tools_are_all_answered() {
+async fn calls_of_two_participants_tools_are_all_answered() {
     let spy = Spy::on(script(
         r#"[{"Ann": {"calls": [{"tool": "double", "args": {"of": 1}}, {"tool": "triple", "args": {"of": 1}}]}},
             {"Ann": "2 and 3. DONE"}]"#,
@@ -75,7 +75,7 @@ async fn calls_of_two_members_tools_are_all_answered() {
 
 // Item 85, trap T13: nobody can run it, and the conversation goes on.
 #[tokio::test]
-async fn a_call_that_nobody_can_run_is_told_to_whoever_asked() {
+async fn a_call_that_no_participant_can_run_is_reported_to_the_caller() {
     let spy = Spy::on(script(
         r#"[{"Ann": {"calls": [{"tool": "cube", "args": {"of": 1}}]}}, {"Ann": {"calls": [{"tool": "cube"}]}},
             {"Ann": "never mind"}]"#,
@@ -92,7 +92,7 @@ async fn a_call_that_nobody_can_run_is_told_to_whoever_asked() {
 
 // Trap T14: a rule of one's own need not know of tools.
 #[tokio::test]
-async fn a_rule_of_ones_own_is_not_asked_while_tools_run() {
+async fn a_custom_rule_is_not_asked_while_tools_run() {
     let spy =
         Spy::on(script(r#"[{"Ann": {"calls": [{"tool": "double", "args": {"of": 5}}]}}, {"Ann": "10"}]"#));
     let rule = |chat: &Transcript, _: &[Name]| match chat.last_speaker() {
@@ -109,7 +109,7 @@ async fn a_rule_of_ones_own_is_not_asked_while_tools_run() {
 
 // Item 85: whoever only runs tools is no member, and is never chosen to speak.
 #[tokio::test]
-async fn whoever_runs_tools_need_not_be_a_member() {
+async fn the_owner_of_tools_can_be_a_private_agent() {
     let model = script(
         r#"[{"Ann": {"calls": [{"tool": "double", "args": {"of": 5}}]}}, {"Ann": "10"}, {"Ann": "bye"}]"#,
     );
@@ -156,7 +156,7 @@ async fn a_person_clears_the_history_of_the_group() {
 
 // Item 89.
 #[tokio::test]
-async fn a_person_clears_the_history_of_one_member() {
+async fn a_person_clears_the_history_of_one_participant() {
     let (said, ann, bob) = cleared(&["Clear History Ann. Once more, please"]).await;
     assert_eq!(said[3], "Once more, please");
     assert!(!ann.iter().any(|entry| entry.contains("a1") || entry.contains("b1")), "{ann:?}");

@@ -22,7 +22,7 @@ fn scripted(spy: &Spy, names: &[&str], policy: impl Policy) -> ChatBuilder {
 
 // Items 74 and 75. Each member reads the same words; the opening counts as a message.
 #[tokio::test]
-async fn everybody_speaks_in_order_and_reads_the_same_with_names() {
+async fn all_participants_speak_in_order_and_see_the_same_with_names() {
     let spy =
         Spy::on(script(r#"[{"Bob": "b1"}, {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"Cid": "c2"}]"#));
     let policy = until(max_messages(6), Group::round_robin());
@@ -40,7 +40,7 @@ async fn everybody_speaks_in_order_and_reads_the_same_with_names() {
 
 // Item 86. In AutoGen's asynchronous runs the others never saw it (T19).
 #[tokio::test]
-async fn a_message_that_ends_it_ends_it_before_anybody_is_chosen() {
+async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
     let selector = Spy::on(script(r#"[{"sel": "Bob"}]"#));
     let policy = until(says("TERMINATE"), Group::selected_by(name("sel")));
     let bob = Function::new("Bob", |_| Ok(Act::say("done TERMINATE"))).unwrap();
@@ -61,7 +61,7 @@ async fn a_message_that_ends_it_ends_it_before_anybody_is_chosen() {
 
 // Item 87.
 #[tokio::test]
-async fn a_persons_exit_and_a_members_limit_end_the_run() {
+async fn a_persons_exit_and_a_participants_limit_end_the_run() {
     let bob = |oversight| Stack::new("Bob").unwrap().then(oversight).otherwise("auto");
     let room = |oversight| {
         let chat = Chat::named("room")
@@ -84,7 +84,7 @@ async fn a_persons_exit_and_a_members_limit_end_the_run() {
 
 // Item 88, trap T23: introductions come first and once, also when the conversation goes on.
 #[tokio::test]
-async fn members_are_introduced_once_and_before_all_else() {
+async fn participants_are_introduced_once_and_before_all_else() {
     let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1"}, {"Ann": "a2"}, {"Bob": "b2"}]"#));
     let member = |who: &str, about: &str| Assistant::new(who, spy.model()).unwrap().description(about);
     let chat = Chat::named("room")
@@ -117,7 +117,7 @@ const TWO_RUNS: &str = r#"[{"Adder": "4"}, {"Doubler": "8"}, {"Adder": "9"}, {"D
 
 // Item 91.
 #[tokio::test]
-async fn a_group_twice_in_a_sequence_begins_anew_with_what_came_of_the_first() {
+async fn a_group_twice_in_a_sequence_starts_anew_with_the_first_result() {
     let spy = Spy::on(script(TWO_RUNS));
     let outer = Chat::named("twice")
         .participant(numbers(&spy).build().unwrap())
@@ -129,7 +129,7 @@ async fn a_group_twice_in_a_sequence_begins_anew_with_what_came_of_the_first() {
 
 // Item 91.
 #[tokio::test]
-async fn a_group_twice_in_a_sequence_goes_on_if_asked() {
+async fn a_group_twice_in_a_sequence_can_continue() {
     let spy = Spy::on(script(TWO_RUNS));
     let group = numbers(&spy).continues(name("room")).build().unwrap();
     let outer =
@@ -141,7 +141,7 @@ async fn a_group_twice_in_a_sequence_goes_on_if_asked() {
 
 // Item 92, trap T20: an outsider begins, and the summary is the last message of the run all the same.
 #[tokio::test]
-async fn the_summary_is_the_last_message_whoever_began() {
+async fn the_summary_is_the_last_message_whichever_agent_started() {
     let chat = room(until(max_turns(2), Group::round_robin()));
     let (status, _) = run(&chat.build().unwrap(), "from outside").await;
     assert_eq!(closed(&status).1, "Bob 2");
@@ -152,7 +152,7 @@ async fn the_summary_is_the_last_message_whoever_began() {
 
 // Item 93, trap T22.
 #[tokio::test]
-async fn a_group_in_a_group_contributes_its_summary_and_the_outer_goes_on() {
+async fn a_group_in_a_group_contributes_its_summary_and_the_outer_continues() {
     let inner = room(until(max_turns(2), Group::round_robin())).build().unwrap();
     let outer = Chat::named("house")
         .participant(speaker("Dan"))
@@ -186,7 +186,7 @@ async fn pictures_survive() {
 
 // Item 95, trap T25: the next request is that of a run that nobody interrupted, with tools and members who joined.
 #[tokio::test]
-async fn a_group_goes_on_in_another_process_as_if_nothing_had_happened() {
+async fn a_group_continues_in_another_process() {
     const SCRIPT: &str = r#"[{"Ann": {"calls": [{"tool": "get_history", "args": {"limit": 1}}]}}, {"Ann": "a1"}, {"Bob": "b1"},
         {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}, {"sel": "Ann"}, {"sel": "Bob"}]"#;
     let build = |spy: &Spy, turns| {
@@ -244,7 +244,7 @@ fn names_are_given_once() {
 
 // Members join when they are called, see what the rule says, and leave; the conversation goes on (issue: joining and leaving).
 #[tokio::test]
-async fn members_join_and_see_what_they_are_to_see() {
+async fn late_joiners_see_the_configured_history() {
     let seen_by_cid = async |sees| {
         let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1 Cid!"}, {"Cid": "c1"}]"#));
         let member = |who| Assistant::new(who, spy.model()).unwrap();
@@ -266,7 +266,7 @@ async fn members_join_and_see_what_they_are_to_see() {
 
 // A group of whom one is left has nobody to talk to; one of whom two are left goes on.
 #[tokio::test]
-async fn a_group_goes_on_until_one_is_left() {
+async fn a_group_continues_until_one_is_left() {
     let human = |who: &str| Human::new(who).unwrap();
     let chat =
         Chat::named("room").participant(speaker("Ann")).participant(human("Bob")).participant(human("Cid"));

@@ -141,7 +141,7 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_chat_that_is_asked_aside_is_aside_with_all_that_is_within() {
+async fn a_chat_in_a_private_turn_is_private_with_all_that_is_within() {
     // trap T7
     let model = model(&["Ann", "Deep"]);
     let deep = Chat::named("deep").participant(assistant("Deep", &model)).policy(sequence()).build().unwrap();

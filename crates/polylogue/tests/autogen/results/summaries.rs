@@ -33,7 +33,7 @@ async fn the_summary_is_the_last_message_without_the_word_that_ended_it() {
 }
 
 #[tokio::test]
-async fn what_a_chat_begins_with_need_not_be_what_came_of_it() {
+async fn the_opening_of_a_chat_need_not_be_its_summary() {
     let ann = Function::new("Ann", |_| Ok(Act::Pass)).unwrap();
     let chat =
         Chat::named("solo").participant(ann).policy(summed_up(until(max_turns(1), round_robin()), last_said));
@@ -72,7 +72,7 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
 }
 
 #[test]
-fn a_reflection_by_nobody_is_refused_before_the_first_message() {
+fn a_reflection_by_an_unknown_agent_is_refused_before_the_first_message() {
     // item 44: without a model there is no agent that could be asked, and an unknown method does not compile
     let bob = || Function::new("Bob", |_| Ok(Act::Pass)).unwrap();
     let twice = reflecting(Chat::named("solo").participant(bob()), bob(), TAKEAWAY, round_robin()).build();
@@ -80,7 +80,7 @@ fn a_reflection_by_nobody_is_refused_before_the_first_message() {
 }
 
 #[tokio::test]
-async fn an_own_summary_is_made_of_the_whole_chat() {
+async fn a_custom_summary_is_made_of_the_whole_chat() {
     // item 45: it reads sender, recipient and messages; its arguments are what it captures
     let chat = |args: Option<&'static str>| {
         let [ann, bob] = ["Ann", "Bob"].map(|who| Function::new(who, |_| Ok(Act::say("well"))).unwrap());

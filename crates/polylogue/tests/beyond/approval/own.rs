@@ -54,7 +54,7 @@ const NATIVE: &str = r#"[
     {"Ann": {"say": "So it is."}}, {"Ann": "And that is all."}]"#;
 
 #[tokio::test]
-async fn calls_of_its_own_are_made_rejected_and_changed() {
+async fn own_calls_are_approved_rejected_and_edited() {
     let text =
         talk(ToolCalling::Native, NATIVE, &["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
     let asked = "Ann asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a\"}\\n\\n`yes` runs it; `no`, with a reason if you like,";
@@ -80,7 +80,7 @@ async fn what_is_unclear_is_asked_again_and_exit_ends_it() {
 }
 
 #[tokio::test]
-async fn only_the_words_that_the_question_names_approve_or_reject() {
+async fn only_the_answers_in_the_question_approve_or_reject() {
     for other in ["y", "ok", "run", "Run it", "yes please", "n", "reject", "always", "", "y\n"] {
         let answers: &'static [&'static str] = vec![other, "yEs", "NO: too loud"].leak();
         let text = talk(ToolCalling::Native, NATIVE, answers).await;
@@ -92,7 +92,7 @@ async fn only_the_words_that_the_question_names_approve_or_reject() {
 
 /// Where tools are called by text, what is rejected is no mistake of the model: it is told, and goes on.
 #[tokio::test]
-async fn a_rejection_by_text_is_what_came_of_the_call() {
+async fn a_rejection_is_the_outcome_of_a_call_by_text() {
     let script = r#"[
         {"Ann": "Understood."}, {"Ann": "{\"text\": \"a\"}"},
         {"Ann": {"say": "Then not.", "expect": {"last": "The tool `echo` returned:\nThis call was not made: it was rejected. Not now."}}}]"#;
@@ -150,7 +150,7 @@ async fn an_agent_is_asked_only_when_a_person_lets_it() {
 }
 
 #[tokio::test]
-async fn without_a_rule_nobody_is_asked() {
+async fn without_a_rule_no_approval_is_needed() {
     let text = print(
         &events(NATIVE, |cast| alone(cast.assistant("Ann").tool(echo("echo")).tool(echo("mute")))).await,
     );
