@@ -22,7 +22,7 @@ use polylogue_models::Script;
 use polylogue_store::{Jsonl, Memory};
 use tokio::sync::Semaphore;
 
-/// Says what it was asked, for 10 tokens and a cent; fails where it is told to, and counts its calls.
+/// Repeats its input, for 10 tokens and a cent; fails on request, and counts its calls.
 #[derive(Default)]
 struct Echo {
     calls: AtomicUsize,
@@ -190,7 +190,7 @@ async fn nothing_is_begun_on_money_that_conversations_took_which_are_not_over() 
     let batch = Batch::new(store.clone()).concurrency(3).budget(budget());
     let over = outcomes(&batch, tasks(20), &model).await;
     assert_eq!(echo.calls.load(Ordering::Relaxed), 10);
-    // Those that are over are left out from then on, as whoever keeps records of them does.
+    // Finished conversations are skipped from then on, as callers with records do.
     let is_over = |task: &String| matches!(over.get(task), Some((Ok(Status::Closed { .. }), _)));
     let settled = tasks(20).iter().filter(|task| is_over(task)).count();
     let left: Vec<String> = tasks(20).into_iter().filter(|task| !is_over(task)).rev().collect();

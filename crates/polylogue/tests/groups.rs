@@ -46,7 +46,7 @@ fn speaker(who: &str) -> Function<impl Fn(&polylogue::Turn<'_>) -> polylogue::Re
         .unwrap()
 }
 
-/// A room of Ann, Bob and Cid, who are functions.
+/// A chat of Ann, Bob and Cid, who are functions.
 fn room() -> ChatBuilder {
     Chat::named("room").participant(speaker("Ann")).participant(speaker("Bob")).participant(speaker("Cid"))
 }

@@ -202,7 +202,7 @@ async fn resumed(chat: &Chat, log: &Log, events: usize) -> String {
     transcript(&log.events().await)
 }
 
-// A tool that was running when the process died, and may not be called again, is not: its caller is told.
+// A tool that was running when the process died, and is not repeatable, is not repeated: its caller gets an error.
 #[tokio::test]
 async fn a_call_that_an_executor_was_making_is_not_made_again() {
     let ran = Arc::new(AtomicU64::new(0));

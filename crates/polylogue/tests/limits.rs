@@ -149,7 +149,7 @@ async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
     let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
     let status = crowd(&model).run(&mut log, "go").await.unwrap();
     assert_eq!((reason(&status), model.made()), (&StopReason::Calls { limit: 1 }, 1));
-    // Under a higher limit, those who were refused go on, and nothing was counted for them.
+    // Under a higher limit, refused conversations continue, and nothing was counted for them.
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { calls: Some(20), ..Limits::default() });
     let status = crowd(&model).resume(&mut log).await.unwrap();
@@ -306,8 +306,8 @@ async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
     assert_eq!((reason, &*summary), (StopReason::Calls { limit: 1 }, "all is well"));
 }
 
-/// Runs a batch of five rows on `dollars`, `at_once` of them at the same time, until `model` was called `calls` times in all; the
-/// process dies then. Returns what of the budget it counts as spent.
+/// Runs a batch of five rows on `dollars`, `at_once` of them at the same time, until `model` was called `calls` times
+/// in all; the process dies then. Returns what of the budget it counts as spent.
 async fn five_rows(store: &AnyStore, model: &Cents, (dollars, at_once): (f64, usize), calls: u64) -> Money {
     let budget = Budget::new(Money::dollars(dollars));
     let rows = || (0..5).map(|row| format!("row-{row}"));

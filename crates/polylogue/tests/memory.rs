@@ -73,7 +73,7 @@ async fn run(chat: &Chat, id: &str, task: &str) -> Vec<Arc<Event>> {
     log.events().await
 }
 
-/// What the prompts of a log told.
+/// The prompts in a log.
 fn prompts(events: &[Arc<Event>]) -> Vec<&str> {
     events
         .iter()
@@ -145,7 +145,7 @@ async fn a_scope_is_private_or_shared() {
 #[tokio::test]
 async fn a_call_that_is_made_again_writes_nothing_twice() {
     let place = Place::new();
-    // The provider gives ids of its own, the same in every turn.
+    // The provider generates its own ids, the same in every turn.
     let script = script(
         r#"[
         {"A": {"calls": [{"id": "c1", "tool": "remember", "args": {"text": "One."}},

@@ -1,6 +1,7 @@
-//! Random teams, on servers of several dialects: wherever a chat ends, whatever a window or a command leaves out, whoever joins
-//! late, and whatever the participants are called, no server refuses a request, and none holds a call without its result, or a result without its call.
-//! `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED` the first of their seeds.
+//! Random teams, on servers of several dialects: wherever a chat ends, whatever a window or a command leaves out,
+//! whoever joins late, and whatever the participants are called, no server refuses a request, and none holds a call
+//! without its result, or a result without its call. `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED`
+//! the first of their seeds.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -181,7 +182,8 @@ impl Maker {
         if self.chance.one_in(2) { stack.then(self.assistant(who)) } else { stack }
     }
 
-    /// Any order of turns, to the room, to one or aside, with a prompt or without, alone or together; until so many turns.
+    /// Any order of turns, to the room, to one or aside, with a prompt or without, alone or together; until so many
+    /// turns.
     fn policy(&mut self, members: Vec<&'static str>, turns: u64) -> impl Policy + use<> {
         let seed = self.chance.below(1 << 30) as u64;
         move |chat: &Transcript| {
@@ -213,7 +215,7 @@ impl Maker {
         }
     }
 
-    /// A room in which tools are suggested, run, or left undone; another may be nested in it.
+    /// A chat in which tools are suggested, run, or left undone; another may be nested in it.
     fn room(&mut self, chat: &str, depth: usize, goes_on_from: Option<&str>) -> Chat {
         let [a, b, r, _, within, ..] = self.names;
         let mut members = vec![a, b, r];
@@ -259,9 +261,9 @@ struct Played {
     requests: usize,
     suggested: usize,
     ran: usize,
-    /// Chats that continue one with a call that nobody had run.
+    /// Chats that continue one with an open call.
     continued: usize,
-    /// Histories that were cleared, agents that joined late, prompts in the role of the system, calls in words.
+    /// Cleared histories, late joiners, prompts in the role of the system, calls as text.
     cleared: usize,
     joined: usize,
     system: usize,
@@ -307,8 +309,8 @@ impl Place {
         Self { is_ollama: true, ..self }
     }
 
-    /// Every dialect: strict templates, without a system role or words after results, one that knows only text, and a server that
-    /// takes roles in any order; the same in Ollama's own API.
+    /// Every dialect: strict templates, without a system role or words after results, one that knows only text, and a
+    /// server that takes roles in any order; the same in Ollama's own API.
     async fn all() -> Vec<Self> {
         vec![
             Self::start(|usual| usual).await,

@@ -1,4 +1,4 @@
-//! What the kernel has for rooms: calls that others make, ends by participants, joining, clearing, going on.
+//! Chats in the kernel: suggested tools, ends by participants, joining, clearing, reopening.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn view(events: &[Arc<Event>], who: &str) -> String {
     lines.join("\n")
 }
 
-/// Asks for a tool that it does not run, and repeats what came of it.
+/// Calls a tool that it does not run, and repeats its outcome.
 fn caller() -> impl Agent {
     Function::new("Caller", |turn: &Turn<'_>| {
         let call = Call { id: "c1".into(), tool: "add".into(), args: json!({"a": 1}) };
@@ -382,7 +382,7 @@ async fn a_nested_chat_continues_its_own_history_or_that_of_another() {
     assert_eq!(events.len(), 25);
 }
 
-/// Runs two chats in one turn, the second about what came of the first.
+/// Runs two chats in one turn, the second with the result of the first.
 struct Twice(Name, Chat, Chat);
 
 impl Agent for Twice {
@@ -523,7 +523,7 @@ async fn an_agent_that_forgets_private_turns_sees_none_of_them() {
     assert_eq!(texts, ["user: go", "A: one", "Who is next?"]);
 }
 
-/// Makes up its mind in several steps, and remembers only what came of it.
+/// Decides in several steps, and remembers only the result.
 struct Forgetful(Assistant);
 
 impl Agent for Forgetful {

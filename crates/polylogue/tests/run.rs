@@ -1,4 +1,4 @@
-//! Runs that end, fail, are stopped, are watched and go on.
+//! Runs that end, fail, are cancelled, are watched and continue.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 mod common;
@@ -303,7 +303,7 @@ async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
     assert!(matches!(pair(&quick, max_turns(1)).resume(&mut log).await.unwrap(), Status::Closed { .. }));
 }
 
-/// A tool that keeps a tally outside the log, breaks down when told to, and can take for ever.
+/// A tool that keeps a tally outside the log, fails on request, and can take forever.
 struct Tally(ToolSpec, Arc<std::sync::atomic::AtomicU64>);
 
 impl Tally {

@@ -145,7 +145,7 @@ async fn values_of_one_run_of_a_chat_are_not_visible_elsewhere() {
     assert_eq!(read(&events), [r#"In: {"x":1}"#, "Out: {}", "In: {}"]);
 }
 
-// What one of them does is known to the others when all are done, whoever is faster.
+// Changes of one are visible to the others when all are done, whatever the timing.
 #[tokio::test(start_paused = true)]
 async fn chats_at_the_same_time_see_what_was_set_before_and_not_what_others_set_meanwhile() {
     let slow = |mut step: Value, who: &str| {

@@ -33,7 +33,7 @@ impl Model for Mute {
     }
 }
 
-/// Agents without words, and how often their models are asked.
+/// Agents without text, and how often their models are called.
 struct Silent {
     parts: Vec<Part>,
     asked: Arc<AtomicUsize>,
@@ -57,7 +57,7 @@ impl Silent {
     }
 }
 
-/// The ways in which a reply is without words: no content, an empty one, a blank one, thoughts alone.
+/// The kinds of replies without text: no content, an empty one, a blank one, reasoning alone.
 fn silences() -> Vec<Vec<Part>> {
     let text = |text: &str| vec![Part::text(text)];
     vec![vec![], text(""), text(" \n"), vec![Part::Thought("Hm.".into())]]
@@ -329,7 +329,7 @@ async fn a_model_in_a_stack_that_says_nothing_is_silent_and_ends_nothing() {
     assert_eq!(reason, StopReason::CountReached { count: 4, of: Counted::Turns });
 }
 
-// With nothing said, the next one is asked all the same, and nobody replies to themselves.
+// Without any message, the next one is asked all the same, and no agent replies to itself.
 #[tokio::test]
 async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
     let silent = Silent::new(vec![Part::text("What can I do for you?")]);
@@ -346,7 +346,7 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
     }
 }
 
-/// A chat that continues what it said before, and ends after two messages of its own.
+/// A chat that continues its earlier messages, and ends after two new ones.
 fn continuing(ends: impl Policy) -> Chat {
     let ann = Function::new("Ann", |turn| Ok(Act::say(format!("{} lines", turn.transcript().lines().len()))));
     let talk =

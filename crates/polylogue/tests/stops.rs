@@ -1,4 +1,4 @@
-//! What ends a chat, and what does not.
+//! Termination conditions.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 mod common;

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Where somebody lives.
+/// An address.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Address {
     /// The town
@@ -221,8 +221,8 @@ async fn the_tools_of_a_toolkit_share_it() {
     assert_eq!(text(&called(calls, json!({})).await), "2 for Ann");
 }
 
-// Item 65 of the list of LazyLLM. One without a description does not compile: see `polylogue::tool`. Of two with one name the later
-// counts, so that an agent can be given its own in place of one of a toolkit; LazyLLM refuses them.
+// Item 65 of the list of LazyLLM. One without a description does not compile: see `polylogue::tool`. Of two with one
+// name the later counts, so that an agent can be given its own in place of one of a toolkit; LazyLLM refuses them.
 #[test]
 fn of_two_tools_of_one_name_the_later_counts() {
     let model = AnyModel::new(Script::default().model("test"));

@@ -147,13 +147,13 @@ async fn what_cannot_be_run_is_refused_or_saved() {
     let out = reply("```html\n<!-- filename: a.html -->\n<p>Hi</p>\n```", bench.coder()).await;
     assert_eq!(out, ok("Code saved to /work/a.html"));
     assert_eq!(bench.file("a.html").as_deref(), Some("<!-- filename: a.html -->\n<p>Hi</p>\n"));
-    // What is told or shown is nobody's program.
+    // Prompts and displayed code are not programs to run.
     for data in
         ["```json\n{}\n```", "```text\nprint(1)\n```", "```markdown\n# Hi\n```", "```python\nprint(1)"]
     {
         assert_eq!(reply(data, bench.coder()).await, "(nothing)", "{data}");
     }
-    // A coder without tools refuses in words, too.
+    // A coder without tools refuses with a text, too.
     let out = reply("```python\nprint(1)\n```", Coder::new()).await;
     assert!(out.ends_with("unknown language `python`; what can be run here is no language"), "{out}");
 }
@@ -185,7 +185,7 @@ async fn an_ordinary_comment_names_no_file() {
     assert!(bench.file("main.py").is_none() && bench.file("a.py").is_none());
 }
 
-// Item 71: what would be dangerous outside fails inside, as an execution that failed; the chat goes on.
+// Item 71: what would be dangerous outside fails inside, as a failed execution; the chat continues.
 #[tokio::test]
 async fn a_dangerous_command_is_an_execution_that_failed() {
     let Some(bench) = Bench::new() else { return };
@@ -247,7 +247,7 @@ async fn code_in_the_task_is_not_run_for_want_of_other() {
     let task = "Explain this:\n```sh\ntouch ran\n```";
     let (_, events) = run(&pair(&["It makes a file."], bench.coder(), 2), task).await;
     assert_eq!((said(&events, "Bob"), bench.file("ran")), (vec!["(nothing)".to_owned()], None));
-    // Whoever is given nothing but code is to run it.
+    // Input that is only code should run.
     let bob = Stack::new("Bob").unwrap().then(bench.coder());
     let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
     let replies = said(&run(&chat, task).await.1, "Bob");
@@ -296,7 +296,7 @@ async fn code_comes_after_people_and_tools_and_before_the_model() {
     assert_eq!((bobs.asked().len(), bench.file("never")), (1, None));
 }
 
-// A summary is asked of the model; code is not run aside.
+// A summary is asked of the model; code does not run in private turns.
 #[tokio::test]
 async fn nothing_runs_in_private_turns() {
     let Some(bench) = Bench::new() else { return };
@@ -349,7 +349,7 @@ async fn a_person_is_asked_only_about_what_a_rule_names_and_what_can_be_run() {
     let chat = pair(&["```sh\necho fine\n```\n```sh\nrm x\n```"], coder(), 2);
     let (_, events) = talk(&chat, "go", &["no"]).await;
     assert!(said(&events, "Bob")[0].contains("fine\nThe code was not run: it was rejected."));
-    // Of code that nobody can run nobody is asked.
+    // Code without a tool needs no approval.
     let asks = Coder::new().approval(Approval::always());
     assert!(reply("```ruby\nputs 1\n```", asks).await.contains("unknown language `ruby`"));
 }

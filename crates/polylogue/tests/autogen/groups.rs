@@ -43,13 +43,13 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
     Transcript::of(&Path::root(), events).unwrap()
 }
 
-/// Who spoke in the room, in order, the opening included.
+/// The speakers in the chat, in order, the opening included.
 fn speakers(events: &[Arc<Event>]) -> String {
     let who = |line: &Line| line.message.from.to_string();
     folded(events).messages().map(who).collect::<Vec<_>>().join(" ")
 }
 
-/// How the speakers were chosen: what the log has of choices, one a turn in the room.
+/// How the speakers were selected: the logged choices, one per turn in the chat.
 fn choices(events: &[Arc<Event>]) -> Vec<Choice> {
     let cues = events.iter().filter_map(|event| match &event.body {
         Body::TurnStarted { turns: cues } => Some(cues),

@@ -20,7 +20,7 @@ fn solo(chat: &str, who: &str, text: &'static str) -> Chat {
     Chat::named(chat).participant(agent).policy(sequential()).build().unwrap()
 }
 
-/// A chat of one agent that says what it heard.
+/// A chat of one agent that repeats its input.
 fn echo(chat: &str) -> Chat {
     echo_of(chat).build().unwrap()
 }
@@ -165,7 +165,7 @@ async fn without_anything_to_run_the_next_layer_is_asked() {
     ] {
         assert_eq!(replied(&asked("hi", clerk(nested)).await.1), "Clerk: by the next layer");
     }
-    // Nothing was heard.
+    // There is no message.
     let alone = Chat::named("alone").participant(clerk(Nested::new(solo("inner", "Poet", "a poem"))));
     let (status, _) = run(&alone.policy(sequential()).build().unwrap(), "").await;
     assert_eq!(closed(&status).1, "by the next layer");
@@ -184,7 +184,7 @@ impl Agent for Later {
     }
 }
 
-/// An agent whose inner chat has itself as a member.
+/// An agent whose inner chat has itself as a participant.
 fn ouroboros() -> Chat {
     let itself = Later(name("Clerk"), Arc::default());
     let inner = Chat::named("inner").participant(itself.clone()).policy(sequential()).build().unwrap();

@@ -72,8 +72,8 @@ fn replies(events: &[Arc<Event>]) -> Vec<String> {
     replies
 }
 
-/// What Bob does at a message: `over` is whether he has replied by himself as often as he may, `ends` whether the message
-/// ends the conversation. Says whether his person was asked, and what he said or why it ended.
+/// What Bob does at a message: `over` is whether he has reached the limit on automatic replies, `ends` whether the
+/// message terminates the conversation. Returns whether his person was asked, and what he said or why it ended.
 async fn cell(oversight: HumanInput, over: bool, ends: bool, answer: &str) -> (bool, String) {
     let lines: &[&str] = if ends { &["hello", "TERMINATE"] } else { &["hello", "hello again"] };
     let chat = pair(lines, oversight.max_auto_replies(if over { 1 } else { 9 }), 4);
@@ -332,7 +332,7 @@ async fn what_ends_a_conversation() {
     assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "1 of 1 turn");
 }
 
-// Trap T1: a message without a text is no message that ends anything, and no fault.
+// Trap T1: a message without a text terminates nothing, and is no error.
 #[tokio::test]
 async fn a_message_without_text_ends_nothing() {
     let call = polylogue::Call { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
@@ -374,7 +374,7 @@ fn clearing(spy: &Spy) -> Chat {
         .unwrap()
 }
 
-// Item 89: plain, with a name, with a number, with both; the words of the command are not said.
+// Item 89: plain, with a name, with a number, with both; the command is not part of the message.
 #[tokio::test]
 async fn a_person_clears_the_history_and_continues() {
     let entries = |texts: &[&str]| -> Vec<Entry> {
@@ -411,7 +411,7 @@ async fn after_a_bare_command_the_person_is_asked_again() {
     assert_eq!(replies(&events), ["asked: clear history"]);
 }
 
-// A chat that goes on about something more counts anew; one that goes on under a higher limit does not.
+// A reopened chat counts anew; one that continues under a higher limit does not.
 #[tokio::test]
 async fn automatic_replies_are_counted_anew_when_the_chat_continues() {
     let chat = pair(&["hello"], HumanInput::never().max_auto_replies(2), 99);
@@ -425,7 +425,7 @@ async fn automatic_replies_are_counted_anew_when_the_chat_continues() {
     assert_eq!(replies(&log.events().await).len(), 4);
 }
 
-// What the policy tells the agent, the person is told first.
+// The person first sees the prompt of the policy.
 #[tokio::test]
 async fn a_prompt_of_the_policy_is_shown_to_the_person() {
     let bob = Stack::new("Bob").unwrap().then(HumanInput::always());

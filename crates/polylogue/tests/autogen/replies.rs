@@ -22,7 +22,7 @@ fn passes_on() -> impl Reply {
     of(|_| Ok(None))
 }
 
-/// What `stack` does when somebody says `message` to it, and nothing else.
+/// What `stack` does with a `message`, and nothing else.
 async fn replies_to(stack: Stack, message: Message) -> Status {
     let from = message.from.clone();
     let chat = Chat::named("room").participant(stack).opening(move |_| vec![message.clone()]);
@@ -102,7 +102,7 @@ async fn triggers_match_the_right_speakers_and_messages() {
     }
 }
 
-// Item 20: a person is whoever was asked and answered, whatever the agent is otherwise.
+// Item 20: a reply is a person's if a person was asked and answered, whatever the agent is otherwise.
 #[tokio::test]
 async fn a_message_of_a_person_differs_from_an_automatic_one() {
     let ann = Stack::new("Ann").unwrap().then(HumanInput::always()).otherwise("automatic");
@@ -252,7 +252,7 @@ async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
     assert!(!serde_json::to_string(&events).unwrap().contains("be brief"));
 }
 
-// A hook that makes a request which no provider takes is told of, and not sent.
+// A hook that makes an invalid request is reported, and the request is not sent.
 #[tokio::test]
 async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
     async fn error(hook: impl Fn(Hooked) -> Hooked) -> Error {

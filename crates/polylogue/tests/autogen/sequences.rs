@@ -1,5 +1,5 @@
-//! Sequential chats: items 48 to 57. An unknown key in a chat's settings (item 57, trap T27) is a matter of team files: in the
-//! library there are no keys.
+//! Sequential chats: items 48 to 57. An unknown key in a chat's settings (item 57, trap T27) is a matter of team files:
+//! in the library there are no keys.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -282,7 +282,7 @@ async fn chats_begin_when_their_prerequisites_are_finished_and_independent_ones_
     ])
     .unwrap();
     let ann = slow("Ann");
-    // `report` stands first, and nobody waits for it that need not.
+    // `report` comes first, and no chat waits for it without need.
     let chats = ["report", "facts", "prices", "checks", "notes"].map(|chat| {
         let carry = Carryover::message(format!("Do {chat}")).dependencies_of(&order);
         let carry = if chat == "checks" { carry.exclude([name("prices")]) } else { carry };

@@ -32,7 +32,7 @@ struct Exchange {
 
 #[derive(Deserialize, JsonSchema)]
 struct Rounding {
-    /// How many digits are kept
+    /// Number of digits
     digits: u8,
 }
 
@@ -129,7 +129,7 @@ async fn two_calls_in_one_message_are_answered_in_one_message_in_their_order() {
     assert_eq!(ids, [("first", "exchange"), ("second", "clock")]);
 }
 
-// Item 60, trap T13: the outcome says what is wrong, and the chat goes on.
+// Item 60, trap T13: the outcome has the error, and the chat continues.
 #[tokio::test]
 async fn whatever_is_wrong_with_a_call_is_its_outcome() {
     for (call, told) in [
@@ -147,7 +147,7 @@ async fn whatever_is_wrong_with_a_call_is_its_outcome() {
     ] {
         let steps = json!([{"Ann": {"calls": [call]}}, {"Ann": "I see."}, {"Ann": "Fine."}]);
         let executor = Executor::new().tool(clock()).tool(exchange());
-        // The model may call what nobody offered it: then the caller itself is told at once.
+        // The model calls a tool that it was not offered: the caller gets an error at once.
         let model = script(&steps.to_string());
         let (status, events) = run(&pair(&model, executor), "go").await;
         let text = printed(&events);
@@ -156,7 +156,7 @@ async fn whatever_is_wrong_with_a_call_is_its_outcome() {
     }
 }
 
-// Item 60: in a chat of two the executor answers calls of tools that it does not have, as nobody else can.
+// Item 60: in a chat of two the executor answers calls of unknown tools, as no other participant can.
 #[tokio::test]
 async fn an_executor_answers_calls_of_tools_that_it_does_not_have() {
     let chat = |others: usize, executor: Executor| {
@@ -246,12 +246,12 @@ async fn who_only_advertises_a_tool_never_runs_it() {
         .unwrap();
     let (_, events) = run(&chat, "time?").await;
     assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })));
-    // Nobody ran it: the call is answered all the same.
+    // The tool did not run: the call has an outcome all the same.
     let Entry::Tool { outcome, .. } = &spy.asked()[1].entries[2] else { panic!("the call is answered") };
     assert_eq!((outcome.status, &*outcome.plain()), (OutcomeStatus::Failed, "This call was not made."));
 }
 
-// Item 64: a tool of the same name takes the place of the one before, whoever runs it.
+// Item 64: a tool of the same name replaces the earlier one, whichever agent runs it.
 #[tokio::test]
 async fn the_tool_of_a_name_that_was_given_last_counts() {
     let other = || Declared::new("clock", "Tells the hour.", async |_: ()| Ok("twelve"));
@@ -296,7 +296,7 @@ async fn own_tools_and_those_of_others_are_called_together() {
     assert_eq!(read, [("c", "noon".to_owned()), ("h", "user: time?".to_owned())]);
 }
 
-// Aside there is nobody to run a tool of others, so it is not offered.
+// In private turns no participant could run a suggested tool, so it is not offered.
 #[tokio::test]
 async fn suggested_tools_are_not_offered_in_private_turns() {
     let spy = Spy::on(script(r#"[{"Ann": "Hello."}, {"Ann": "They greeted."}]"#));
@@ -360,7 +360,7 @@ async fn calls_of_several_agents_are_distinguished() {
     assert!(text.contains("Bob says: echo #c1 of Ann: a | echo #c1 of Cem: c\n"), "{text}");
 }
 
-// The outcome of a message is read as such by its caller, and in words by the others.
+// The caller sees the outcome in a message as such, the others see text.
 #[tokio::test]
 async fn outcomes_are_text_for_all_but_the_caller() {
     let model = script(
@@ -387,7 +387,7 @@ async fn outcomes_are_text_for_all_but_the_caller() {
     assert_eq!(texts, ["user: time?", called, &*returned]);
 }
 
-// Calls that another runs have no words: neither they nor what comes of them are a circle while they are of different things.
+// Calls of suggested tools have no text: neither they nor their outcomes are a loop while they differ.
 #[tokio::test]
 async fn calls_without_text_are_a_loop_only_when_they_are_equal() {
     let reason = async |amount: fn(usize) -> usize| {

@@ -1,5 +1,5 @@
-//! Traps that no item of the list shows: T29, T32, T33, T38, T39. T10 is shown by the compiler: a group is given to its chat,
-//! and nobody has another that could be changed.
+//! Traps that no item of the list shows: T29, T32, T33, T38, T39. T10 is shown by the compiler: a group is given to its
+//! chat, and nobody has another that could be changed.
 
 use polylogue::reply::Stack;
 use polylogue::stop::max_turns;
@@ -36,8 +36,8 @@ fn calls(entry: &Entry) -> usize {
     }
 }
 
-// Trap T29: where code cannot be run, an agent that would run it is built, and speaks as long as there is none. That there
-// is no place for the code is the reply to it.
+// Trap T29: where code cannot be run, an agent that would run it is built, and speaks as long as there is none. That
+// there is no place for the code is the reply to it.
 #[cfg(unix)]
 #[tokio::test]
 async fn no_place_to_run_code_is_needed_before_there_is_code() {
@@ -56,7 +56,7 @@ async fn no_place_to_run_code_is_needed_before_there_is_code() {
     assert!(reply.contains("/nowhere/docker"), "{reply}");
 }
 
-// Trap T33: a model that takes for ever is broken off from outside, and the conversation goes on when somebody wants it to.
+// Trap T33: a model that takes forever is cancelled from outside, and the conversation can continue.
 #[tokio::test(start_paused = true)]
 async fn a_run_can_be_cancelled_and_continued() {
     let chat = |reply: &str| {

@@ -42,7 +42,7 @@ fn parrot(who: &str) -> Function<impl Fn(&polylogue::Turn<'_>) -> polylogue::Res
     Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().turns())))).unwrap()
 }
 
-/// A parrot that ends the chat when it has said so much.
+/// A parrot that ends the chat after a number of messages.
 fn brief_parrot(who: &str, limit: u64) -> Stack {
     let says = of(|turn| Ok(Some(Act::say(format!("{} {}", turn.me(), turn.transcript().turns())))));
     Stack::new(who).unwrap().then(HumanInput::never().max_auto_replies(limit)).then(says)
@@ -52,7 +52,7 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
     Transcript::of(&Path::root(), events).unwrap()
 }
 
-/// Who said what in the room.
+/// Speakers and texts in the chat.
 fn room(events: &[Arc<Event>]) -> Vec<String> {
     let said = |line: &polylogue::Line| format!("{}: {}", line.message.from, line.message.plain());
     folded(events).messages().map(said).collect()
@@ -62,7 +62,7 @@ fn view(events: &[Arc<Event>], who: &str) -> Vec<Entry> {
     View::of(&folded(events), &name(who), ViewOptions::default()).entries().to_vec()
 }
 
-// Item 1. A history does not begin with the agent's own words, as some models refuse such a request (T16).
+// Item 1. A history does not start with the agent's own message, as some models refuse such a request (T16).
 #[tokio::test]
 async fn one_turn_is_one_message_of_each_side() {
     let model = script(r#"[{"Bob": "r1"}]"#);
@@ -172,7 +172,7 @@ async fn a_tool_call_is_native_for_the_caller_and_text_for_the_other() {
     assert_eq!(view(&events, "Bob")[1], Entry::user("(calls `clock` with {})"));
 }
 
-// Item 10. In words a picture is named by its kind and its address.
+// Item 10. As text a picture is named by its kind and its address.
 #[tokio::test]
 async fn pictures_reach_the_model_and_are_named_in_the_transcript() {
     let picture = Media { kind: "image/png".into(), url: "https://example.org/cat.png".into() };
@@ -186,7 +186,7 @@ async fn pictures_reach_the_model_and_are_named_in_the_transcript() {
     assert!(printed(&events).contains("Ann: What is this? | <image/png https://example.org/cat.png>"));
 }
 
-// Item 11: a message is placed, and nobody replies unless the policy says so.
+// Item 11: a message is posted, and no agent replies unless the policy says so.
 #[tokio::test]
 async fn a_message_without_a_wish_for_a_reply_gets_none() {
     let post = |replies: u64| {
@@ -211,7 +211,7 @@ async fn a_message_without_a_wish_for_a_reply_gets_none() {
     assert_eq!(room(&events), ["Ann: note this", "Bob: Bob 0"]);
 }
 
-// Item 12. An agent that is told nothing at all is told to begin: no model takes an empty request.
+// Item 12. An agent without any input is prompted to begin: no model accepts an empty request.
 #[tokio::test]
 async fn an_agent_replies_to_given_messages_without_a_conversation() {
     let spy = Spy::on(script(r#"[{"Bob": "Paris."}]"#));
@@ -224,7 +224,7 @@ async fn an_agent_replies_to_given_messages_without_a_conversation() {
     assert_eq!(asked, [[Entry::user("France?")], [Entry::user("Begin.")]]);
 }
 
-// Item 13. Fresh is another log; to go on is the same.
+// Item 13. Another log starts anew; the same log continues.
 #[tokio::test]
 async fn history_is_new_in_another_log_and_kept_when_the_chat_continues() {
     let spy = Spy::on(script(r#"[{"Bob": "b1"}, {"Bob": "b2"}]"#));
@@ -291,7 +291,7 @@ async fn a_failure_leaves_what_was_said_and_who_failed() {
     assert!(matches!(&events.last().unwrap().body, Body::Failed { who, .. } if *who == name("Bob")));
 }
 
-// Trap T34: a definition holds nothing of a conversation, so that several go on at the same time.
+// Trap T34: a definition holds no state of a conversation, so that several run at the same time.
 #[tokio::test]
 async fn one_definition_serves_several_conversations_at_once() {
     let chat = pair(brief_parrot("Ann", 2), brief_parrot("Bob", 2), round_robin());

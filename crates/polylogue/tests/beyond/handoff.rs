@@ -145,7 +145,7 @@ async fn no_handoff_to_a_participant_who_left_or_has_not_joined() {
     assert!(said.ends_with("closed (nobody may speak after Front): alone"), "{said}");
 }
 
-/// A tool of one's own that hands over.
+/// A custom tool that hands over.
 struct Route(ToolSpec);
 
 impl Tool for Route {

@@ -1,4 +1,4 @@
-//! Words from outside leave a trace in what is said after they were read.
+//! Text from outside leaves a trace in later messages.
 
 use std::sync::Arc;
 

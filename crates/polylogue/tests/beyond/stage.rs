@@ -23,7 +23,7 @@ impl Cast<'_> {
         Assistant::new(who, self.calls.through(self.script.model("test"))).unwrap()
     }
 
-    /// A room of assistants of these names.
+    /// A chat of assistants with these names.
     pub(crate) fn room(&self, names: &[&str]) -> ChatBuilder {
         names.iter().fold(Chat::named("room"), |room, who| room.participant(self.assistant(who)))
     }
@@ -62,7 +62,7 @@ pub(crate) fn print(events: &[Arc<Event>]) -> String {
     lines.map(|line| line.split_once(' ').map_or(line, |(_, rest)| rest)).collect::<Vec<_>>().join("\n")
 }
 
-/// Plays a conversation that cannot go on, and returns why.
+/// Plays a conversation that fails, and returns why.
 pub(crate) async fn fails(script: &str, chat: impl Fn(&Cast<'_>) -> Chat) -> String {
     let script: Script = serde_json::from_str(script).unwrap();
     let calls = Calls::default();

@@ -31,7 +31,7 @@ async fn values_are_set_read_in_the_same_turn_and_end_the_chat() {
     })
     .await;
     let said = print(&events);
-    // What is read at the same time as it is set is what was there before.
+    // A parallel read returns the value before the write.
     assert!(said.contains(r#"A gets #A-0-1: {"ok":false}"#), "{said}");
     assert!(said.contains(r#"A gets #A-1-0: {"ok":false,"draft":{"words":3}}"#), "{said}");
     assert!(said.contains(r#"A gets #A-1-1: {"words":3}"#), "{said}");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Cast, events, log};
 
-/// A tool that asks a model: 1,000 tokens for a cent each time, or nobody knows for how much.
+/// A tool that calls a model: 1,000 tokens for a cent each time, or for an unknown cost.
 struct Search(ToolSpec, Option<Money>);
 
 impl Search {
@@ -89,6 +89,6 @@ async fn limits_hold_for_what_tools_ask_of_models() {
     assert_eq!(stopped(cost, cent).await, StopReason::Cost { limit, spent, next: None });
     let tokens = Limits { tokens: Some(1_500), ..Limits::default() };
     assert_eq!(stopped(tokens, cent).await, StopReason::Tokens { limit: 1_500, used: 2_000, next: None });
-    // What costs nobody knows how much is not asked for again under a budget.
+    // A call of unknown cost is not repeated under a budget.
     assert_eq!(stopped(cost, None).await, StopReason::UnknownPrice { model: "toy:vectors".into() });
 }

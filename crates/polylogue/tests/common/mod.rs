@@ -18,7 +18,7 @@ pub(crate) fn script(json: &str) -> Script {
     serde_json::from_str(json).unwrap()
 }
 
-/// A log in a memory of its own, whose clock stands still.
+/// A log in memory, whose clock stands still.
 pub(crate) async fn log() -> Log {
     log_in(AnyStore::new(Memory::default()), "test").await
 }
@@ -33,8 +33,8 @@ pub(crate) fn talk(lines: &[(&str, &str)]) -> Transcript {
     talk_of(&lines)
 }
 
-/// A transcript of lines: who, what, and what they thought. Each turn takes a second, uses 10 tokens and costs a cent; a
-/// line that begins with `!` calls that tool as well.
+/// A transcript of lines: who, what, and what they thought. Each turn takes a second, uses 10 tokens and costs a cent;
+/// a line that begins with `!` calls that tool as well.
 pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
     let (_, task, _) = lines[0];
     let opening = Opening {

@@ -31,7 +31,7 @@ fn seven() -> Vec<Part> {
     vec![Part::text(r#"{"more":7}"#), Part::Data(json!({"more": 7}))]
 }
 
-// The text is for all, the value for programs; whoever reads it reads it once.
+// The text is for all, the value for programs; each reader gets it once.
 #[tokio::test]
 async fn the_value_rides_on_the_message() {
     let done = turn(lines(&["{\"more\": 7}"]), shaped).await;
@@ -115,7 +115,7 @@ async fn a_repair_receives_only_schema_output_and_error() {
     assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: {\"more\":7}"]);
 }
 
-// The limit on repairs ends the chat with a reason of its own.
+// The limit on repairs ends the chat with its own reason.
 #[tokio::test]
 async fn repairs_have_a_limit() {
     let done = turn(lines(&["a", "b", "c", "d"]), shaped).await;

@@ -1,4 +1,5 @@
-//! A server that answers nothing but plain text: tools and answers of a form work all the same, and no request is malformed.
+//! A server that answers nothing but plain text: tools and answers of a form work all the same, and no request is
+//! malformed.
 
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, round_robin, sequential, until};
@@ -87,7 +88,7 @@ async fn a_known_missing_capability_is_not_tried() {
     assert_eq!(server.violations(), [""; 0]);
 }
 
-// A turn that was begun in a way that the server refuses goes on in another, without asking, once it is said that it cannot.
+// A turn that started in a way that the server refuses continues in another, without a question, once it is configured.
 #[tokio::test]
 async fn a_failed_turn_continues_once_the_missing_capability_is_configured() {
     let first = Server::start(small_model()).await;

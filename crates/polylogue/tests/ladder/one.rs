@@ -141,7 +141,7 @@ async fn examples_are_read_and_forgotten() {
     assert!(!done.remembers.join("\n").contains("secret 2"));
 }
 
-// Item 61: what the tool refuses is told to the model; only the JSON that was taken stays.
+// Item 61: the model receives the tool's error; only the accepted JSON stays.
 #[tokio::test]
 async fn what_a_tool_refuses_is_corrected() {
     let replies = ["ack", "ack", r#"{"secret": 7, "guess": 30}"#, JSON];
@@ -153,7 +153,8 @@ async fn what_a_tool_refuses_is_corrected() {
     assert_eq!(done.remembers[3], "assistant: {\"secret\":7,\"guess\":3}");
 }
 
-// Item 62: N errors are tolerated, and the next one ends the chat with a reason of its own; the two kinds are counted apart.
+// Item 62: N errors are tolerated, and the next one ends the chat with its own reason; the two kinds are counted
+// separately.
 #[tokio::test]
 async fn errors_have_limits_that_are_counted_apart() {
     let refused = r#"{"secret": 7, "guess": 30}"#;
@@ -171,8 +172,8 @@ async fn errors_have_limits_that_are_counted_apart() {
     assert_eq!(done.reason, "M's limit of 0 errors in calling `high_low`");
 }
 
-// Arguments that are JSON and no object do not fit the tool, whatever the tool is: they count to that limit, and the model
-// receives what they are.
+// Arguments that are JSON and no object do not fit the tool, whatever the tool is: they count to that limit, and the
+// model receives what they are.
 #[tokio::test]
 async fn json_that_is_no_object_counts_as_arguments_that_do_not_fit() {
     for json in ["[1,2]", "```json\n[1, 2]\n```", "7", "\"seven\"", "null"] {
@@ -233,7 +234,7 @@ async fn a_tool_that_returns_nothing_is_said_to_have_succeeded() {
     assert_eq!(done.remembers[4], format!("user: {success}"));
 }
 
-// Item 65: a tool that breaks down is told of, and does not take the run with it.
+// Item 65: a failing tool is reported, and does not fail the run.
 #[tokio::test]
 async fn a_tool_that_breaks_down_breaks_nothing_else() {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
@@ -257,7 +258,7 @@ impl Tool for Counter {
     }
 }
 
-// Item 66, and a tool without arguments: nobody asks for them.
+// Item 66, and a tool without arguments: none are requested.
 #[tokio::test]
 async fn a_tool_keeps_its_state_from_turn_to_turn() {
     let spec = ToolSpec::new("count", "Counts.", json!({"type": "object", "properties": {}}));
@@ -293,7 +294,7 @@ async fn a_tool_that_ends_the_turn_gives_the_message() {
     assert_eq!(done.remembers[1], "assistant: It is noon.");
 }
 
-// Asked aside, it answers at once: a question of the policy is no task.
+// In a private turn it answers at once: a question of the policy is not a task.
 #[tokio::test]
 async fn no_tools_in_private_turns() {
     let model = lines(&["ack", JSON, "Seven.", "It was about numbers."]);

@@ -99,7 +99,7 @@ async fn five_bad_choices_are_enough() {
     assert_eq!(done.remembers, ["user: Compare 7 and 3."], "nothing half done stays");
 }
 
-// Defect 17 of the list [F]: which tools have to be used counts with several, too.
+// Defect 17 of the list [F]: mandatory tools count with several, too.
 #[tokio::test]
 async fn mandatory_tools_come_first_without_a_question() {
     let agent = |model| {

@@ -72,7 +72,7 @@ pub(crate) fn alone(agent: Assistant) -> Chat {
     Chat::named("alone").participant(agent).policy(sequential()).build().unwrap()
 }
 
-/// What came of a turn of an agent alone.
+/// The result of a turn of an agent alone.
 pub(crate) struct Turned {
     pub(crate) reason: String,
     pub(crate) said: String,
@@ -82,8 +82,8 @@ pub(crate) struct Turned {
     pub(crate) remembers: Vec<String>,
 }
 
-/// Lets the agent that `made` makes of `model` speak once about `Compare 7 and 3.`, and checks that every line of the script
-/// was played.
+/// Lets the agent that `made` makes of `model` speak once about `Compare 7 and 3.`, and checks that every line of the
+/// script was played.
 pub(crate) async fn turn(model: Scripted, made: impl FnOnce(AnyModel) -> Assistant) -> Turned {
     let spy = Spy::on(AnyModel::new(model.clone()));
     let (status, events) = run(&alone(made(spy.model())), "Compare 7 and 3.").await;

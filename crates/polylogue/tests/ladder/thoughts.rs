@@ -1,5 +1,5 @@
-//! What reasoning models think is kept apart, however it comes: it is no answer, no arguments, no decision, it ends nothing,
-//! and nobody else is sent it.
+//! What reasoning models think is kept apart, however it comes: it is no answer, no arguments, no decision, it ends
+//! nothing, and nobody else is sent it.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
     }
 }
 
-// Whoever knows nothing but text, and thinks with every step, uses a tool all the same.
+// A model that only writes text, with reasoning in every step, uses a tool all the same.
 #[tokio::test]
 async fn a_small_model_that_thinks_uses_a_tool() {
     let replies = ["ack", "It helps.", "yes", JSON, "More."];

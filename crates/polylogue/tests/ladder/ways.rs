@@ -20,7 +20,7 @@ fn by(tools_by: ToolCalling) -> impl Fn(AnyModel) -> Assistant {
     move |model| Assistant::new("M", model).unwrap().tool(high_low()).tool_calling(tools_by)
 }
 
-// The second rung: objects held to a schema.
+// The second rung: objects with a schema.
 #[tokio::test]
 async fn tools_are_called_by_objects_with_a_schema() {
     let done = turn(lines(&[CALL, SAY]), by(ToolCalling::Schema)).await;
@@ -46,7 +46,8 @@ async fn tools_are_called_by_objects_with_a_schema() {
     assert_eq!(five.said, "The secret number is higher. // (tool)");
 }
 
-// A schema is closed and requires all, as strict providers want it; a tool that must be used leaves nothing to say before.
+// A schema is closed and requires all, as strict providers want it; a tool that must be used leaves nothing to say
+// before.
 #[tokio::test]
 async fn the_schema_says_what_may_be_replied() {
     let taught =
@@ -63,7 +64,7 @@ async fn the_schema_says_what_may_be_replied() {
     assert_eq!(schema(2)["additionalProperties"], Value::Bool(false));
 }
 
-// What an object cannot be used for is told, within limits.
+// Errors of an object are reported, up to a limit.
 #[tokio::test]
 async fn objects_that_cannot_be_used_are_asked_for_again() {
     let other = r#"{"call": {"tool": "high", "args": {}}}"#;
@@ -86,7 +87,7 @@ async fn objects_that_cannot_be_used_are_asked_for_again() {
     assert_eq!(done.reason, "M's limit of 4 errors in choosing a tool");
 }
 
-// The limit on calls is told, and then there is nothing to call.
+// The limit on calls is announced, and then there is nothing to call.
 #[tokio::test]
 async fn objects_have_a_limit_on_calls() {
     let done = turn(lines(&[CALL, SAY]), |model| by(ToolCalling::Schema)(model).max_tool_rounds(1)).await;
@@ -129,7 +130,7 @@ fn refusing(lines: &[&str]) -> polylogue_models::Scripted {
     script.model("test")
 }
 
-// What nobody knows is tried: the refusals are in the log, and the turn goes on.
+// Unknown capabilities are tried: the refusals are in the log, and the turn continues.
 #[tokio::test]
 async fn a_model_that_refuses_is_asked_in_the_next_way_in_the_same_turn() {
     let replies = ["ack", "It helps.", "yes", "!response_format: extra inputs are not permitted"];
@@ -176,7 +177,7 @@ async fn what_was_refused_is_known_in_later_turns() {
     assert_eq!(events.iter().filter(|event| unable(&event.body)).count(), 2);
 }
 
-// A way that was set is kept to: what the model cannot do is then an error, with whose fault it is.
+// A way that was set is used: a missing capability is then an error, with its cause.
 #[tokio::test]
 async fn a_way_that_was_set_is_used() {
     let mut log = log().await;
@@ -200,7 +201,7 @@ async fn a_schema_among_the_parameters_is_not_got_round() {
     assert!(error.ends_with("for JSON of a form, use `Assistant::answers`"), "{error}");
 }
 
-// Natively, a tool that must be used is reminded of, and not for ever.
+// With native calls, the model is reminded of a mandatory tool, up to a limit.
 #[tokio::test]
 async fn a_mandatory_tool_is_reminded_of_natively() {
     let agent = |model| {
@@ -218,7 +219,7 @@ async fn a_mandatory_tool_is_reminded_of_natively() {
     assert_eq!(done.reason, "M's limit of 1 error in choosing a tool");
 }
 
-// A tool that another runs: the call stands in the message, what came of it is heard, and the model reads both in words.
+// A suggested tool: the call is in the message, its outcome arrives later, and the model sees both as text.
 #[tokio::test]
 async fn tools_of_others_are_called_by_text_too() {
     for (tools_by, replies) in [
@@ -248,7 +249,7 @@ async fn tools_of_others_are_called_by_text_too() {
     }
 }
 
-// A conversation that was begun by a model with tools goes on with one without.
+// A conversation started by a model with function calls continues with one without.
 #[tokio::test]
 async fn earlier_native_calls_are_shown_as_text() {
     let script: Script = serde_json::from_str(

@@ -1,4 +1,4 @@
-//! What is run of what was read, what came of it, and how it is told.
+//! Running parsed calls: what runs, its result, and how it is reported.
 
 use polylogue::hook::Around;
 use polylogue::parse::{Actions, Parsed, Ran, RunState, ToolBlock, value};
@@ -71,7 +71,8 @@ async fn call(name: &str, parameters: Value) -> (String, RunState) {
     (said, ran.state)
 }
 
-/// L31: by the name of the toolkit and its own, by the toolkit's alone if it is called `run`, arguments as an object or its text.
+/// L31: by the name of the toolkit and its own, by the toolkit's alone if it is called `run`, arguments as an object or
+/// its text.
 #[tokio::test]
 async fn a_tool_of_a_toolkit_is_called_by_both_names() {
     let tea = json!({"article": "tea", "pieces": 2});
@@ -100,7 +101,7 @@ async fn an_unknown_tool_is_named_and_runs_nothing() {
     }
 }
 
-/// Z05: by whoever it is called, natively too.
+/// Z05: for every kind of call, native ones too.
 #[tokio::test]
 async fn a_near_miss_is_answered_with_the_right_name() {
     let (said, _) = call("Shop.prise", json!({})).await;
@@ -116,7 +117,7 @@ async fn a_near_miss_is_answered_with_the_right_name() {
     assert_eq!(told, "There is no tool `pyton`. Did you mean `python`? There is `python`, `finish`.");
 }
 
-/// L33: arguments that are unknown, missing or of another type are named; what fails says why; it goes on.
+/// L33: arguments that are unknown, missing or of another type are named; errors give the reason; the chat continues.
 #[tokio::test]
 async fn wrong_arguments_are_named_and_failures_are_reported() {
     for (args, names) in [
@@ -165,7 +166,7 @@ async fn session_says(bot: &React) -> String {
     session().await.call(bot, "go").await.unwrap().plain().into_owned()
 }
 
-/// L36, L37: code is the argument that its tool has for it; what could not be read is nobody's code.
+/// L36, L37: code is the argument of its tool; text that could not be parsed never runs.
 #[tokio::test]
 async fn code_is_an_argument_of_its_tool_and_what_was_refused_is_none() {
     let block = |action: Value, status: i8| json!({"tool_type": "interpreter", "thought": "", "action": action, "status": status});
@@ -190,7 +191,7 @@ async fn code_is_an_argument_of_its_tool_and_what_was_refused_is_none() {
     }
 }
 
-/// A person who is asked before a call rejects it, or gives other arguments: what came of it says so.
+/// A person rejects a call, or edits its arguments: the outcome says so.
 #[tokio::test]
 async fn a_call_that_was_rejected_or_changed_says_so() {
     use polylogue::Error;
@@ -242,8 +243,8 @@ async fn an_executor_has_hooks_before_and_after() {
     assert!(runner.remove(after).is_err());
 }
 
-/// L29, L30: what an executor and a peer say are somebody's words; what is written before each is set, and no name of a tool is
-/// left of an earlier turn. Values that ride on words are sent to nobody.
+/// L29, L30: what an executor and a peer say are somebody's words; what is written before each is set, and no name of a
+/// tool is left of an earlier turn. Values that ride on words are sent to nobody.
 #[tokio::test]
 async fn messages_of_executors_and_peers_can_have_custom_introductions() {
     let spy = Spy::on(script(
@@ -324,7 +325,8 @@ impl Tool for Page {
     }
 }
 
-/// Words from outside are marked wherever a model reads them: run from a block, observed, as evidence, and as the last word.
+/// Words from outside are marked wherever a model reads them: run from a block, observed, as evidence, and as the last
+/// word.
 #[tokio::test]
 async fn text_from_outside_is_marked_whichever_agent_ran_the_tool() {
     let page = || Page(ToolSpec::new("page", "Brings a page.", json!({"type": "object"})));

@@ -45,7 +45,7 @@ async fn the_second_call_holds_the_first_with_its_own_reply_as_assistant() {
     assert_eq!(texts(&asked[1].entries), expected);
 }
 
-/// L04, L10: who speaks is in the message; a peer's words are the user's.
+/// L04, L10: the sender is in the message; a peer's messages are user messages.
 #[tokio::test]
 async fn a_reply_is_signed_and_peers_are_users() {
     let spy = Spy::on(script(r#"[{"writer": "draft"}, {"critic": "bad"}]"#));

@@ -79,7 +79,7 @@ async fn a_cancelled_call_continues_later() {
     assert_eq!(fresh.resume(&quick).await.unwrap().unwrap().plain(), "one");
 }
 
-/// Whoever left a room is back when it is called again; its work in a chat is told by the cue.
+/// An agent that left a chat is back when it is called again; its work in a chat starts with the turn request.
 #[tokio::test]
 async fn an_agent_that_left_is_back_when_it_is_called_again() {
     #[derive(Clone)]
@@ -121,7 +121,7 @@ async fn follow(mut growing: Growing) -> Vec<(Stage, String, String)> {
     seen
 }
 
-/// L44: cumulative texts and pieces, then the whole once; only the whole is remembered.
+/// L44: cumulative texts and deltas, then the whole once; only the whole is remembered.
 #[tokio::test]
 async fn texts_grow_by_pieces_and_only_the_whole_is_remembered() {
     let bot = agent(
@@ -168,7 +168,7 @@ async fn many_sessions_give_their_replies_in_order() {
     }
 }
 
-/// Asks again when a call fails, and somebody else when that fails, too.
+/// Retries a failed call, and asks another agent when that fails, too.
 #[derive(Clone)]
 struct Stubborn(polylogue::Name, polylogue::Assistant, polylogue::Assistant);
 
@@ -188,7 +188,7 @@ impl polylogue::Agent for Stubborn {
     }
 }
 
-/// An agent that goes on after an error goes on in the same way when it is resumed, and what failed is in no view.
+/// An agent that continues after an error does the same when it is resumed, and the failed call is in no view.
 #[tokio::test]
 async fn an_agent_that_survives_a_failure_survives_it_again() {
     let steps = r#"[{"bad": {"error": {"message": "gone"}}}, {"bad": {"error": {"message": "gone again"}}}, {"good": "g"},
@@ -205,7 +205,7 @@ async fn an_agent_that_survives_a_failure_survives_it_again() {
     assert_eq!(undone, 2);
     let mut cuts = 0;
     for cut in 3..events.len() {
-        // Between a failure and what the agent did next, nobody knows yet that it goes on: then the call is tried again.
+        // Between a failure and the agent's next step, its continuation is not logged yet: then the call is retried.
         let last = events[..cut]
             .iter()
             .rfind(|event| matches!(event.body, Body::Failed { .. } | Body::RolledBack { .. }));

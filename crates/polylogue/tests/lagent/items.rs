@@ -184,12 +184,12 @@ const ITEMS: &[(&str, &[&str])] = &[
         "Z11",
         &[
             "layers::braces_are_nothing_but_braces",
-            "polylogue/tests/society/preparation::braces_are_literal_in_ideas_tasks_plans_roles_and_prompts",
+            "polylogue/tests/role_play/preparation::braces_are_literal_in_ideas_tasks_plans_roles_and_prompts",
         ],
     ),
     ("Z12", &["polylogue/tests/tool::of_two_tools_of_one_name_the_later_counts"]),
     ("Z13", &["tools::a_history_is_that_of_the_running_session", "tools::a_history_of_nothing_says_so"]),
-    ("Z14", &["polylogue/tests/society/preparation::the_specifier_is_hot_and_the_roles_are_cool"]),
+    ("Z14", &["polylogue/tests/role_play/preparation::the_specifier_is_hot_and_the_roles_are_cool"]),
     ("Z15", &["tools::nothing_is_offered_that_was_not_asked_for"]),
     (
         "Z16",
@@ -212,102 +212,102 @@ const ITEMS: &[(&str, &[&str])] = &[
     (
         "C01",
         &[
-            "polylogue/tests/society/course::the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls",
-            "polylogue/tests/society/course::a_user_who_ends_it_saves_the_last_call",
+            "polylogue/tests/role_play/course::the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls",
+            "polylogue/tests/role_play/course::a_user_who_ends_it_saves_the_last_call",
         ],
     ),
     (
         "C02",
         &[
             "calls::the_second_call_holds_the_first_with_its_own_reply_as_assistant",
-            "polylogue/tests/society/course::each_reads_the_other_as_user_and_itself_as_assistant",
+            "polylogue/tests/role_play/course::each_reads_the_other_as_user_and_itself_as_assistant",
         ],
     ),
     (
         "C03",
         &[
             "visualizer::forgetting_asks_no_model",
-            "polylogue/tests/society/course::building_a_chat_calls_no_model_and_has_no_memory",
+            "polylogue/tests/role_play/course::building_a_chat_calls_no_model_and_has_no_memory",
         ],
     ),
-    ("C04", &["polylogue/tests/society/ends::the_marker_alone_ends_it_before_the_assistant_is_asked"]),
+    ("C04", &["polylogue/tests/role_play/ends::the_marker_alone_ends_it_before_the_assistant_is_asked"]),
     (
         "C05",
         &[
-            "polylogue/tests/society/ends::a_quoted_marker_ends_nothing",
-            "polylogue/tests/society/ends::a_marker_that_is_thought_ends_nothing",
-            "polylogue/tests/society/ends::a_lenient_role_play_accepts_the_marker_within_a_message",
+            "polylogue/tests/role_play/ends::a_quoted_marker_ends_nothing",
+            "polylogue/tests/role_play/ends::a_marker_that_is_thought_ends_nothing",
+            "polylogue/tests/role_play/ends::a_lenient_role_play_accepts_the_marker_within_a_message",
         ],
     ),
-    ("C06", &["polylogue/tests/society/ends::limits_are_exact"]),
+    ("C06", &["polylogue/tests/role_play/ends::limits_are_exact"]),
     (
         "C07",
         &[
-            "polylogue/tests/society/ends::three_messages_without_an_instruction_end_it",
-            "polylogue/tests/society/ends::an_instruction_resets_the_count",
+            "polylogue/tests/role_play/ends::three_messages_without_an_instruction_end_it",
+            "polylogue/tests/role_play/ends::an_instruction_resets_the_count",
         ],
     ),
     (
         "C08",
         &[
-            "polylogue/tests/society/ends::an_assistant_who_instructs_ends_it",
-            "polylogue/tests/society/ends::an_assistant_may_write_of_instructions",
+            "polylogue/tests/role_play/ends::an_assistant_who_instructs_ends_it",
+            "polylogue/tests/role_play/ends::an_assistant_may_write_of_instructions",
         ],
     ),
     (
         "C09",
         &[
-            "polylogue/tests/society/ends::nearly_the_same_again_and_again_ends_it",
-            "polylogue/tests/society/ends::farewells_end_it",
+            "polylogue/tests/role_play/ends::nearly_the_same_again_and_again_ends_it",
+            "polylogue/tests/role_play/ends::farewells_end_it",
         ],
     ),
     (
         "C10",
         &[
-            "polylogue/tests/society/preparation::a_specified_task_is_in_both_prompts_and_the_idea_is_kept",
-            "polylogue/tests/society/preparation::without_a_specifier_no_model_is_asked",
-            "polylogue/tests/society/preparation::a_plan_stands_after_the_task",
+            "polylogue/tests/role_play/preparation::a_specified_task_is_in_both_prompts_and_the_idea_is_kept",
+            "polylogue/tests/role_play/preparation::without_a_specifier_no_model_is_asked",
+            "polylogue/tests/role_play/preparation::a_plan_stands_after_the_task",
         ],
     ),
     (
         "C11",
-        &["polylogue/tests/society/preparation::braces_are_literal_in_ideas_tasks_plans_roles_and_prompts"],
+        &["polylogue/tests/role_play/preparation::braces_are_literal_in_ideas_tasks_plans_roles_and_prompts"],
     ),
-    ("C12", &["polylogue/tests/society/preparation::the_specifier_receives_both_roles_and_the_word_limit"]),
+    ("C12", &["polylogue/tests/role_play/preparation::the_specifier_receives_both_roles_and_the_word_limit"]),
     (
         "C13",
-        &["polylogue/tests/society/roles::there_is_one_sentence_on_the_language_however_often_it_is_set"],
+        &["polylogue/tests/role_play/roles::there_is_one_sentence_on_the_language_however_often_it_is_set"],
     ),
     (
         "C14",
         &[
             "reason::a_critic_chooses_among_options",
             "reason::without_a_choice_the_first_draft_wins_and_one_draft_needs_no_critic",
-            "polylogue/tests/society/critic::each_is_asked_n_times_and_the_first_number_is_chosen",
-            "polylogue/tests/society/critic::a_critic_who_chooses_nothing_is_asked_again_and_then_the_first_is_taken",
-            "polylogue/tests/society/critic::only_what_is_proposed_now_can_be_chosen",
-            "polylogue/tests/society/critic::one_option_needs_no_critic",
+            "polylogue/tests/role_play/critic::each_is_asked_n_times_and_the_first_number_is_chosen",
+            "polylogue/tests/role_play/critic::a_critic_who_chooses_nothing_is_asked_again_and_then_the_first_is_taken",
+            "polylogue/tests/role_play/critic::only_what_is_proposed_now_can_be_chosen",
+            "polylogue/tests/role_play/critic::one_option_needs_no_critic",
         ],
     ),
     (
         "C15",
         &[
             "ends::a_cancelled_call_continues_later",
-            "polylogue/tests/society/ends::a_stop_leaves_the_transcript_and_asks_no_other_agent",
+            "polylogue/tests/role_play/ends::a_stop_leaves_the_transcript_and_asks_no_other_agent",
         ],
     ),
     (
         "C16",
         &[
             "calls::a_blank_reply_has_no_parts",
-            "polylogue/tests/society/ends::a_blank_reply_is_asked_for_again_and_then_ends_it",
+            "polylogue/tests/role_play/ends::a_blank_reply_is_asked_for_again_and_then_ends_it",
         ],
     ),
     (
         "C17",
         &[
             "layers::a_window_sends_the_last_messages_and_remembers_all",
-            "polylogue/tests/society/course::a_window_keeps_the_system_text_and_the_last_messages",
+            "polylogue/tests/role_play/course::a_window_keeps_the_system_text_and_the_last_messages",
         ],
     ),
     (

@@ -224,7 +224,7 @@ async fn a_custom_parser_can_request_a_retry() {
     assert!(error.contains("what `bot` wrote cannot be read: `few` is no number"), "{error}");
 }
 
-/// Runs nothing, and says what it was given; fails when told to.
+/// Runs nothing, and repeats its input; fails on request.
 struct Runner(ToolSpec);
 
 impl Tool for Runner {

@@ -108,7 +108,7 @@ async fn a_limit_on_rounds_ends_or_sums_up() {
     assert_eq!(session.state(&other).await.unwrap().get("memory").unwrap().len(), 2);
 }
 
-/// Z09: who was never called in this session knows nothing but what it is told.
+/// Z09: an agent that was never called in this session knows only its input.
 #[tokio::test]
 async fn a_session_is_all_the_history_there_is() {
     let spy = Spy::on(script(r#"[{"bot": "one"}, {"bot": "two"}]"#));
@@ -287,7 +287,7 @@ async fn without_a_choice_the_first_draft_wins_and_one_draft_needs_no_critic() {
     assert_eq!(spy.asked().len(), 1);
 }
 
-/// A run that a limit of an agent's own ended is not over when it goes on: the agent has its turn again.
+/// A run ended by an agent's own limit can continue: the agent has another turn.
 #[tokio::test]
 async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_continues() {
     let script = script(&format!(r#"[{CALL}, {CALL}, {{"bot": "found it"}}]"#));

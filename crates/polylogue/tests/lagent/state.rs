@@ -152,7 +152,7 @@ async fn reset_forgets_a_node_a_subtree_or_a_path() {
     assert!(error.unwrap_err().to_string().contains("no layer `cook`"));
 }
 
-/// L19: of a nested agent by its path; in a room of one that has none of that name it is an error.
+/// L19: of a nested agent by its path; an error where there is no agent of that name.
 #[tokio::test]
 async fn reset_by_a_path_forgets_exactly_one_node() {
     for (path, nth) in
@@ -212,7 +212,7 @@ async fn asked_in(processes: bool) -> Vec<Vec<Asked>> {
     asked
 }
 
-/// L17: the log is all there is to go on from.
+/// L17: a run continues from the log alone.
 #[tokio::test]
 async fn a_new_process_continues_like_the_original() {
     let entries = |asked: Vec<Vec<Asked>>| -> Vec<_> {

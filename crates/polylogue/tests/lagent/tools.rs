@@ -19,7 +19,7 @@ async fn history(calls: usize, args: Value) -> String {
         session.call(&bot, format!("question {nth}")).await.unwrap();
     }
     session.call(&bot, "the last").await.unwrap();
-    // Another session of the same agent, of which the first is told nothing.
+    // Another session of the same agent, which shares nothing with the first.
     assert!(other.state(&bot).await.unwrap().get("memory").unwrap().is_empty());
     plain(spy.asked().pop().unwrap().entries.last().unwrap().parts()).into_owned()
 }
@@ -36,7 +36,7 @@ async fn a_history_is_that_of_the_running_session() {
     assert!(history(0, json!({"limit": 0})).await.contains("`limit` must be a whole number from 1 to 50"));
 }
 
-/// Z13: nothing was said in a chat that nobody has spoken in.
+/// Z13: a chat without turns has no messages.
 #[tokio::test]
 async fn a_history_of_nothing_says_so() {
     use polylogue::{Chat, sequential};
@@ -60,7 +60,7 @@ async fn nothing_is_offered_that_was_not_asked_for() {
     assert_eq!((offered(0), offered(1)), (vec![], vec!["get_history".to_owned()]));
 }
 
-/// What is told of a reply while it grows, and what is remembered of it.
+/// The updates of a streamed reply, and what is remembered of it.
 async fn grows(bot: &Assistant) -> (Vec<String>, Vec<(Stage, String)>, String) {
     let session = session().await;
     let mut growing: Growing = session.growing().await;
@@ -84,8 +84,8 @@ async fn last(session: &Session, bot: &Assistant) -> String {
     session.state(bot).await.unwrap().get("memory").unwrap().last().unwrap().plain().into_owned()
 }
 
-/// L45: what a model writes behind a stop word is neither told nor remembered, whether its server knows stop words or not; it ends as
-/// every reply does.
+/// L45: what a model writes behind a stop word is neither told nor remembered, whether its server knows stop words or
+/// not; it ends as every reply does.
 #[tokio::test]
 async fn a_reply_ends_before_a_stop_word() {
     let model = script(

@@ -60,7 +60,7 @@ impl Model for Shaky {
     }
 }
 
-// Item 32, defect 6: a failure in the middle of it leaves nothing behind but the failure, and the run goes on.
+// Item 32, defect 6: a failure in the middle of it leaves only the failure, and the run continues.
 #[tokio::test]
 async fn a_failure_while_asked_changes_nothing() {
     // A failed turn counts as a call, so the script has a place for it.
@@ -116,7 +116,7 @@ async fn reasoning_is_not_read_as_a_decision() {
     assert!(complete(&Played::of(spy, solve).await));
 }
 
-// A truth value, where the model can be held to a schema.
+// A boolean, where the model supports schemas.
 #[tokio::test]
 async fn the_decision_can_be_structured() {
     let played = decided(&[r#"{"objectives_left": false}"#], Check::default().structured()).await;
@@ -133,7 +133,7 @@ fn schemas(played: &Played) -> Vec<bool> {
     played.spy.asked().iter().map(|asked| asked.params.schema.is_some()).collect()
 }
 
-// A model that is known to keep to schemas is held to one, unless a question of one's own is asked.
+// A model that is known to support schemas gets one, unless a custom question is asked.
 #[tokio::test]
 async fn the_decision_is_structured_where_the_model_is_known_to_support_schemas() {
     let decided = async |reply: &str, check: Check| {
@@ -202,7 +202,7 @@ impl Model for TextOnly {
     }
 }
 
-// Told in words what form is wanted, it finds it; and its history is as that of any other model.
+// With the format as a prompt, it finds it; and its history is as that of any other model.
 #[tokio::test]
 async fn a_model_that_can_only_write_decides_in_a_form_too() {
     let spy = lists(&["A1", "A2", "RA2", "Sure: ```json\n{\"objectives_left\": false}\n```"], &["B1", "B2"]);

@@ -1,5 +1,5 @@
-//! A log cut anywhere and run again becomes the same log, and no finished model call is repeated: for every end mode, with tools
-//! that are called natively and by text, in memory and in `SQLite`.
+//! A log cut anywhere and run again becomes the same log, and no finished model call is repeated: for every end mode,
+//! with tools that are called natively and by text, in memory and in `SQLite`.
 
 use std::cell::Cell;
 
@@ -83,7 +83,7 @@ fn script(steps: impl IntoIterator<Item = Vec<Value>>) -> Script {
     serde_json::from_value(steps.into_iter().flatten().collect::<Value>()).unwrap()
 }
 
-/// Of two, `one` has a tool. Whoever is asked about its task has it complete in the end.
+/// Of two, `one` has a tool. The agent that is asked about its task completes it in the end.
 fn two(way: (ToolCalling, ToolHistory), mode: EndMode) -> Script {
     let asked = |texts| if mode == EndMode::MaxIterations { Vec::new() } else { says("one", texts) };
     let one = [

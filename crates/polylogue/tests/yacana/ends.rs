@@ -26,7 +26,7 @@ async fn the_first_completion_ends_it_before_the_other_speaks() {
     let played = play(EndMode::FirstCompletion, TWO, 5, &["A1"], &["B1", "B2", "none", "no"]).await;
     assert_eq!(played.knows("one"), ["user P1", "assistant A1"]);
     assert_eq!(played.said(), ["B2"]);
-    // Defect 13: the other was not asked any more, but the message is there for whatever comes next.
+    // Defect 13: the other was not asked any more, but the message is there for later turns.
     assert!(played.chat.messages().any(|line| line.is_seen_by(&name("one")) && line.message.plain() == "B2"));
 }
 
@@ -95,7 +95,7 @@ async fn the_limit_holds_in_every_mode() {
         let one = if mode == MaxIterations { &["A1", "A2", "A3"][..] } else { &one };
         let played = play(mode, ONE, 2, one, &["B1", "B2", "B3"]).await;
         assert_eq!(played.said(), ["B2", "A2", "B3", "A3"], "{mode:?}");
-        // In a mode of its own the number of iterations is what was asked for; in all others it is a limit.
+        // In its own mode the number of iterations is exact; in all others it is a limit.
         let (reason, ending) = match mode {
             MaxIterations => {
                 (StopReason::CountReached { count: 2, of: Counted::Iterations }, RunOutcome::Done)
@@ -107,7 +107,7 @@ async fn the_limit_holds_in_every_mode() {
     }
 }
 
-// Item 27, defect 3: the limit comes before the last words, and the reason says both.
+// Item 27, defect 3: the limit comes before the last turns, and the reason says both.
 #[tokio::test]
 async fn a_completion_at_the_limit_allows_no_last_turn() {
     for mode in [EndMode::OneLastChat, EndMode::OneLastGroupChat] {
@@ -118,20 +118,20 @@ async fn a_completion_at_the_limit_allows_no_last_turn() {
     }
 }
 
-// Item 27: within the last iteration there may still be somebody to speak, and then the chat ends by the completion alone.
+// Item 27: within the last iteration another agent can still speak, and then the chat ends by the completion alone.
 #[tokio::test]
 async fn last_turns_within_the_limit_happen() {
     let two = ["B1", "B2", "none", "no"];
     let played = play(EndMode::OneLastChat, TWO, 1, &["A1", "A2"], &two).await;
     assert_eq!(played.said(), ["B2", "A2"]);
     assert_eq!(played.reason(), "the task of two is complete");
-    // Of two last words, one is within the limit.
+    // Of two last turns, one is within the limit.
     let played = play(EndMode::OneLastGroupChat, TWO, 1, &["A1", "A2"], &two).await;
     assert_eq!(played.said(), ["B2", "A2"]);
     assert_eq!(played.reason(), "the task of two is complete, and the limit of 1 round");
 }
 
-// Item 26: a limit that nobody meets changes nothing, however high.
+// Item 26: a limit that is not reached changes nothing, however high.
 #[tokio::test]
 async fn the_limit_may_be_as_high_as_one_likes() {
     let two = ["B1", "B2", "none", "no"];
@@ -139,7 +139,7 @@ async fn the_limit_may_be_as_high_as_one_likes() {
     assert_eq!((played.said(), played.solved.iterations), (vec!["B2".to_owned()], 1));
 }
 
-// Item 48 and defect 9: nobody is asked what is not wanted, and reflections that are to be kept are not made.
+// Item 48 and defect 9: no unnecessary questions are asked, and unnecessary reflections are not made.
 #[tokio::test]
 async fn no_agent_is_asked_when_only_the_limit_ends_it() {
     let spy = lists(&["A1", "A2"], &["B1", "B2"]);
@@ -164,7 +164,7 @@ async fn the_outcome_is_read_from_the_log() {
     assert_eq!(played.chat.closed().unwrap().1.as_ref(), "A3");
 }
 
-// Whoever leaves ends the talk, and so does whoever stops it: each for its own reason.
+// An agent that leaves ends the talk, and so does one that stops it: each for its own reason.
 #[tokio::test]
 async fn an_agent_that_leaves_or_stops_ends_the_talk() {
     for (act, why) in [
@@ -182,7 +182,7 @@ async fn an_agent_that_leaves_or_stops_ends_the_talk() {
     }
 }
 
-// A conversation that goes on about something more: everybody hears it, and the tasks are solved once more.
+// A reopened conversation: all agents see the message, and the tasks are solved once more.
 #[tokio::test]
 async fn a_reopened_group_continues() {
     let spy = lists(&["A1", "A2", "none", "no", "A3", "A4", "none", "no"], &["B1", "B2", "B3", "B4"]);
@@ -199,7 +199,7 @@ async fn a_reopened_group_continues() {
     assert_eq!(knows[4..], ["user A2", "user Again!", "user P2", "assistant B3", "user A3", "assistant B4"]);
 }
 
-// A summary asked of a member whose check has just completed its task is asked for, and is no check.
+// A summary by a participant whose check has just completed its task is requested, and is no check.
 #[tokio::test]
 async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
@@ -212,7 +212,8 @@ async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     assert_eq!((reason.to_string().as_str(), &**summary), ("the task of one is complete", "They agreed."));
 }
 
-// Defect 18: a talk is bounded and stopped from outside, after whatever request, also within a check, and goes on from there.
+// Defect 18: a talk is bounded and cancelled from outside, after any request, also within a check, and continues from
+// there.
 #[tokio::test]
 async fn a_talk_that_reached_a_limit_of_the_run_continues_under_a_higher_one() {
     use polylogue::{Limits, Status};

@@ -41,7 +41,7 @@ impl Set {
             let bit = |at: usize| bits >> at & 1 == 1;
             let flagged = [bit(0), bit(1)];
             for mode in MODES {
-                // Somebody has to be asked.
+                // At least one agent must be asked.
                 let asks = mode != EndMode::MaxIterations || bit(2);
                 if asks && flagged == [false; 2] {
                     continue;
@@ -106,7 +106,7 @@ impl Model for Plays {
     }
 }
 
-/// What is to happen: both histories, and what is asked of whom.
+/// The expected histories and questions.
 #[derive(Debug, Default, PartialEq)]
 struct Expected {
     knows: [Vec<String>; 2],

@@ -57,7 +57,7 @@ async fn amusement_park() {
     assert_eq!(played.requests()[..7], requests);
 }
 
-// Item 3, and item 4 for all of them: every answer is, byte for byte, what the other is told next.
+// Item 3, and item 4 for all of them: every answer is, byte for byte, the next input of the other.
 #[tokio::test]
 async fn amusement_park_with_ten_iterations() {
     let spy = numbered(11);
@@ -125,7 +125,7 @@ async fn guess_the_number_and_one_last_chat() {
     assert_eq!(played.reason(), "the task of one is complete");
 }
 
-// Item 21. Nobody is asked again after the completion (defect 9).
+// Item 21. No agent is asked again after the completion (defect 9).
 #[tokio::test]
 async fn guess_the_number_and_one_last_group_chat() {
     let spy = lists(&["R", "A1", "A2", "none", "no", "A3"], &["B1", "B2", "B3"]);
@@ -276,7 +276,8 @@ async fn guess_up_to_twenty_without_a_tool() {
     assert_eq!(played.reason(), "the limit of 5 rounds");
 }
 
-// What is printed of each side is what its model was sent and answered: every request about a task is a beginning of it.
+// What is printed of each side is what its model was sent and answered: every request about a task is a beginning of
+// it.
 #[tokio::test]
 async fn histories_are_what_the_models_were_sent() {
     let spy = lists(&["R", "A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3", "B4"]);

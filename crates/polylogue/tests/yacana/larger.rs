@@ -7,7 +7,7 @@ use polylogue::{EndMode, GroupSolve, Task};
 use crate::stage::{Spy, name, script};
 use crate::table::{Played, agent, lines, words};
 
-/// A group of `A`, `B` and `C`, of whom these stop by themselves.
+/// A group of `A`, `B` and `C`, of which these are self-terminating.
 fn group(spy: &Spy, flagged: &str, mode: EndMode) -> GroupSolve {
     let task = |who: &str| {
         let task = Task::new(agent(who, spy.model()), format!("P{who}"));
@@ -48,7 +48,7 @@ async fn every_agent_sees_all_messages_and_its_own_as_assistant() {
     // The histories of those who spoke before hold the rest of the iteration, too.
     assert_eq!(["A", "B", "C"].map(|who| played.knows(who).len()), [14, 14, 14]);
     assert_eq!(played.knows("A").last().unwrap(), "user C: c1");
-    // The same in the same order for everybody, names apart.
+    // The same in the same order for every agent, names apart.
     let view = |who: &str| {
         let entries = polylogue::View::of(&played.chat, &name(who), polylogue::ViewOptions::default())
             .entries()
@@ -86,7 +86,7 @@ async fn a_completion_in_the_first_round_ends_it() {
     assert_eq!(played.reason(), "the tasks of A and B are complete");
 }
 
-// Item 23, defect 2: each once more, whoever was complete.
+// Item 23, defect 2: each once more, whichever was complete.
 #[tokio::test]
 async fn one_last_group_chat_is_one_turn_of_every_agent() {
     let spy = spy(
@@ -98,7 +98,8 @@ async fn one_last_group_chat_is_one_turn_of_every_agent() {
     assert_eq!(played.solved.iterations, 2);
 }
 
-/// Three who speak once with their tasks and then in turn; `B` is asked after each turn, and complete in this iteration.
+/// Three who speak once with their tasks and then in turn; `B` is asked after each turn, and complete in this
+/// iteration.
 async fn ended(mode: EndMode, max: u64, complete_in: u64) -> (Vec<String>, String) {
     let mut steps = Vec::new();
     for nth in 0..=max {
@@ -122,7 +123,7 @@ async fn ended(mode: EndMode, max: u64, complete_in: u64) -> (Vec<String>, Strin
     (played.said(), played.reason())
 }
 
-// Section 3.5 for three: whoever comes next in the list speaks last; and item 27: the limit comes first.
+// Section 3.5 for three: the next in the list speaks last; and item 27: the limit comes first.
 #[tokio::test]
 async fn every_end_of_three() {
     use EndMode::{AllComplete, FirstCompletion, OneLastChat, OneLastGroupChat};

@@ -1,4 +1,4 @@
-//! First messages: who is told what, and what both know of each other's tasks. Items 6 to 15.
+//! First messages: which agent receives what, and what both know of each other's tasks. Items 6 to 15.
 
 use polylogue::{Assistant, EndMode, GroupSolve, Media, Part, Task};
 
@@ -70,7 +70,7 @@ async fn reconciled_first_messages_are_known_to_both_as_their_own() {
     assert_eq!(two[4..], ["user B1", "assistant B2"]);
     // The second is asked about its task with the first one's in sight.
     assert_eq!(lines(&played.spy.asked()[1].entries), ["user P1", "assistant A1", "user P2"]);
-    // Nobody is said to have said what it did not say: it remembers it.
+    // No agent appears to have said what it did not say: it remembers it.
     let said =
         |who: &str| played.chat.lines().iter().filter(|line| line.message.from.as_str() == who).count();
     assert_eq!((said("one"), said("two")), (2, 2));
@@ -118,7 +118,7 @@ async fn system_texts_stay_in_front() {
     }
 }
 
-// A picture is told once, with the prompt; Yacana attaches it again to every turn.
+// A picture is sent once, with the prompt; Yacana attaches it again to every turn.
 #[tokio::test]
 async fn pictures_of_a_task_are_sent_with_its_prompt_and_reconciled_with_it() {
     let spy: Spy = numbered(2);

@@ -1,4 +1,5 @@
-//! Section 7.6 with a tool, on a model that can do nothing but write: a game in which the CPU compares. Items 55 to 57, 66.
+//! Section 7.6 with a tool, on a model that can do nothing but write: a game in which the CPU compares. Items 55 to 57,
+//! 66.
 
 use expect_test::expect;
 use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
@@ -12,8 +13,8 @@ use crate::tools::HighLow;
 /// What the player guesses; before that the master invents a guess of its own.
 const GUESSES: [u64; 6] = [20, 11, 17, 16, 15, 14];
 
-/// The document's game: five guesses, the last of which is right. Whoever answers in its own words after a call says `F0` to
-/// `F5`.
+/// The document's game: five guesses, the last of which is right. Whoever answers in its own words after a call says
+/// `F0` to `F5`.
 async fn game(trace: ToolHistory) -> Played {
     let mut steps = vec![json!({"master": "14"})];
     for (turn, guess) in GUESSES.into_iter().enumerate() {
@@ -144,7 +145,7 @@ async fn guess_up_to_twenty_leaves_only_prompts_and_answers() {
     .assert_eq(&short(&played.knows("master")));
 }
 
-// Item 57: the tool runs in the answer to the master's task, too, and what it returned there is told to nobody.
+// Item 57: the tool runs in the answer to the master's task, too, and its output there is sent to no agent.
 #[tokio::test]
 async fn a_tool_runs_in_the_answer_to_a_task_too() {
     let played = game(ToolHistory::Full).await;

@@ -1,4 +1,4 @@
-//! Asking an agent what is left to do: whom, when, and who reads it. Items 28 to 31, 33 to 36.
+//! Asking an agent what is left to do: which agent, when, and who reads it. Items 28 to 31, 33 to 36.
 
 use polylogue::{EndMode, GroupSolve};
 

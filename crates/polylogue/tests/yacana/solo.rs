@@ -31,7 +31,7 @@ async fn a_task_that_forgets_leaves_nothing() {
     assert_eq!(lines(&asked[1].entries), ["user P1", "assistant A1", "user Is it?"]);
     assert!(asked.iter().all(|asked| asked.system.as_deref() == Some("Be brief.")));
     assert_eq!(played.chat.last_of(&name("one")).unwrap().message.plain(), "A3");
-    // Alone, its answer is what came of the chat.
+    // Alone, its answer is the summary of the chat.
     let spy = lists(&["yes"], &[]);
     let (status, _) = run(&tasks("one", [one(&spy).forget()]).unwrap(), "").await;
     assert_eq!(closed(&status), ("everybody had their turn".into(), "yes".into()));

@@ -1,4 +1,4 @@
-//! Two agents that play a worked history: what each is told, and what it says.
+//! Two agents that play a worked history: the input and the messages of each.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Played {
         rows.collect()
     }
 
-    /// What was asked of whom, in order: the last entry of each request.
+    /// The questions to each agent, in order: the last entry of each request.
     pub(crate) fn requests(&self) -> Vec<String> {
         let last = |entries: &[Entry]| plain(entries.last().unwrap().parts()).into_owned();
         self.spy

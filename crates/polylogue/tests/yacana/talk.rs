@@ -1,4 +1,4 @@
-//! What each of two is told by the other. Items 2, 4, 5 and 10.
+//! What each of two agents receives from the other. Items 2, 4, 5 and 10.
 
 use polylogue::{EndMode, GroupSolve, Task};
 
@@ -26,7 +26,7 @@ async fn an_answer_is_sent_byte_for_byte() {
     assert_eq!((told(2).as_str(), told(3).as_str()), (odd[0], odd[2]));
 }
 
-// Item 5; defect 13: it is in the room all the same.
+// Item 5; defect 13: it is in the chat all the same.
 #[tokio::test]
 async fn the_last_answer_is_sent_to_no_agent() {
     let spy = numbered(2);

@@ -80,7 +80,7 @@ fn rules_that_contradict_or_name_strangers_are_errors() {
     assert_eq!(error(&repeat), "the group has `Zoe` in its rule of repeats, who is no member");
 }
 
-// Item 83: who forgets to check is told before the first turn.
+// Item 83: missing checks are reported before the first turn.
 #[tokio::test]
 async fn a_chat_checks_its_rules_before_the_first_turn() {
     let group = Group::round_robin().transitions(Transitions::allowed([after("Zoe", &["Ann"])]));

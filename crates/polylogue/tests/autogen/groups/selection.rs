@@ -8,7 +8,8 @@ use super::*;
 use crate::people::{questions, talk};
 use crate::stage::{Spy, closed, log};
 
-/// What a selector that replies so chooses, and what it was asked each time. Ann begins; after so many turns it is over.
+/// What a selector that replies so chooses, and what it was asked each time. Ann begins; after so many turns it is
+/// over.
 async fn selected(
     turns: u64,
     replies: &str,
@@ -66,7 +67,7 @@ async fn a_model_that_answers_a_name_gives_that_participant_the_turn() {
     assert_eq!(choice.reply.as_deref(), Some("Bob"));
 }
 
-// Item 76: without a prompt the conversation itself is the question, and nothing of it is left out or doubled.
+// Item 76: without a prompt the conversation itself is the question, and nothing of it is omitted or doubled.
 #[tokio::test]
 async fn without_a_prompt_the_last_message_is_last() {
     let (choices, asked) = selected(1, r#"[{"sel": "Coder"}]"#, |selector| selector.prompt("")).await;
@@ -96,8 +97,8 @@ async fn unclear_answers_are_corrected_twice() {
     );
 }
 
-// Items 77 and 78, trap T15: the log says that nobody was chosen, and why. AgentChat's fallback may be the excluded speaker
-// (T41); this one is the next of those who may speak.
+// Items 77 and 78, trap T15: the log says that nobody was chosen, and why. AgentChat's fallback may be the excluded
+// speaker (T41); this one is the next of those who may speak.
 #[tokio::test]
 async fn three_unclear_answers_leave_it_to_the_order_and_the_log_says_so() {
     let replies =
@@ -150,7 +151,8 @@ async fn names_are_found_as_whole_words_and_the_longest_match_wins() {
     }
 }
 
-// Trap T15: with a model that can, the choice is constrained to the names; a model that does not keep to it is understood.
+// Trap T15: with a model that can, the choice is constrained to the names; a model that does not keep to it is
+// understood.
 #[tokio::test]
 async fn a_model_can_be_constrained_to_the_names() {
     let replies = r#"[{"sel": "{\"speaker\": \"Coder_2\"}"}, {"sel": "Coder"}]"#;
@@ -240,7 +242,7 @@ async fn a_rule_that_names_a_stranger_is_an_error() {
     assert_eq!(speakers(&log.events().await), "user Ann");
 }
 
-// Item 80: staff that is asked to choose and names a stranger, or says nothing, does not end the conversation.
+// Item 80: a selector that names an unknown participant, or returns nothing, does not end the conversation.
 #[tokio::test]
 async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
     for (said, why) in [
@@ -263,14 +265,14 @@ async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
         assert_eq!(choices(&events)[0].by, Chooser::Fallback { why: why.into() });
         assert_eq!(speakers(&events), "user Ann");
     }
-    // A name in plain words is a choice.
+    // A name as plain text is a selection.
     let boss = Function::new("boss", |_| Ok(Act::say("I want to hear Cid."))).unwrap();
     let chat =
         room(until(max_turns(1), Group::selected_by(name("boss")))).private_agent(boss).build().unwrap();
     assert_eq!(speakers(&run(&chat, "hi").await.1), "user Cid");
 }
 
-// Trap T11: neither staff nor chance nor a failed choice leads out of the transitions.
+// Trap T11: neither a selector nor chance nor a failed selection leads out of the transitions.
 #[tokio::test]
 async fn no_way_of_choosing_leads_out_of_the_transitions() {
     let graph = || {
@@ -285,7 +287,7 @@ async fn no_way_of_choosing_leads_out_of_the_transitions() {
     let chat = room(until(max_messages(4), Group::selected_by(name("sel")).transitions(graph())));
     let chat =
         begun_by_ann(chat.private_agent(selector(r#"[{"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}]"#)));
-    // Ann, Bob and Cid each name themselves, whom the transitions do not allow.
+    // Ann, Bob and Cid each name themselves, which the transitions do not allow.
     assert_eq!(speakers(&run(&chat, "hi").await.1), "Ann Bob Cid Ann");
     let chat = begun_by_ann(room(until(max_messages(30), Group::random(Some(5)).transitions(graph()))));
     let spoken = speakers(&run(&chat, "hi").await.1);
@@ -322,7 +324,7 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
     assert_eq!(speakers(&log.events().await), "Ann Bob Cid");
 }
 
-// Whoever is to choose and takes no part is a mistake of the set-up.
+// A selector that is not in the chat is a configuration error.
 #[tokio::test]
 async fn a_missing_selector_is_an_error() {
     let chat = room(Group::selected_by(name("sel"))).build().unwrap();

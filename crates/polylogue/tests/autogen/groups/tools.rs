@@ -73,7 +73,7 @@ async fn calls_of_two_participants_tools_are_all_answered() {
     assert_eq!(sent(&spy.asked()[1].entries)[3..], ["double: 2", "triple: 3"]);
 }
 
-// Item 85, trap T13: nobody can run it, and the conversation goes on.
+// Item 85, trap T13: no participant can run it, and the conversation continues.
 #[tokio::test]
 async fn a_call_that_no_participant_can_run_is_reported_to_the_caller() {
     let spy = Spy::on(script(
@@ -82,7 +82,7 @@ async fn a_call_that_no_participant_can_run_is_reported_to_the_caller() {
     ));
     let chat = tooled(&spy, until(says("never mind") | max_turns(9), owned(Group::round_robin())));
     let (_, events) = run(&chat, "hi").await;
-    // It is told once; asked for again, the others go on.
+    // The error is sent once; after another call, the others continue.
     assert_eq!(speakers(&events), "user Bob Ann Ann Two Three Bob Ann");
     let told = sent(&spy.asked()[1].entries);
     assert_eq!(told[3], "cube: This call was not made.");
@@ -90,7 +90,7 @@ async fn a_call_that_no_participant_can_run_is_reported_to_the_caller() {
     assert_eq!(told.last().unwrap(), last);
 }
 
-// Trap T14: a rule of one's own need not know of tools.
+// Trap T14: a custom rule need not know of tools.
 #[tokio::test]
 async fn a_custom_rule_is_not_asked_while_tools_run() {
     let spy =
@@ -107,7 +107,7 @@ async fn a_custom_rule_is_not_asked_while_tools_run() {
     assert_eq!(closed(&status).1, "10");
 }
 
-// Item 85: whoever only runs tools is no member, and is never chosen to speak.
+// Item 85: a participant that only runs tools is a private agent, and is never selected to speak.
 #[tokio::test]
 async fn the_owner_of_tools_can_be_a_private_agent() {
     let model = script(
@@ -124,7 +124,8 @@ async fn the_owner_of_tools_can_be_a_private_agent() {
     assert_eq!(speakers(&run(&chat, "hi").await.1), "user Ann Two Ann Bob Ann");
 }
 
-/// Ann and Bob talk by models, and Me, a person, may clear the history; the answers of Me, then what was sent to Bob last.
+/// Ann and Bob talk by models, and Me, a person, may clear the history; the answers of Me, then what was sent to Bob
+/// last.
 async fn cleared(answers: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
     let (ann, bob) = (
         Spy::on(script(r#"[{"Ann": "a1"}, {"Ann": "a2"}]"#)),

@@ -20,7 +20,7 @@ fn scripted(spy: &Spy, names: &[&str], policy: impl Policy) -> ChatBuilder {
     names.iter().fold(Chat::named("room"), add).policy(policy)
 }
 
-// Items 74 and 75. Each member reads the same words; the opening counts as a message.
+// Items 74 and 75. All participants see the same text; the opening counts as a message.
 #[tokio::test]
 async fn all_participants_speak_in_order_and_see_the_same_with_names() {
     let spy =
@@ -82,7 +82,7 @@ async fn a_persons_exit_and_a_participants_limit_end_the_run() {
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
 }
 
-// Item 88, trap T23: introductions come first and once, also when the conversation goes on.
+// Item 88, trap T23: introductions come first and once, also when the conversation continues.
 #[tokio::test]
 async fn participants_are_introduced_once_and_before_all_else() {
     let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1"}, {"Ann": "a2"}, {"Bob": "b2"}]"#));
@@ -184,7 +184,7 @@ async fn pictures_survive() {
     }
 }
 
-// Item 95, trap T25: the next request is that of a run that nobody interrupted, with tools and members who joined.
+// Item 95, trap T25: the next request is that of an uninterrupted run, with tools and late joiners.
 #[tokio::test]
 async fn a_group_continues_in_another_process() {
     const SCRIPT: &str = r#"[{"Ann": {"calls": [{"tool": "get_history", "args": {"limit": 1}}]}}, {"Ann": "a1"}, {"Bob": "b1"},
@@ -242,7 +242,8 @@ fn names_are_given_once() {
     assert_eq!(why, "`room` has no participants");
 }
 
-// Members join when they are called, see what the rule says, and leave; the conversation goes on (issue: joining and leaving).
+// Members join when they are called, see what the rule says, and leave; the conversation goes on (issue: joining and
+// leaving).
 #[tokio::test]
 async fn late_joiners_see_the_configured_history() {
     let seen_by_cid = async |sees| {
@@ -264,7 +265,7 @@ async fn late_joiners_see_the_configured_history() {
     assert_eq!(seen_by_cid(JoinHistory::New).await, ["user: Begin."]);
 }
 
-// A group of whom one is left has nobody to talk to; one of whom two are left goes on.
+// A group of one has no other participant to talk to; one of two continues.
 #[tokio::test]
 async fn a_group_continues_until_one_is_left() {
     let human = |who: &str| Human::new(who).unwrap();
@@ -276,7 +277,7 @@ async fn a_group_continues_until_one_is_left() {
     assert_eq!(closed(&status).0, "Cid left: said `exit`");
 }
 
-// Somebody who joins and was never added is a mistake of the set-up.
+// A late joiner that was never added is a configuration error.
 #[tokio::test]
 async fn a_stranger_cannot_join() {
     let group = joining(name("Zoe"), max_turns(1), JoinHistory::All, Group::round_robin());

@@ -84,7 +84,7 @@ async fn without_a_cache_every_call_is_made() {
     }
 }
 
-/// A group with a selector, and a chat of its own within it, which are summed up.
+/// A group with a selector and a nested chat, both with summaries.
 fn group() -> Chat {
     let model = model(&["Ann", "Inner", "Picker", "Summary", "Inners_summary"]);
     let inner = Chat::named("Bob").participant(assistant("Inner", &model));
@@ -97,7 +97,7 @@ fn group() -> Chat {
     reflecting(group, assistant("Summary", &model), TAKEAWAY, policy).build().unwrap()
 }
 
-/// Picks Ann and Bob by turns.
+/// Selects Ann and Bob by turns.
 fn picks() -> AnyModel {
     let step = |who| format!(r#"{{"Picker": {{"say": "{who}", "usage": {{"input": 7, "output": 3}}}}}}"#);
     let steps: Vec<String> = ["Ann", "Bob", "Ann", "Bob"].iter().map(step).collect();

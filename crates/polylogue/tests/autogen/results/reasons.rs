@@ -41,7 +41,7 @@ async fn a_termination_message_is_the_word_alone_unless_it_is_said_otherwise() {
         why(&pair("ok TERMINATE", says("TERMINATE") | max_turns(2)), "go").await,
         "Ann said `TERMINATE`"
     );
-    // Not because of the task (trap T41), nor of somebody else's words.
+    // Not because of the task (trap T41), nor of a message of another agent.
     assert_eq!(why(&pair("well", says("TERMINATE") | max_turns(2)), "TERMINATE").await, "2 of 2 turns");
     let bob = says("TERMINATE").by(name("Bob"));
     assert_eq!(why(&pair("TERMINATE", bob | max_turns(2)), "go").await, "2 of 2 turns");

@@ -40,7 +40,7 @@ async fn the_opening_of_a_chat_need_not_be_its_summary() {
     assert_eq!(closed(&run(&chat.build().unwrap(), "go").await.0).1, "");
 }
 
-/// Ann and Bob say a word each; who sums up is asked as `lens` says. Every request, and the summary.
+/// Ann and Bob say a word each; the summary is asked for with the view `lens`. Every request, and the summary.
 async fn reflection(lens: ViewOptions) -> (Vec<crate::stage::Asked>, String) {
     let spy = Spy::on(script(r#"[{"Ann": "two"}, {"Bob": "one"}, {"Bobs_summary": "They counted."}]"#));
     let [ann, bob] = ["Ann", "Bob"].map(|who| Assistant::new(who, spy.model()).unwrap().system("Count."));
@@ -57,7 +57,7 @@ async fn reflection(lens: ViewOptions) -> (Vec<crate::stage::Asked>, String) {
 
 #[tokio::test]
 async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
-    // item 43, trap T21: as somebody's words, which every model accepts at the end
+    // item 43, trap T21: as a user message, which every model accepts at the end
     let history = ["Ann: three", "Bob: one", "Ann: two"].map(Entry::user);
     let (asked, summary) = reflection(ViewOptions::default()).await;
     assert_eq!((asked.len(), summary.as_str()), (3, "They counted."));

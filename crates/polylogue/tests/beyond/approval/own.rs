@@ -1,4 +1,4 @@
-//! A person who is asked before an assistant calls a tool of its own, however its model calls it.
+//! A person approves the tool calls of an assistant, however its model makes them.
 
 use std::sync::{Arc, Mutex};
 
@@ -59,7 +59,7 @@ async fn own_calls_are_approved_rejected_and_edited() {
         talk(ToolCalling::Native, NATIVE, &["No: too loud.", "```json\n{\"text\": \"softly\"}\n```"]).await;
     let asked = "Ann asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a\"}\\n\\n`yes` runs it; `no`, with a reason if you like,";
     assert!(text.contains(asked), "{text}");
-    // Nobody is asked about what the rule does not name, and what cannot be called.
+    // No approval for tools that the rule does not name, or that cannot be called.
     assert_eq!(text.matches(" asks: ").count(), 2, "{text}");
     assert!(text.contains("#c1 failed: This call was not made: it was rejected. too loud."), "{text}");
     assert!(
@@ -90,7 +90,7 @@ async fn only_the_answers_in_the_question_approve_or_reject() {
     }
 }
 
-/// Where tools are called by text, what is rejected is no mistake of the model: it is told, and goes on.
+/// Where tools are called by text, a rejection is not an error of the model: it receives the reason, and continues.
 #[tokio::test]
 async fn a_rejection_is_the_outcome_of_a_call_by_text() {
     let script = r#"[
@@ -264,7 +264,7 @@ async fn calls_in_rounds_are_asked_about() {
     assert_eq!(text.matches(" asks: ").count(), 1, "{text}");
 }
 
-/// Who plans all calls at once is asked about each, and evidence is what came of it.
+/// An agent that plans all calls at once asks about each, and the evidence is the outcomes.
 #[tokio::test]
 async fn calls_of_a_plan_are_asked_about() {
     let chat = |cast: &Cast<'_>| {

@@ -1,11 +1,11 @@
-//! How a conversation goes: who is told what, how often, and in which roles of the wire.
+//! The course of a conversation: prompts, their number, and their roles in requests.
 
 use polylogue::{Audience, Body, Entry, Part, Source, StopReason, ViewOptions, Window};
 
-use crate::set::{DONE, agent, name, play, said, society, talk, work};
+use crate::set::{DONE, agent, name, play, role_play, said, talk, work};
 use crate::stage::Asked;
 
-/// `U` for somebody else's words, `A` for the agent's own, `T` for an outcome.
+/// `U` for messages of others, `A` for the agent's own, `T` for an outcome.
 fn shape(asked: &Asked) -> String {
     let letter = |entry: &Entry| match entry {
         Entry::User { .. } => 'U',
@@ -32,8 +32,9 @@ fn refs(texts: &[String]) -> Vec<&str> {
 async fn the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls() {
     let work = work(3);
     let script = talk(&[("Specifier", "Trade wheat.")], &refs(&work));
-    let make =
-        |model: &_| society(model).specify(agent("Specifier", model)).max_rounds(3).build("society").unwrap();
+    let make = |model: &_| {
+        role_play(model).specify(agent("Specifier", model)).max_rounds(3).build("role_play").unwrap()
+    };
     let came = play(&script, "Trade", make).await;
     assert_eq!(came.reason, StopReason::Rounds { limit: 3 });
     assert_eq!(came.asked.len(), 1 + 2 * 3);
@@ -56,7 +57,7 @@ async fn a_user_who_ends_it_saves_the_last_call() {
     let mut work = work(2);
     work.push(DONE.into());
     let script = talk(&[("Specifier", "Trade wheat.")], &refs(&work));
-    let make = |model: &_| society(model).specify(agent("Specifier", model)).build("society").unwrap();
+    let make = |model: &_| role_play(model).specify(agent("Specifier", model)).build("role_play").unwrap();
     let came = play(&script, "Trade", make).await;
     assert_eq!(came.asked.len(), 1 + 2 * 3 - 1);
 }
@@ -65,7 +66,7 @@ async fn a_user_who_ends_it_saves_the_last_call() {
 #[tokio::test]
 async fn each_reads_the_other_as_user_and_itself_as_assistant() {
     let work = work(3);
-    let came = said(&refs(&work), |society| society.max_rounds(3)).await;
+    let came = said(&refs(&work), |role_play| role_play.max_rounds(3)).await;
     let shapes = |who| came.asked(who).into_iter().map(shape).collect::<Vec<_>>();
     assert_eq!(shapes("Trader"), ["U", "UAU", "UAUAU"]);
     assert_eq!(shapes("Python_programmer"), ["U", "UAU", "UAUAU"]);
@@ -74,12 +75,12 @@ async fn each_reads_the_other_as_user_and_itself_as_assistant() {
     assert_eq!(texts, work[..5]);
 }
 
-/// C03 (74): a chat is begun anew by another log; nothing is said before it runs, and nobody remembers another one.
+/// C03 (74): another log is a new start; nothing is said before it runs, and no agent remembers another one.
 #[tokio::test]
 async fn building_a_chat_calls_no_model_and_has_no_memory() {
     let work = work(1);
     let spy = crate::stage::Spy::on(crate::stage::script(&talk(&[], &refs(&work))));
-    let chat = society(&spy.model()).max_rounds(1).build("society").unwrap();
+    let chat = role_play(&spy.model()).max_rounds(1).build("role_play").unwrap();
     assert!(spy.asked().is_empty());
     for _ in 0..2 {
         crate::stage::run(&chat, "Trade").await;
@@ -98,7 +99,7 @@ async fn a_window_keeps_the_system_text_and_the_last_messages() {
     let make = |model: &_| {
         let lens = ViewOptions { window: Window::Messages(4), ..ViewOptions::default() };
         let programmer = agent("Python_programmer", model).view(lens);
-        polylogue::RolePlay::new(programmer, agent("Trader", model)).max_rounds(6).build("society").unwrap()
+        polylogue::RolePlay::new(programmer, agent("Trader", model)).max_rounds(6).build("role_play").unwrap()
     };
     let came = play(&script, "Trade", make).await;
     let asked = came.asked("Python_programmer");
@@ -109,12 +110,12 @@ async fn a_window_keeps_the_system_text_and_the_last_messages() {
     assert!(last.entries.iter().all(|entry| !matches!(entry, Entry::Tool { .. })));
 }
 
-/// What a person adds when it is over is heard by both, and the user role goes on.
+/// A message of a person at the end is seen by both, and the user role continues.
 #[tokio::test]
 async fn it_continues_when_it_is_reopened() {
     let said: Vec<String> = work(2);
     let model = crate::stage::script(&talk(&[], &refs(&said)));
-    let chat = society(&model).max_rounds(1).build("society").unwrap();
+    let chat = role_play(&model).max_rounds(1).build("role_play").unwrap();
     let mut log = crate::stage::log().await;
     chat.run(&mut log, "Trade").await.unwrap();
     chat.continue_with(&mut log, "Now with fees, too".into()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Why it is over.
+//! Termination.
 
 use polylogue::loop_detector::LoopDetector;
 use polylogue::stop::max_tokens;
@@ -7,7 +7,7 @@ use polylogue::{
     RunOutcome, Status, StopReason,
 };
 
-use crate::set::{Came, DONE, name, play, said, society, talk, work};
+use crate::set::{Came, DONE, name, play, role_play, said, talk, work};
 use crate::stage::{log, script};
 
 fn done() -> StopReason {
@@ -34,14 +34,14 @@ async fn a_decorated_marker_ends_it() {
         "\"<Camel_Task_Done>\"!",
         "> __<CAMEL_TASK_DONE>__\n",
     ] {
-        let came = said(&[DO, DID, marker], |society| society).await;
+        let came = said(&[DO, DID, marker], |role_play| role_play).await;
         assert_eq!((came.said().len(), came.reason), (3, done()), "{marker}");
     }
     for other in ["<CAMEL_TASK_DONE> is not yet true", "CAMEL TASK DONE?", "***"] {
-        let came = said(&[DO, DID, other, DID, DONE], |society| society).await;
+        let came = said(&[DO, DID, other, DID, DONE], |role_play| role_play).await;
         assert_eq!(came.said().len(), 5, "{other}");
     }
-    let came = said(&[DO, DID, "so: **finis!**"], |society| society.done("FINIS").lenient()).await;
+    let came = said(&[DO, DID, "so: **finis!**"], |role_play| role_play.done("FINIS").lenient()).await;
     assert_eq!(came.said().len(), 3);
 }
 
@@ -52,7 +52,7 @@ async fn blank_replies_are_no_success() {
         r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": " "}]"#,
         r#"[{"Trader": ""}, {"Trader": {"think": "hm", "say": ""}}]"#,
     ] {
-        let came = play(script, "Trade", |model| society(model).build("society").unwrap()).await;
+        let came = play(script, "Trade", |model| role_play(model).build("role_play").unwrap()).await;
         assert_ne!(came.reason.outcome(), RunOutcome::Done, "{}", came.reason);
     }
 }
@@ -67,7 +67,7 @@ const DID: &str = "Solution: the fees are added. Next request.";
 /// C04 (75)
 #[tokio::test]
 async fn the_marker_alone_ends_it_before_the_assistant_is_asked() {
-    let came = said(&[DO, DID, " <CAMEL_TASK_DONE>\n"], |society| society).await;
+    let came = said(&[DO, DID, " <CAMEL_TASK_DONE>\n"], |role_play| role_play).await;
     assert_eq!(came.reason, done());
     assert_eq!(last(&came).1.trim(), DONE);
     assert_eq!(came.asked("Python_programmer").len(), 1);
@@ -78,7 +78,7 @@ async fn the_marker_alone_ends_it_before_the_assistant_is_asked() {
 #[tokio::test]
 async fn a_quoted_marker_ends_nothing() {
     let quoted = format!("Instruction: I shall write {DONE} when I am content\nInput: None");
-    let came = said(&[&quoted, DID, DONE], |society| society).await;
+    let came = said(&[&quoted, DID, DONE], |role_play| role_play).await;
     assert_eq!(came.said().len(), 3);
     assert_eq!(came.reason, done());
 }
@@ -86,12 +86,12 @@ async fn a_quoted_marker_ends_nothing() {
 /// C05 (76)
 #[tokio::test]
 async fn a_marker_that_is_thought_ends_nothing() {
-    for change in [|society| society, polylogue::RolePlay::lenient] {
+    for change in [|role_play| role_play, polylogue::RolePlay::lenient] {
         let script = format!(
             r#"[{{"Trader": {{"think": "{DONE}", "say": "Instruction: go on"}}}}, {{"Python_programmer": "{DID}"}},
                 {{"Trader": "{DONE}"}}]"#
         );
-        let came = play(&script, "Trade", |model| change(society(model)).build("society").unwrap()).await;
+        let came = play(&script, "Trade", |model| change(role_play(model)).build("role_play").unwrap()).await;
         assert_eq!(came.said().len(), 3);
     }
 }
@@ -108,16 +108,16 @@ async fn a_lenient_role_play_accepts_the_marker_within_a_message() {
 /// What the assistant says is no end, though it is the marker.
 #[tokio::test]
 async fn only_the_user_role_ends_it() {
-    let came = said(&[DO, DONE, DONE], |society| society.lenient()).await;
+    let came = said(&[DO, DONE, DONE], |role_play| role_play.lenient()).await;
     assert_eq!(came.said().len(), 3);
 }
 
 #[tokio::test]
 async fn the_marker_can_be_another() {
-    let came = said(&[DO, DID, "FINIS"], |society| society.done("FINIS")).await;
+    let came = said(&[DO, DID, "FINIS"], |role_play| role_play.done("FINIS")).await;
     assert_eq!(came.reason, StopReason::Mentioned { text: "FINIS".into(), by: name("Trader") });
     assert!(came.asked[0].system.as_ref().unwrap().contains("nothing else: FINIS"));
-    let blank = society(&script("[]")).done(" ").build("society").unwrap_err();
+    let blank = role_play(&script("[]")).done(" ").build("role_play").unwrap_err();
     assert!(blank.to_string().contains("blank"), "{blank}");
 }
 
@@ -127,10 +127,10 @@ async fn limits_are_exact() {
     let work = work(5);
     let texts: Vec<&str> = work.iter().map(String::as_str).collect();
     for limit in 1..=5 {
-        let came = said(&texts, |society| society.max_rounds(limit)).await;
+        let came = said(&texts, |role_play| role_play.max_rounds(limit)).await;
         assert_eq!(came.reason, StopReason::Rounds { limit });
         assert_eq!(came.said().len() as u64, 2 * limit);
-        let came = said(&texts, |society| society.max_messages(limit)).await;
+        let came = said(&texts, |role_play| role_play.max_messages(limit)).await;
         assert_eq!(came.reason, StopReason::Messages { limit });
         assert_eq!(came.said().len() as u64, limit);
         assert_eq!(came.asked.len() as u64, limit);
@@ -144,7 +144,7 @@ async fn a_hundred_rounds_are_a_hundred() {
         .flat_map(|n| [format!("Instruction: {n} {}", n * 7), format!("Solution: {n} {}", n * 11)])
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let came = said(&texts, |society| society.max_rounds(130)).await;
+    let came = said(&texts, |role_play| role_play.max_rounds(130)).await;
     assert_eq!(came.reason, StopReason::Rounds { limit: 130 });
     assert_eq!(came.said().len(), 260);
 }
@@ -177,11 +177,11 @@ async fn an_instruction_resets_the_count() {
         "Solution: g",
         DONE,
     ];
-    let came = said(&texts, |society| society).await;
+    let came = said(&texts, |role_play| role_play).await;
     assert_eq!(came.reason, done());
-    let came = said(&texts[..4], |society| society.uninstructed(0).max_rounds(2)).await;
+    let came = said(&texts[..4], |role_play| role_play.uninstructed(0).max_rounds(2)).await;
     assert_eq!(came.reason, StopReason::Rounds { limit: 2 });
-    let came = said(&texts, |society| society.uninstructed(2)).await;
+    let came = said(&texts, |role_play| role_play.uninstructed(2)).await;
     assert_eq!((came.reason.clone(), came.said().len()), (erred("Trader", 2), 3));
 }
 
@@ -189,10 +189,10 @@ async fn an_instruction_resets_the_count() {
 #[tokio::test]
 async fn an_assistant_who_instructs_ends_it() {
     let flipped = "Solution: none.\n  Instruction: you write it\nInput: None";
-    let came = said(&[DO, DID, "Instruction: go on", flipped, DONE], |society| society).await;
+    let came = said(&[DO, DID, "Instruction: go on", flipped, DONE], |role_play| role_play).await;
     assert_eq!(came.reason, erred("Python_programmer", 1));
     assert_eq!(came.said().len(), 4);
-    let came = said(&[DO, flipped, DONE], |society| society.flips(0)).await;
+    let came = said(&[DO, flipped, DONE], |role_play| role_play.flips(0)).await;
     assert_eq!(came.reason, done());
     let came = said(&[DO, flipped, "Instruction: go on", DID, DO, flipped, DONE], |s| s.flips(2)).await;
     assert_eq!(came.reason, done());
@@ -201,7 +201,8 @@ async fn an_assistant_who_instructs_ends_it() {
 /// C08 (79): only a line that begins so is an instruction.
 #[tokio::test]
 async fn an_assistant_may_write_of_instructions() {
-    let came = said(&[DO, "Solution: as in `Instruction: x`. Next request.", DONE], |society| society).await;
+    let came =
+        said(&[DO, "Solution: as in `Instruction: x`. Next request.", DONE], |role_play| role_play).await;
     assert_eq!(came.reason, done());
 }
 
@@ -220,10 +221,10 @@ async fn an_instruction_is_one_however_it_is_set() {
         "Solution: 7",
         DONE,
     ];
-    assert_eq!(said(&texts, |society| society).await.reason, done());
+    assert_eq!(said(&texts, |role_play| role_play).await.reason, done());
     for form in forms {
         assert_eq!(
-            said(&[DO, form], |society| society).await.reason,
+            said(&[DO, form], |role_play| role_play).await.reason,
             erred("Python_programmer", 1),
             "{form}"
         );
@@ -234,7 +235,7 @@ async fn an_instruction_is_one_however_it_is_set() {
 #[tokio::test]
 async fn nearly_the_same_again_and_again_ends_it() {
     let repeated: Vec<&str> = [DO, DID].into_iter().cycle().take(12).collect();
-    let came = said(&repeated, |society| society).await;
+    let came = said(&repeated, |role_play| role_play).await;
     assert!(
         matches!(&came.reason, StopReason::LoopDetected { pattern: LoopKind::Repetition, .. }),
         "{:?}",
@@ -242,7 +243,7 @@ async fn nearly_the_same_again_and_again_ends_it() {
     );
     assert_eq!(came.said().len(), 2 + 2 * 3);
     let patient = LoopDetector { repetition: 0, ..LoopDetector::default() };
-    let came = said(&repeated, |society| society.circles(patient).max_rounds(6)).await;
+    let came = said(&repeated, |role_play| role_play.circles(patient).max_rounds(6)).await;
     assert_eq!(came.reason, StopReason::Rounds { limit: 6 });
 }
 
@@ -251,7 +252,7 @@ async fn nearly_the_same_again_and_again_ends_it() {
 async fn farewells_end_it() {
     let texts =
         ["Thank you!", "You are welcome!", DO, DID, "Goodbye!", "Take care!", "Thanks again!", "Bye!"];
-    let came = said(&texts, |society| society.uninstructed(0)).await;
+    let came = said(&texts, |role_play| role_play.uninstructed(0)).await;
     assert!(
         matches!(&came.reason, StopReason::LoopDetected { pattern: LoopKind::Farewells, .. }),
         "{:?}",
@@ -263,16 +264,16 @@ async fn farewells_end_it() {
 /// C16 (87)
 #[tokio::test]
 async fn a_blank_reply_is_asked_for_again_and_then_ends_it() {
-    let came = said(&[DO, DID], |society| society.max_rounds(1)).await;
+    let came = said(&[DO, DID], |role_play| role_play.max_rounds(1)).await;
     assert_eq!(came.asked.len(), 2);
     let twice = r#"[{"Trader": "  "}, {"Trader": "Instruction: x"}, {"Python_programmer": {"think": "hm", "say": ""}},
                     {"Python_programmer": "\n"}]"#;
-    let came = play(twice, "Trade", |model| society(model).build("society").unwrap()).await;
+    let came = play(twice, "Trade", |model| role_play(model).build("role_play").unwrap()).await;
     assert_eq!(came.reason, silent("Python_programmer"));
     assert_eq!(came.asked.len(), 4);
     let once = r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": "Solution: y"},
                    {"Trader": ""}, {"Trader": "<CAMEL_TASK_DONE>"}]"#;
-    let came = play(once, "Trade", |model| society(model).build("society").unwrap()).await;
+    let came = play(once, "Trade", |model| role_play(model).build("role_play").unwrap()).await;
     assert_eq!((came.reason, came.summary.as_str()), (done(), "Solution: y"));
 }
 
@@ -281,19 +282,21 @@ async fn a_blank_reply_is_asked_for_again_and_then_ends_it() {
 async fn blank_replies_do_not_count() {
     let script = r#"[{"Trader": ""}, {"Trader": "Instruction: x"}, {"Python_programmer": {"think": "hm", "say": ""}},
                      {"Python_programmer": "Solution: y"}]"#;
-    let came = play(script, "Trade", |model| society(model).max_rounds(1).build("society").unwrap()).await;
+    let came =
+        play(script, "Trade", |model| role_play(model).max_rounds(1).build("role_play").unwrap()).await;
     assert_eq!(came.reason, StopReason::Rounds { limit: 1 });
-    let came = play(script, "Trade", |model| society(model).max_messages(2).build("society").unwrap()).await;
+    let came =
+        play(script, "Trade", |model| role_play(model).max_messages(2).build("role_play").unwrap()).await;
     assert_eq!(came.reason, StopReason::Messages { limit: 2 });
 }
 
-/// A society that met a limit goes on under a higher one, and one that got no reply asks anew.
+/// A role-play that reached a limit continues under a higher one, and one that got no reply asks anew.
 #[tokio::test]
 async fn a_closed_role_play_can_continue() {
     let steps = r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": ""},
                     {"Python_programmer": "Solution: y"}, {"Trader": "<CAMEL_TASK_DONE>"}]"#;
     let model = script(steps);
-    let chat = |rounds| society(&model).max_rounds(rounds).build("society").unwrap();
+    let chat = |rounds| role_play(&model).max_rounds(rounds).build("role_play").unwrap();
     let mut log = log().await;
     let mut reasons = Vec::new();
     let mut status = chat(1).run(&mut log, "Trade").await.unwrap();
@@ -312,8 +315,8 @@ async fn a_closed_role_play_can_continue() {
 async fn custom_conditions_are_added() {
     let script = r#"[{"Trader": {"say": "Instruction: x", "usage": {"input": 60, "output": 50}}}]"#;
     let make = |model: &AnyModel| {
-        let society = society(model).until(max_tokens(1000)).until(max_tokens(100));
-        society.build("society").unwrap()
+        let role_play = role_play(model).until(max_tokens(1000)).until(max_tokens(100));
+        role_play.build("role_play").unwrap()
     };
     let came = play(script, "Trade", make).await;
     assert_eq!(came.reason, StopReason::Tokens { limit: 100, used: 110, next: None });
@@ -344,7 +347,7 @@ async fn a_stop_leaves_the_transcript_and_asks_no_other_agent() {
     let mut log = log().await;
     let halt = log.cancellation();
     let model = Stops { model: script(&talk(&[], &[DO, DID, DONE])), at: name("Trader"), halt: halt.clone() };
-    let chat = society(&AnyModel::new(model)).build("society").unwrap();
+    let chat = role_play(&AnyModel::new(model)).build("role_play").unwrap();
     let status = chat.run(&mut log, "Trade").await.unwrap();
     assert_eq!(status, Status::Halted);
     let said: Vec<_> =

@@ -2,13 +2,13 @@
 
 use polylogue::{AnyModel, Assistant, Chat, Entry, ModelMistake, Name, Params, Part, RolePlay, StopReason};
 
-use crate::set::{Came, DONE, agent, name, play, society, talk};
+use crate::set::{Came, DONE, agent, name, play, role_play, talk};
 use crate::stage::Asked;
 
 const IDEA: &str = "Trade";
 
 fn specified(model: &AnyModel) -> Chat {
-    society(model).specify(agent("Specifier", model)).build("society").unwrap()
+    role_play(model).specify(agent("Specifier", model)).build("role_play").unwrap()
 }
 
 fn system(asked: &Asked) -> &str {
@@ -43,7 +43,7 @@ async fn a_specified_task_is_in_both_prompts_and_the_idea_is_kept() {
 /// C10 (81)
 #[tokio::test]
 async fn without_a_specifier_no_model_is_asked() {
-    let came = play(&talk(&[], &[DONE]), IDEA, |model| society(model).build("society").unwrap()).await;
+    let came = play(&talk(&[], &[DONE]), IDEA, |model| role_play(model).build("role_play").unwrap()).await;
     assert_eq!(came.asked.len(), 1);
     assert!(system(&came.asked[0]).contains("Never forget it:\nTrade\n"));
 }
@@ -54,8 +54,8 @@ async fn a_plan_stands_after_the_task() {
     let before = [("Specifier", "Trade wheat."), ("Planner", "1. Buy\n2. Sell")];
     let script = talk(&before, &["Instruction: go", "Solution: gone", DONE]);
     let make = |model: &AnyModel| {
-        let society = society(model).specify(agent("Specifier", model)).plan(agent("Planner", model));
-        society.build("society").unwrap()
+        let role_play = role_play(model).specify(agent("Specifier", model)).plan(agent("Planner", model));
+        role_play.build("role_play").unwrap()
     };
     let came = play(&script, IDEA, make).await;
     assert!(asks(came.asked("Planner")[0]).contains("Trade wheat."));
@@ -66,7 +66,7 @@ async fn a_plan_stands_after_the_task() {
     assert_eq!(order, ["Specifier", "Planner", "Trader", "Python_programmer", "Trader"]);
     // The planner may plan the idea itself.
     let script = talk(&before[1..], &[DONE]);
-    let make = |model: &AnyModel| society(model).plan(agent("Planner", model)).build("society").unwrap();
+    let make = |model: &AnyModel| role_play(model).plan(agent("Planner", model)).build("role_play").unwrap();
     let came = play(&script, IDEA, make).await;
     assert!(system(came.asked("Trader")[0]).contains("Trade\n1. Buy\n2. Sell\n"));
 }
@@ -85,7 +85,7 @@ async fn braces_are_literal_in_ideas_tasks_plans_roles_and_prompts() {
                 .roles(format!("dev {braces}"), format!("boss {braces}"))
                 .specify(agent("Specifier", model))
                 .plan(agent("Planner", model))
-                .build("society")
+                .build("role_play")
                 .unwrap()
         };
         let came = play(&script, braces, make).await;
@@ -107,7 +107,7 @@ async fn the_specifier_receives_both_roles_and_the_word_limit() {
         assert!(asked.contains(told), "{asked}");
     }
     let make = |model: &AnyModel| {
-        society(model).specify(agent("Specifier", model)).word_limit(7).build("society").unwrap()
+        role_play(model).specify(agent("Specifier", model)).word_limit(7).build("role_play").unwrap()
     };
     let came = play(&talk(&[("Specifier", "x")], &[DONE]), IDEA, make).await;
     assert!(asks(came.asked("Specifier")[0]).contains("at most 7 words"));
@@ -128,7 +128,7 @@ async fn the_specifier_is_hot_and_the_roles_are_cool() {
         RolePlay::new(own("Python_programmer", model, Some(0.5)), own("Trader", model, None))
             .specify(own("Specifier", model, Some(0.7)))
             .own_temperatures()
-            .build("society")
+            .build("role_play")
             .unwrap()
     };
     let script = talk(&[("Specifier", "x")], &["Instruction: go", "Solution: gone", DONE]);
@@ -152,7 +152,7 @@ async fn a_specifier_who_says_nothing_is_asked_again_and_then_ends_it() {
 #[test]
 fn names_are_used_once() {
     let model = crate::stage::script("[]");
-    let twice = |specifier: Assistant| society(&model).specify(specifier).build("society").unwrap_err();
+    let twice = |specifier: Assistant| role_play(&model).specify(specifier).build("role_play").unwrap_err();
     assert!(twice(agent("Trader", &model)).to_string().contains("`Trader`"));
     assert!(Name::new("C++ developer").is_err(), "which is why roles are no names");
 }
@@ -162,10 +162,10 @@ fn names_are_used_once() {
 async fn the_fixed_texts_can_be_set_and_follow_the_language() {
     let before = [("Specifier", "Trade wheat."), ("Planner", "1. Buy")];
     let cast = |model: &AnyModel| {
-        society(model).specify(agent("Specifier", model)).plan(agent("Planner", model)).language("French")
+        role_play(model).specify(agent("Specifier", model)).plan(agent("Planner", model)).language("French")
     };
     let script = talk(&before, &["Instruction: buy", "Solution: bought", DONE]);
-    let came = play(&script, IDEA, |model| cast(model).build("society").unwrap()).await;
+    let came = play(&script, IDEA, |model| cast(model).build("role_play").unwrap()).await;
     for who in ["Specifier", "Planner", "Trader"] {
         assert!(asks(came.asked(who)[0]).contains("write in French"), "{who}");
     }
@@ -174,7 +174,7 @@ async fn the_fixed_texts_can_be_set_and_follow_the_language() {
             .opening(|casting| format!("Allez, {} : {}", casting.user, casting.task))
             .specifier_prompt(|casting| format!("Precise: {}", casting.task))
             .planner_prompt(|casting| format!("Divise: {}", casting.task));
-        set.build("society").unwrap()
+        set.build("role_play").unwrap()
     };
     let came = play(&script, IDEA, make).await;
     assert_eq!(asks(came.asked("Specifier")[0]), format!("Precise: {IDEA}"));

@@ -8,7 +8,8 @@ use polylogue_test::cut::{Calls, Cut};
 
 use crate::set::agent;
 
-/// All that there is: a task specified at the second asking, a plan, a critic who is asked again, blank replies, a tool.
+/// All that there is: a task specified at the second asking, a plan, a critic who is asked again, blank replies, a
+/// tool.
 const ALL: &str = r#"[
     {"Specifier": ""}, {"Specifier": "Trade {wheat}."}, {"Planner": "1. Buy"},
     {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"}, {"Critic": "?"}, {"Critic": "2"},
@@ -25,14 +26,14 @@ fn all(model: &AnyModel) -> Chat {
         .plan(agent("Planner", model))
         .critic(Critic::new(agent("Critic", model), 2))
         .language("French")
-        .build("society")
+        .build("role_play")
         .unwrap()
 }
 
 /// Without a critic: the rules end it, or a blank reply does.
 fn plain(model: &AnyModel) -> Chat {
-    let society = RolePlay::new(agent("Python_programmer", model), agent("Trader", model));
-    society.specify(agent("Specifier", model)).build("society").unwrap()
+    let role_play = RolePlay::new(agent("Python_programmer", model), agent("Trader", model));
+    role_play.specify(agent("Specifier", model)).build("role_play").unwrap()
 }
 
 const FLIPPED: &str = r#"[{"Specifier": "Trade wheat."}, {"Trader": "Hello"}, {"Python_programmer": ""},
@@ -71,7 +72,7 @@ async fn a_role_play_in_a_file_resumes_at_every_cut() {
     assert!(cut(SHORT, all, &store).await > 30);
 }
 
-/// A society is a member of another chat, called twice, and each time begins anew; its log is cut everywhere, too.
+/// A role-play as a participant of another chat, called twice, starts anew each time; its log is cut everywhere, too.
 #[tokio::test]
 async fn a_nested_role_play_resumes_at_every_cut() {
     use polylogue::{round_robin, stop::max_turns, until};
@@ -82,12 +83,12 @@ async fn a_nested_role_play_resumes_at_every_cut() {
     let script: Script = serde_json::from_str(script).unwrap();
     let chat = |calls: &Calls| {
         let model = calls.through(script.model("test"));
-        let society = RolePlay::new(agent("Python_programmer", &model), agent("Trader", &model))
+        let role_play = RolePlay::new(agent("Python_programmer", &model), agent("Trader", &model))
             .specify(agent("Specifier", &model))
             .critic(Critic::new(agent("Critic", &model), 2));
         let chat = Chat::named("office")
             .participant(agent("Boss", &model))
-            .participant(society.build("workers").unwrap());
+            .participant(role_play.build("workers").unwrap());
         chat.policy(until(max_turns(4), round_robin())).build().unwrap()
     };
     let store = || AnyStore::new(Memory::new());

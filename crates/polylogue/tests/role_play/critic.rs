@@ -3,7 +3,7 @@
 use polylogue::role_play::Critic;
 use polylogue::{AnyModel, Chat, Entry, Part, RolePlay};
 
-use crate::set::{Came, DONE, agent, play, society};
+use crate::set::{Came, DONE, agent, play, role_play};
 
 const TWO: &str = r#"[
     {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"}, {"Critic": "I choose 2, and not 1."},
@@ -11,11 +11,11 @@ const TWO: &str = r#"[
     {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": " "}]"#;
 
 fn with_critic(model: &AnyModel) -> RolePlay {
-    society(model).critic(Critic::new(agent("Critic", model), 2))
+    role_play(model).critic(Critic::new(agent("Critic", model), 2))
 }
 
 fn chat(model: &AnyModel) -> Chat {
-    with_critic(model).build("society").unwrap()
+    with_critic(model).build("role_play").unwrap()
 }
 
 fn texts(came: &Came) -> Vec<String> {
@@ -37,7 +37,7 @@ async fn each_is_asked_n_times_and_the_first_number_is_chosen() {
     let [first, second, ..] = came.asked("Trader")[..] else { panic!("asked too seldom") };
     assert_eq!((&first.system, &first.entries), (&second.system, &second.entries));
     assert!(first.system.as_ref().unwrap().starts_with("===== RULES OF THE USER"));
-    // What was not chosen is heard by nobody.
+    // No agent sees a rejected proposal.
     let heard = format!("{:?}", came.asked("Python_programmer")[0].entries);
     assert!(heard.contains("Instruction: b") && !heard.contains("Instruction: a"), "{heard}");
 }
@@ -46,7 +46,7 @@ async fn each_is_asked_n_times_and_the_first_number_is_chosen() {
 async fn the_critic_receives_the_task_the_criteria_and_the_options() {
     let make = |model: &AnyModel| {
         let critic = Critic::new(agent("Critic", model).system("Be strict."), 2).criteria("brevity");
-        society(model).critic(critic).language("French").build("society").unwrap()
+        role_play(model).critic(critic).language("French").build("role_play").unwrap()
     };
     let came = play(TWO, "Trade wheat", make).await;
     let system = came.asked("Critic")[0].system.clone().unwrap();
@@ -69,7 +69,7 @@ async fn the_texts_in_which_options_are_shown_can_be_set_and_the_usual_ones_name
         {"Trader": "Instruction: {count}"}, {"Trader": "Instruction: b"}, {"Critic": "neither"}, {"Critic": "2"},
         {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"}, {"Critic": "1"},
         {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": " "}]"#;
-    let usual = |model: &AnyModel| with_critic(model).language("German").build("society").unwrap();
+    let usual = |model: &AnyModel| with_critic(model).language("German").build("role_play").unwrap();
     let came = play(script, "Trade", usual).await;
     for nth in 0..2 {
         let asked = last_asked(&came, nth);
@@ -79,7 +79,7 @@ async fn the_texts_in_which_options_are_shown_can_be_set_and_the_usual_ones_name
         let critic = Critic::new(agent("Critic", model), 2).option_line("{number}. Vorschlag:");
         let critic =
             critic.prompt("Welcher der {count} ist der beste?\n{options} {x}").retry_prompt("1 bis {count}!");
-        society(model).critic(critic).language("German").build("society").unwrap()
+        role_play(model).critic(critic).language("German").build("role_play").unwrap()
     };
     let came = play(script, "Trade", own).await;
     let shown = "Welcher der 2 ist der beste?\n1. Vorschlag:\nInstruction: {count}\n\n2. Vorschlag:\nInstruction: b {x}";
@@ -100,7 +100,7 @@ async fn a_critic_who_chooses_nothing_is_asked_again_and_then_the_first_is_taken
     assert!(last_asked(&came, 1).contains("none of the options"));
     let make = |model: &AnyModel| {
         let critic = Critic::new(agent("Critic", model), 2).retries(0);
-        society(model).critic(critic).max_messages(1).build("society").unwrap()
+        role_play(model).critic(critic).max_messages(1).build("role_play").unwrap()
     };
     let came = play(script, "Trade", make).await;
     assert_eq!(texts(&came), ["Instruction: a"]);
@@ -114,7 +114,11 @@ async fn only_what_is_proposed_now_can_be_chosen() {
         {"Python_programmer": "Solution: d"}, {"Python_programmer": ""}, {"Python_programmer": "Solution: e"},
         {"Critic": "3"}, {"Critic": "2"}]"#;
     let make = |model: &AnyModel| {
-        society(model).critic(Critic::new(agent("Critic", model), 3)).max_rounds(1).build("society").unwrap()
+        role_play(model)
+            .critic(Critic::new(agent("Critic", model), 3))
+            .max_rounds(1)
+            .build("role_play")
+            .unwrap()
     };
     let came = play(script, "Trade", make).await;
     assert_eq!(texts(&came), ["Instruction: c", "Solution: e"]);
@@ -126,7 +130,7 @@ async fn one_option_needs_no_critic() {
     for options in [0, 1] {
         let script = r#"[{"Trader": "<CAMEL_TASK_DONE>"}]"#;
         let make = |model: &AnyModel| {
-            society(model).critic(Critic::new(agent("Critic", model), options)).build("society").unwrap()
+            role_play(model).critic(Critic::new(agent("Critic", model), options)).build("role_play").unwrap()
         };
         let came = play(script, "Trade", make).await;
         assert_eq!(came.asked.len(), 1);
@@ -138,12 +142,12 @@ async fn proposals_that_are_all_blank_are_a_blank_reply() {
     let script = r#"[{"Trader": ""}, {"Trader": " "}, {"Trader": "Instruction: a"}, {"Trader": ""},
         {"Python_programmer": "Solution: b"}, {"Python_programmer": ""}]"#;
     let came =
-        play(script, "Trade", |model| with_critic(model).max_rounds(1).build("society").unwrap()).await;
+        play(script, "Trade", |model| with_critic(model).max_rounds(1).build("role_play").unwrap()).await;
     assert_eq!(texts(&came), ["Instruction: a", "Solution: b"]);
     assert!(came.asked("Critic").is_empty());
 }
 
-/// CAMEL's critic may be a person, too. Who leaves ends it.
+/// CAMEL's critic can be a person, too. A person who leaves ends it.
 #[tokio::test]
 async fn a_person_may_choose() {
     use polylogue::{Human, Status, StopReason};
@@ -152,7 +156,7 @@ async fn a_person_may_choose() {
         {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"}]"#;
     let model = crate::stage::script(script);
     let person = Human::new("Chair").unwrap();
-    let chat = society(&model).critic(Critic::person(person, 2)).build("society").unwrap();
+    let chat = role_play(&model).critic(Critic::person(person, 2)).build("role_play").unwrap();
     let mut log = crate::stage::log().await;
     let mut status = chat.run(&mut log, "Trade").await.unwrap();
     let mut answers = ["what", "2", "exit"].into_iter();

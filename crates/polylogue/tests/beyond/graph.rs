@@ -6,7 +6,7 @@ use polylogue::{Act, Chat, Function, Message, Name, Status, StopReason};
 
 use crate::stage::{Cast, events_with, fails, log, play, print};
 
-/// The names of those who were cued, those cued at once in brackets.
+/// The names in turn requests, parallel ones in brackets.
 fn order(said: &str) -> String {
     let cues = said.lines().filter(|line| line.starts_with("cue "));
     let who = |cue: &str| cue.trim_start_matches("cue ").split(' ').next().unwrap_or_default().to_owned();
@@ -21,7 +21,7 @@ fn end(said: &str) -> &str {
     said.lines().last().unwrap()
 }
 
-/// Everybody says what the script has for them, or else their own name.
+/// Every participant says its scripted text, or else its own name.
 async fn run(script: &str, flow: Graph) -> String {
     let graph = flow.build().unwrap();
     play(script, |cast| room(cast, script, &graph)).await
@@ -70,8 +70,8 @@ fn reviewed() -> Graph {
         .edge(Edge::from(("Critic", "Printer")).otherwise())
 }
 
-// Trap T41: graphs stalled when they were saved and loaded in the middle of a loop. Every conversation here is cut after
-// each of its events.
+// Trap T41: graphs stalled when they were saved and loaded in the middle of a loop. Every conversation here is cut
+// after each of its events.
 #[tokio::test]
 async fn a_loop_continues_while_its_condition_holds_up_to_its_bound() {
     let said = run(r#"[{"Critic": "again"}, {"Critic": "fine"}]"#, reviewed()).await;
@@ -81,7 +81,7 @@ async fn a_loop_continues_while_its_condition_holds_up_to_its_bound() {
     assert_eq!(order(&said), "Writer Critic Writer Critic Writer Critic Printer");
 }
 
-// Trap T41: several loops needed activation groups, or the joins in them waited for ever.
+// Trap T41: several loops needed activation groups, or the joins in them waited forever.
 #[tokio::test]
 async fn loops_within_loops_with_joins_in_them() {
     let flow = Graph::of(["Plan", "Code", "Test", "Docs", "Review", "Ship"]).starts_with("Plan");
@@ -140,7 +140,7 @@ async fn a_way_that_ends_before_a_last_node_says_where() {
     let flow = Graph::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).says("left"));
     let flow = flow.edge(Edge::from(("A", "C")).when(|said| said.len() > 99));
     assert_eq!(end(&run("[]", flow).await), "closed (nobody may speak after A): A");
-    // The join waits for C, to whom nothing leads.
+    // The join waits for C, to which no edge leads.
     let flow = Graph::of(["A", "B", "C", "End"]).edge(Edge::from(("A", "B")).says("a"));
     let flow = flow.edge(Edge::from(("A", "C")).otherwise()).edge(("B", "End")).edge(("C", "End"));
     assert_eq!(end(&run("[]", flow.clone()).await), "closed (everybody had their turn): End");

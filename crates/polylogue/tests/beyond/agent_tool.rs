@@ -38,7 +38,7 @@ async fn a_chat_is_asked_and_its_summary_is_the_outcome() {
     assert!(text.contains("Ann calls research {\"task\":\"cats?\"} #c1\nAnn gets #c1: And sleep."), "{text}");
     assert!(text.contains("Ann gets #c2: ENOUGH of dogs.\n"), "{text}");
     assert!(text.contains("Ann gets #c3: All day.\nAnn says: So it is."), "{text}");
-    // It begins anew each time, in a room of its own, and its limit of turns is its own.
+    // It starts anew each time, in its own inner chat, with its own limit of turns.
     assert!(
         text.contains("opened [Eve, Max] \"dogs?\"") && text.contains("opened [Eve, Max] \"birds?\""),
         "{text}"
@@ -141,7 +141,7 @@ async fn it_is_asked_only_so_often_in_a_turn() {
     assert!(text.contains("gets #c3 failed: `bob` is asked at most 2 times before you answer"), "{text}");
 }
 
-// Models without function calls are told of it in words, as of any tool.
+// Models without function calls are prompted with it as text, as with any tool.
 #[tokio::test]
 async fn a_model_without_function_calls_asks_by_text() {
     let script = r#"[

@@ -17,8 +17,8 @@ impl Chance {
     }
 }
 
-/// A graph in which every member but the last has an edge to the next, and at most one more: to a later one, or, under a
-/// condition, to anybody.
+/// A graph in which every member but the last has an edge to the next, and at most one more: to a later one, or, under
+/// a condition, to anybody.
 fn graph(chance: &mut Chance) -> Graph {
     let nodes = &NAMES[..2 + chance.below(5)];
     let mut flow = Graph::of(nodes.iter().copied()).starts_with("A");
@@ -39,7 +39,7 @@ fn graph(chance: &mut Chance) -> Graph {
     flow
 }
 
-/// Everybody says one of two words, by how much was said before.
+/// Every participant says one of two words, by the number of messages before.
 fn room(graph: &CheckedGraph, salt: usize) -> Chat {
     let say = |nth: usize, who: &polylogue::Name| {
         Function::new(who.as_str(), move |turn| {
@@ -54,8 +54,8 @@ fn room(graph: &CheckedGraph, salt: usize) -> Chat {
     room.policy(graph.clone()).build().unwrap()
 }
 
-// Trap T41: graphs that stalled. With a way for otherwise nobody waits in vain, whatever the graph and wherever its log is
-// cut.
+// Trap T41: graphs that stalled. With a way for otherwise nobody waits in vain, whatever the graph and wherever its log
+// is cut.
 #[tokio::test]
 async fn whatever_the_graph_it_comes_to_its_end_or_its_limit() {
     let mut chance = Chance(41);

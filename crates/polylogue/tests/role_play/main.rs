@@ -1,5 +1,5 @@
-//! Role-play societies: what CAMEL's and LazyLLM's role-plays do and ought to do, by the items 64, 67 and 72 to 88 of a list of
-//! 90, through the public API. Where Polylogue differs on purpose, `docs/compatibility.md` says why.
+//! Role-play: what the role-plays of CAMEL and LazyLLM do and should do, by the items 64, 67 and 72 to 88 of a list of
+//! 90, through the public API. `docs/compatibility.md` gives the reasons for deliberate differences.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,19 +1,19 @@
-//! What the two are told of their roles.
+//! The prompts of the two roles.
 
 use expect_test::expect;
 use polylogue::{AnyModel, Assistant, GetHistory, RolePlay};
 
-use crate::set::{Came, DONE, agent, play, society, talk};
+use crate::set::{Came, DONE, agent, play, role_play, talk};
 
 async fn prompts(make: impl FnOnce(&AnyModel) -> RolePlay) -> [String; 2] {
     let script = talk(&[], &["Instruction: go", "Solution: gone", DONE]);
-    let came = play(&script, "Trade wheat", |model| make(model).build("society").unwrap()).await;
+    let came = play(&script, "Trade wheat", |model| make(model).build("role_play").unwrap()).await;
     ["Python_programmer", "Trader"].map(|who| came.asked(who)[0].system.clone().unwrap())
 }
 
 #[tokio::test]
 async fn the_rules_of_the_assistant() {
-    let [assistant, _] = prompts(society).await;
+    let [assistant, _] = prompts(role_play).await;
     expect![[r#"
         ===== RULES OF THE ASSISTANT =====
         You are Python programmer, and I am Trader. It stays so: you are never Trader, and I am never Python programmer.
@@ -33,7 +33,7 @@ async fn the_rules_of_the_assistant() {
 
 #[tokio::test]
 async fn the_rules_of_the_user() {
-    let [_, user] = prompts(society).await;
+    let [_, user] = prompts(role_play).await;
     expect![[r#"
         ===== RULES OF THE USER =====
         You are Trader, and I am Python programmer. It stays so: you are never Python programmer, and I am never Trader.
@@ -57,12 +57,12 @@ async fn the_rules_of_the_user() {
 /// C13 (84)
 #[tokio::test]
 async fn there_is_one_sentence_on_the_language_however_often_it_is_set() {
-    for prompt in prompts(|model| society(model).language("German").language("French")).await {
+    for prompt in prompts(|model| role_play(model).language("German").language("French")).await {
         assert_eq!(prompt.matches("Whatever language you read").count(), 1, "{prompt}");
         assert!(prompt.contains("write in French") && !prompt.contains("German"), "{prompt}");
         assert!(prompt.lines().last().unwrap().starts_with("Whatever language"), "{prompt}");
     }
-    for prompt in prompts(society).await {
+    for prompt in prompts(role_play).await {
         assert!(!prompt.contains("language"), "{prompt}");
     }
 }
@@ -71,8 +71,8 @@ async fn there_is_one_sentence_on_the_language_however_often_it_is_set() {
 async fn all_agents_write_in_the_language() {
     let script = talk(&[("Specifier", "Spec"), ("Planner", "Plan")], &[DONE]);
     let make = |model: &AnyModel| {
-        let society = society(model).specify(agent("Specifier", model)).plan(agent("Planner", model));
-        society.language("French").build("society").unwrap()
+        let role_play = role_play(model).specify(agent("Specifier", model)).plan(agent("Planner", model));
+        role_play.language("French").build("role_play").unwrap()
     };
     let came = play(&script, "Trade", make).await;
     assert!(came.asked.iter().all(|asked| asked.system.as_ref().unwrap().contains("write in French")));
@@ -93,7 +93,7 @@ async fn an_agents_own_system_message_comes_after_the_rules() {
 #[tokio::test]
 async fn the_rules_can_be_others() {
     let prompts = prompts(|model| {
-        society(model)
+        role_play(model)
             .roles("C++ developer", "2nd trader")
             .assistant_rules(|casting| format!("{} for {}", casting.assistant, casting.user))
             .user_rules(|casting| format!("{} {} until {}", casting.user, casting.task, casting.done))
@@ -110,7 +110,7 @@ async fn a_role_may_have_tools() {
         {"Python_programmer": "Solution: that. Next request."}, {"Trader": "<CAMEL_TASK_DONE>"}]"#;
     let make = |model: &AnyModel| {
         let programmer: Assistant = agent("Python_programmer", model).tool(GetHistory::default());
-        RolePlay::new(programmer, agent("Trader", model)).build("society").unwrap()
+        RolePlay::new(programmer, agent("Trader", model)).build("role_play").unwrap()
     };
     let came: Came = play(script, "Trade", make).await;
     assert_eq!(came.summary, "Solution: that. Next request.");

@@ -1,4 +1,4 @@
-//! What the tests share: a programmer, a trader, and what came of their conversation.
+//! Shared by the tests: a programmer, a trader, and the result of their conversation.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) fn agent(name: &str, model: &AnyModel) -> Assistant {
 }
 
 /// A programmer who solves, and a trader who instructs.
-pub(crate) fn society(model: &AnyModel) -> RolePlay {
+pub(crate) fn role_play(model: &AnyModel) -> RolePlay {
     RolePlay::new(agent("Python_programmer", model), agent("Trader", model))
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn work(rounds: usize) -> Vec<String> {
     THINGS.iter().take(rounds).copied().flat_map(round).collect()
 }
 
-/// What came of a conversation.
+/// The result of a conversation.
 pub(crate) struct Came {
     pub(crate) reason: StopReason,
     pub(crate) summary: String,
@@ -47,7 +47,7 @@ pub(crate) struct Came {
 }
 
 impl Came {
-    /// What was said in turns of the room: who, and what.
+    /// Speakers and texts of turns in the chat.
     pub(crate) fn said(&self) -> Vec<(String, String)> {
         let turns = self.transcript.messages().filter(|line| line.source == Source::Turn);
         turns.map(|line| (line.message.from.to_string(), line.message.plain().into_owned())).collect()
@@ -72,7 +72,7 @@ pub(crate) async fn play(json: &str, task: &str, make: impl FnOnce(&AnyModel) ->
 
 /// As [`play`], of what the two say in turn.
 pub(crate) async fn said(said: &[&str], change: impl FnOnce(RolePlay) -> RolePlay) -> Came {
-    play(&talk(&[], said), "Trade", |model| change(society(model)).build("society").unwrap()).await
+    play(&talk(&[], said), "Trade", |model| change(role_play(model)).build("role_play").unwrap()).await
 }
 
 pub(crate) fn name(text: &str) -> Name {

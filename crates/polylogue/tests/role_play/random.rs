@@ -1,5 +1,5 @@
-//! Random conversations end where a plain program, which knows nothing of logs and policies, says that they end; and wherever
-//! their logs are cut, they go on to the same end.
+//! Random conversations end where a plain program, which knows nothing of logs and policies, says that they end; and
+//! wherever their logs are cut, they go on to the same end.
 
 use polylogue::loop_detector::LoopDetector;
 use polylogue::{AnyModel, AnyStore, Chat, ModelMistake, RolePlay, StopReason};
@@ -7,7 +7,7 @@ use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
 
-use crate::set::{DONE, name, play, society};
+use crate::set::{DONE, name, play, role_play};
 
 /// Numbers that look random, and are the same for the same seed (Steele and others 2014, SplitMix64).
 struct Dice(u64);
@@ -74,14 +74,14 @@ impl Case {
     }
 
     fn chat(&self, model: &AnyModel) -> Chat {
-        let society = society(model)
+        let role_play = role_play(model)
             .max_rounds(self.rounds)
             .max_messages(self.messages)
             .uninstructed(self.uninstructed)
             .flips(self.flips)
             .circles(LoopDetector { repetition: 0, farewells: 0, ..LoopDetector::default() });
-        let society = if self.lenient { RolePlay::lenient(society) } else { society };
-        society.build("society").unwrap()
+        let role_play = if self.lenient { RolePlay::lenient(role_play) } else { role_play };
+        role_play.build("role_play").unwrap()
     }
 
     /// How it ought to go: what is said, how many calls that takes, and why it ends.
