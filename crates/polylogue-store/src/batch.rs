@@ -1,4 +1,4 @@
-//! Events on their way into a store.
+//! Serialized events to be appended.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Writes `events` as JSON: on the caller's thread, because there are more of those than of writers.
+    /// Serializes `events` on the caller's thread, because there are more callers than writers.
     pub(crate) fn new(id: &LogId, events: &[Arc<Event>]) -> Result<Self, StoreError> {
         let first = events.first().map_or(0, |event| event.seq);
         follows(id, first, events)?;
@@ -24,7 +24,7 @@ impl Batch {
         Ok(Self { first, json: json.collect::<Result<_, _>>()? })
     }
 
-    /// Whether the events follow the `kept` ones.
+    /// Whether the events follow the first `kept` ones.
     pub(crate) fn follows(&self, id: &LogId, kept: u64) -> Result<(), StoreError> {
         if self.json.is_empty() || self.first == kept {
             Ok(())
@@ -34,7 +34,7 @@ impl Batch {
     }
 }
 
-/// Whether `events` follow the `kept` ones, and one another.
+/// Whether `events` follow the first `kept` ones, and one another.
 pub(crate) fn follows(id: &LogId, kept: u64, events: &[Arc<Event>]) -> Result<(), StoreError> {
     match (kept..).zip(events).find(|(expected, event)| event.seq != *expected) {
         None => Ok(()),
@@ -42,7 +42,7 @@ pub(crate) fn follows(id: &LogId, kept: u64, events: &[Arc<Event>]) -> Result<()
     }
 }
 
-/// Sorts a list as [`Store::list`](polylogue_core::Store::list) promises; ids decide between logs of the same moment.
+/// Sorts a list as [`Store::list`](polylogue_core::Store::list) requires; ids decide between logs of the same time.
 pub(crate) fn newest_first(listings: &mut [Listing]) {
     listings.sort_by(|a, b| (b.created, &b.id).cmp(&(a.created, &a.id)));
 }

@@ -1,31 +1,31 @@
-//! Claims on their way to whoever asked for them.
+//! Claims on their way to the caller.
 
 use polylogue_core::Claim;
 
-type GiveBack = Box<dyn FnOnce(&Claim) + Send>;
+type Release = Box<dyn FnOnce(&Claim) + Send>;
 
-/// A claim that is given back if nobody receives it, because the future that asked for it was dropped.
+/// A claim that is released if the caller does not receive it, because its future was dropped.
 pub(crate) struct ClaimGuard {
     claim: Claim,
-    give_back: Option<GiveBack>,
+    release: Option<Release>,
 }
 
 impl ClaimGuard {
-    pub(crate) fn new(claim: Claim, give_back: impl FnOnce(&Claim) + Send + 'static) -> Self {
-        Self { claim, give_back: Some(Box::new(give_back)) }
+    pub(crate) fn new(claim: Claim, release: impl FnOnce(&Claim) + Send + 'static) -> Self {
+        Self { claim, release: Some(Box::new(release)) }
     }
 
-    /// It was received.
+    /// The caller received it.
     pub(crate) fn accept(mut self) -> Claim {
-        self.give_back = None;
+        self.release = None;
         self.claim.clone()
     }
 }
 
 impl Drop for ClaimGuard {
     fn drop(&mut self) {
-        if let Some(give_back) = self.give_back.take() {
-            give_back(&self.claim);
+        if let Some(release) = self.release.take() {
+            release(&self.claim);
         }
     }
 }

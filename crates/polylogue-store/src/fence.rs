@@ -1,13 +1,12 @@
-//! Numbers that tell claims apart.
+//! Fencing tokens, which distinguish claims.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// A number higher than all that this process was given before, and higher than those of earlier processes as far as
-/// the clock tells: microseconds since 1970. A claim of an earlier process or an earlier store is thus never taken
-/// for one of this store's.
+/// A number higher than all earlier ones of this process, and of earlier processes as far as the clock is right:
+/// microseconds since 1970. So a claim of an earlier process or store is never mistaken for one of this store.
 pub(crate) fn next() -> u64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);

@@ -1,5 +1,5 @@
-//! What a writer says of a log outside of it: how many events it has acknowledged, and for how long its claim holds. A log that
-//! has fewer has lost some.
+//! Heads: what a writer stores about a log outside of it, namely how many events it has acknowledged, and its lease.
+//! A log with fewer events has lost some.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,23 +11,23 @@ use polylogue_core::chain::Link;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) id: LogId,
-    /// Of the claim that it was written under.
+    /// The fence of the claim that it was written under.
     pub(crate) fence: u64,
-    /// How many events are kept for sure.
+    /// The number of acknowledged events.
     pub(crate) events: u64,
-    /// The link of the last of them.
+    /// The link of the last one.
     pub(crate) link: Link,
-    /// Until when the claim holds, in milliseconds since 1970; 0 when it was given back.
+    /// When the lease of the claim expires, in milliseconds since 1970; 0 if it was released.
     pub(crate) lease_ms: u64,
 }
 
 impl Head {
-    /// How long one is, written down. Fixed, so that it is overwritten in one piece.
+    /// The serialized length. Fixed, so that it is overwritten in one piece.
     pub(crate) const BYTES: usize = 192;
-    /// How long the digest is that tells a whole one from a torn one.
+    /// The length of the digest, by which a torn line is detected.
     const CHECK: usize = 16;
 
-    /// A line of text that [`read`](Self::read) reads.
+    /// The line that [`read`](Self::read) parses.
     pub(crate) fn line(&self) -> Vec<u8> {
         let Self { id, fence, events, link, lease_ms } = self;
         let text = format!("{id:<64} {fence:>20} {events:>20} {link} {lease_ms:>20} ");
@@ -39,30 +39,30 @@ impl Head {
         line
     }
 
-    /// What a line says; `None` of one that is torn, or none.
+    /// Parses a line; `None` if it is torn or not a head.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line.get(..Self::BYTES)?).ok()?.trim_end();
         let (said, check) = text.split_at_checked(text.len().checked_sub(Self::CHECK)?)?;
         if !blake3::hash(said.as_bytes()).to_hex().starts_with(check) {
             return None;
         }
-        let mut words = said.split_ascii_whitespace();
-        let id = LogId::new(words.next()?).ok()?;
-        let mut number = |_| words.next()?.parse().ok();
+        let mut fields = said.split_ascii_whitespace();
+        let id = LogId::new(fields.next()?).ok()?;
+        let mut number = |_| fields.next()?.parse().ok();
         let (fence, events) = (number(())?, number(())?);
-        let link = Link::parse(words.next()?.as_bytes())?;
-        Some(Self { id, fence, events, link, lease_ms: words.next()?.parse().ok()? })
+        let link = Link::parse(fields.next()?.as_bytes())?;
+        Some(Self { id, fence, events, link, lease_ms: fields.next()?.parse().ok()? })
     }
 
-    /// For how many seconds its claim still holds; `None` when it has run out.
+    /// For how many seconds the lease lasts; `None` if it has expired.
     pub(crate) fn holds_for(&self) -> Option<u64> {
-        // A lease that is longer than any was given by a clock that ran ahead.
+        // A lease longer than the maximum comes from a clock that was ahead.
         let left = self.lease_ms.checked_sub(now_ms()).filter(|left| *left > 0)?;
         Some((left / 1000 + 1).min(LEASE.as_secs()))
     }
 }
 
-/// Until when a claim holds that is renewed now.
+/// The expiry of a lease that is renewed now.
 pub(crate) fn lease_from_now() -> u64 {
     now_ms().saturating_add(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX))
 }

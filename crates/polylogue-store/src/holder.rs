@@ -1,4 +1,4 @@
-//! What others are told of the process that writes a log.
+//! The name of the process that writes a log, for other processes.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ pub(crate) fn this_process() -> String {
     }
 }
 
-/// Who holds a log, and for how long it still does without being heard of.
+/// The holder of a claim with the rest of its lease.
 pub(crate) fn with_lease(holder: &str, lease_s: Option<u64>) -> String {
     let holder = if holder.is_empty() { "another process" } else { holder };
     match lease_s {

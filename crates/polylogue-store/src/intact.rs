@@ -1,14 +1,14 @@
-//! What is left of a damaged log.
+//! Recovers the intact part of a damaged log.
 
 use polylogue_core::{Event, Intact, StoreError};
 
 use crate::head::Head;
 use polylogue_core::chain::Link;
 
-/// Reads one event from JSON, and says what is wrong with it if it is not event number `seq`.
+/// Parses an event, or describes the damage if it is not event number `seq`.
 pub(crate) fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {
     let event: Event = serde_json::from_slice(json).map_err(|error| {
-        // It is always line 1 of the one event, which would be mistaken for a line of the file.
+        // It is always line 1 of the event, which could be mistaken for a line of the file.
         format!(
             "event {seq} is unreadable: {}",
             error.to_string().replace(" at line 1 column ", " at column ")
@@ -20,23 +20,23 @@ pub(crate) fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {
     }
 }
 
-/// What is told of an event whose link is not that of its words.
+/// The damage of an event with a wrong link.
 pub(crate) fn changed(seq: u64) -> String {
     format!("event {seq} is not what was written")
 }
 
-/// Collects what can be read, and counts the unbroken beginning.
+/// Collects the readable events, and counts the intact beginning.
 #[derive(Default)]
 pub(crate) struct Salvage {
     events: Vec<Event>,
-    flaw: Option<String>,
-    /// The length of the unbroken beginning, once an event is damaged or missing. Links cannot vouch for what follows, so
-    /// an event behind the gap is not counted, even if it has the number of the lost one.
+    damage: Option<String>,
+    /// The length of the intact beginning, once an event is damaged or missing. Links cannot prove what follows, so
+    /// an event after the gap is not counted, even if it has the number of the lost one.
     unbroken: Option<u64>,
 }
 
 impl Salvage {
-    /// Takes an event that was read after all those before, or the reason why it could not be.
+    /// Adds the next event that was read, or why it could not be read.
     pub(crate) fn take(&mut self, event: Result<Event, String>) {
         let expected = self.next_seq();
         match event {
@@ -49,40 +49,40 @@ impl Salvage {
                 }
                 self.events.push(event);
             }
-            Err(flaw) => self.break_at(flaw),
+            Err(damage) => self.break_at(damage),
         }
     }
 
-    fn break_at(&mut self, flaw: String) {
+    fn break_at(&mut self, damage: String) {
         self.unbroken.get_or_insert(self.events.len() as u64);
-        self.note(flaw);
+        self.note(damage);
     }
 
-    /// Remembers what is wrong; the first flaw is the one that is told.
-    pub(crate) fn note(&mut self, flaw: String) {
-        self.flaw.get_or_insert(flaw);
+    /// Records damage; the first one is reported.
+    pub(crate) fn note(&mut self, damage: String) {
+        self.damage.get_or_insert(damage);
     }
 
-    /// Whether nothing is wrong so far.
+    /// Whether no damage was found so far.
     pub(crate) const fn is_whole(&self) -> bool {
-        self.flaw.is_none()
+        self.damage.is_none()
     }
 
-    /// The event that would follow.
+    /// The `seq` of the next event.
     pub(crate) fn next_seq(&self) -> u64 {
         self.events.last().map_or(0, |event| event.seq.saturating_add(1))
     }
 
-    /// All of it, with the damage as an error about `place`.
+    /// The readable events, with the damage as an error about `place`.
     pub(crate) fn finish(self, place: String) -> Intact {
         let unbroken = self.unbroken.unwrap_or(self.events.len() as u64);
-        let damage = self.flaw.map(|why| StoreError::Damaged { place, why, intact: unbroken });
+        let damage = self.damage.map(|why| StoreError::Damaged { place, why, intact: unbroken });
         Intact { events: self.events, damage }
     }
 }
 
-/// What is wrong with a log of `events` events whose writer has said `head` of it. `link` is that of the event that the head
-/// speaks of, if the log has it.
+/// The damage of a log of `events` events, compared with its `head`. `link` is that of the last event of the head, if
+/// the log has it.
 pub(crate) fn beside_head(head: &Head, events: u64, link: Option<Link>) -> Option<String> {
     match head.events {
         acknowledged if acknowledged > events => {
@@ -95,19 +95,19 @@ pub(crate) fn beside_head(head: &Head, events: u64, link: Option<Link>) -> Optio
     }
 }
 
-/// How far a reading came, beside what the writer said.
+/// Compares what was read with the writer's head.
 pub(crate) struct Ends<'h> {
     head: Option<&'h Head>,
-    /// How many events there are, as far as it was read.
+    /// The number of events read so far.
     pub(crate) events: u64,
-    /// The link of the event that the writer spoke of.
+    /// The link of the last event of the head.
     link: Option<Link>,
 }
 
 impl<'h> Ends<'h> {
-    /// A reading that begins behind `from` events, the last of which has `link`.
+    /// A reading that begins after `from` events, the last of which has `link`.
     pub(crate) fn of(head: Option<&'h Head>, from: u64, link: Option<Link>) -> Self {
-        // Of what is before, nothing is known.
+        // Earlier events were not read.
         let head = head.filter(|head| head.events >= from);
         Self { head, events: from, link: link.filter(|_| head.is_some_and(|head| head.events == from)) }
     }
@@ -119,8 +119,8 @@ impl<'h> Ends<'h> {
         }
     }
 
-    /// What is wrong with the end.
-    pub(crate) fn flaw(&self) -> Option<String> {
+    /// The damage at the end.
+    pub(crate) fn damage(&self) -> Option<String> {
         beside_head(self.head?, self.events, self.link)
     }
 }

@@ -17,13 +17,13 @@ use crate::private;
 use crate::workers::Workers;
 use folder::Folder;
 
-/// A folder with one text file a log.
+/// A folder with one text file per log.
 ///
 /// # Format
 ///
-/// The log `monday` is the file `monday.jsonl`, in UTF-8, one JSON object a line. The first line says what the file
-/// is and in which format, 3 being the only one that is read; the second is what it takes to run the log again; the others are
-/// events in order, from 0 on:
+/// The log `monday` is the file `monday.jsonl`, in UTF-8, one JSON object per line. The first line has the type and
+/// format of the file, 3 being the only supported one; the second has what is needed to run the log again; the others
+/// are the events in order, from 0 on:
 ///
 /// ```text
 /// {"polylogue":3,"title":"Plans","created_ms":1763712000000,"has_team":false,"chain":"6d1e..."}
@@ -32,33 +32,33 @@ use folder::Folder;
 /// {"seq":1,"time_ms":1763712000050,"type":"turn_started","turns":[{"who":"a"}],"chain":"17b3..."}
 /// ```
 ///
-/// Of a batch that a crash interrupts, the first events may be kept; like every beginning of a log, they are a
-/// conversation that can go on. A last line without its newline was not acknowledged, unless `monday.head` says so: readers pass
-/// over it, and the next writer cuts it off. A batch that fails with an error leaves nothing.
+/// After a crash, the first events of a batch may be stored; like every prefix of a log, they are a conversation that
+/// can continue. A last line without its newline was not acknowledged, unless `monday.head` says so: readers skip it,
+/// and the next writer removes it. A batch that fails with an error leaves nothing.
 ///
-/// # What is noticed
+/// # Detected damage
 ///
-/// `chain` is the link of the line: 32 hexadecimal digits of BLAKE3 over the link of the line before and the line's JSON without
-/// it. So a line that is changed, lost or moved is noticed by whoever reads the log. `monday.head`, which is not synchronised,
-/// says how many events were acknowledged and the link of the last: a log with fewer has lost some. Copied without it, a log
-/// whose last lines are missing looks like one that is shorter. The links are no signature: who computes them anew can change
-/// everything.
+/// `chain` is the link of the line: 32 hexadecimal digits of BLAKE3 over the link of the line before and the line's
+/// JSON without it. So every reader detects a line that was changed, lost or moved. `monday.head`, which is not
+/// synced, has the number of acknowledged events and the link of the last: a log with fewer has lost some. If a log
+/// is copied without it, missing last lines cannot be detected. The links are not a signature: someone who recomputes
+/// them can change everything.
 ///
-/// A file that is replaced, removed or changed under its writer is noticed by the next append, which fails with
+/// If a file is replaced, removed or changed under its writer, the next append fails with
 /// [`StoreError::Replaced`].
 ///
 /// # Writers
 ///
-/// Whoever has claimed a log holds an exclusive lock of the operating system on its file, which ends with the process,
-/// and names itself in `monday.head`, together with its lease. [`take_over`](Store::take_over) puts a copy in the place of the
-/// file of a writer whose lease has run out: what that one still writes goes to a file that has no name any more. Programs other
-/// than Polylogue should not write to the files.
+/// A writer holds an exclusive lock of the operating system on the log's file, which ends with the process. Its name
+/// and its lease are in `monday.head`. [`take_over`](Store::take_over) replaces the file of a writer whose lease has
+/// expired by a copy: later writes of that writer go to an unnamed file. Programs other than Polylogue should not
+/// write to the files.
 ///
-/// Claiming looks at the beginning and the end, reading at all lines. A claimed log keeps two files open, of which the
-/// system allows a process about a thousand by default.
+/// Claiming checks the beginning and the end, reading checks all lines. A claimed log keeps two files open; the
+/// default limit of a process is about a thousand.
 ///
-/// Each append is written and synchronised on its own; with many conversations at once [`Sqlite`](crate::Sqlite) is
-/// faster, because conversations share its commits.
+/// Each append is written and synced separately; with many concurrent conversations [`Sqlite`](crate::Sqlite) is
+/// faster, because they share its commits.
 #[derive(Debug)]
 pub struct Jsonl {
     folder: Arc<Folder>,
@@ -66,16 +66,16 @@ pub struct Jsonl {
 }
 
 impl Jsonl {
-    /// The version of the format that is written, and the last that is read.
+    /// The format that is written, and the only one that is read.
     pub const FORMAT: u64 = file::FORMAT;
 
-    /// How many files are written or read at once. The disk is what they wait for.
+    /// How many files are written or read at once. The disk is the bottleneck.
     const THREADS: usize = 4;
 
-    /// Opens the folder `dir`, and makes it if it is not there.
+    /// Opens the folder `dir`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`StoreError::ReadOnly`] or [`StoreError::Io`] when there is no such folder and it cannot be made.
+    /// [`StoreError::ReadOnly`] or [`StoreError::Io`] when the folder cannot be created.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         // Absolute, so that changing the working directory does not move the store.
         let dir =
@@ -122,7 +122,7 @@ impl Store for Jsonl {
     }
 
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
-        // At once: a log that is dropped asks only for the first time, and waits for nothing.
+        // On the first poll: a dropped log polls only once, and does not wait.
         self.folder.release(&claim);
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Store for Jsonl {
         self.run(move |folder| folder.meta(&id)).await
     }
 
-    /// All logs, newest first. A file whose first line is damaged is in the list, without a title.
+    /// All logs, newest first. Includes files with a damaged first line, without a title.
     async fn list(&self) -> Result<Vec<Listing>, StoreError> {
         self.run(|folder| folder.list()).await
     }

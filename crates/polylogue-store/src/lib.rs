@@ -1,14 +1,14 @@
-//! Where Polylogue keeps logs: three [`Store`](polylogue_core::Store)s that keep the same promises.
+//! Stores for logs: three [`Store`](polylogue_core::Store)s with the same guarantees.
 //!
-//! | store | keeps logs in | meant for |
+//! | store | location | purpose |
 //! |---|---|---|
 //! | [`Sqlite`] | one database file | the default: many conversations, several processes |
-//! | [`Jsonl`] | a folder, one text file a log | reading and versioning logs with other tools |
-//! | [`Memory`] | this process | tests, and runs that nobody wants to keep |
+//! | [`Jsonl`] | a folder, one text file per log | reading and versioning logs with other tools |
+//! | [`Memory`] | this process | tests, and runs that need not be stored |
 //!
-//! All of them pass the tests of `polylogue_test::store`. What [`Sqlite`] and [`Jsonl`] have acknowledged survives a
-//! killed process and a loss of power; a log has one writer at a time, in whatever process, and a writer that died
-//! blocks nobody.
+//! All of them pass the conformance tests of `polylogue_test::store`. Acknowledged events in [`Sqlite`] and [`Jsonl`]
+//! survive a killed process and a loss of power. A log has one writer at a time, across processes, and a writer that
+//! died does not block others.
 //!
 //! ```
 //! use polylogue_core::{Body, Event, LogId, Meta, Path, Store, Timestamp};
@@ -28,11 +28,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Facts`] keeps what agents write down for later conversations, in the same database or in one of its own; the other two
-//! stores have no such memory.
+//! [`Facts`] is the long-term memory of agents, in the same database or in a separate one. The other two stores have
+//! none.
 //!
-//! None of them needs an async runtime: what blocks is done on threads of the store's own. Dropping a future that the
-//! store returned does not undo what it asked for, except that a claim nobody received is given back.
+//! None of them needs an async runtime: blocking work is done on the store's own threads. Dropping a future does not
+//! undo its operation, except that a claim that the caller did not receive is released.
 
 mod batch;
 mod claim_guard;

@@ -9,9 +9,9 @@ use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreErr
 use crate::head::{lease_from_now, now_ms};
 use crate::{batch, fence, holder};
 
-/// A store that forgets everything when it is dropped.
+/// A store in memory, gone when it is dropped.
 ///
-/// Events are shared with whoever appended them, so that a log costs a pointer an event.
+/// Events are shared with the caller, so that a log costs one pointer per event.
 ///
 /// ```
 /// use polylogue_core::{LogId, Meta, Store};
@@ -33,7 +33,7 @@ pub struct Memory {
 struct Log {
     meta: Meta,
     events: Vec<Arc<Event>>,
-    /// The fence of the claim that is valid, and until when its lease lasts.
+    /// The fence of the valid claim, and when its lease expires.
     writer: Option<(u64, u64)>,
 }
 
@@ -115,7 +115,7 @@ impl Store for Memory {
             Some(log) => log.events.get(from..).unwrap_or_default().to_vec(),
             None => return Err(not_found(id)),
         };
-        // Copied when the lock is free again.
+        // Cloned after the lock is released.
         Ok(shared.iter().map(|event| Event::clone(event)).collect())
     }
 

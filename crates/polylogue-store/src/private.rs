@@ -1,10 +1,10 @@
-//! Files and folders that only their owner can read: conversations hold what people said.
+//! Files and folders that only their owner can read: conversations are private.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes the folder `path`, and those that it is in, unless they exist.
+/// Creates the folder `path` and its parents, unless they exist.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -32,27 +32,27 @@ use transaction::WriteTransaction;
 use write_error::WriteError;
 use writer::{Giver, Writer};
 
-/// One SQLite database with any number of logs.
+/// A store of logs in one SQLite database.
 ///
 /// # Commits
 ///
-/// One thread writes. What arrives while it commits is committed together next, so that many conversations cost few
-/// synchronisations of the disk; an append that is refused leaves the others of its commit alone. Reading is done on
-/// connections of its own and never waits for the writer.
+/// One thread writes. Appends that arrive during a commit are committed together next, so that many conversations
+/// need few disk syncs; a rejected append does not affect the others of its commit. Reading uses its own connections
+/// and never waits for the writer.
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format, 3 being the only one that
-/// is read, as `user_version`. `sqlite3` reads it, also while it is written:
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 3
+/// being the only supported one. `sqlite3` can read it, also while it is written:
 ///
 /// ```sql
 /// CREATE TABLE logs(                       -- the conversations
-///     nr INTEGER PRIMARY KEY,              -- what the other tables call it
-///     id TEXT NOT NULL UNIQUE,             -- what people call it
+///     nr INTEGER PRIMARY KEY,              -- referenced by the other tables
+///     id TEXT NOT NULL UNIQUE,             -- the conversation's id
 ///     title TEXT NOT NULL,
 ///     created_ms INTEGER NOT NULL,         -- since 1970-01-01 00:00 UTC
 ///     team TEXT NOT NULL,                  -- JSON
-///     chain BLOB NOT NULL                  -- the link that the events go on from
+///     chain BLOB NOT NULL                  -- the link before the events
 /// ) STRICT;
 /// CREATE TABLE events(
 ///     log INTEGER NOT NULL,                -- logs.nr
@@ -61,13 +61,13 @@ use writer::{Giver, Writer};
 ///     chain BLOB NOT NULL,                 -- its link
 ///     PRIMARY KEY(log, seq)
 /// ) STRICT, WITHOUT ROWID;
-/// CREATE TABLE heads(                      -- how far the conversations go
+/// CREATE TABLE heads(                      -- the ends of the conversations
 ///     log INTEGER PRIMARY KEY,             -- logs.nr
 ///     fence INTEGER NOT NULL,              -- the claim under which it was written last
 ///     events INTEGER NOT NULL,
 ///     chain BLOB NOT NULL                  -- the link of the last event
 /// ) STRICT;
-/// CREATE TABLE claims(                     -- who writes now
+/// CREATE TABLE claims(                     -- the current writers
 ///     fence INTEGER PRIMARY KEY AUTOINCREMENT,
 ///     log INTEGER NOT NULL UNIQUE,         -- logs.nr
 ///     writer TEXT NOT NULL,                -- the file in the folder of writers that it holds locked
@@ -76,65 +76,65 @@ use writer::{Giver, Writer};
 /// ```
 ///
 /// ```sql
-/// -- What was said in `monday`:
+/// -- The messages of `monday`:
 /// SELECT seq, json ->> 'from', json ->> '$.parts[0].text' FROM events JOIN logs ON nr = log
-/// WHERE id = 'monday' AND json ->> 'type' = 'said' ORDER BY seq;
+/// WHERE id = 'monday' AND json ->> 'type' = 'message' ORDER BY seq;
 /// ```
 ///
 /// # Writers
 ///
-/// A store that writes holds a file in the folder `<database>.writers` locked for as long as it lives, and each claim
-/// names that file. The operating system gives up the lock when the process dies, however it dies; claims whose file
-/// can be locked, or is gone, count no more. Dropping the store waits for what is under way and frees its claims.
+/// A writing store holds a lock on a file in the folder `<database>.writers` for its lifetime, and each claim names
+/// that file. The operating system releases the lock when the process dies, however it dies; claims whose file can be
+/// locked, or does not exist, are invalid. Dropping the store waits for operations in progress and releases its
+/// claims.
 ///
-/// Each claim has a lease, which is renewed by every append and by [`renew`](Store::renew), and is written into that file.
-/// [`take_over`](Store::take_over) takes the claim of a live process whose lease has run out. A process that is stopped in the
-/// middle of a commit keeps the whole database locked until it goes on or is killed.
+/// Each claim has a lease in that file, which is renewed by every append and by [`renew`](Store::renew).
+/// [`take_over`](Store::take_over) takes the claim of a live process whose lease has expired. A process that is
+/// stopped in the middle of a commit locks the whole database until it continues or is killed.
 ///
-/// All processes have to be on one machine: SQLite's WAL mode does not work over network file systems.
+/// All processes must be on one machine: SQLite's WAL mode does not work over network file systems.
 ///
 /// # Damage
 ///
-/// The link of an event is 16 bytes of BLAKE3 over the link before and the event's JSON; the first is that of the name, the title,
-/// the time and the team. So an event that is changed, lost or moved is noticed by whoever reads the log. The file of a writer also
-/// says how far the logs go that it has claimed, or gave back last: a journal that is damaged after a crash loses commits without
-/// SQLite saying so, and a log that has fewer events than its writer acknowledged is damaged. That file is not synchronised: after
-/// a loss of power it may say less. It goes with the journal when the database is closed. What cannot be noticed: the loss of the
-/// database together with all files beside it, and changes by someone who computes the links anew. Facts that agents remember
-/// have no links.
+/// The link of an event is 16 bytes of BLAKE3 over the link before and the event's JSON; the first is that of the id,
+/// the title, the time and the team. So every reader detects an event that was changed, lost or moved. The file of a
+/// writer also has the ends of the logs that it has claimed, or released last: a journal that is damaged in a crash
+/// loses commits without an error of SQLite, and a log with fewer events than its writer acknowledged is damaged.
+/// That file is not synced: after a loss of power it may be out of date. It is removed with the journal when the
+/// database is closed. Not detected: the loss of the database together with all files beside it, and changes by
+/// someone who recomputes the links. Facts of agents have no links.
 ///
-/// A database whose files are replaced or removed while it is open is noticed by the next commit, which fails with
+/// If the files of a database are replaced or removed while it is open, the next commit fails with
 /// [`StoreError::Replaced`].
 ///
-/// What is damaged is reported as [`StoreError::Damaged`] by whatever needs it; the rest goes on working.
-/// [`read_intact`](Store::read_intact) and [`list_intact`](Self::list_intact) give what is left. A database that is cut
-/// off, whose disk is full, or whose disk or folder cannot be written, is opened for reading: only writing fails. (When
-/// a page is lost through which others are found, the command `.recover` of `sqlite3` may find more than Polylogue
-/// does.)
+/// Damage is reported as [`StoreError::Damaged`] by every operation that it affects; others continue to work.
+/// [`read_intact`](Store::read_intact) and [`list_intact`](Self::list_intact) return what is readable. A database
+/// that is truncated, whose disk is full, or whose disk or folder is not writable, is opened for reading: only
+/// writing fails. (If an index page is lost, the command `.recover` of `sqlite3` may find more than Polylogue does.)
 #[derive(Debug)]
 pub struct Sqlite {
     place: Arc<Path>,
-    /// Dropped before the writer, whose connection, being the last, tidies up.
+    /// Dropped before the writer, whose connection is the last one and cleans up.
     readers: Workers<Reader>,
     /// Or why there is none.
     writer: Result<Writer, StoreError>,
 }
 
 impl Sqlite {
-    /// The version of the format that is written, and the last that is read.
+    /// The format that is written, and the only one that is read.
     pub const FORMAT: u64 = schema::FORMAT as u64;
 
     /// How many logs are read at once.
     const READERS: usize = 2;
 
-    /// Opens the database at `path`, and makes it, and the folder it is in, if it is not there.
+    /// Opens the database at `path`, and creates it and its folder if it does not exist.
     ///
     /// # Errors
-    /// [`StoreError::Foreign`] when the file is not Polylogue's, [`StoreError::Damaged`] when nothing of it can be read; it is
-    /// left as it is.
-    /// [`StoreError::Newer`]; [`StoreError::ReadOnly`] and [`StoreError::Full`] when it cannot be made.
+    /// [`StoreError::Foreign`] when the file is not Polylogue's, [`StoreError::Damaged`] when nothing of it is
+    /// readable; it is not changed. [`StoreError::Newer`] and [`StoreError::Older`]; [`StoreError::ReadOnly`] and
+    /// [`StoreError::Full`] when it cannot be created.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        // Absolute, so that changing the working directory does not move the store, and no name is taken for a URI.
+        // Absolute, so that changing the working directory does not move the store, and no name is parsed as a URI.
         let place = std::path::absolute(path.as_ref())
             .map_err(|error| io_error::reading(path.as_ref(), &error))?
             .into_boxed_path();
@@ -154,9 +154,9 @@ impl Sqlite {
         Ok(Self { place, readers: Workers::new(Self::READERS), writer })
     }
 
-    /// All logs that can be listed, newest first, and what is wrong with the rest of the database, if anything.
+    /// All logs that can be listed, newest first, and the damage of the rest of the database, if there is any.
     ///
-    /// Checks the whole database, which takes about a second a gigabyte.
+    /// Checks the whole database, at about one second per gigabyte.
     ///
     /// # Errors
     /// When the database cannot be read at all.
@@ -176,7 +176,7 @@ impl Sqlite {
         self.writer.as_ref().map(Writer::giver).unwrap_or_default()
     }
 
-    /// Writes; when something is damaged, says how much of the log is intact, or of all logs.
+    /// Writes; if something is damaged, reports how much of the log is intact, or of all logs.
     async fn writing<T: Send + 'static>(
         &self,
         id: Option<&LogId>,
@@ -280,7 +280,7 @@ impl Store for Sqlite {
     }
 }
 
-/// Writes what is behind the damage of a log to a file of its own.
+/// Writes the events after the damage of a log to a separate file.
 fn set_aside(path: &Path, events: &[Event]) -> io::Result<()> {
     let mut file = private::options().write(true).create_new(true).open(path)?;
     for event in events {

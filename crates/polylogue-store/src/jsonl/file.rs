@@ -1,4 +1,4 @@
-//! One log as a text file: its format and how it is read.
+//! The file format of a log, and reading it.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -13,10 +13,10 @@ use crate::intact::{Ends, Salvage, beside_head, changed};
 use crate::io_error::{reading, show};
 use polylogue_core::chain::{Chain, Link, seal, unseal};
 
-/// The only format that is read.
+/// The only supported format.
 pub(super) const FORMAT: u64 = 3;
 
-/// The first line: what can be told of a log in a list.
+/// The first line: the metadata in lists.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Front {
     polylogue: u64,
@@ -26,19 +26,19 @@ pub(super) struct Front {
     pub(super) has_team: bool,
 }
 
-/// The second line: what it takes to run the log again.
+/// The second line: what is needed to run the log again.
 #[derive(Serialize, Deserialize)]
 struct Team {
     team: Value,
 }
 
-/// What every format's first line has.
+/// The first line in every format.
 #[derive(Deserialize)]
 struct AnyFront {
     polylogue: u64,
 }
 
-/// The first lines of a new log, and the link from which its events go on.
+/// The first lines of a new log, and the link before its events.
 pub(super) fn header(meta: &Meta) -> io::Result<(Vec<u8>, Link)> {
     let front = Front {
         polylogue: FORMAT,
@@ -62,11 +62,11 @@ pub(super) struct LogFile<'a> {
     link: Option<Link>,
 }
 
-/// Why the first lines are of no use.
+/// Why the first lines cannot be used.
 pub(super) enum BadHeader {
     /// Another version wrote it.
     Other(StoreError),
-    /// It is damaged, or the file is no log. Says in what way.
+    /// It is damaged, or the file is not a log. Contains a description.
     Damaged(String),
 }
 
@@ -75,7 +75,7 @@ impl<'a> LogFile<'a> {
         Self { path, lines: BufReader::new(file), line: Vec::new(), chain: Chain::from(None), link: None }
     }
 
-    /// A file of which something may have been read before.
+    /// A file that may have been read before, from the start.
     pub(super) fn from_start(path: &'a Path, mut file: &'a File) -> Result<Self, StoreError> {
         file.rewind().map_err(|error| reading(path, &error))?;
         Ok(Self::new(path, file))
@@ -85,7 +85,8 @@ impl<'a> LogFile<'a> {
         reading(self.path, error)
     }
 
-    /// Reads the next whole line, and says whether it follows the one before. A torn last line is none.
+    /// Reads the next complete line. Returns whether it follows the one before; `None` at the end. A torn last line
+    /// is skipped.
     fn next(&mut self) -> Result<Option<bool>, StoreError> {
         self.line.clear();
         self.lines.read_until(b'\n', &mut self.line).map_err(|error| self.broken(&error))?;
@@ -135,7 +136,7 @@ impl<'a> LogFile<'a> {
         }
     }
 
-    /// The events from `from` on, or `None` if one of all is damaged or lost.
+    /// The events from `from` on, or `None` if any event of the log is damaged or lost.
     pub(super) fn events(
         &mut self,
         from: u64,
@@ -156,10 +157,10 @@ impl<'a> LogFile<'a> {
             }
             end.pass(seq, self.link);
         }
-        Ok(end.flaw().is_none().then_some(events))
+        Ok(end.damage().is_none().then_some(events))
     }
 
-    /// Every event that can be read.
+    /// Every readable event.
     pub(super) fn intact(&mut self, head: Option<&Head>) -> Result<Intact, StoreError> {
         let mut salvage = Salvage::default();
         let mut number = 2;
@@ -168,14 +169,14 @@ impl<'a> LogFile<'a> {
             Err(BadHeader::Other(error)) => return Err(error),
             Err(BadHeader::Damaged(why)) => {
                 salvage.note(why);
-                // When a line of the header is gone, events begin earlier.
+                // If a line of the header is missing, events begin earlier.
                 self.lines.rewind().map_err(|error| self.broken(&error))?;
                 (number, self.chain) = (0, Chain::from(None));
             }
         }
         let mut end = Ends::of(head, 0, self.link);
         loop {
-            // Nothing vouches for a first event behind a header that is lost.
+            // Nothing proves a first event after a lost header.
             let is_known = self.chain.is_known() || salvage.next_seq() > 0;
             let Some(holds) = self.next()? else { break };
             number += 1;
@@ -189,36 +190,37 @@ impl<'a> LogFile<'a> {
             }
             salvage.take(event);
         }
-        if let Some(flaw) = end.flaw().filter(|_| salvage.is_whole()) {
+        if let Some(flaw) = end.damage().filter(|_| salvage.is_whole()) {
             salvage.note(flaw);
         }
         Ok(salvage.finish(show(self.path)))
     }
 
-    /// The event on the line that was read last, where that with the number `next` belongs.
+    /// The event on the line that was read last, where event number `next` is expected.
     fn event(&mut self, number: u64, holds: bool, next: u64) -> Result<Event, String> {
         let event = serde_json::from_slice::<Event>(&self.line).map_err(|error| {
             self.chain.break_off();
             let why = error.to_string().replace(" at line 1 column ", " at column ");
             format!("line {number} is no event: {why}")
         })?;
-        // Behind one that is missing, it follows nothing that could be compared.
+        // After a missing event, there is no link to compare with.
         if holds || event.seq > next { Ok(event) } else { Err(changed(event.seq)) }
     }
 }
 
-/// Why a log could not be read: [`StoreError::Damaged`] with all it takes a whole reading to know.
+/// Why a log could not be read: [`StoreError::Damaged`] with the details of a complete reading.
 pub(super) fn damage(path: &Path, file: &mut File, head: Option<&Head>) -> StoreError {
     let whole = LogFile::from_start(path, file).and_then(|mut log| log.intact(head));
     match whole.map(|intact| intact.damage) {
         Ok(Some(damage)) => damage,
-        // A writer was at it while it was read, and now it is well: reading again will succeed.
+        // It was written while it was read, and is now intact: reading again will succeed.
         Ok(None) => StoreError::Io { place: show(path), why: "it changed while it was read".into() },
         Err(error) => error,
     }
 }
 
-/// What can be listed of a damaged log: its first line, and how many events are intact. `None` of another version's.
+/// The list entry of a damaged log: its first line, and how many events are intact. `None` for another version's
+/// format.
 pub(super) fn rest(path: &Path, file: &mut File, head: Option<&Head>) -> Option<(Option<Front>, u64)> {
     let front = LogFile::from_start(path, file).ok()?.front().ok()?;
     let intact = LogFile::from_start(path, file).ok()?.intact(head).ok()?;
@@ -229,7 +231,7 @@ pub(super) fn rest(path: &Path, file: &mut File, head: Option<&Head>) -> Option<
     Some((front.ok(), events))
 }
 
-/// The lines of events that follow one another from `link` on.
+/// The lines of events after `link`.
 pub(super) fn lines(events: &[Event], mut link: Link) -> io::Result<Vec<u8>> {
     let mut lines = Vec::new();
     for event in events {
@@ -247,18 +249,18 @@ pub(super) struct End {
     pub(super) last: Option<Event>,
     /// Its link, or that of the header.
     pub(super) link: Link,
-    /// Where its line ends, in bytes; what follows is torn.
+    /// Where its line ends, in bytes; the rest is torn.
     pub(super) bytes: u64,
 }
 
 impl End {
-    /// How many events there are.
+    /// The number of events.
     pub(super) fn kept(&self) -> u64 {
         self.last.as_ref().map_or(0, |event| event.seq.saturating_add(1))
     }
 }
 
-/// Reads the first line and the last event, however long the log is. The error is that of a damaged log.
+/// Reads the first line and the last event, independent of the log's length. The error is that of a damaged log.
 pub(super) fn ends(path: &Path, file: &mut File, head: Option<&Head>) -> Result<(Front, End), StoreError> {
     let mut log = LogFile::from_start(path, file)?;
     let front = match log.front()? {
@@ -274,13 +276,13 @@ pub(super) fn ends(path: &Path, file: &mut File, head: Option<&Head>) -> Result<
     }
 }
 
-/// What is wrong with the end of a log, as far as it can be told from it alone.
+/// The damage at the end of a log, as far as the end shows it.
 fn beside(head: Option<&Head>, end: &End) -> Option<String> {
     let head = head.filter(|head| head.events >= end.kept())?;
     beside_head(head, end.kept(), Some(end.link))
 }
 
-/// The last two whole lines, and where they end.
+/// The last two complete lines, and where they end.
 struct Tail {
     before: Option<Vec<u8>>,
     last: Vec<u8>,
@@ -288,7 +290,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// `None` when it is damaged. The first of all these lines is the team's.
+    /// `None` if it is damaged. The first of all these lines is the team's.
     fn end(mut self) -> Option<End> {
         let link = unseal(&mut self.last)?;
         let Some(mut before) = self.before else {
@@ -301,7 +303,7 @@ impl Tail {
     }
 }
 
-/// The last two whole lines behind the first `begin` bytes.
+/// The last two complete lines after the first `begin` bytes.
 fn last_lines(file: &mut File, begin: u64) -> io::Result<Tail> {
     /// Most pairs of events are shorter.
     const FIRST_LOOK: u64 = 8192;
@@ -326,7 +328,7 @@ fn last_lines(file: &mut File, begin: u64) -> io::Result<Tail> {
     }
 }
 
-/// An error about a log that is not there, or cannot be read.
+/// The error for a log that does not exist, or cannot be read.
 pub(super) fn opening(path: &Path, id: &LogId, error: &io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::NotFound => StoreError::NotFound { id: id.clone() },

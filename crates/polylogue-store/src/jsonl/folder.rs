@@ -1,4 +1,4 @@
-//! A folder of logs: what blocks of the store, run on its threads.
+//! A folder of logs: the blocking part of the store, run on its threads.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -17,23 +17,23 @@ use crate::head::{Head, lease_from_now};
 use crate::{fence, holder, io_error, private};
 use polylogue_core::chain::Link;
 
-/// The folder, and the logs that are claimed through this store.
+/// The folder, and the logs claimed through this store.
 #[derive(Debug)]
 pub(super) struct Folder {
     dir: PathBuf,
-    claimed: Mutex<HashMap<LogId, Arc<Held>>>,
-    /// Whether there may be files of processes that died.
+    claimed: Mutex<HashMap<LogId, Arc<Claimed>>>,
+    /// Whether there may be files of dead processes.
     untidy: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Held {
+struct Claimed {
     fence: u64,
-    /// `None` when it was released.
+    /// `None` after the release.
     writer: Mutex<Option<Writer>>,
 }
 
-impl Held {
+impl Claimed {
     fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +48,7 @@ impl Folder {
         self.dir.join(format!("{id}.jsonl"))
     }
 
-    /// Where the writer of a log says how far it goes.
+    /// The file of the head, which the log's writer updates.
     fn head(&self, id: &LogId) -> PathBuf {
         self.dir.join(format!("{id}.head"))
     }
@@ -57,11 +57,11 @@ impl Folder {
         Note::read(&self.head(id))
     }
 
-    fn claimed(&self) -> MutexGuard<'_, HashMap<LogId, Arc<Held>>> {
+    fn claimed(&self) -> MutexGuard<'_, HashMap<LogId, Arc<Claimed>>> {
         self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The log appears under its name when it is whole and locked.
+    /// The log appears under its name when it is complete and locked.
     pub(super) fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
         let path = self.path(id);
         if path.exists() {
@@ -71,9 +71,9 @@ impl Folder {
         let fence = fence::next();
         let draft = self.draft(id, fence);
         let written = write_draft(&draft, meta).and_then(|end| {
-            // What is said of a log that had the name before does not count for this one.
+            // The head of an earlier log of this name does not count.
             let _ = fs::remove_file(self.head(id));
-            // Unlike renaming, linking fails when the name is taken.
+            // Unlike renaming, linking fails if the name is taken.
             fs::hard_link(&draft, &path)?;
             Ok(end)
         });
@@ -89,11 +89,11 @@ impl Folder {
     pub(super) fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         let path = self.path(id);
         let file = self.lock(id, &path)?;
-        self.go_on(id, file, fence::next())
+        self.claim_locked(id, file, fence::next())
     }
 
-    /// Takes over the log in `file`, which is locked.
-    fn go_on(&self, id: &LogId, mut file: File, fence: u64) -> Result<Claim, StoreError> {
+    /// Claims the log in `file`, which is locked.
+    fn claim_locked(&self, id: &LogId, mut file: File, fence: u64) -> Result<Claim, StoreError> {
         let before = self.note(id).head;
         let (_, end) = file::ends(&self.path(id), &mut file, before.as_ref())?;
         let head =
@@ -103,19 +103,19 @@ impl Folder {
 
     fn hold(&self, file: File, head: Head, bytes: u64) -> Result<Claim, StoreError> {
         let (id, fence) = (head.id.clone(), head.fence);
-        // Without the note the claim holds as well.
+        // The claim is valid without the note, too.
         let note = note::begin(&self.head(&id), &self.dir.join(format!(".{id}.head")), &head).ok();
         let writer = Writer::new(file, &self.path(&id), note, head, bytes)?;
-        self.claimed().insert(id.clone(), Arc::new(Held { fence, writer: Mutex::new(Some(writer)) }));
+        self.claimed().insert(id.clone(), Arc::new(Claimed { fence, writer: Mutex::new(Some(writer)) }));
         Ok(Claim { id, fence })
     }
 
-    /// A name for a log that is being written.
+    /// The name of a log that is being written.
     fn draft(&self, id: &LogId, fence: u64) -> PathBuf {
         self.dir.join(format!(".{id}.{}-{fence}", std::process::id()))
     }
 
-    /// Removes what processes left behind that died while they wrote a log anew.
+    /// Removes files of processes that died while they wrote a log.
     fn clear(&self) {
         if !self.untidy.swap(false, Ordering::Relaxed) {
             return;
@@ -134,8 +134,8 @@ impl Folder {
 
     /// Claims the log from a writer that is alive and has not renewed its lease in time.
     ///
-    /// The writer sees the mark after all that it writes before it acknowledges it, and the copy is made after the mark: what it
-    /// has acknowledged is in the copy, and what it writes later goes to the file that nobody finds any more.
+    /// The writer checks the mark after each write before it acknowledges it, and the copy is made after the mark:
+    /// everything acknowledged is in the copy, and later writes go to an unnamed file.
     pub(super) fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
         let busy = match self.claim(id) {
             Err(busy @ StoreError::Busy { .. }) => busy,
@@ -154,21 +154,21 @@ impl Folder {
             Ok(file)
         });
         let file = copied.inspect_err(|_| drop(fs::remove_file(&draft))).map_err(fail)?;
-        // One that hung in this very process.
+        // A writer that hung in this process.
         self.claimed().remove(id);
-        self.go_on(id, file, fence)
+        self.claim_locked(id, file, fence)
     }
 
     pub(super) fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
-        let held = self.held(claim).ok_or_else(|| self.lost(&claim.id))?;
-        let mut writer = held.writer();
+        let claimed_log = self.claimed_log(claim).ok_or_else(|| self.lost(&claim.id))?;
+        let mut writer = claimed_log.writer();
         let writer = writer.as_mut().ok_or_else(|| self.lost(&claim.id))?;
         writer.check()?;
         writer.renew();
         Ok(())
     }
 
-    /// Writes the intact beginning anew; what there was stays under another name.
+    /// Writes the intact beginning to a new file; the damaged one stays under another name.
     pub(super) fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
         let path = self.path(id);
         let file = self.lock(id, &path)?;
@@ -214,8 +214,8 @@ impl Folder {
 
     pub(super) fn append(&self, claim: &Claim, batch: &Batch) -> Result<(), StoreError> {
         let id = &claim.id;
-        let held = self.held(claim).ok_or_else(|| self.lost(id))?;
-        let mut writer = held.writer();
+        let claimed_log = self.claimed_log(claim).ok_or_else(|| self.lost(id))?;
+        let mut writer = claimed_log.writer();
         let writer = writer.as_mut().ok_or_else(|| self.lost(id))?;
         batch.follows(id, writer.kept())?;
         if batch.json.is_empty() {
@@ -224,8 +224,8 @@ impl Folder {
         writer.append(batch)
     }
 
-    fn held(&self, claim: &Claim) -> Option<Arc<Held>> {
-        self.claimed().get(&claim.id).filter(|held| held.fence == claim.fence).map(Arc::clone)
+    fn claimed_log(&self, claim: &Claim) -> Option<Arc<Claimed>> {
+        self.claimed().get(&claim.id).filter(|claimed_log| claimed_log.fence == claim.fence).map(Arc::clone)
     }
 
     fn lost(&self, id: &LogId) -> StoreError {
@@ -233,10 +233,10 @@ impl Folder {
         if self.path(&id).exists() { StoreError::Fenced { id } } else { StoreError::NotFound { id } }
     }
 
-    /// Waits for an append that is under way.
+    /// Waits for an append in progress.
     pub(super) fn release(&self, claim: &Claim) {
-        if let Some(held) = self.held(claim) {
-            let mut writer = held.writer();
+        if let Some(claimed_log) = self.claimed_log(claim) {
+            let mut writer = claimed_log.writer();
             self.claimed().remove(&claim.id);
             *writer = None;
         }
@@ -251,7 +251,7 @@ impl Folder {
     }
 
     pub(super) fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        // Looked at first: what was acknowledged by then is in the file.
+        // Read first: events acknowledged by then are in the file.
         let head = self.note(id).head;
         let (path, mut file) = self.open(id)?;
         let mut log = LogFile::new(&path, &file);
@@ -297,7 +297,7 @@ impl Folder {
 
     pub(super) fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let path = self.path(id);
-        // Held until the end, so that nobody claims what is about to go.
+        // Locked until the end, so that no process claims it before it is removed.
         let _lock = self.lock(id, &path)?;
         let _ = fs::remove_file(self.head(id));
         fs::remove_file(&path).and_then(|()| self.sync()).map_err(|error| io_error::writing(&path, &error))
@@ -309,7 +309,7 @@ impl Folder {
     }
 }
 
-/// Writes a log without events, locked before anybody can see it.
+/// Writes a log without events, locked before others can see it.
 fn write_draft(draft: &Path, meta: &Meta) -> io::Result<(File, u64, Link)> {
     let (header, link) = file::header(meta)?;
     let mut file = private::options().read(true).write(true).create_new(true).open(draft)?;
@@ -344,7 +344,7 @@ fn listing(id: LogId, path: &Path, head: Option<&Head>) -> Option<Listing> {
         is_damaged: true,
     };
     let Some(Ok((front, end))) = file.as_mut().map(|file| file::ends(path, file, head)) else {
-        // Damaged, of another version or unreadable: whoever reads it learns in what way.
+        // Damaged, of another version or unreadable: reading it reports the details.
         let found = file.as_mut().and_then(|file| file::rest(path, file, head));
         let Some((front, events)) = found else { return Some(nothing()) };
         let Some(front) = front else { return Some(Listing { events, ..nothing() }) };

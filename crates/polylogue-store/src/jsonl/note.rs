@@ -1,4 +1,4 @@
-//! The file beside a log in which its writer says who it is and how far the log goes.
+//! The file beside a log with the name of its writer and the head of the log.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,17 +7,18 @@ use std::path::Path;
 use crate::head::Head;
 use crate::{holder, private};
 
-/// Where another process says that it has taken the log over: behind the head, so that the writer does not write over it.
+/// The position of another process's mark that it has taken over the log: after the head, so that the writer does not
+/// overwrite it.
 const MARK: u64 = Head::BYTES as u64;
 const MARK_BYTES: usize = 32;
-/// Where the writer is named.
+/// The position of the writer's name.
 const HOLDER: usize = Head::BYTES + MARK_BYTES;
 
-/// What is in such a file.
+/// The content of such a file.
 #[derive(Debug, Default)]
 pub(super) struct Note {
     pub(super) head: Option<Head>,
-    /// The process that writes, or nothing.
+    /// The process that writes; empty if there is none.
     pub(super) holder: String,
 }
 
@@ -29,7 +30,7 @@ impl Note {
     }
 }
 
-/// Begins the file of a new claim. It is a new file, so that whoever had the old one open has no part in it.
+/// Creates the file of a new claim. It is a new file, so that processes with the old one open cannot change it.
 pub(super) fn begin(path: &Path, draft: &Path, head: &Head) -> io::Result<File> {
     let mut text = head.line();
     text.resize(HOLDER - 1, b' ');
@@ -44,19 +45,19 @@ pub(super) fn begin(path: &Path, draft: &Path, head: &Head) -> io::Result<File> 
     written.map(|()| file)
 }
 
-/// Says how far the log goes.
+/// Updates the head.
 pub(super) fn write(file: &mut File, head: &Head) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     file.write_all(&head.line())
 }
 
-/// Says that nobody writes any more.
+/// Marks the claim as released.
 pub(super) fn end(file: &mut File, head: &Head) -> io::Result<()> {
     write(file, &Head { lease_ms: 0, ..head.clone() })?;
     file.set_len(HOLDER as u64)
 }
 
-/// Says that `fence` has taken the log over.
+/// Marks the log as taken over by `fence`.
 pub(super) fn mark(path: &Path, fence: u64) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.seek(SeekFrom::Start(MARK))?;
@@ -64,7 +65,7 @@ pub(super) fn mark(path: &Path, fence: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Whether another process has taken the log over.
+/// Whether another process has taken over the log.
 pub(super) fn is_marked(file: &mut File) -> bool {
     let mut mark = [b' '; MARK_BYTES];
     let read = file.seek(SeekFrom::Start(MARK)).and_then(|_| file.read(&mut mark));

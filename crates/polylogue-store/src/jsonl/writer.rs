@@ -1,4 +1,4 @@
-//! A claimed log.
+//! The writer of a claimed log.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -14,25 +14,26 @@ use crate::head::{Head, lease_from_now};
 use crate::io_error::{is_other_file, show, writing};
 use polylogue_core::chain::seal;
 
-/// A log's file, locked. Dropping it gives the lock back.
+/// A log's file, locked. Dropping it releases the lock.
 #[derive(Debug)]
 pub(super) struct Writer {
     file: File,
     path: PathBuf,
-    /// Where this process is named and says how far the log goes. Without it the claim holds as well.
+    /// The file with this process's name and the head. The claim is valid without it, too.
     note: Option<File>,
-    /// What is kept.
+    /// The head: the acknowledged events.
     head: Head,
-    /// How long the file is, as far as it was acknowledged.
+    /// The acknowledged length of the file.
     bytes: u64,
-    /// Whether something of a failed append may stand behind.
+    /// Whether a failed append may have left bytes at the end.
     torn: bool,
-    /// When the file was last changed, and how long it was then.
+    /// The modification time and length of the file when it was last changed.
     seen: (Option<SystemTime>, u64),
 }
 
 impl Writer {
-    /// Takes over `file`, whose lock is held and which has what `head` says in `bytes` bytes, and maybe a torn line.
+    /// Creates the writer of the locked `file`, which has the events of `head` in `bytes` bytes, and maybe a torn
+    /// line.
     pub(super) fn new(
         file: File,
         path: &Path,
@@ -48,12 +49,12 @@ impl Writer {
         Ok(writer)
     }
 
-    /// How many events are kept.
+    /// The number of stored events.
     pub(super) const fn kept(&self) -> u64 {
         self.head.events
     }
 
-    /// Writes all of `batch` to the disk, or leaves nothing of it.
+    /// Writes all of `batch` to the disk, or none of it.
     pub(super) fn append(&mut self, batch: &Batch) -> Result<(), StoreError> {
         self.check()?;
         let (mut text, mut link) = (String::new(), self.head.link);
@@ -64,7 +65,7 @@ impl Writer {
         }
         self.torn = true;
         let written = self.write(text.as_bytes()).map_err(|error| writing(&self.path, &error));
-        // What was written to a file that others no longer find, or no longer heed, is not kept.
+        // Events written to a file that was replaced or taken over are not stored.
         if let Err(error) = written.and_then(|()| self.is_ours()) {
             // If this fails too, the next append tries again before it writes.
             let _ = self.cut();
@@ -79,7 +80,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether the log is as this writer left it, and still its own.
+    /// Whether the log is as this writer left it, and still claimed by it.
     pub(super) fn check(&mut self) -> Result<(), StoreError> {
         self.is_ours()?;
         let now = self.cut().and_then(|()| self.look()).map_err(|error| writing(&self.path, &error))?;
@@ -90,7 +91,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Renews the lease. That it may fail costs nothing but the lease.
+    /// Renews the lease. A failure affects only the lease.
     pub(super) fn renew(&mut self) {
         self.head.lease_ms = lease_from_now();
         if let Some(note) = &mut self.note {
@@ -113,7 +114,7 @@ impl Writer {
         Ok((about.modified().ok(), about.len()))
     }
 
-    /// Whether the file, which something touched, still begins with what was acknowledged.
+    /// Whether the modified file still begins with the acknowledged events.
     fn is_same(&mut self) -> Result<bool, StoreError> {
         let mut log = LogFile::from_start(&self.path, &self.file)?;
         let Ok(Ok(_)) = log.header() else { return Ok(false) };
@@ -127,7 +128,7 @@ impl Writer {
         self.file.sync_data()
     }
 
-    /// Cuts off what was not acknowledged.
+    /// Removes what was not acknowledged.
     fn cut(&mut self) -> io::Result<()> {
         if self.torn {
             self.file.set_len(self.bytes)?;
@@ -140,7 +141,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // While the lock is still held.
+        // Before the lock is released.
         if let Some(note) = &mut self.note {
             let _ = note::end(note, &self.head);
         }

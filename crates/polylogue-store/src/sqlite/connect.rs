@@ -13,15 +13,15 @@ use super::files::Files;
 use super::write_error::{is_no_memory, store_error};
 use crate::io_error::show;
 
-/// How long to wait for another process's commit. Commits take milliseconds; this is for a slow disk.
+/// The timeout for another process's commit. Commits take milliseconds; this is for a slow disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The one connection that writes, to a database that is there.
+/// The writing connection to an existing database.
 pub(super) fn to_write(place: &Path) -> Result<Connection, StoreError> {
     let begun = Instant::now();
     let connected = loop {
         match open(place, READ_WRITE).and_then(set_up) {
-            // SQLite waits by itself, except where it works through a journal that a killed process left behind.
+            // SQLite waits by itself, except while it recovers the journal of a killed process.
             Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => {
                 thread::sleep(Duration::from_millis(1))
             }
@@ -33,7 +33,7 @@ pub(super) fn to_write(place: &Path) -> Result<Connection, StoreError> {
             Err(StoreError::ReadOnly { place: show(place), why: "the file is read-only".into() })
         }
         Ok(connection) => Ok(connection),
-        // SQLite says no more when it cannot make the files beside the database.
+        // SQLite reports only this when it cannot create the files beside the database.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
             let why = "the system does not allow files to be made or changed beside it".into();
             Err(StoreError::ReadOnly { place: show(place), why })
@@ -61,22 +61,22 @@ fn open(place: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
 
 fn set_safe(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
-    // What others put into the database's schema may not call functions that reach beyond it.
+    // The database's schema must not call functions that reach beyond it.
     connection.execute_batch("PRAGMA trusted_schema = OFF;")?;
     Ok(connection)
 }
 
-/// A connection that reads.
+/// A reading connection.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) connection: Connection,
-    /// The database as it was when it was opened.
+    /// The files of the database when it was opened.
     pub(super) files: Files,
-    /// Whether it may stay open: it keeps nobody out, and sees what others write.
+    /// Whether it may stay open: it blocks no other process, and sees their writes.
     pub(super) lasts: bool,
 }
 
-/// A connection that reads, whatever state the database and its disk are in.
+/// A reading connection, whatever the state of the database and its disk.
 pub(super) fn to_read(place: &Path) -> rusqlite::Result<Reading> {
     let files = Files::of_database(place);
     match open(place, READ_ONLY).and_then(tolerant) {
@@ -91,25 +91,25 @@ pub(super) fn to_read(place: &Path) -> rusqlite::Result<Reading> {
 
 const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Whether SQLite cannot make or lengthen the files beside a database with which it reads: its folder cannot be
-/// written, or the disk is full.
+/// Whether SQLite cannot create or extend the files beside a database that it needs for reading: its folder is not
+/// writable, or the disk is full.
 fn lacks_files(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::DiskFull))
         || is_no_memory(error)
 }
 
-/// A connection with the database to itself, which needs no memory to share with others and so no space on the disk.
-/// Reads the journal, too; to be closed soon, as it keeps everybody else out.
+/// A connection with exclusive access, which needs no shared memory and so no disk space. Reads the journal, too.
+/// Close it soon, since it blocks all other connections.
 fn alone(place: &Path) -> rusqlite::Result<Connection> {
-    // Only who may write can keep others out; nothing is written.
+    // Only a writing connection can be exclusive; nothing is written.
     let connection = set_safe(Connection::open_with_flags_and_vfs(place, READ_WRITE, c"unix-excl")?)?;
-    // An empty journal is taken away again; what one holds stays there for those who can write.
+    // An empty journal is removed; one with content stays for processes that can write.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, journal_bytes(place) > 0)?;
     connection.execute_batch("PRAGMA query_only = ON;")?;
     tolerant(connection)
 }
 
-/// A connection to a database that nobody can change. `None` where that cannot be.
+/// A connection to a database that no process can change. `None` if that is not possible.
 fn untouched(place: &Path) -> Option<rusqlite::Result<Reading>> {
     let uri = immutable(place)?;
     let files = Files::of_database(place);
@@ -117,14 +117,14 @@ fn untouched(place: &Path) -> Option<rusqlite::Result<Reading>> {
     Some(connected.map(|connection| Reading { connection, files, lasts: true }))
 }
 
-/// With `writable_schema`, a database that is cut off is read as far as it goes. The connection is a read-only one:
-/// nothing is written.
+/// With `writable_schema`, a truncated database is read as far as possible. The connection is read-only: nothing is
+/// written.
 fn tolerant(connection: Connection) -> rusqlite::Result<Connection> {
     connection.execute_batch("PRAGMA writable_schema = ON; SELECT 1 FROM sqlite_schema LIMIT 1;")?;
     Ok(connection)
 }
 
-/// How to name a database in a folder that cannot be written, where SQLite cannot make the files it reads with. Not
+/// The URI of a database in a folder that is not writable, where SQLite cannot create the files for reading. Not
 /// possible while there is a journal with content, which would be ignored.
 fn immutable(place: &Path) -> Option<String> {
     let path = place.to_str()?;
@@ -132,7 +132,7 @@ fn immutable(place: &Path) -> Option<String> {
     (journal_bytes(place) == 0).then(|| format!("file:{escaped}?immutable=1"))
 }
 
-/// How long the journal beside a database is.
+/// The length of the journal beside a database.
 pub(super) fn journal_bytes(place: &Path) -> u64 {
     let mut journal = place.as_os_str().to_owned();
     journal.push("-wal");

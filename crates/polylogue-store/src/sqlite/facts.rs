@@ -1,4 +1,4 @@
-//! Facts that outlive conversations, in the database that keeps them.
+//! Facts that outlive conversations, in a database.
 
 mod rank;
 mod table;
@@ -15,27 +15,27 @@ use polylogue_core::{
 use super::Sqlite;
 use table::Vectors;
 
-/// A [`Memory`] in an SQLite database: the one that keeps the conversations, or one of its own.
+/// A [`Memory`] in an SQLite database: that of the conversations, or a separate one.
 ///
-/// # How facts are found
+/// # Search
 ///
-/// By their words: full text, ranked by BM25, whatever the query looks like. Words are compared without case and accents and
-/// by their English stem; of Chinese, Japanese and Korean texts, characters next to each other.
+/// Full-text search, ranked by BM25; any text is a query. Words are compared without case and accents and by their
+/// English stem; in Chinese, Japanese and Korean texts, pairs of adjacent characters are compared.
 ///
-/// With a model that makes vectors ([`embedded_by`](Self::embedded_by)) also by what they mean: the query's vector is
-/// compared with that of every fact of the scope, by the cosine of their angle. The two orders are joined by reciprocal
-/// rank fusion with k = 60 (Cormack, Clarke, Büttcher 2009). A fact gets its vector when it is first looked for; after
-/// another model was chosen, its vectors are made anew in the same way, and those of the former stay for when it is
-/// chosen again. When the model fails, facts are found by their words, and [`Recalled::missed`] says why.
+/// With an embedding model ([`embedded_by`](Self::embedded_by)) also by meaning: the query's vector is compared with
+/// that of every fact of the scope by cosine similarity. The two rankings are merged by reciprocal rank fusion with k
+/// = 60 (Cormack, Clarke, Büttcher 2009). A fact is embedded at its first search. After a change of the model, facts
+/// are embedded again in the same way, and the earlier vectors stay in case that model is used again. If the model
+/// fails, only full-text search is used, and [`Recalled::missed`] says why.
 ///
 /// # Format
 ///
-/// The tables are made with the first fact; versions that know nothing of them leave them alone.
+/// The tables are created with the first fact; versions that do not know them ignore them.
 ///
 /// ```sql
 /// CREATE TABLE facts(
-///     nr INTEGER PRIMARY KEY,              -- what people and the other tables call it
-///     scope TEXT NOT NULL,                 -- whose
+///     nr INTEGER PRIMARY KEY,              -- the fact's id, referenced by the other tables
+///     scope TEXT NOT NULL,                 -- the owner
 ///     text TEXT NOT NULL,                  -- empty when it is forgotten
 ///     author TEXT NOT NULL,
 ///     time_ms INTEGER NOT NULL,            -- since 1970-01-01 00:00 UTC
@@ -60,13 +60,13 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// How many facts a scope has at most.
+    /// The maximum number of facts of a scope.
     pub const MAX_FACTS: u64 = 100_000;
 
-    /// How many facts get their vectors in one lookup at most, the newest first.
+    /// The maximum number of facts that are embedded in one search, the newest first.
     pub const MAX_EMBEDDED: usize = 1_000;
 
-    /// Opens the database at `path`, and makes it if it is not there.
+    /// Opens the database at `path`, and creates it if it does not exist.
     ///
     /// # Errors
     /// As [`Sqlite::open`].
@@ -74,20 +74,21 @@ impl Facts {
         Ok(Self { store: Sqlite::open(path)?, model: None })
     }
 
-    /// The same memory, in which facts are found by what they mean, too.
+    /// Adds search by meaning with an embedding model.
     #[must_use]
     pub fn embedded_by(self, model: impl Embed) -> Self {
         Self { model: Some(AnyEmbed::new(model)), ..self }
     }
 
-    /// The vector of the query, with those of all facts made where they are missing. All that is sent is reserved before.
+    /// The vector of the query, after embedding all facts without a vector. All requests are reserved before they are
+    /// sent.
     async fn vectors(
         &self,
         model: &AnyEmbed,
         query: &Query,
         meter: &Meter<'_>,
     ) -> Result<(Vectors, Meaning), MemoryError> {
-        // The model's vectors have one length, as a rule; where that changes, the others follow in later lookups.
+        // The model's vectors usually have one length; if that changes, the others follow in later searches.
         let known = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: 0 };
         let unmade = self.store.reading(move |reader, place| {
             reader.reading(place, |connection| table::without_vector(connection, &known, Self::MAX_EMBEDDED))
@@ -125,7 +126,7 @@ fn used(model: &AnyEmbed, made: &Embedded) -> ToolUsage {
     ToolUsage { model: model.name().into(), usage: made.usage, cost: made.cost }
 }
 
-/// What both took; unknown when one of them is.
+/// The sum of both; unknown if one of them is.
 fn both(one: ToolUsage, other: &Embedded) -> ToolUsage {
     let sum = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
     let usage = Usage {
@@ -136,13 +137,13 @@ fn both(one: ToolUsage, other: &Embedded) -> ToolUsage {
     ToolUsage { usage, cost: one.cost.zip(other.cost).map(|(one, other)| one + other), ..one }
 }
 
-/// What a query means.
+/// The vector of a query.
 struct Meaning {
     vector: Vec<f32>,
     used: ToolUsage,
 }
 
-/// A vector for each text, of the same length and finite, whatever the model does.
+/// A vector for each text, of the same length and finite, or an error.
 async fn embedded(
     model: &AnyEmbed,
     texts: Vec<String>,
@@ -152,7 +153,7 @@ async fn embedded(
         Some(reserved) => match model.embed_reserved(&texts, reserved).await {
             Ok(made) => made,
             Err(error) => {
-                // It counts by how it failed.
+                // Counts by how it failed.
                 let _ = reserved.failed(error.clone());
                 return Err(error);
             }

@@ -263,7 +263,7 @@ impl<'h> Heads<'h> {
         let more =
             (events > self.1).then(|| format!("it has {events} events, of which {} were appended", self.1));
         let unknown = (self.1 == u64::MAX).then(|| "its end is lost".to_owned());
-        unknown.or_else(|| within.flaw()).or_else(|| beside.flaw()).or(more)
+        unknown.or_else(|| within.damage()).or_else(|| beside.damage()).or(more)
     }
 }
 
