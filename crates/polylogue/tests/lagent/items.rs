@@ -126,7 +126,7 @@ const ITEMS: &[(&str, &[&str])] = &[
         &[
             "tools::a_reply_ends_before_a_stop_word",
             "polylogue-models/tests/stop_words::a_reply_is_cut_where_its_server_goes_on",
-            "polylogue-core/src/model/stops::pieces_end_before_a_stop_word_wherever_it_is_torn",
+            "polylogue-core/src/model/stops::pieces_end_before_a_stop_sequence_that_is_split_anywhere",
         ],
     ),
     (
