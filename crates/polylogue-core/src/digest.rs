@@ -104,7 +104,7 @@ mod tests {
             entries: view.entries(),
             tools: &[],
             params,
-            encoded: encoded,
+            encoded,
             reserved: None,
         };
         assert_eq!(view.entries().len(), 2);

@@ -268,7 +268,7 @@ impl<'a> Turn<'a> {
             let (id, resources) = (&call.id, log.resources());
             let cx = ToolCx {
                 log: log.id(),
-                resources: resources,
+                resources,
                 at,
                 who,
                 transcript,

@@ -1,9 +1,9 @@
-//! Which addresses of the network are public.
+//! Checks which network addresses are public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses of IPv4 that are not public, with what they are: the IANA registry of special purposes (RFC 6890 and what
-/// came after), and those of groups and future use.
+/// IPv4 addresses that are not public, with their purpose: the IANA special-purpose registry (RFC 6890 and later),
+/// multicast and reserved addresses.
 const NOT_PUBLIC_V4: [([u8; 4], u8, &str); 17] = [
     ([0, 0, 0, 0], 8, "this machine"),
     ([10, 0, 0, 0], 8, "a private network"),
@@ -24,19 +24,19 @@ const NOT_PUBLIC_V4: [([u8; 4], u8, &str); 17] = [
     ([240, 0, 0, 0], 4, "future use"),
 ];
 
-/// What an address of IPv6 is that holds one of IPv4.
+/// The purpose of an IPv6 address that contains an IPv4 address.
 const OTHER_FORM: &str = "an address of IPv4 in another form";
 
-/// The public addresses of IPv6, of which those below are none.
+/// Public IPv6 addresses, except those below.
 const PUBLIC_V6: ([u16; 8], u8) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 const NOT_PUBLIC_V6: [([u16; 8], u8, &str); 4] = [
-    // Teredo among them, which holds an address of IPv4.
+    // Includes Teredo, which contains an IPv4 address.
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, "a special purpose"),
     ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32, "documentation"),
     ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, OTHER_FORM),
     ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, "documentation"),
 ];
-/// What the other addresses of IPv6 are, where that is known.
+/// The purposes of other IPv6 addresses, where known.
 const KNOWN_V6: [([u16; 8], u8, &str); 7] = [
     ([0, 0, 0, 0, 0, 0xffff, 0, 0], 96, OTHER_FORM),
     ([0, 0, 0, 0, 0, 0, 0, 0], 127, "this machine"),
@@ -47,7 +47,7 @@ const KNOWN_V6: [([u16; 8], u8, &str); 7] = [
     ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "groups"),
 ];
 
-/// What `address` is for, if it is not public.
+/// The purpose of `address` if it is not public.
 ///
 /// ```
 /// use polylogue_http::not_public;
@@ -73,8 +73,8 @@ pub fn not_public(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Whether nobody means `address` who does not write it: where clouds keep the secrets of their machines, and what may be that
-/// in another form.
+/// Whether `address` is only reached on purpose: cloud metadata services, and addresses that may be one in another
+/// form.
 pub(crate) fn is_never_meant(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local(),

@@ -1,4 +1,4 @@
-//! Single requests to addresses that others name.
+//! Single requests to addresses from models and pages.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -21,43 +21,43 @@ use crate::reach::{Reach, Refusal};
 use crate::transport::{Unsent, check_proxy, is_loopback, path, uri};
 use crate::{Proxies, USER_AGENT_TEXT};
 
-/// How large the head of an answer may be, in bytes.
+/// The maximum size of a response's head, in bytes.
 const LARGEST_HEAD: usize = 64 * 1024;
 
-/// Sends single requests to addresses that others name, and nowhere else than a [`Reach`] allows.
+/// Sends single requests to addresses from models and pages, restricted by a [`Reach`].
 ///
-/// A name is looked up once for each request. Of what it stands for, only what may be reached is, and the connection goes to
-/// just that: what the name stands for a moment later does not matter. Redirects are not followed; whoever follows one asks
-/// anew, and it is checked as the first address was.
+/// A name is resolved once for each request. Only allowed addresses are used, and the connection goes to exactly
+/// those: later DNS changes have no effect. Redirects are not followed; a caller that follows one sends a new
+/// request, which is checked like the first.
 ///
-/// With a proxy it is the proxy that connects, and looks names up. Then a name is refused if it stands for something that may
-/// not be reached here, too; one that is not known here is left to the proxy.
+/// With a proxy, the proxy connects and resolves names. Then a name is also refused if it resolves to a forbidden
+/// address here; a name that does not resolve here is left to the proxy.
 #[derive(Debug, Default)]
 pub struct Client {
     reach: Reach,
     proxies: Proxies,
     connect: Option<Duration>,
     hosts: BTreeMap<String, Vec<IpAddr>>,
-    /// Made with the first encrypted connection, because reading the system's certificates takes longer than all the rest.
+    /// Created with the first encrypted connection, because reading the system's certificates is slow.
     tls: OnceLock<Arc<ClientConfig>>,
 }
 
-/// Why a request was not answered.
+/// Why a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub enum Unasked {
-    /// It was not sent, because it may not be.
+    /// It was not sent, because it is not allowed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Nobody is called so.
+    /// The host does not exist.
     #[error("there is no host `{0}`")]
     NoSuchHost(String),
-    /// It could not be sent, or nobody answered.
+    /// It could not be sent, or there was no response.
     #[error(transparent)]
     Unsent(#[from] Unsent),
 }
 
 impl Unasked {
-    /// What went wrong and why, in one line.
+    /// The error and its causes, in one line.
     #[must_use]
     pub fn in_words(&self) -> String {
         let mut innermost: &dyn Error = self;
@@ -71,7 +71,7 @@ impl Unasked {
     }
 }
 
-/// An answer whose body is still to come. Dropped before its end, it closes its connection.
+/// A response whose body is not read yet. Dropped before its end, it closes its connection.
 #[derive(Debug)]
 pub struct Answer {
     inner: hyper::Response<Incoming>,
@@ -79,41 +79,41 @@ pub struct Answer {
 }
 
 impl Client {
-    /// Reaches what `reach` allows, directly.
+    /// A client that connects directly to what `reach` allows.
     #[must_use]
     pub fn new(reach: Reach) -> Self {
         Self { reach, ..Self::default() }
     }
 
-    /// Goes through `proxies`.
+    /// Sets the proxies.
     #[must_use]
     pub fn proxies(self, proxies: Proxies) -> Self {
         Self { proxies, ..self }
     }
 
-    /// How long it may take until there is a connection; 10 s when not set.
+    /// Sets the timeout of connecting. Default: 10 s.
     #[must_use]
     pub fn connect(self, limit: Duration) -> Self {
         Self { connect: Some(limit), ..self }
     }
 
-    /// Takes `host` to stand for `addresses`, without asking anybody. Whether they may be reached is looked at all the same.
+    /// Resolves `host` to `addresses` without DNS. `reach` is still checked.
     #[must_use]
     pub fn host(mut self, host: &str, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         self.hosts.insert(host.to_ascii_lowercase(), addresses.into_iter().collect());
         self
     }
 
-    /// Whom it may reach.
+    /// The allowed addresses.
     #[must_use]
     pub const fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Sends a request and waits for the head of the answer.
+    /// Sends a request and waits for the head of the response.
     ///
     /// # Errors
-    /// When `url` may not be reached; when it cannot be.
+    /// When `url` is not allowed, or cannot be reached.
     pub async fn send(
         &self,
         method: Method,
@@ -135,14 +135,14 @@ impl Client {
         let mut builder = http1::Builder::new();
         builder.max_buf_size(LARGEST_HEAD);
         let (mut sender, connection) = builder.handshake(stream).await.map_err(Unsent::Broken)?;
-        // It ends when the answer was read or dropped; its errors reach who waits for it.
+        // It ends when the response is read or dropped; its errors reach the reader.
         tokio::spawn(connection);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.headers_mut() = with_defaults(headers, url)?;
         *request.uri_mut() = path(&address);
         if let Some(proxy) = proxy.filter(|_| url.scheme() == "http") {
-            // A proxy that is told everything is told the whole address.
+            // A proxy that does not tunnel needs the whole address.
             *request.uri_mut() = address;
             let password = proxy.basic_auth().cloned();
             password
@@ -153,7 +153,7 @@ impl Client {
         Ok(Answer { inner, _sender: sender })
     }
 
-    /// A connection to one of the addresses that `url` stands for and that may be reached.
+    /// A connection to one of the allowed addresses of `url`.
     async fn open(&self, url: &Url, address: &Uri, limit: Duration) -> Result<Box<dyn Stream>, Unasked> {
         let addresses = self.addresses(url).await.map_err(|why| match why {
             None => Unasked::NoSuchHost(url.host_str().unwrap_or_default().to_owned()),
@@ -182,7 +182,7 @@ impl Client {
         Ok(connector.connect(place).await.map_err(Unsent::Unreachable)?)
     }
 
-    /// What `url` stands for and may be reached, or why nothing of it may be; without a reason if it stands for nothing.
+    /// The allowed addresses of `url`, or why none is allowed; no reason if it does not resolve.
     async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, Option<Refusal>> {
         let port = url.port_or_known_default().unwrap_or(80);
         let host = url.host_str().unwrap_or_default();
@@ -226,13 +226,13 @@ fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, Unasked
 }
 
 impl Answer {
-    /// The status of the answer, such as 200.
+    /// The status of the response, such as 200.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
-    /// The headers of the answer.
+    /// The headers of the response.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()

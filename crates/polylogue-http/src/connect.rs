@@ -1,4 +1,4 @@
-//! Making a connection: directly or through a proxy, encrypted or not.
+//! Connections: direct or through a proxy, encrypted or not.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -22,7 +22,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A connection that HTTP can be spoken over.
+/// A connection for HTTP.
 pub(super) trait Stream: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Stream for T {}
@@ -31,19 +31,18 @@ impl<T: Read + Write + Send + Unpin> Stream for T {}
 /// asked again, and how often: else a reply that takes minutes could wait for a machine that is gone. As reqwest does.
 const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(15), Duration::from_secs(15), 3);
 
-/// The way to one address.
+/// Connects to one address.
 #[derive(Debug)]
 pub(super) enum Connector {
-    /// To the address itself, or to a proxy that is told the whole address with every request.
+    /// To the address itself, or to a proxy that receives the whole address with every request.
     Plain(HttpConnector),
     Encrypted(HttpsConnector<HttpConnector>),
-    /// Through a proxy that passes on what it cannot read.
+    /// Through a tunneling proxy.
     Tunnel(Box<HttpsConnector<Tunnel<HttpsConnector<HttpConnector>>>>),
 }
 
 impl Connector {
-    /// The way to `target`, which is encrypted or not as its scheme says. Reads the system's certificates if it needs
-    /// them.
+    /// A connector to `target`, encrypted or not by its scheme. Reads the system's certificates if it needs them.
     ///
     /// # Errors
     /// When there are no certificates.
@@ -83,7 +82,7 @@ impl Connector {
     }
 }
 
-/// A new connection to one of `addresses`, which are what the host of `place` stands for, and to nothing else.
+/// A new connection to one of `addresses`, which the host of `place` resolved to, and to nothing else.
 pub(super) async fn to(
     addresses: Vec<SocketAddr>,
     tls: Option<Arc<ClientConfig>>,
@@ -97,7 +96,7 @@ pub(super) async fn to(
     })
 }
 
-/// What a name was found to stand for.
+/// The resolved addresses of a name.
 #[derive(Debug, Clone)]
 struct Found(Vec<SocketAddr>);
 
@@ -120,10 +119,10 @@ fn tcp(limit: Duration) -> HttpConnector {
 }
 
 fn tuned<R>(mut tcp: HttpConnector<R>, limit: Duration) -> HttpConnector<R> {
-    // Of several addresses of one name each gets a share of the time.
+    // Each address of a name gets a share of the time.
     tcp.set_connect_timeout(Some(limit));
     tcp.enforce_http(false);
-    // A request is written at once: its end has nothing to wait for.
+    // A request is written at once, so there is nothing to wait for.
     tcp.set_nodelay(true);
     let (silence, between, times) = KEEP_ALIVE;
     tcp.set_keepalive(Some(silence));

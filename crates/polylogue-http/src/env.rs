@@ -1,4 +1,4 @@
-//! Where keys and addresses come from: environment variables, and a `.env` file behind them.
+//! Environment variables and `.env` files: the source of keys and addresses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,30 +6,31 @@ use std::path::Path;
 
 /// Environment variables: those of the process, those of a `.env` file, or given ones in tests.
 ///
-/// A variable of the process counts before one of the file, and one that is empty counts as not set. The process's
+/// Variables of the process take precedence over those of the file, and empty ones count as not set. The process's
 /// own environment is never changed.
 ///
-/// A file gives [keys](Self::get), and no [addresses](Self::address) unless it is [trusted](Self::trusting): it lies in the
-/// folder that a program is started in, and who could write to it could have the keys of the process sent elsewhere.
+/// A file provides [keys](Self::get), but no [addresses](Self::address) unless it is [trusted](Self::trusting): it is
+/// in the folder in which a program is started, and an attacker who can write to it could redirect the keys of the
+/// process.
 #[derive(Clone, Default)]
 pub struct Env {
     process: bool,
     vars: BTreeMap<String, String>,
-    /// Whether `vars` are good for keys only.
+    /// Whether `vars` provide keys only.
     keys_only: bool,
 }
 
 impl Env {
-    /// The process's variables alone.
+    /// Only the process's variables.
     #[must_use]
     pub fn process() -> Self {
         Self { process: true, ..Self::default() }
     }
 
-    /// The process's variables, and behind them those of the file at `path`, if there is one.
+    /// The process's variables, then those of the file at `path`, if it exists.
     ///
     /// # Errors
-    /// When the file cannot be read, or has a line that is no `NAME=value`. Its values are in no error.
+    /// When the file cannot be read, or has a line that is not `NAME=value`. Errors never contain values.
     pub fn with_file(path: &Path) -> Result<Self, EnvError> {
         let file = path.display();
         match std::fs::read_to_string(path) {
@@ -42,14 +43,14 @@ impl Env {
         }
     }
 
-    /// Exactly the given variables.
+    /// Only these variables.
     #[must_use]
     pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
         let vars = vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         Self { process: false, vars, keys_only: false }
     }
 
-    /// The same, with the addresses and proxies of the file.
+    /// Trusts the file for addresses and proxies, too.
     #[must_use]
     pub fn trusting(self) -> Self {
         Self { keys_only: false, ..self }
@@ -61,14 +62,14 @@ impl Env {
         self.of_process(name).or_else(|| self.of_file(name))
     }
 
-    /// The value of `name`, which says where something is sent or what is run: an address, a proxy, a program. That of a file
-    /// counts only if the file is [trusted](Self::trusting).
+    /// The value of `name`, which determines where something is sent or what is run: an address, a proxy, a program.
+    /// A value of the file counts only if the file is [trusted](Self::trusting).
     #[must_use]
     pub fn address(&self, name: &str) -> Option<String> {
         self.of_process(name).or_else(|| self.of_file(name).filter(|_| !self.keys_only))
     }
 
-    /// The value that the file alone has for `name`: one that counts for [`get`](Self::get) and not for
+    /// The value of `name` in the file alone: it counts for [`get`](Self::get) but not for
     /// [`address`](Self::address).
     #[must_use]
     pub fn untrusted_address(&self, name: &str) -> Option<String> {
@@ -101,8 +102,9 @@ impl fmt::Debug for Env {
 #[error("{0}")]
 pub struct EnvError(String);
 
-/// Reads the lines of a `.env` file: `NAME=value`, `export NAME=value`, values plain, in single quotes (as they are)
-/// or in double quotes (with `\n`, `\r`, `\t`, `\"`, `\\`, `\$`), comments after `#`.
+/// Parses a `.env` file: `NAME=value`, `export NAME=value`, values plain, in single quotes (verbatim) or in double
+/// quotes (with `
+/// `, `\r`, `\t`, `\"`, `\\`, `\$`), comments after `#`.
 fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut vars = BTreeMap::new();
@@ -149,7 +151,7 @@ fn value(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The value up to the closing quote, and what stands after it.
+/// The value up to the closing quote, and the text after it.
 fn double_quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.chars();

@@ -1,26 +1,26 @@
-//! Keys, and keeping them out of whatever is shown.
+//! Keys, and redacting them from output.
 
 use std::fmt;
 
-/// A secret that authorises requests. It is shown nowhere: not in errors, not in logs, not by `Debug`.
+/// A secret that authorizes requests. Never shown: not in errors, not in logs, not by `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Box<str>);
 
 impl Key {
-    /// A key; white space around it is dropped. `None` if nothing is left.
+    /// A key without surrounding white space. `None` if it is blank.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
-    /// All keys of a text that holds one, or several with commas between.
+    /// All keys of a text with one key, or several separated by commas.
     #[must_use]
     pub fn several(text: &str) -> Vec<Self> {
         text.split(',').filter_map(Self::new).collect()
     }
 
-    /// The key itself, for the one place that sends it.
+    /// The key itself, for sending it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -39,22 +39,22 @@ impl fmt::Display for Key {
     }
 }
 
-/// Takes secrets out of texts that others wrote.
+/// Redacts secrets from texts.
 #[derive(Clone, Default)]
 pub struct Redactor {
     /// The secrets, longest first, and as JSON writes them where that differs.
     secrets: Vec<String>,
 }
 
-/// Shorter values are no secrets, and taking them out would only spoil texts.
+/// Shorter values are not treated as secrets: redacting them would only spoil texts.
 const MIN_SECRET: usize = 6;
 
 impl Redactor {
-    /// Takes out `secrets`, each also as JSON writes it.
+    /// Redacts `secrets`, also in their JSON form.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut all = Vec::new();
         for secret in secrets.into_iter().map(str::trim).filter(|secret| secret.len() >= MIN_SECRET) {
-            // `Authorization: Bearer abc` in a header of the caller's own: the value alone is the secret too.
+            // `Authorization: Bearer abc` in a custom header: the value alone is a secret, too.
             all.extend(secret.split_whitespace().filter(|word| word.len() >= MIN_SECRET).map(str::to_owned));
             all.push(secret.to_owned());
             all.push(secret.replace('/', "\\/"));
@@ -77,7 +77,8 @@ impl Redactor {
         clean
     }
 
-    /// The beginning of `text` without the secrets, at most `limit` bytes, even if `text` itself is cut within one.
+    /// The beginning of `text` without the secrets, at most `limit` bytes, even if `text` itself is truncated within
+    /// one.
     #[must_use]
     pub fn excerpt(&self, text: &str, is_cut: bool, limit: usize) -> String {
         let mut clean = self.clean(text);

@@ -1,9 +1,9 @@
-//! HTTP requests: the one way in which Polylogue reaches models, tools and pages.
+//! HTTP requests of Polylogue to models, tools and pages.
 //!
-//! A [`Transport`] is the way to one address, with what every request there carries; its connections are used again. What
-//! comes back is a [`Response`], read piece by piece, so that whoever asked decides how long and how much to read.
-//! A [`Client`] sends single requests to addresses that others name, as far as a [`Reach`] allows.
-//! [`Proxies`] and [`Env`] say how this machine reaches others and where keys are.
+//! A [`Transport`] connects to one address, with the headers of every request there; its connections are reused. A
+//! [`Response`] is read piece by piece, so that the caller limits time and size. A [`Client`] sends single requests
+//! to addresses from models and pages, restricted by a [`Reach`]. [`Proxies`] and [`Env`] are the proxies and keys of
+//! this machine.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -42,5 +42,5 @@ pub use reach::{Place, Reach, Refusal};
 pub use response::{ReadError, Response, read_all, read_up_to};
 pub use transport::{Transport, Unsent, is_loopback};
 
-/// What every request says of who sends it, unless it says something else.
+/// The default `User-Agent` of every request.
 const USER_AGENT_TEXT: &str = concat!("polylogue/", env!("CARGO_PKG_VERSION"));

@@ -1,4 +1,4 @@
-//! Connections that wait for their next request.
+//! A pool of idle connections.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,20 +8,20 @@ use http_body_util::Full;
 use hyper::client::conn::http1::SendRequest;
 use tokio::time::{Instant, timeout};
 
-/// The right to send requests over a connection, one after the other.
+/// Sends requests over a connection, one after the other.
 pub(super) type Sender = SendRequest<Full<Bytes>>;
 
-/// How long a connection may wait. Servers and what stands before them forget silent connections, often without a word.
+/// How long a connection may be idle. Servers and gateways close idle connections, often without notice.
 const MAX_IDLE: Duration = Duration::from_secs(90);
 
-/// How many connections wait at most, as many as are in flight at most unless that is set otherwise.
+/// The maximum number of idle connections: the default limit of requests in flight.
 const MAX_WAITING: usize = 256;
 
-/// How long a connection may take to be done with what it did before.
+/// How long to wait until a connection is ready again.
 const SETTLING: Duration = Duration::from_millis(100);
 
-/// Connections to one address. Those that have waited too long are dropped with the next request that ends; without one,
-/// the other side closes them when it likes, after which they cost nothing more.
+/// Idle connections to one address. Expired ones are dropped when the next request ends; without one, the server
+/// closes them, after which they cost nothing more.
 ///
 /// Ours and not `hyper_util`'s client, because all of an endpoint's requests go to one address: finding connections by
 /// address and a task of its own for each that comes back are half of what a request costs there.
@@ -35,18 +35,18 @@ struct Idle {
 }
 
 impl Pool {
-    /// The connection that was used last, if it can be used again.
+    /// The connection that was used last, if it is ready.
     pub(super) async fn take(&self) -> Option<Sender> {
         loop {
             let mut sender = self.pop()?;
-            // Usually it is ready: then no clock is asked.
+            // Usually it is ready: then no timer is needed.
             if sender.is_ready() || matches!(timeout(SETTLING, sender.ready()).await, Ok(Ok(()))) {
                 return Some(sender);
             }
         }
     }
 
-    /// Keeps a connection whose reply has been read to its end.
+    /// Adds a connection whose response was read to its end.
     pub(super) fn put(&self, sender: Sender) {
         if sender.is_closed() {
             return;
@@ -72,7 +72,7 @@ impl Pool {
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
-        // Nothing that is done under the lock can be left half done.
+        // Nothing under the lock can be left half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

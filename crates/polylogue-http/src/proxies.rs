@@ -1,4 +1,4 @@
-//! Which proxy stands between, as the environment says.
+//! Proxies from the environment.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
 use crate::env::Env;
 
-/// The proxies that requests go through, by the variables that `curl` and most others read: `HTTP_PROXY`, `HTTPS_PROXY`,
-/// `ALL_PROXY` for what neither names, and `NO_PROXY` with the hosts that are reached directly; each also in lower case.
+/// The proxies of requests, from the variables of `curl` and most others: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` as
+/// the default of both, and `NO_PROXY` with the hosts that are reached directly; each also in lower case.
 ///
-/// This machine itself is always reached directly. A proxy is an `http://` or `https://` address, which may hold a name
-/// and a password.
+/// This machine itself is always reached directly. A proxy is an `http://` or `https://` address, optionally with
+/// user and password.
 ///
 /// ```
 /// use polylogue_http::{Env, Proxies};
@@ -29,19 +29,19 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// The variables that say which proxies there are, each also in lower case.
+    /// The environment variables with proxies, each also in lower case.
     pub const VARIABLES: [&'static str; 4] = ["ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
-    /// None: everything is reached directly.
+    /// No proxies: everything is reached directly.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// What `env` says.
+    /// The proxies in `env`.
     #[must_use]
     pub fn of(env: &Env) -> Self {
-        // In a CGI program `HTTP_PROXY` is a header that whoever asks has sent.
+        // In a CGI program `HTTP_PROXY` is a header of the request.
         if env.address("REQUEST_METHOD").is_some() {
             return Self::none();
         }
@@ -54,7 +54,7 @@ impl Proxies {
         }
     }
 
-    /// The proxy on the way to `uri`.
+    /// The proxy for `uri`.
     pub(crate) fn before(&self, uri: &Uri) -> Option<Intercept> {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let builder = Matcher::builder().all(text(&self.all)).http(text(&self.http)).https(text(&self.https));
@@ -62,7 +62,7 @@ impl Proxies {
     }
 }
 
-/// Shows which are set, and no more: there may be passwords in them.
+/// Shows only which are set: they may contain passwords.
 impl fmt::Debug for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { all, http, https, no } = self;

@@ -1,4 +1,4 @@
-//! Whom requests may reach that others have a say in: a model that names an address, a page that leads elsewhere.
+//! The addresses that requests from models and pages may reach.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -8,9 +8,9 @@ use url::{Host, Url};
 
 use crate::address::{covers, is_never_meant, not_public};
 
-/// Whom requests may reach: public addresses at the usual ports, and what is allowed besides; or some hosts only.
+/// The allowed addresses of requests: public ones at the usual ports and additional ones, or only some hosts.
 ///
-/// What is looked at is the address that a name stands for when a connection is made, and the connection goes to exactly that.
+/// The address that a name resolves to is checked, and the connection goes to exactly that address.
 ///
 /// ```
 /// use polylogue_http::Reach;
@@ -21,15 +21,15 @@ use crate::address::{covers, is_never_meant, not_public};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Whether nothing but `allowed` may be reached.
+    /// Whether only `allowed` may be reached.
     only: bool,
     allowed: Vec<Place>,
 }
 
-/// A host or a net that may be reached: `example.org`, `*.example.org`, `localhost:8080`, `10.1.0.0/16`, `[fd00::1]:8080`.
+/// An allowed host or network: `example.org`, `*.example.org`, `localhost:8080`, `10.1.0.0/16`, `[fd00::1]:8080`.
 ///
-/// Without a port the ports 80 and 443 are meant; a net has all ports. `*.example.org` stands for all hosts below
-/// `example.org`, and not for itself.
+/// The default ports of a host are 80 and 443; a network includes all ports. `*.example.org` matches all hosts below
+/// `example.org`, but not itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     who: Who,
@@ -43,7 +43,7 @@ enum Who {
     Net(IpAddr, u8),
 }
 
-/// The ports that are reached without being named.
+/// The ports that are allowed by default.
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
 impl Reach {
@@ -53,24 +53,24 @@ impl Reach {
         Self::default()
     }
 
-    /// Nobody but `places`, which may be private.
+    /// Only `places`, which may be private.
     #[must_use]
     pub fn only(places: impl IntoIterator<Item = Place>) -> Self {
         Self { only: true, allowed: places.into_iter().collect() }
     }
 
-    /// Those and `places`, which may be private. A host whose name is allowed may be anywhere but where clouds keep the
-    /// secrets of their machines: that takes the address itself, or its net.
+    /// Also allows `places`, which may be private. An allowed host name may resolve to any address except cloud
+    /// metadata services: those must be allowed by address or network.
     #[must_use]
     pub fn allowing(mut self, places: impl IntoIterator<Item = Place>) -> Self {
         self.allowed.extend(places);
         self
     }
 
-    /// Whether `url` can be reached, as far as that can be said without asking what its name stands for.
+    /// Checks `url` as far as possible without resolving its name.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The reason, if it is not allowed.
     pub fn check_url(&self, url: &Url) -> Result<(), Refusal> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refusal(format!(
@@ -97,7 +97,7 @@ impl Reach {
             return self.check(&host, SocketAddr::new(address, port));
         }
         let named = self.names(&host, port);
-        // What a name stands for may be in such a net, at any port: that is seen when it is looked up.
+        // The name may resolve to an address in such a network, at any port: checked after resolution.
         let may_be_in_net = self.allowed.iter().any(|place| matches!(place.who, Who::Net(..)));
         match self.only {
             true if !named => Err(not_among(&host, port)),
@@ -106,10 +106,10 @@ impl Reach {
         }
     }
 
-    /// Whether a connection may go to `address`, which is what `host` stands for.
+    /// Checks a connection to `address`, which `host` resolved to.
     ///
     /// # Errors
-    /// Why it may not.
+    /// The reason, if it is not allowed.
     pub fn check(&self, host: &str, address: SocketAddr) -> Result<(), Refusal> {
         let (ip, port) = (address.ip(), address.port());
         let (named, in_net) = (self.names(host, port), self.has_net(ip, port));
@@ -132,7 +132,7 @@ impl Reach {
         self.allowed.iter().any(|place| place.names(host, port))
     }
 
-    /// Whether a net that is allowed has `address`, or it is allowed itself.
+    /// Whether `address` is allowed, itself or by its network.
     fn has_net(&self, address: IpAddr, port: u16) -> bool {
         self.allowed.iter().any(|place| {
             matches!(place.who, Who::Net(net, bits) if covers(net, bits, address))

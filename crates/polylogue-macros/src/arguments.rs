@@ -10,20 +10,20 @@ use syn::{Attribute, Error, Expr, FnArg, Ident, Meta, Pat, PatType, Result, Type
 #[derive(Default)]
 pub(crate) struct Arguments {
     arguments: Vec<Argument>,
-    /// What the function is called with, in its order: names of arguments, and `cx`.
+    /// The arguments of the function call, in order: names of arguments, and `cx`.
     pub(crate) passed: Vec<Ident>,
 }
 
 struct Argument {
     name: Ident,
     kind: Type,
-    /// Its doc comments, and what it says to `serde` and `schemars`.
+    /// Its doc comments and attributes of `serde` and `schemars`.
     attributes: Vec<Attribute>,
     default: Option<Expr>,
 }
 
 impl Arguments {
-    /// Takes the parameters in, and what only a tool understands away.
+    /// Reads the parameters, and removes the attributes that only tools have.
     pub(crate) fn take(inputs: &mut Punctuated<FnArg, Comma>) -> Result<Self> {
         let mut taken = Self::default();
         for input in inputs {
@@ -43,7 +43,7 @@ impl Arguments {
         self.arguments.iter().map(|argument| &argument.name)
     }
 
-    /// The struct `Args` that they are read as, and functions for their defaults.
+    /// The struct `Args` that they are deserialized as, and functions for their defaults.
     pub(crate) fn definition(&self) -> TokenStream {
         let fields = self.arguments.iter().map(Argument::field);
         let defaults = self.arguments.iter().filter_map(Argument::default_function);
@@ -94,7 +94,7 @@ impl Argument {
     fn default_function(&self) -> Option<TokenStream> {
         let Self { name, kind, default, .. } = self;
         let (default, function) = (default.as_ref()?, default_name(name));
-        // A literal stands for what it can become: `#[default("USD")] to: String`.
+        // A literal is converted: `#[default("USD")] to: String`.
         let value = match default {
             Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => {
                 quote! { ::core::convert::Into::into(#text) }
@@ -116,7 +116,7 @@ fn default_of(attribute: &Attribute) -> Result<Expr> {
     }
 }
 
-/// Whether this is a reference to a `ToolCx`: no argument, but what the tool is told of its call.
+/// Whether this is a reference to a `ToolCx`: not an argument, but the context of the call.
 fn is_context(kind: &Type) -> bool {
     let Type::Reference(reference) = kind else { return false };
     let Type::Path(path) = &*reference.elem else { return false };

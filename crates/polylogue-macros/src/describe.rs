@@ -2,10 +2,10 @@
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// What the doc comments among `attributes` say, or nothing if there are none.
+/// The text of the doc comments among `attributes`, or `None` if there are none.
 pub(crate) fn description(attributes: &[Attribute]) -> Option<String> {
     let lines: Vec<String> = attributes.iter().filter_map(line).collect();
-    // A line keeps how far it is indented, save the space behind the slashes.
+    // A line keeps its indentation, except the space after the slashes.
     let lines: Vec<&str> = lines
         .iter()
         .flat_map(|text| text.split('\n'))

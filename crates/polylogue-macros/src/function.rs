@@ -1,4 +1,4 @@
-//! `#[tool]`: a function becomes a value of a type of its name, which is a tool.
+//! `#[tool]`: turns a function into a value of a type with its name, which is a tool.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -41,7 +41,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     })
 }
 
-/// What a tool is made of.
+/// The parts of a tool.
 pub(crate) struct Parts {
     spec: TokenStream,
     arguments: Arguments,
@@ -50,7 +50,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Reads a signature, and takes from it what only a tool understands.
+    /// Reads a signature, and removes the attributes that only tools have.
     pub(crate) fn take(
         options: &Options,
         attributes: &[Attribute],
@@ -65,7 +65,7 @@ impl Parts {
         Ok(Self { spec, arguments, is_async, returns_result })
     }
 
-    /// The tool that `kind` is, which does what `function` does.
+    /// The implementation of `Tool` for `kind`, which calls `function`.
     pub(crate) fn implementation(&self, kind: &TokenStream, function: &TokenStream) -> TokenStream {
         let Self { spec, arguments, is_async, returns_result } = self;
         let (definition, names, passed) = (arguments.definition(), arguments.names(), &arguments.passed);
@@ -106,19 +106,19 @@ fn spec(options: &Options, attributes: &[Attribute], signature: &Signature) -> R
     let own = signature.ident.to_string();
     let name =
         options.name.as_ref().map_or_else(|| own.trim_start_matches("r#").to_owned(), syn::LitStr::value);
-    let told = options.description.as_ref().map(syn::LitStr::value).filter(|text| !text.trim().is_empty());
-    let Some(told) = told.or_else(|| description(attributes)) else {
+    let text = options.description.as_ref().map(syn::LitStr::value).filter(|text| !text.trim().is_empty());
+    let Some(text) = text.or_else(|| description(attributes)) else {
         let message = "a tool needs a description: models choose by it. Say in a doc comment what it does and when to use it";
         return Err(Error::new_spanned(&signature.ident, message));
     };
     let repeatable = options.repeatable.then(|| quote! { .repeatable() });
     let ends_turn = options.ends_turn.then(|| quote! { .ends_turn() });
     Ok(quote! {
-        ::polylogue::ToolSpec::new(#name, #told, ::polylogue::tool::private::schema::<Args>())#repeatable #ends_turn
+        ::polylogue::ToolSpec::new(#name, #text, ::polylogue::tool::private::schema::<Args>())#repeatable #ends_turn
     })
 }
 
-/// Whether it is a `Result`, whatever alias of it.
+/// Whether it is a `Result`, or an alias of it.
 fn returns_result(output: &ReturnType) -> bool {
     let ReturnType::Type(_, kind) = output else { return false };
     match &**kind {

@@ -1,5 +1,4 @@
-//! The attributes of Polylogue. They are documented, with examples, where they are used: `polylogue::tool` and
-//! `polylogue::toolkit`.
+//! The attributes of Polylogue. Their documentation, with examples, is at `polylogue::tool` and `polylogue::toolkit`.
 
 mod arguments;
 mod describe;
@@ -10,13 +9,13 @@ mod toolkit;
 use proc_macro::TokenStream;
 use quote::quote;
 
-/// A tool made of a function. See `polylogue::tool`.
+/// Turns a function into a tool. See `polylogue::tool`.
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expanded(function::expand(attribute.into(), item.into()))
 }
 
-/// Tools made of the methods of a type. See `polylogue::toolkit`.
+/// Turns the methods of a type into tools. See `polylogue::toolkit`.
 #[proc_macro_attribute]
 pub fn toolkit(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expanded(toolkit::expand(attribute.into(), item.into()))

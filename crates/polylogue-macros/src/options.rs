@@ -1,15 +1,15 @@
-//! What stands in the brackets of `#[tool(...)]`.
+//! The options of `#[tool(...)]`.
 
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::{Attribute, LitStr, Result};
 
-/// What `#[tool(...)]` says.
+/// The options of `#[tool(...)]`.
 #[derive(Default)]
 pub(crate) struct Options {
-    /// What models call the tool, if not as the function.
+    /// The name of the tool. Default: the name of the function.
     pub(crate) name: Option<LitStr>,
-    /// What models are told, if not what the doc comment says.
+    /// The description for models. Default: the doc comment.
     pub(crate) description: Option<LitStr>,
     pub(crate) repeatable: bool,
     pub(crate) ends_turn: bool,
@@ -36,7 +36,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Those of the attribute `#[tool]` or `#[tool(...)]` of a method.
+    /// The options of a method's attribute `#[tool]` or `#[tool(...)]`.
     pub(crate) fn of(attribute: &Attribute) -> Result<Self> {
         match &attribute.meta {
             syn::Meta::Path(_) => Ok(Self::default()),
@@ -48,7 +48,7 @@ impl Options {
     }
 }
 
-/// Checks what providers check.
+/// Checks the rules of providers.
 fn legal(name: LitStr) -> Result<LitStr> {
     let text = name.value();
     let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

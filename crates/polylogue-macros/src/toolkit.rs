@@ -1,4 +1,4 @@
-//! `#[toolkit]`: methods of a type become tools that share a value of it.
+//! `#[toolkit]`: turns methods of a type into tools that share a value of it.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -45,7 +45,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     })
 }
 
-/// What stands before the names of all tools.
+/// The prefix of the names of all tools.
 fn prefix(attribute: TokenStream) -> Result<String> {
     let mut prefix = String::new();
     let parser = syn::meta::parser(|meta| {
@@ -59,7 +59,7 @@ fn prefix(attribute: TokenStream) -> Result<String> {
     Ok(prefix)
 }
 
-/// What the attribute `#[tool]` of a method says, if it has one. It is taken away.
+/// The options of a method's attribute `#[tool]`, if it has one. Removes the attribute.
 fn options(method: &mut ImplItemFn) -> Result<Option<Options>> {
     let is_tool =
         |attribute: &Attribute| attribute.path().segments.last().is_some_and(|last| last.ident == "tool");
@@ -67,7 +67,7 @@ fn options(method: &mut ImplItemFn) -> Result<Option<Options>> {
     Options::of(&method.attrs.remove(at)).map(Some)
 }
 
-/// An expression: the tool that calls `method` of `kit`.
+/// The expression of the tool that calls `method` of `kit`.
 fn tool(kind: &syn::Type, prefix: &str, options: Options, method: &mut ImplItemFn) -> Result<TokenStream> {
     match method.sig.inputs.first() {
         Some(FnArg::Receiver(receiver)) if receiver.reference.is_some() && receiver.mutability.is_none() => {}

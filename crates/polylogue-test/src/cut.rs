@@ -9,24 +9,26 @@ use polylogue_core::{
     Usage,
 };
 
-/// A conversation to be cut: how to set it up in a fresh process, and how its people answer.
+/// A conversation to be cut: how to set it up in a new process, and how its people answer.
 pub struct Cut<'a> {
-    /// What the chat is about.
+    /// The task of the chat.
     pub task: &'a str,
-    /// Makes the chat as a fresh process would. Its models go through the counter, so that repeated calls are seen.
+    /// Creates the chat as a new process would. Its models are wrapped by the counter, so that repeated calls are
+    /// detected.
     pub chat: &'a dyn Fn(&Calls) -> Chat,
-    /// Makes an empty store.
+    /// Creates an empty store.
     pub store: &'a dyn Fn() -> AnyStore,
-    /// Answers a person's question: the chat, the question, and how many were answered before in the whole run.
+    /// Answers a person's question: the path of the chat, the question, and how many were answered before in the
+    /// whole run.
     pub answer: &'a (dyn Fn(&Path, &Question, u64) -> String + Sync),
 }
 
 impl Cut<'_> {
-    /// Runs the conversation whole; then, for every event, from a log cut after it, in a fresh chat and store, and checks
-    /// that the log becomes the same and that no finished model call is made again. Only [`Body::Charged`] may differ: the call
-    /// that may have been in flight where the log was cut is counted.
+    /// Runs the complete conversation. Then, for every event, runs it again from a log cut after it, in a new chat
+    /// and store, and checks that the log becomes the same and that no finished model call is repeated. Only
+    /// [`Body::Charged`] may differ: a call that may have been in flight at the cut is charged.
     ///
-    /// Returns the events of the whole run.
+    /// Returns the events of the complete run.
     ///
     /// # Errors
     /// Says after which event the log was cut and what differs then.
@@ -40,7 +42,7 @@ impl Cut<'_> {
         Ok(whole)
     }
 
-    /// Plays the conversation from a prefix to its end.
+    /// Runs the conversation from a prefix to its end.
     async fn play(&self, prefix: &[Arc<Event>]) -> Result<Vec<Arc<Event>>, String> {
         let told = |error: polylogue_core::Error| error.to_string();
         let store = (self.store)();
@@ -85,8 +87,8 @@ fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     in_order(&whole, &again).or_else(|flaw| in_order(&by_room(&whole), &by_room(&again)).map_err(|_| flaw))
 }
 
-/// The events of each room in their order, and those of turns at the same time by participant: what runs at the same time
-/// is interleaved as it comes.
+/// The events of each chat in order, and those of parallel turns by participant, because parallel events are
+/// interleaved in any order.
 fn by_room(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let mut events = events.to_vec();
     events.sort_by(|one, other| one.at.cmp(&other.at));
@@ -116,8 +118,8 @@ fn in_order(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     }
 }
 
-/// The events without the calls that were charged: a run that is resumed counts those that may have been in flight. What
-/// names events names them by their number among the others.
+/// The events without charges: a resumed run charges calls that may have been in flight. References to events are
+/// renumbered.
 ///
 /// For tests that cut logs on their own.
 #[must_use]
@@ -146,8 +148,8 @@ fn renumber(reason: &mut StopReason, number: &impl Fn(&mut u64)) {
     }
 }
 
-/// The events with what came of calls in the order of their ids: calls of one message are made at the same time, and what is
-/// done first stands first in the log.
+/// The events with the results of calls in the order of their ids: calls of one message run in parallel, and their
+/// results are logged in any order.
 fn settled(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let returned = |event: &Arc<Event>| match &event.body {
         Body::ToolReturned { who, id, .. } => Some((event.at.clone(), who.clone(), id.clone())),
@@ -168,13 +170,13 @@ fn settled(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
 pub struct Calls(Arc<AtomicU64>);
 
 impl Calls {
-    /// The model, with its calls counted.
+    /// Wraps a model, so that its calls are counted.
     #[must_use]
     pub fn through(&self, model: impl Model) -> AnyModel {
         AnyModel::new(Counted { model: AnyModel::new(model), calls: self.clone() })
     }
 
-    /// How many were made.
+    /// The number of calls.
     #[must_use]
     pub fn made(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

@@ -1,8 +1,8 @@
-//! What tests of Polylogue, and of programs built on it, stand on.
+//! Support for tests of Polylogue, and of programs built on it.
 //!
 //! - [`server`]: a chat-completions server over real sockets that plays a script, judges every request as the strictest
 //!   servers do, and misbehaves on demand
-//! - [`invariants`]: what holds of every request, in the kernel and on the wire
+//! - [`invariants`]: the rules of every request, in the kernel and on the wire
 //! - [`mod@print`]: logs as text, for tests that compare whole transcripts
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
 //! - [`skip`]: tests that cannot run on a machine

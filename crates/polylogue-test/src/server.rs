@@ -1,8 +1,8 @@
-//! A chat-completions server that plays a script and misbehaves on demand. It speaks Ollama's own API, too.
+//! A chat-completions server that replies by script and misbehaves on demand. It supports Ollama's own API, too.
 //!
-//! It speaks HTTP/1.1 over real sockets, by hand, so that it can split, delay, cut short and lie at any byte. Every
-//! request is checked as the strictest servers would ([`validate`]): one that breaks a rule gets a 400 and is listed
-//! in [`Server::violations`]. A test begins with one line and ends with another:
+//! It implements HTTP/1.1 over real sockets, so that it can split, delay, truncate and corrupt at any byte. Every
+//! request is checked as by the strictest servers ([`validate`]): one that breaks a rule gets a 400 and is listed in
+//! [`Server::violations`]. A test begins with one line and ends with another:
 //!
 //! ```
 //! use polylogue_test::server::{Answer, Playbook, Quirk, Server};
@@ -21,8 +21,8 @@
 //! # }
 //! ```
 //!
-//! A server runs on a thread of its own: neither a test that blocks nor one whose time is paused disturbs it. Its
-//! own pauses are real time.
+//! A server runs on its own thread: a test that blocks or pauses its time does not affect it. The server's own pauses
+//! are real time.
 
 mod answer;
 mod behaviour;
@@ -109,13 +109,13 @@ impl Server {
         Ok(Self { address, shared, listed, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where clients find it: `http://127.0.0.1:PORT/v1`.
+    /// The base URL for clients: `http://127.0.0.1:PORT/v1`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Where clients find it that speak Ollama's own API: `http://127.0.0.1:PORT`.
+    /// The base URL for clients of Ollama's own API: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn ollama_url(&self) -> String {
         format!("http://{}", self.address)
@@ -127,26 +127,26 @@ impl Server {
         self.address
     }
 
-    /// All requests, in the order they came, whatever their path.
+    /// All requests, in order of arrival, whatever their path.
     #[must_use]
     pub fn requests(&self) -> Vec<Arc<Received>> {
         self.shared.record.requests()
     }
 
-    /// How many requests for completions came.
+    /// The number of requests for completions.
     #[must_use]
     pub fn count(&self) -> usize {
         self.shared.record.asked.load(Ordering::SeqCst)
     }
 
-    /// What was wrong with requests, as `request 3: messages[2] has an empty text`; empty when all were well formed
-    /// and the script had an answer for each.
+    /// The rules that requests broke, as `request 3: messages[2] has an empty text`; empty if all were valid and the
+    /// script had an answer for each.
     #[must_use]
     pub fn violations(&self) -> Vec<String> {
         self.shared.record.violations()
     }
 
-    /// How many replies were sent in full: all bytes written, and the connection not reset by the client.
+    /// The number of complete replies: all bytes written, and the connection not reset by the client.
     #[must_use]
     pub fn replies(&self) -> usize {
         self.shared.record.replies()
@@ -162,19 +162,19 @@ impl Server {
         self.shared.record.duplicates()
     }
 
-    /// How many answers of a [`Playbook::list`] were not asked for.
+    /// The number of unused answers of a [`Playbook::list`].
     #[must_use]
     pub fn unused(&self) -> usize {
         self.listed.saturating_sub(self.count())
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.record.connections.now()
     }
 
-    /// How many requests were being answered at one time, at most.
+    /// The maximum number of concurrent requests.
     #[must_use]
     pub fn most_at_once(&self) -> usize {
         self.shared.record.in_flight.most()

@@ -1,13 +1,13 @@
-//! Tests that cannot run on a machine say so, and fail where they must run.
+//! Skips tests that cannot run on a machine, with a reason, and fails where they must run.
 
 use std::io::Write;
 
 /// A file to which the reasons for skipped tests are appended, since test runners hide what passing tests print.
 const FILE: &str = "POLYLOGUE_SKIPPED";
-/// `none` on machines whose kernel cannot enclose programs: tests of the sandbox are then skipped even in CI.
+/// `none` on machines whose kernel has no sandbox: tests of the sandbox are then skipped even in CI.
 const SANDBOX: &str = "POLYLOGUE_SANDBOX";
 
-/// Says that a test, or a part of it, does not run, and why.
+/// Reports that a test, or a part of it, is skipped, and why.
 pub fn skipped(why: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     // Not by a macro, whose output a test runner keeps to itself. It may be closed.
@@ -18,10 +18,10 @@ pub fn skipped(why: &str) {
     let _ = file.and_then(|mut file| file.write_all(format!("{name}: {why}\n").as_bytes()));
 }
 
-/// Whether a test of enclosed programs can run: when nothing is `missing`. Otherwise says what is.
+/// Whether a sandbox test can run: when nothing is `missing`. Otherwise reports what is.
 ///
 /// # Panics
-/// When `CI` is set, where the sandbox has to work, unless `POLYLOGUE_SANDBOX` is `none`.
+/// When `CI` is set, where the sandbox must work, unless `POLYLOGUE_SANDBOX` is `none`.
 #[must_use]
 #[allow(clippy::panic, reason = "this is for tests")]
 pub fn can_enclose(missing: Option<&str>) -> bool {

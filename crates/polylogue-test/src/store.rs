@@ -1,4 +1,4 @@
-//! What every [`Store`] promises, as tests.
+//! Conformance tests of every [`Store`].
 //!
 //! ```
 //! # async fn example() {
@@ -28,15 +28,15 @@ use polylogue_core::{
 };
 use serde_json::json;
 
-/// What a rule says: nothing, or in what way it is broken.
+/// The result of a rule: `Ok`, or how it is broken.
 type Verdict = Result<(), String>;
 
-/// Checks that the stores which `make` makes keep every rule of [`Store`]. Each call makes a new, empty store.
+/// Checks that the stores created by `make` follow every rule of [`Store`]. Each call must return a new, empty store.
 ///
 /// Needs no runtime beyond what the store itself needs.
 ///
 /// # Panics
-/// When a rule is broken; the message names all broken rules, and how each is broken.
+/// When a rule is broken; the message lists all broken rules.
 pub async fn conforms(make: impl Fn() -> AnyStore) {
     let mut report = Report::default();
     claims::check(&make, &mut report).await;
@@ -46,13 +46,13 @@ pub async fn conforms(make: impl Fn() -> AnyStore) {
     report.finish();
 }
 
-/// Checks that a store keeps its promises beyond its own life. `open` opens the same place again and again, at first
-/// an empty one.
+/// Checks that the content of a store survives the store itself. `open` opens the same place again and again; at
+/// first it is empty.
 ///
-/// The stores are several at a time in one process; that a killed process loses nothing is not checked.
+/// Several stores are open in one process; data loss of a killed process is not checked.
 ///
 /// # Panics
-/// When a rule is broken; the message names all broken rules, and how each is broken.
+/// When a rule is broken; the message lists all broken rules.
 pub async fn survives(open: impl Fn() -> AnyStore) {
     let mut report = Report::default();
     reopened::check(&open, &mut report).await;
@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// Whether `found` is as wanted; `what` says what was looked at.
+/// Whether `found` is as expected; `what` names what was checked.
 fn same<T: PartialEq + Debug>(what: &str, found: &T, wanted: &T) -> Verdict {
     if found == wanted {
         return Ok(());
@@ -86,12 +86,12 @@ fn same<T: PartialEq + Debug>(what: &str, found: &T, wanted: &T) -> Verdict {
     Err(format!("{what}: found {}, wanted {}", short(found), short(wanted)))
 }
 
-/// What `result` holds; `what` says what was done.
+/// The value of `result`; `what` names the operation.
 fn done<T>(what: &str, result: Result<T, StoreError>) -> Result<T, String> {
     result.map_err(|error| format!("{what}: {error} ({error:?})"))
 }
 
-/// Whether `result` is an error as wanted; `what` says what was done.
+/// Whether `result` is the expected error; `what` names the operation.
 fn refused<T>(what: &str, result: Result<T, StoreError>, wanted: &StoreError) -> Verdict {
     match result {
         Ok(_) => Err(format!("{what}: succeeded, wanted {wanted:?}")),
@@ -99,7 +99,7 @@ fn refused<T>(what: &str, result: Result<T, StoreError>, wanted: &StoreError) ->
     }
 }
 
-/// Whether `result` says that the log is busy, and with whom.
+/// Whether `result` says that the log is busy, and names the holder.
 fn busy<T>(what: &str, result: Result<T, StoreError>, id: &LogId) -> Verdict {
     match result {
         Err(StoreError::Busy { id: of, holder }) if of == *id && !holder.trim().is_empty() => Ok(()),
@@ -124,23 +124,23 @@ fn meta(title: &str, created: u64) -> Meta {
     Meta { title: title.into(), created: Timestamp(created), team: json!({"of": ["a", 1, null]}) }
 }
 
-/// Event number `seq`, in which `text` is said.
+/// Event number `seq`, a message with `text`.
 fn said(seq: u64, text: &str) -> Arc<Event> {
     let body = Body::Message(Message::text(Name::user(), text));
     Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000 + seq), ran_ms: 0, body })
 }
 
-/// Events `from` to before `to`, each telling its number.
+/// Events `from` to before `to`, each with its number as text.
 fn some(from: u64, to: u64) -> Vec<Arc<Event>> {
     (from..to).map(|seq| said(seq, &format!("number {seq}"))).collect()
 }
 
-/// Begins a log that is called `name`.
+/// Creates a log with the id `name`.
 async fn begin(store: &AnyStore, name: &str) -> Result<Claim, String> {
     done("create", store.create(&id(name)?, &meta(name, 1)).await)
 }
 
-/// Whether `wanted` is all that is kept of a log.
+/// Whether a log has exactly the events `wanted`.
 async fn keeps(what: &str, store: &AnyStore, id: &LogId, wanted: &[Arc<Event>]) -> Verdict {
     let found = done(what, store.read(id, 0).await)?;
     if found.len() != wanted.len() {

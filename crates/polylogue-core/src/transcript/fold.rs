@@ -211,7 +211,7 @@ impl Transcript {
             Body::Message(message) => message.parts.iter().all(|part| part.is_blank() || part.is_thought()),
             _ => true,
         };
-        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_private: is_private, is_silent });
+        self.ended.push(EndedTurn { seq: event.seq, who: who.clone(), is_private, is_silent });
         turn.events.iter().for_each(|event| self.learn(event));
         self.shared.append(&mut in_order(turn.events.iter().chain(&turn.within)));
         self.share(event);

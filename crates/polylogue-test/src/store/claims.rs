@@ -1,4 +1,4 @@
-//! Logs begin, are claimed by one writer at a time, and go.
+//! Logs are created, claimed by one writer at a time, and removed.
 
 use futures_util::FutureExt;
 use polylogue_core::{AnyStore, Store, StoreError};
@@ -122,7 +122,7 @@ async fn removed(store: AnyStore) -> Verdict {
 }
 
 async fn unreceived(store: AnyStore) -> Verdict {
-    /// The store may need a while, but every try waits for what it did before.
+    /// The store may need a while, but every attempt waits for earlier operations.
     const TRIES: usize = 1000;
     let first = begin(&store, "a").await?;
     done("release", store.release(first.clone()).await)?;

@@ -1,4 +1,4 @@
-//! Many conversations at once.
+//! Many concurrent conversations.
 
 use futures_util::future::join_all;
 use polylogue_core::{AnyStore, Claim, Store, StoreError};
@@ -106,7 +106,7 @@ async fn readers(store: AnyStore) -> Verdict {
     wrote.and(read)
 }
 
-/// Lets the other futures of this task have a turn, also where the store is always ready.
+/// Lets the other futures of this task run, even if the store is always ready.
 async fn yield_now() {
     let mut yielded = false;
     std::future::poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! What is appended is kept as it is.
+//! Appended events are stored unchanged.
 
 use std::sync::Arc;
 

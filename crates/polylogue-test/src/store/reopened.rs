@@ -1,4 +1,4 @@
-//! Several stores at one place, at once and after one another.
+//! Several stores at one place, concurrently and one after another.
 
 use polylogue_core::{AnyStore, Store, StoreError};
 
