@@ -21,7 +21,7 @@ use crate::{Proxies, Response, USER_AGENT_TEXT};
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsent {
-    /// Nobody could be trusted: the system's certificates cannot be read.
+    /// No certificate can be checked: the system's certificates cannot be read.
     #[error("the certificates of this machine cannot be read")]
     NoCertificates(#[source] rustls::Error),
     /// No connection came about in time.
@@ -107,7 +107,7 @@ impl Transport {
         if let Some(mut sender) = self.pool.take().await {
             match sender.try_send_request(request).await {
                 Ok(response) => return Ok(Response::new(response, sender, &self.pool)),
-                // A connection that was closed while it waited gives back what it did not begin to send.
+                // An idle connection that was closed returns the request that it did not begin to send.
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => return Err(Unsent::Broken(error.into_error())),
@@ -140,7 +140,7 @@ impl Transport {
         let connecting = tokio::time::timeout(self.connect, connector.connect(self.place.clone()));
         let stream = connecting.await.map_err(|_| Unsent::Late)?.map_err(Unsent::Unreachable)?;
         let (sender, connection) = http1::handshake(stream).await.map_err(Unsent::Broken)?;
-        // It ends when the other side closes it or nobody can send over it any more; its errors reach who waits for it.
+        // It ends when the server closes it or all senders are dropped; its errors reach the waiting caller.
         tokio::spawn(connection);
         Ok(sender)
     }

@@ -134,7 +134,7 @@ fn is_wordless_call(entry: &Entry) -> bool {
         && parts.iter().all(|part| matches!(part, Part::Call(_)) || part.is_blank())
 }
 
-/// What to do when nobody can tell why a request with tools or a form was refused: servers say it in their own words.
+/// The hint when it is unknown why a request with tools or a schema was refused: error texts differ by server.
 const ADVICE: &str = "if the model cannot call tools or write JSON on demand, say so: `--capabilities text`, or `capabilities: text` of its endpoint";
 
 /// What to do when a model was said to see, and its server says that it does not.

@@ -45,7 +45,7 @@ pub(crate) trait Protocol: Default + Send {
     /// Writes what the agent said itself.
     fn assistant(out: &mut BytesMut, parts: &[Part], style: &Style);
 
-    /// Writes what came of the call `id` of `tool`.
+    /// Writes the result of the call `id` of `tool`.
     fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome);
 
     /// Writes everything after the messages, the closing brace included.

@@ -13,7 +13,7 @@ type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
 /// A few threads, started when they are needed, each with a state of its own.
 ///
-/// The queue needs no bound of its own: whoever asks waits for the answer, so that it holds at most one job a caller.
+/// The queue is bounded by the callers: each waits for its answer, so there is at most one job per caller.
 pub(crate) struct Workers<S> {
     most: usize,
     queue: Arc<Queue<S>>,
@@ -46,7 +46,7 @@ impl<S: Default + 'static> Workers<S> {
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.submit(Box::new(move |state| {
-            // Fails only if nobody waits any more.
+            // Fails only if the caller no longer waits.
             let _ = reply.send(job(state));
         }))?;
         answer.await.unwrap_or_else(|_| Err(gone("a thread of the store stopped in the middle of its work")))
@@ -74,7 +74,7 @@ impl<S: Default> Queue<S> {
     fn work(&self) {
         let mut own = S::default();
         while let Some(job) = self.next() {
-            // A job that panics fails for whoever waits for it; the thread goes on with a fresh state.
+            // A job that panics fails for its caller; the thread continues with a fresh state.
             if catch_unwind(AssertUnwindSafe(|| job(&mut own))).is_err() {
                 own = S::default();
             }

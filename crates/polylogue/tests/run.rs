@@ -120,7 +120,7 @@ fn bad_definitions_are_refused_with_a_clear_error() {
     assert_eq!(error(Chat::named("c").participant(f("A"))), "`c` has no policy");
     assert!(
         error(Chat::named("c").participant(f("user")).policy(round_robin()))
-            .contains("whoever gives the task")
+            .contains("the author of the task")
     );
     let bad = Chat::named("my/chat").participant(f("A")).policy(round_robin()).build().unwrap_err();
     assert_eq!(bad.hint().as_deref(), Some("use `my_chat`"));

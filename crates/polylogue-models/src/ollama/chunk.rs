@@ -1,4 +1,4 @@
-//! What Ollama sends, as far as it is read: one shape for whole replies and for pieces of them.
+//! The JSON of Ollama's replies: one type for whole replies and for pieces of them.
 //!
 //! Everything is optional, and `null` is as good as nothing. Field by field as `ChatResponse` of Ollama's `api/types.go`.
 

@@ -43,7 +43,7 @@ pub(super) fn assistant(out: &mut BytesMut, parts: &[Part]) {
     out.put_u8(b'}');
 }
 
-/// What came of a call. Versions before 0.12 know neither the id nor the name, and go by the order.
+/// The result of a call. Versions before 0.12 know neither the id nor the name, and go by the order.
 pub(super) fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome) {
     out.extend_from_slice(br#"{"role":"tool","tool_name":"#);
     json::string(out, &legal_name(tool));

@@ -30,7 +30,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
         fields.raw("tools", |out| write_tools(out, request.tools));
     }
     fields.add("format", format(params).as_ref());
-    // Ollama streams unless it is told not to.
+    // Ollama streams by default.
     fields.add("stream", Some(&style.stream));
     // Else it drops, without a word, what does not fit into `num_ctx`, and the model answers to the rest. Versions before
     // 0.12.6 do so all the same.

@@ -1,4 +1,4 @@
-//! What chat-completions servers send, as far as it is read: one shape for whole replies and for pieces of them.
+//! The JSON of chat-completions replies: one type for whole replies and for pieces of them.
 //!
 //! Everything is optional, `null` is as good as nothing, and texts are borrowed from the bytes received. What most
 //! pieces lack is boxed: there are thousands in a reply, and each is moved several times while it is read.
@@ -17,7 +17,7 @@ pub(crate) struct Chunk<'a> {
     pub(crate) error: Option<IgnoredAny>,
     #[serde(borrow, default)]
     pub(crate) object: Text<'a>,
-    /// What some servers put in place of `error`.
+    /// What some servers send instead of `error`.
     pub(crate) message: Option<IgnoredAny>,
     pub(crate) detail: Option<IgnoredAny>,
     /// Where Groq puts the usage of a streamed reply.

@@ -56,7 +56,7 @@ pub(super) fn assistant<'a>(
     out.put_u8(b'}');
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(super) fn tool(out: &mut BytesMut, id: &str, outcome: &Outcome) {
     out.extend_from_slice(br#"{"role":"tool","tool_call_id":"#);
     json::string(out, id);

@@ -43,7 +43,7 @@ impl Pace {
         Self { interval: interval.flatten(), first: None, told: 0 }
     }
 
-    /// `text` in the pieces in which it is told: words with the white space after them, or all of it.
+    /// `text` in the pieces in which it is streamed: words with the white space after them, or all of it.
     fn words<'a>(&self, text: Option<&'a str>) -> Vec<&'a str> {
         let text = text.unwrap_or_default();
         match self.interval {

@@ -34,7 +34,7 @@ struct Draft {
     args: String,
 }
 
-/// What a fragment adds, for whoever watches.
+/// What a fragment adds, as a delta.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Added {
     /// Which call, counted from 0 in the order they began.
@@ -48,7 +48,7 @@ impl Calls {
         !self.0.iter().any(Draft::is_call)
     }
 
-    /// The name of a call's tool, as far as it is known.
+    /// The name of a call's tool, as far as it has arrived.
     pub(crate) fn tool(&self, index: usize) -> &str {
         self.0.get(index).map_or("", |draft| &draft.tool)
     }
@@ -81,7 +81,7 @@ impl Calls {
         Some(Added { index, named })
     }
 
-    /// The call that a piece goes on with, or `None` when it begins one.
+    /// The call that a piece continues, or `None` when it begins one.
     fn position(&self, piece: &Piece<'_>) -> Option<usize> {
         let at = match piece.index {
             _ if piece.whole => None,
@@ -132,7 +132,7 @@ fn is_whole(args: &str) -> bool {
     args.trim_end().ends_with('}') && serde_json::from_str::<serde::de::IgnoredAny>(args).is_ok()
 }
 
-/// What the model wrote, as an object; else its text as it is.
+/// The model's text as an object; else the text unchanged.
 fn arguments(text: String) -> Value {
     if text.trim().is_empty() {
         return Value::Object(serde_json::Map::new());

@@ -62,7 +62,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes a piece of what the model says in place of a reply that it refuses.
+    /// Adds a piece of the model's refusal, which replaces a reply.
     ///
     /// # Errors
     /// When there is too much of it.
@@ -137,7 +137,7 @@ impl Draft {
         Ok(self.reply(request))
     }
 
-    /// Takes a thought out of the text whose beginning was not marked. It was told as text, so all is told again.
+    /// Separates a thought without a start mark from the text. It was streamed as text, so the deltas restart.
     fn find_thought(&mut self, deltas: &mut dyn DeltaSink) {
         let unmarked = Some(&self.text).filter(|_| self.thought.is_empty());
         let Some((thought, answer)) = unmarked.and_then(|text| think::unopened(text)) else { return };

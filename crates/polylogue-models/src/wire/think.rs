@@ -108,7 +108,7 @@ fn say(kind: Kind, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
     }
 }
 
-/// White space keeps the state as it is; whatever else comes begins the `next`.
+/// White space keeps the state; anything else begins the `next`.
 fn begun(rest: &str, state: State, next: State) -> (State, &str) {
     let begun = rest.trim_start();
     (if begun.is_empty() { state } else { next }, begun)

@@ -58,7 +58,7 @@ pub(crate) fn text<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a P
     out.put_u8(b'"');
 }
 
-/// One part in words, inside a JSON string. Thoughts are sent to nobody, and calls stand elsewhere.
+/// One part as text, inside a JSON string. Thoughts are never sent, and calls stand elsewhere.
 pub(crate) fn words(out: &mut BytesMut, part: &Part) {
     match part {
         part if is_wordless(part) => {}

@@ -92,7 +92,7 @@ fn last(connection: &Connection, log: i64, mut listing: Listing, said: Option<&H
     Ok(listing)
 }
 
-/// The end of a log as it is in the tables.
+/// The end of a log in the tables.
 struct End {
     events: u64,
     /// `None` also when it is not what was written.

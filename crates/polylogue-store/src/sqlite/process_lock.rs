@@ -32,7 +32,7 @@ impl ProcessLock {
         let draft = writers.join(format!(".{token}"));
         let file = open_in(&writers, &draft)?;
         file.lock()?;
-        // It gets its name when it is locked, so that nobody takes it for a dead one.
+        // It gets its name when it is locked, so that no process takes it for a dead one.
         fs::rename(&draft, writers.join(&token))?;
         Ok(Self { token, place: place.to_owned(), heads: Heads::new(file) })
     }

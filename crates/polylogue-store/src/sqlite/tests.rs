@@ -39,7 +39,7 @@ async fn at_once<T>(store: &Sqlite, meanwhile: impl Future<Output = T>) -> T {
         let _ = gate.lock().unwrap().recv();
         Ok(())
     });
-    // Each is polled once, in this order, before any of them goes on.
+    // Each is polled once, in this order, before any of them continues.
     let (waited, done, ()) = join3(waiting, meanwhile, async move { open.send(()).unwrap() }).await;
     waited.unwrap();
     done
@@ -59,7 +59,7 @@ async fn what_waits_is_committed_together() {
         })
     };
     let seen = at_once(&store, join_all((0..tasks).map(insert_and_look))).await;
-    // Nobody outside saw any of them before all were written.
+    // No reader saw any of them before all were written.
     assert_eq!(seen, vec![Ok(0); tasks]);
     assert_eq!(store.list().await.unwrap().len(), tasks);
 }
@@ -76,7 +76,7 @@ async fn an_append_that_does_not_fit_fails_alone() {
     assert_eq!(results, [Ok(()), Err(full), Ok(())]);
     let kept = async |claim: &Claim| store.read(&claim.id, 0).await.unwrap().len();
     assert_eq!([kept(&claims[0]).await, kept(&claims[1]).await, kept(&claims[2]).await], [1, 0, 1]);
-    // With room it goes on where it was.
+    // With space it continues where it was.
     limit_pages(&store, 10_000).await;
     store.append(&claims[1], &big).await.unwrap();
     assert_eq!(kept(&claims[1]).await, 2);
@@ -86,7 +86,7 @@ async fn an_append_that_does_not_fit_fails_alone() {
 async fn a_claim_is_void_when_its_seat_is_gone() {
     let (dir, first) = store();
     let claim = begin(&first, "a").await;
-    // As when somebody clears the folder away, or the file system loses its locks.
+    // As when a person removes the folder, or the file system loses its locks.
     std::fs::remove_dir_all(dir.path().join("chats.db.writers")).unwrap();
     let second = Sqlite::open(&first.place).unwrap();
     let taken = second.claim(&claim.id).await.unwrap();

@@ -22,7 +22,7 @@ type Queue = UnboundedSender<Box<dyn Task>>;
 
 /// The way to the thread that writes.
 ///
-/// Its queue needs no bound of its own: whoever asks waits for the answer, so that it holds at most one task a caller.
+/// Its queue is bounded by the callers: each waits for its answer, so there is at most one task per caller.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Option<Queue>,
@@ -89,11 +89,11 @@ impl Giver {
     }
 }
 
-/// Something to write, and somebody who waits for it.
+/// A write, and the caller that waits for it.
 trait Task: Send {
     /// Writes; an error is SQLite's, and makes the whole transaction useless.
     fn write(&mut self, desk: &WriteTransaction<'_>) -> Result<(), rusqlite::Error>;
-    /// Tells whoever waits: what came of it, or that it could not be committed.
+    /// Sends the caller the result, or that it could not be committed.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
@@ -119,7 +119,7 @@ impl<T: Send, W: Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send> Task
             (Ok(()), None) => Err(gone("the thread that writes lost a task")),
             (Err(error), _) => Err(error),
         };
-        // Fails only if nobody waits any more.
+        // Fails only if the caller no longer waits.
         let _ = self.reply.send(outcome);
     }
 }
@@ -155,7 +155,7 @@ fn commit(connection: &mut Connection, office: &WriterState, mut group: Vec<Box<
         office.rolled_back();
     }
     match (written, group.len()) {
-        // What was committed to files that nobody else finds any more is not kept.
+        // What was committed to files that were replaced or removed is not stored.
         (Ok(()), _) => match office.check() {
             Ok(()) => {
                 office.committed();

@@ -95,7 +95,7 @@ impl WriterState {
         let mut seat = self.seat.borrow_mut();
         let Some(seat) = seat.as_mut() else { return };
         if self.read.get() {
-            // Until the journal is gone it is still needed; nobody holds those logs any more.
+            // Until the journal is gone it is still needed; those logs are no longer claimed.
             let (dead, mut latest) = (self.dead.take(), HashMap::new());
             let heads = dead.iter().flat_map(|dead| dead.heads.iter().cloned());
             heads.for_each(|head| heads::keep_latest(&mut latest, Head { lease_ms: 0, ..head }));

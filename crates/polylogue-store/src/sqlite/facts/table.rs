@@ -121,7 +121,7 @@ pub(super) fn forget(desk: &WriteTransaction<'_>, scope: &Scope, id: u64) -> Res
     Ok(true)
 }
 
-/// Keeps the vectors of facts, in place of those that the model made before.
+/// Stores the vectors of facts, replacing earlier ones of the model.
 pub(super) fn keep_vectors(
     desk: &WriteTransaction<'_>,
     of: &Vectors,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// How many words of a query are looked for at most.
 const MAX_TERMS: usize = 64;
 
-/// Words that nearly every English text has: they would find everything. A query of nothing else is looked for as it is.
+/// Words of nearly every English text, which would match everything. A query of only these is searched unchanged.
 const COMMON: [&str; 84] = [
     "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
     "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i",
