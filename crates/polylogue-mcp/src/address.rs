@@ -32,7 +32,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How much of an answer that is none is told.
+/// Maximum length of an invalid response in an error message.
 const TOLD_BYTES: usize = 300;
 
 /// How often a stream that broke off is opened again, and after how long.
@@ -107,7 +107,7 @@ impl There {
         Ok(Answer { head, pieces })
     }
 
-    /// Sends a request apart, so that its answer can be read by whoever has it, and ends it when nobody does.
+    /// Sends a request in a separate task that ends when the receiver of its response is dropped.
     fn begin(&self, method: Method, headers: HeaderMap, body: Bytes) -> (Head, Pieces) {
         let (told, head) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(4);
@@ -153,7 +153,7 @@ impl There {
 type Head = oneshot::Receiver<Result<(u16, HeaderMap), Failed>>;
 type Pieces = mpsc::Receiver<Result<Bytes, Failed>>;
 
-/// Gives the pieces of a body to whoever reads them.
+/// Sends the chunks of a body to its reader.
 async fn forward(mut response: Response<'_>, to: mpsc::Sender<Result<Bytes, Failed>>) {
     loop {
         let piece = tokio::select! {

@@ -19,7 +19,7 @@ pub struct Catalog {
     servers: BTreeMap<String, Vec<(String, AnyTool)>>,
 }
 
-/// What is known of the tool of a server that need not run: what models are told of it.
+/// Description of a tool for models, known without a running server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Described {
@@ -27,7 +27,7 @@ pub struct Described {
     pub server: String,
     /// Its name for the server.
     pub tool: String,
-    /// What models are told of it.
+    /// Description of the tool for models.
     pub spec: ToolSpec,
 }
 
@@ -51,7 +51,7 @@ impl Catalog {
         catalog
     }
 
-    /// A catalog of tools that are known and cannot be called, to see what models are told of them.
+    /// A catalog of known tools that cannot be called, to show their descriptions.
     #[must_use]
     pub fn of_described(all: impl IntoIterator<Item = Described>) -> Self {
         let mut catalog = Self::default();
@@ -90,7 +90,7 @@ impl Catalog {
     }
 }
 
-/// A name that is allowed or forbidden and no tool's is a mistake of whoever wrote it, and may be a dangerous one.
+/// A name in `include` or `exclude` that no tool has is a mistake of the user, and can be a dangerous one.
 fn knows(server: &str, allowed: &Allowed, tools: &[(String, AnyTool)]) -> Result<()> {
     let stranger = allowed.named().iter().find(|name| !tools.iter().any(|(known, _)| known == *name));
     stranger.map_or(Ok(()), |name| {

@@ -61,7 +61,7 @@ pub(crate) struct Broken {
     pub(crate) lives: bool,
 }
 
-/// What the server is told of us, and what it may tell us unasked.
+/// Capabilities of the client, and the notifications it accepts.
 ///
 /// Of the latter its progress and that its tools changed are of use; what it logs is its own affair. It is offered nothing
 /// else: no model, no files, no questions to the user.
@@ -166,7 +166,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Calls `tool`. When this is dropped meanwhile the server is told that nobody waits any more.
+    /// Calls `tool`. Dropping the future cancels the call on the server.
     ///
     /// # Errors
     /// When there is no outcome.
@@ -196,7 +196,7 @@ impl Connection {
             tokio::select! {
                 biased;
                 answered = &mut answer => return answered.map_err(|_| in_all),
-                // Whoever says how far it has come does not hang.
+                // A server that reports progress does not hang.
                 () = sign.notified() => {}
                 () = sleep(patience) => return Err(patience),
             }

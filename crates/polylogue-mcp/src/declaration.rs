@@ -14,7 +14,7 @@ pub(crate) struct Document {
     pub(crate) servers: BTreeMap<String, Value>,
 }
 
-/// One server, as it is declared. What it holds for other programs only (`autoApprove`, `timeout` in whichever unit) is not
+/// Declaration of a server. What it holds for other programs only (`autoApprove`, `timeout` in whichever unit) is not
 /// looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Declaration {
@@ -57,7 +57,7 @@ impl Way {
 pub(crate) struct Address {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
-    /// What came of variables, which is not to be told.
+    /// Expanded variables, which must not be shown.
     pub(crate) secrets: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Launch {
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) cwd: Option<String>,
-    /// What came of variables, which is not to be told.
+    /// Expanded variables, which must not be shown.
     pub(crate) secrets: Vec<String>,
 }
 

@@ -25,10 +25,10 @@
 //!
 //! A server that hangs, dies, writes without end, answers something else, or has other tools now costs a failed call, whose
 //! text a model can read, and never the run. One that is of no more use is ended, and started again for the next call. A call
-//! that goes on for longer than [`Limits::call`] without a word on its [`Progress`], or whose run is halted, is given up, and
-//! the server is told.
+//! that takes longer than [`Limits::call`] without a word on its [`Progress`], or whose run is cancelled, is aborted, and
+//! the server receives a cancellation.
 //!
-//! A tool that a server changed is not called with the arguments that were right before: the model is told the new schema,
+//! A tool that a server changed is not called with the arguments that were right before: the model receives the new schema,
 //! and calls it again.
 //!
 //! # What servers get

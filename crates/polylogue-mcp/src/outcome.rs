@@ -1,4 +1,4 @@
-//! What came of a call, in the kernel's words.
+//! The result of a call as an `Outcome`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use polylogue_core::{Media, Outcome, OutcomeStatus, Part};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 
-/// What the model is told of `result`, with at most `media_bytes` of pictures and sounds.
+/// What the model receives of `result`, with at most `media_bytes` of pictures and sounds.
 pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     let is_error = result.is_error.unwrap_or_default();
     let value = result.structured_content;
@@ -28,7 +28,7 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     Outcome::new(status, parts).bounded()
 }
 
-/// What the model is told of the contents of a resource.
+/// What the model receives of the contents of a resource.
 pub(crate) fn of_contents(contents: Vec<ResourceContents>, media_bytes: usize) -> Outcome {
     let mut left = media_bytes;
     let mut parts: Vec<Part> = contents.into_iter().map(|contents| resource(contents, &mut left)).collect();

@@ -130,7 +130,7 @@ fn watchman(child: &mut Child, mark: &str) -> Result<Child, String> {
         .envs(std::env::var_os("PATH").map(|p| ("PATH", p)));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn().map_err(|error| {
-        // It is being given up, and there is nobody to tell.
+        // The process is being dropped, so an error cannot be reported.
         let _ = child.start_kill();
         format!("cannot be watched over: `/bin/sh`: {error}")
     })

@@ -9,7 +9,7 @@ use rmcp::model::{CancelledNotificationParam, ProgressNotificationParam, Progres
 use rmcp::service::{Peer, RequestHandle};
 use tokio::sync::Notify;
 
-/// How much of what a server says of its progress is told.
+/// Maximum length of a progress message.
 const SAID_BYTES: usize = 500;
 
 /// How far a call has come, by its server's word.
@@ -39,12 +39,12 @@ impl fmt::Display for Progress {
 
 type Tell = dyn Fn(&Progress) + Send + Sync;
 
-/// Who is told of progress.
+/// Callback for progress messages.
 #[derive(Clone)]
 pub(crate) struct Teller(Option<Arc<Tell>>);
 
 impl Teller {
-    pub(crate) const NOBODY: Self = Self(None);
+    pub(crate) const NONE: Self = Self(None);
 
     pub(crate) fn new(tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(tell)))
@@ -71,7 +71,7 @@ impl Board {
     /// The server says how far a call has come.
     pub(crate) fn hear(&self, said: ProgressNotificationParam) {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that nobody waits for any more is over.
+        // A cancelled call is over.
         let Some(Flight { tool, sign }) = calls.get(&said.progress_token) else { return };
         sign.notify_one();
         let Teller(Some(tell)) = &self.teller else { return };
@@ -104,7 +104,7 @@ impl Board {
     }
 }
 
-/// A call in flight. When it is given up before it is answered the server is told so.
+/// A call in flight. Dropping it before its response cancels it on the server.
 pub(crate) struct InFlight<'a> {
     board: &'a Board,
     token: ProgressToken,
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_in_a_line() {
+    fn progress_is_reported_in_a_line() {
         let (server, tool) = ("files".to_owned(), "search".to_owned());
         let mut progress = Progress { server, tool, done: 3.0, total: None, message: None };
         assert_eq!(progress.to_string(), "files: search 3");

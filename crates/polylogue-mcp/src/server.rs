@@ -18,7 +18,7 @@ pub(crate) struct Server {
     declaration: Declaration,
     variables: Variables,
     settings: Settings,
-    /// Calls in flight share it; whoever finds it broken takes it out, and it ends with the last of them.
+    /// Calls in flight share it; the first call that finds it broken removes it, and it ends with the last of them.
     connection: Mutex<Option<Arc<Connection>>>,
 }
 

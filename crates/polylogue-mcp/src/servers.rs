@@ -83,13 +83,13 @@ impl Servers {
         Self::of(self.declared, self.variables, Settings { limits, ..self.settings })
     }
 
-    /// The same servers, none of them started, of whose calls `tell` is told how far they have come, when a server says so.
+    /// The same servers, none of them started, with `tell` as callback for the progress of calls.
     #[must_use]
     pub fn on_progress(self, tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         Self::of(self.declared, self.variables, Settings { teller: Teller::new(tell), ..self.settings })
     }
 
-    /// The same servers, none of them reached, with `proxies` between them and here, in place of those of this process's
+    /// The same servers, none of them reached, with `proxies` between them and here, instead of those of this process's
     /// environment.
     #[must_use]
     pub fn through(self, proxies: Proxies) -> Self {

@@ -15,6 +15,6 @@ pub(crate) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { limits: Limits::default(), teller: Teller::NOBODY, proxies: Proxies::of(&Env::process()) }
+        Self { limits: Limits::default(), teller: Teller::NONE, proxies: Proxies::of(&Env::process()) }
     }
 }

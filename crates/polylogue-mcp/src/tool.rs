@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 
-/// How much of a description models are told. Every request carries it.
+/// Maximum length of a description for models. Every request carries it.
 const ABOUT_BYTES: usize = 8 * 1024;
 
 /// A tool of a server, under a name that models accept.
@@ -47,7 +47,7 @@ impl Tool for Remote {
     }
 }
 
-/// What models are told of it; its title, or its name, if it says nothing of itself.
+/// Its description for models; its title or name if it has none.
 fn about(listed: &Listed) -> String {
     let about = listed.description.as_deref().filter(|about| !about.trim().is_empty());
     let about = about.or(listed.title.as_deref()).unwrap_or(&listed.name);

@@ -19,7 +19,7 @@ const ENDING: Duration = Duration::from_secs(15);
 const ANSWERING: Duration = Duration::from_secs(5);
 /// The exit code with which engines say that they themselves failed.
 const ENGINE_FAILED: i32 = 125;
-/// How much of what an engine says is told, in bytes.
+/// Maximum length of engine output in errors, in bytes.
 const SAID: usize = 2000;
 
 /// A container engine and the image that programs run in.
@@ -70,7 +70,7 @@ impl Engine {
         self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("podman"))
     }
 
-    /// What the engine is told, but for the image and the program.
+    /// Arguments of the engine before the image and the program.
     fn options(
         &self,
         sandbox: &Sandbox,
@@ -166,7 +166,7 @@ fn is_over_within(child: &mut std::process::Child, time: Duration) -> bool {
 const ALL_OR_NONE: &str =
     "a container reaches the whole network or none of it: hosts by name are for enclosed programs only";
 
-/// What an engine is told, as separate words.
+/// Command-line arguments of an engine.
 #[derive(Default)]
 struct Options(Vec<OsString>);
 
@@ -201,7 +201,7 @@ struct Container<'a> {
 }
 
 impl Container<'_> {
-    /// Ends it with all that runs in it. It may be gone already: then there is nobody to be told.
+    /// Ends it with all that runs in it. It may be gone already; errors are ignored.
     fn end(&self) {
         for words in [&["kill"][..], &["rm", "--force"]] {
             let mut command = Command::new(self.engine);
@@ -267,7 +267,7 @@ pub(crate) fn run(
     };
     #[cfg(target_os = "linux")]
     let mut watch = || disk.look(Vec::new);
-    // Elsewhere nobody looks how much the work directory takes.
+    // Otherwise the size of the work directory is not checked.
     #[cfg(not(target_os = "linux"))]
     let mut watch = || None;
     let watched = Watched { sandbox, halt, slow: &mut watch, end: &|| container.end() };

@@ -1,4 +1,4 @@
-//! What came of a program.
+//! The result of a program.
 
 use std::fmt;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub enum How {
     TooManyProcesses,
     /// It was ended: its work directory grew too large.
     TooMuchDisk,
-    /// It was ended: somebody [halted](crate::Halt) it.
+    /// It was [cancelled](crate::Halt).
     Halted,
 }
 

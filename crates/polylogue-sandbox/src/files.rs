@@ -28,7 +28,7 @@ fn one(work: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
         dir = directory(&dir, parent)?;
     }
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    // Without waiting for whoever reads a pipe in its place.
+    // Without waiting for the reader of a pipe at its path.
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NONBLOCK;
     let mut file = std::fs::File::from(open(&dir, name, flags)?);
     if !file.metadata()?.is_file() {
@@ -54,6 +54,6 @@ fn open(dir: &OwnedFd, name: &OsStr, flags: i32) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was opened just now, and nobody else has it.
+    // SAFETY: it was opened just now and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

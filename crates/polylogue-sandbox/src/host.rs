@@ -89,7 +89,7 @@ fn end_of(pid: i32) -> Option<OwnedFd> {
     // SAFETY: a call on numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-    // SAFETY: it was opened just now, and nobody else has it.
+    // SAFETY: it was opened just now and has no other owner.
     Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

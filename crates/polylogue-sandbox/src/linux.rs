@@ -190,7 +190,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
 fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Error> {
     let number = sys::duplicate_above(fd.as_raw_fd(), 10)
         .map_err(|error| Error::system("too many open files", error))?;
-    // SAFETY: the number was made just now, and nobody else has it.
+    // SAFETY: the descriptor was created just now and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
@@ -198,7 +198,7 @@ fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Error> {
 struct Init(i32);
 
 impl Init {
-    /// The process `pid`, or what came of making it: `error`.
+    /// The process `pid`, or the `error` of creating it.
     fn of(pid: i32, error: &std::io::Error) -> Result<Self, Error> {
         if pid > 0 {
             return Ok(Self(pid));

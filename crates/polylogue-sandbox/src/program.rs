@@ -37,7 +37,7 @@ impl Program {
     }
 }
 
-/// What a program reads, and who is told what it writes, while it runs.
+/// Input of a program, and the callback for its output while it runs.
 pub struct Streams<'a> {
     /// Its input; it reads nothing when there is none.
     pub input: Option<std::io::PipeReader>,

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) use self::allowed::Allowed;
 use self::request::Request;
 
-/// Where the proxy listens, in a network that has nobody else in it: the port that proxies are used to.
+/// Where the proxy listens, in a network without other hosts: the port that proxies are used to.
 pub(crate) const PORT: u16 = 3128;
 /// How long a connection may take to be made, and how long it may be silent.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -71,7 +71,7 @@ impl Shared {
     }
 }
 
-/// Whoever waits for a connection is told that none will come.
+/// Reports to waiting clients that no connection will come.
 #[allow(unsafe_code, reason = "the standard library has no name for this")]
 fn stop_listening(listener: &TcpListener) {
     use std::os::fd::AsRawFd;
@@ -129,7 +129,7 @@ fn relay(inside: TcpStream, outside: TcpStream) {
     let (Ok(()), Ok(from), Ok(to)) = (quiet, inside.try_clone(), outside.try_clone()) else { return };
     let upward = Builder::new().name("polylogue-proxy".into()).spawn(move || hand_on(&from, &to));
     hand_on(&outside, &inside);
-    // The server has said all: a program that is still speaking speaks to nobody.
+    // The server has said all: further output of the program is dropped.
     cut(&outside);
     cut(&inside);
     drop(upward.map(JoinHandle::join));
@@ -146,7 +146,7 @@ fn answer(mut stream: TcpStream, status: &str, why: &str) {
     let text = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{why}\n"
     );
-    // Nobody may be left to hear it.
+    // The receiver may be gone.
     drop(stream.write_all(text.as_bytes()));
 }
 

@@ -97,7 +97,7 @@ const PROXY: [(&str, &str); 7] = [
     ("https_proxy", PROXY_URL),
     ("ALL_PROXY", PROXY_URL),
     ("all_proxy", PROXY_URL),
-    // Node.js looks at the others only when it is told to.
+    // Node.js uses the other proxy variables only with this setting.
     ("NODE_USE_ENV_PROXY", "1"),
 ];
 #[cfg(unix)]
@@ -142,7 +142,7 @@ impl Sandbox {
         Ok(Self { work, ..self.clone() })
     }
 
-    /// What has to be said to whoever uses it, if anything.
+    /// Warning for the user, if any.
     #[must_use]
     pub const fn warning(&self) -> Option<&'static str> {
         match (&self.place, &self.network) {

@@ -3,7 +3,7 @@
 use polylogue_core::ToolError;
 use tokio::sync::oneshot;
 
-/// Does `work` on a thread of its own, so that no runtime is held up, and none is needed. It goes on when nobody waits for it
+/// Does `work` on a thread of its own, so that no runtime is held up, and none is needed. It continues when the caller stops waiting
 /// any more.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 /// A tool that is given so much time for a call, and so much room for what it returns.
 ///
-/// A call that takes longer is given up and fails, which the model is told; what the tool has done by then is done. What it
+/// A call that takes longer is given up and fails, with an error for the model; what the tool has done by then is done. What it
 /// returns beyond its bytes of text and data is left out, and that is said. (Without this wrapper a call takes as long as it takes,
 /// and an outcome has [`Outcome::MAX_BYTES`].)
 ///

@@ -126,7 +126,7 @@ impl Code {
             Language::Saved => return Program::new("true").file(file, code),
         };
         let program = Program::new(self.interpreter.as_deref().unwrap_or(default));
-        // Interpreters name the file as they are told it, in tracebacks; only an option must not come of it.
+        // Interpreters show the file by the path they receive, in tracebacks; only an option must not come of it.
         let arg = if file.starts_with('-') { format!("./{file}") } else { file.to_owned() };
         program.arg(arg).file(file, code)
     }

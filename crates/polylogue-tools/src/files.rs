@@ -6,7 +6,7 @@
 //! moment between looking and opening in which something could be exchanged. That needs nothing newer than POSIX, where
 //! `openat2` needs Linux, and a container that lets it through.
 //!
-//! Files are written whole and then put in place, so that nobody reads half of one, and calls of one reply that change the
+//! Files are written whole and then put in place, so that no reader sees half of one, and calls of one reply that change the
 //! same file do not undo each other.
 //!
 //! | tool | what it does |

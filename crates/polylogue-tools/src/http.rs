@@ -116,7 +116,7 @@ fn request_of(declaration: &Declaration) -> Result<Request, String> {
 }
 
 impl Declaration {
-    /// What a model is told.
+    /// Description for models.
     fn spec(&self) -> ToolSpec {
         let spec = ToolSpec::new(self.name.clone(), self.description.clone(), schema_of(&self.arguments));
         if self.repeatable.unwrap_or(self.method.only_reads()) { spec.repeatable() } else { spec }

@@ -62,7 +62,7 @@ impl Tool for InOrder {
     }
 
     async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        // Whoever asks first is served first, and calls of one message ask in its order.
+        // First come, first served; calls of one message ask in its order.
         let lock = self.queue.of(cx);
         let _turn = lock.lock().await;
         self.tool.call(args, cx).await

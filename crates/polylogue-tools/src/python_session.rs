@@ -8,7 +8,7 @@
 //! Each conversation has an interpreter of its own, however many use the tool at the same time, and two tools have two. What
 //! conversations share is the work directory of the tool's sandbox: give each its own, and they share nothing. An interpreter
 //! is killed when the [`Log`](polylogue_core::Log) of its conversation is dropped. Nothing of it is in the log: when a
-//! conversation is resumed elsewhere its variables are gone, and the model is told.
+//! conversation is resumed elsewhere its variables are gone, and the model receives a note.
 //!
 //! ```
 //! use polylogue_tools::code::{Limits, Sandbox};

@@ -1,4 +1,4 @@
-//! Whoever made a call: the program, and its user.
+//! The caller: the client program and its user.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const REASON: Duration = Duration::from_millis(200);
 /// The name of the one field that is asked for.
 const FIELD: &str = "answer";
 
-/// Whoever made a call, while it is in flight.
+/// The caller of a call in flight.
 #[derive(Debug)]
 pub struct Caller {
     context: RequestContext<RoleServer>,
@@ -25,7 +25,7 @@ pub struct Caller {
     told: u32,
 }
 
-/// What came of a question to the user.
+/// Result of a question to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
     /// What they said.
@@ -53,7 +53,7 @@ impl Caller {
         self.told += 1;
         let mut said = ProgressNotificationParam::new(token.clone(), self.told.into());
         said.message = Some(text.into());
-        // Whether somebody hears it is told by the end of the call.
+        // A lost notification shows at the end of the call.
         let _ = self.context.peer.notify_progress(said).await;
     }
 

@@ -45,7 +45,7 @@ fn tell(report: i32, stage: Stage, value: i32) {
     let (first, second) = bytes.split_at_mut(4);
     first.copy_from_slice(&(stage as u32).to_ne_bytes());
     second.copy_from_slice(&value.to_ne_bytes());
-    // Nobody is left to be told when this fails.
+    // An error cannot be reported any more.
     let _ = sys::write(report, &bytes);
 }
 
@@ -64,7 +64,7 @@ fn prepare(plan: &Plan) -> Result<(), (Stage, i32)> {
     closed.map_err(at(Stage::Root))?;
     sys::no_capabilities()
         .and_then(|()| sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1))
-        // This process is a copy of one that knows secrets: nobody may look into it.
+        // This process is a copy of one with secrets: no other process may inspect it.
         .and_then(|()| sys::prctl(libc::PR_SET_DUMPABLE, 0))
         .map_err(at(Stage::Capabilities))?;
     // No file, and no program of the host that collects dumps either. The filter then keeps it so.

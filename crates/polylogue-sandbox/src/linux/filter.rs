@@ -65,7 +65,7 @@ const REFUSED: [i64; 67] = [
     libc::SYS_lookup_dcookie,
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
-    // Memory that is counted to nobody.
+    // Memory that is not accounted to any process.
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
     libc::SYS_shmget,

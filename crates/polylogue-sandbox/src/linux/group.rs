@@ -126,7 +126,7 @@ impl Memory {
     }
 }
 
-/// Removes the groups of processes that were killed before they could. Those with somebody in them stay anyway.
+/// Removes the groups of processes that were killed before they could. Groups with live processes stay.
 fn clear(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -59,7 +59,7 @@ pub(super) struct Fds {
     pub(super) input: c_int,
     /// What it writes to.
     pub(super) output: c_int,
-    /// Where it is told how far the enclosure got.
+    /// Where the progress of the isolation is reported.
     pub(super) report: c_int,
     /// What to wait for.
     pub(super) go: c_int,

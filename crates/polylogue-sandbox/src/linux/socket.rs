@@ -23,7 +23,7 @@ pub(super) fn pair() -> Result<[OwnedFd; 2], i32> {
     done(unsafe {
         libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0, fds.as_mut_ptr())
     })?;
-    // SAFETY: they were made just now, and nobody else has them.
+    // SAFETY: they were created just now and have no other owner.
     Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
@@ -76,7 +76,7 @@ fn message(byte: &mut libc::iovec, room: &mut Room) -> libc::msghdr {
     message
 }
 
-/// Sends a descriptor to whoever holds the other end.
+/// Sends a descriptor to the other end.
 pub(super) fn send_descriptor(to: c_int, fd: c_int) -> Outcome {
     let (mut byte, mut room) = (0_u8, Room([0; 64]));
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };

@@ -82,10 +82,10 @@ pub(super) fn hint() -> &'static str {
 /// Copies this process into new namespaces. 0 in the copy.
 ///
 /// # Safety
-/// The copy has one thread, and locks that others held are held for ever: it must not allocate.
+/// The copy has one thread, and locks of other threads are never released: it must not allocate.
 pub(super) unsafe fn clone(flags: c_int) -> c_int {
     let flags = c_long::from(flags | libc::SIGCHLD);
-    // SAFETY: without a stack of its own the child goes on with a copy of this one, as after `fork`.
+    // SAFETY: without its own stack the child continues with a copy of this one, as after `fork`.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     c_int::try_from(pid).unwrap_or(-1)
 }
@@ -262,11 +262,11 @@ pub(super) fn open(path: &CStr, flags: c_int, mode: u32) -> Result<c_int, i32> {
 }
 
 pub(super) fn close(fd: c_int) {
-    // SAFETY: whoever opened it closes it.
+    // SAFETY: its owner closes it.
     unsafe { libc::close(fd) };
 }
 
-/// Writes a whole file anew. A pipe in its place is an error, instead of a wait for somebody who reads it.
+/// Writes a whole file anew. A pipe at its path is an error instead of a wait for a reader.
 pub(super) fn file(path: &CStr, content: &[u8]) -> Outcome {
     let fd = open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NONBLOCK, 0o644)?;
     let result = write(fd, content);

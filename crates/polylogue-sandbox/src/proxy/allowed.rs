@@ -97,7 +97,7 @@ impl Rule {
     }
 }
 
-/// A name as it is compared.
+/// A name in the form used for comparison.
 fn plain(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
 }

@@ -12,7 +12,7 @@ const HEAD: usize = 32 * 1024;
 pub(super) struct Request {
     pub(super) host: String,
     pub(super) port: u16,
-    /// What the server is sent first; none if it is sent what the program says, as it is.
+    /// First bytes for the server; none if the program's bytes are forwarded unchanged.
     pub(super) head: Option<Vec<u8>>,
     /// What the program said after its head.
     pub(super) rest: Vec<u8>,
@@ -52,7 +52,7 @@ impl Request {
         let address = target.get(address.len()..)?;
         let (place, path) =
             address.split_at_checked(address.find(['/', '?', '#']).unwrap_or(address.len()))?;
-        // A name and a password before the host are for the server, which is told of them in a field.
+        // A name and a password before the host are for the server, which receives them in a header.
         let (host, port) = apart(place.rsplit_once('@').map_or(place, |(_, host)| host))?;
         let slash = if path.starts_with('/') { "" } else { "/" };
         let mut text = format!("{method} {slash}{path} {version}\r\n");
@@ -64,7 +64,7 @@ impl Request {
                 text.push_str("\r\n");
             }
         }
-        // A second request on the same connection might be for somebody else.
+        // A second request on the same connection might be for another host.
         text.push_str("Connection: close\r\n\r\n");
         Some(Self { host: host.to_owned(), port: port.unwrap_or(80), head: Some(text.into_bytes()), rest })
     }

@@ -247,7 +247,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
 }
 
 #[test]
-fn groups_in_which_nobody_has_to_be_asked() {
+fn groups_without_human_input() {
     let group = |method: &str| {
         json!({
             "agents": [{"name": "a", "llm_config": {"model": "m", "api_type": "ollama"}}, {"name": "b"}, {"name": "c"}],

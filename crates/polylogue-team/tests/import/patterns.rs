@@ -89,7 +89,7 @@ fn the_usual_texts_of_a_selector_stay_as_they_are_here() {
 }
 
 #[test]
-fn agents_hand_over_and_a_person_is_there_for_whom_nobody_is() {
+fn agents_hand_over_and_an_undefined_target_becomes_a_person() {
     let handoff = json!({"target": "user", "description": "Asks the user", "name": "transfer_to_user", "message": "Over to you"});
     let participants = [
         assistant("triage", json!({"handoffs": ["refunds", handoff]})),

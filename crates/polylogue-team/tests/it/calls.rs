@@ -15,7 +15,7 @@ fn told(rest: &str, tools: &str) -> String {
 }
 
 #[test]
-fn calls_that_cannot_be_made_are_told_where_they_stand() {
+fn calls_that_cannot_be_made_are_reported_at_their_line() {
     let call = |rest: &str| format!("calls:\n  - {{name: ask, description: d, {rest}}}");
     for (rest, tools, expected) in [
         (
@@ -116,7 +116,7 @@ fn operations_are_tools_by_their_names_or_all_by_that_of_the_service() {
 }
 
 #[test]
-fn documents_and_operations_that_are_none_are_told() {
+fn unknown_documents_and_operations_are_reported() {
     for (document, rest, tools, expected) in [
         ("swagger: '2.0'", "", "[pets]", "`pets.yaml` cannot be used: it is of version 2"),
         (

@@ -140,7 +140,7 @@ async fn a_team_without_its_memory_is_not_built_and_can_be_looked_at() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told() {
+fn memory_settings_without_effect_are_reported() {
     let of = |memory: &str, agent: &str| {
         format!(
             "{{name: t, {memory}agents: [{{name: Ann, {agent}}}], chat: {{participants: [Ann], stop: {{max_turns: 1}}}}}}"

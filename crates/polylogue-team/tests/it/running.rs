@@ -61,7 +61,7 @@ async fn a_condition_of_a_nested_chat_that_cannot_be_evaluated_names_whose_it_is
 }
 
 #[tokio::test]
-async fn a_nested_chat_is_told_what_an_agent_makes_of_the_conversation_around() {
+async fn a_nested_chat_receives_a_reflected_summary_of_the_conversation() {
     let team = team(
         "{name: t, model: 'a:b',
           agents: [{name: A}, {name: C, model: none, nested_chats: [{chat: inner, context: {reflect: {by: Scribe, prompt: In short?}}}]},
@@ -126,7 +126,7 @@ async fn an_agent_writes_the_summary_by_its_own_system_text() {
 }
 
 #[tokio::test]
-async fn whoever_talked_about_a_task_may_sum_the_talk_up() {
+async fn a_participant_of_a_discussion_can_write_its_summary() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: C}],
           chat: {participants: [A, B], summary: {reflect: {by: B}},

@@ -151,7 +151,7 @@ async fn how_completion_is_asked_for_is_as_the_file_says() {
 }
 
 #[tokio::test]
-async fn pictures_are_told_with_the_prompt_and_a_task_alone_may_leave_no_trace() {
+async fn pictures_are_sent_with_the_prompt_and_a_task_alone_can_be_forgotten() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}],
           chat: {participants: [A], pattern: {tasks: [
@@ -180,7 +180,7 @@ async fn an_agent_answers_in_a_form_and_gives_up_when_it_cannot_be_repaired() {
 }
 
 #[test]
-fn agents_of_tasks_are_told_of_the_tools_of_their_tasks() {
+fn agents_receive_the_tools_of_their_tasks() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A, tools: [chess]}, {name: B}],
           chat: {participants: [A, B], pattern: {tasks: [{who: A, prompt: a, tools: [high_low]}, {who: B, prompt: b}]}},

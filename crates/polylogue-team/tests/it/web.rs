@@ -16,7 +16,7 @@ fn wrong(web: &str, tools: &str) -> String {
 }
 
 #[test]
-fn what_does_not_fit_is_told_where_it_stands() {
+fn mistakes_are_reported_at_their_line() {
     for (web, tools, expected) in [
         ("", "[web_search]", "`web_search` has nothing to work with\n --> t.yaml:2:28"),
         ("", "[web_fetch]", "hint: add `web`, such as `web: {fetch: true}`, or `web: {pages: FOLDER}`"),

@@ -165,7 +165,7 @@ script:
 }
 
 #[tokio::test]
-async fn a_person_is_asked_before_tools_are_called_by_whoever_calls_them() {
+async fn a_person_approves_tool_calls_of_every_kind_of_caller() {
     for (rule, asked) in [
         ("never", 0),
         ("always", 2),

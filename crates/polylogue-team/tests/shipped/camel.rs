@@ -201,7 +201,7 @@ async fn prompts_hold_the_specified_task_and_the_log_holds_the_original_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_specifier_there_is_no_call_for_it_and_prompts_hold_the_task_as_it_is() {
+async fn without_a_specifier_prompts_hold_the_unchanged_task() {
     let mut team = talk(&["Instruction: one", "Solution: one", DONE]);
     team.chat = team.chats[0].chat.clone();
     team.chat.summary = Summary::Last;
@@ -214,7 +214,7 @@ async fn without_a_specifier_there_is_no_call_for_it_and_prompts_hold_the_task_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_specifier_is_told_the_task_both_roles_and_the_limit_on_words() {
+async fn the_specifier_receives_the_task_both_roles_and_the_word_limit() {
     let overrides = Overrides { vars: [("word_limit".into(), "33".into())].into(), ..Overrides::default() };
     let played = play(&shipped(&overrides)).await;
     let [asked] = played.asked_of("Specifier")[..] else { panic!("it is asked once") };

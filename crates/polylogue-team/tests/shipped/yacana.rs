@@ -60,7 +60,7 @@ fn strings(texts: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_secret_stays_with_whoever_made_it_up() {
+async fn the_secret_stays_with_its_author() {
     for (team, secret) in [("guess-first", "The secret number is: 2"), ("guess-high-low", "**14**")] {
         let played = played(team).await;
         let (knows, other) = if team == "guess-first" { ("Keeper", "Guesser") } else { ("Master", "Player") };
@@ -258,7 +258,7 @@ async fn what_is_done_by_text_asks_a_model_for_nothing_but_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reflections_stay_with_the_solver_and_decisions_with_nobody() {
+async fn reflections_stay_with_the_solver_and_decisions_are_dropped() {
     let played = played("bat-and-ball").await;
     let (solver, critic) = (history(&played, "Solver"), history(&played, "Critic"));
     assert!(

@@ -11,7 +11,7 @@ use cozy_chess::{Board, Color, File, GameStatus, Move, Piece, Rank, Square};
 pub(super) enum End {
     /// This side has mated the other.
     Mate(Color),
-    /// Whoever is to move has no move, and is not in check.
+    /// The player to move has no legal move and is not in check.
     Stalemate,
     /// Fifty moves of each side without a capture or a pawn.
     FiftyMoves,

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 /// How long an end is waited for at most. The sandbox looks every 20 ms whether it is halted.
 const END: Duration = Duration::from_millis(500);
 
-/// Ends the program when nobody waits for it any more.
+/// Ends the program when its caller is dropped.
 struct Abandoned {
     halt: Halt,
     /// Closed when the run is over.

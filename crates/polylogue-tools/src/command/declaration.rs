@@ -98,7 +98,7 @@ impl Declaration {
         words.map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
-    /// What a model is told.
+    /// Description for models.
     pub(super) fn spec(&self) -> ToolSpec {
         let parameters = schema_of(&self.arguments);
         let spec = ToolSpec::new(self.name.clone(), self.description.clone(), parameters);

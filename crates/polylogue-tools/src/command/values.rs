@@ -10,7 +10,7 @@ use super::declaration::Arguments;
 /// The arguments by name, defaults included; those that were left out are not there.
 pub(crate) type Given<'a> = BTreeMap<&'a str, &'a Value>;
 
-/// The arguments in `args`, each as it is declared.
+/// The arguments in `args`, by their declarations.
 pub(crate) fn given<'a>(declared: &'a Arguments, args: &'a Value) -> Result<Given<'a>, ToolError> {
     let args = args.as_object().ok_or("the arguments must be a JSON object")?;
     if let Some(name) = args.keys().find(|name| !declared.contains_key(*name)) {

@@ -100,7 +100,7 @@ impl Folder {
 
     /// The directory that `names` lead to.
     fn dir(&self, names: &[String]) -> Result<OwnedFd, Errno> {
-        // The folder itself may well be reached by a link: whoever set it up knows.
+        // The folder itself may be reached by a link: its owner set it up.
         let root = rustix::fs::open(&self.0.dir, DIR.difference(OFlags::NOFOLLOW), Mode::empty())?;
         names.iter().try_fold(root, |dir, name| rustix::fs::openat(&dir, name, DIR, Mode::empty()))
     }
@@ -226,7 +226,7 @@ pub(super) fn check_size(path: &str, bytes: u64) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// What is told when the system does not do its part.
+/// Error text for failures of the system.
 pub(super) fn wrong(path: &str, error: Errno) -> ToolError {
     let path = if path.is_empty() { "the work directory" } else { path };
     ToolError(match error {

@@ -17,7 +17,7 @@ pub struct Declaration {
     pub name: String,
     /// What it does, and when to use it
     pub description: String,
-    /// In what way it asks; `get` when left out
+    /// HTTP method. Default: `get`
     #[serde(default, skip_serializing_if = "Verb::is_get")]
     pub method: Verb,
     /// The address it asks; `{name}` in its path is the argument of that name
@@ -34,7 +34,7 @@ pub struct Declaration {
     /// The arguments, by name
     #[serde(default, skip_serializing_if = "Arguments::is_empty")]
     pub arguments: Arguments,
-    /// How many seconds it may take; 30 when left out
+    /// Timeout in seconds. Default: 30
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<u32>,
     /// Whether a call that was in flight when the process died may simply be made again; only a `get` when left out

@@ -11,16 +11,16 @@ use url::Url;
 use super::declaration::{Declaration, Header, Verb};
 use crate::command::{Given, Piece, check_room, parsed, plain};
 
-/// What an argument may hold as it is, within a path.
+/// Characters that an argument within a path keeps unescaped.
 const ARGUMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// What a path that is declared may not hold as it is.
+/// Characters that a declared path must escape.
 const PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'^').add(b'|');
 
 /// How many bytes of arguments a request may have.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Headers that say how a request is sent, which only whoever sends it knows.
+/// Headers that the HTTP client sets.
 const OF_THE_TRANSPORT: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "accept-encoding"];
 

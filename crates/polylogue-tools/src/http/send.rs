@@ -1,4 +1,4 @@
-//! Sending a request, and telling what came of it.
+//! Sending a request, and its result as text.
 
 use std::fmt;
 use std::time::Duration;

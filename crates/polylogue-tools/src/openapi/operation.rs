@@ -31,7 +31,7 @@ pub struct Operation {
     pub parameters: Value,
     /// Where the arguments go, by their names.
     pub places: BTreeMap<String, ParameterPlace>,
-    /// How it is told who calls, by the names of security schemes.
+    /// Its authentication, by the names of security schemes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub credentials: BTreeMap<String, Credential>,
 }
@@ -121,7 +121,7 @@ impl Operation {
             ("query", "deepObject") => Where::QueryBrackets,
             ("query", "" | "form") if explode != Some(false) => Where::Query,
             ("query", _) => Where::QueryCommas,
-            // These are said otherwise, or by whoever sends the request.
+            // These are set elsewhere, or by the HTTP client.
             ("header", _)
                 if ["accept", "content-type", "authorization"]
                     .contains(&name.to_ascii_lowercase().as_str()) =>

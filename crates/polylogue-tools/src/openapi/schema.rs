@@ -8,10 +8,10 @@ use super::document::Document;
 
 /// How deep schemas are written out; what is deeper may be anything.
 const DEEPEST: usize = 8;
-/// How large one may become, in bytes, as JSON. One that is larger is told without what is deep in it.
+/// How large one may become, in bytes, as JSON. A larger one is cut at depth.
 const MAX_BYTES: usize = 24 * 1024;
 
-/// What is kept as it is.
+/// Keywords that are kept unchanged.
 const KEPT: [&str; 14] = [
     "description",
     "enum",

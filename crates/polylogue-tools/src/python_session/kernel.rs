@@ -21,7 +21,7 @@ const MAX_LINE: usize = 6 << 20;
 const LAST_WORDS: usize = 2000;
 /// How long to wait between two pieces of what is written while no call is under way.
 const IDLE: Duration = Duration::from_millis(10);
-/// How long to wait before the next attempt to write to somebody who does not read.
+/// Delay before the next attempt to write to a full pipe.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// An interpreter. It is killed when this is dropped.
@@ -48,7 +48,7 @@ struct Heard {
     /// The call that is under way.
     call: Option<Key>,
     is_done: bool,
-    /// What came of that call; between two, what is written before the next.
+    /// Output of that call; between two calls, output before the next.
     reply: Reply,
     /// How many bytes of text a reply may have.
     limit: usize,
@@ -162,7 +162,7 @@ impl Heard {
     /// Takes in a message. Whether something changed that is waited for.
     fn take(&mut self, message: Message<'_>) -> bool {
         if let Some(text) = message.text {
-            // Whoever can write to the code's output can write to it.
+            // Writers of the code's output can write to it.
             self.reply.write(&text, self.limit);
             return false;
         }
@@ -180,7 +180,7 @@ impl Heard {
     }
 }
 
-/// A call that somebody waits for.
+/// A call with a waiting caller.
 struct UnderWay<'a>(&'a Line);
 
 impl Drop for UnderWay<'_> {
@@ -234,14 +234,14 @@ struct Call {
 }
 
 impl Call {
-    /// When this is dropped before the code has ended, the code is interrupted: nobody waits for it.
+    /// When this is dropped before the code has ended, the code is interrupted.
     fn begin(line: &Arc<Line>, request: Value, time: Duration) -> Self {
         let (over, is_over) = mpsc::channel();
         let timed_out = Arc::new(AtomicBool::new(false));
         let (watched, told) = (Arc::clone(line), Arc::clone(&timed_out));
         let watch = move || watch(&watched, &request, time, &is_over, &told);
         if std::thread::Builder::new().name("polylogue-python-call".into()).spawn(watch).is_err() {
-            // Nobody could end it.
+            // It could not be ended.
             line.halt.halt();
         }
         Self { over, timed_out }
@@ -249,7 +249,7 @@ impl Call {
 
     /// The code has ended. Whether its time was up.
     fn end(self) -> bool {
-        // Whoever watched may be gone already.
+        // The watcher may be gone already.
         let _ = self.over.send(());
         self.timed_out.load(Ordering::Acquire)
     }
@@ -264,7 +264,7 @@ fn watch(line: &Line, request: &Value, time: Duration, over: &mpsc::Receiver<()>
         match over.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(()) => return,
             Err(mpsc::RecvTimeoutError::Timeout) => timed_out.store(true, Ordering::Release),
-            // Nobody waits for it any more.
+            // Its caller is gone.
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 line.say(&interrupt, Instant::now() + GRACE);
                 return;

@@ -7,7 +7,7 @@ use crate::files::Folder;
 
 /// The same outcome, whose pictures are files of `folder` as well; each comes after the name of its file.
 ///
-/// Whoever looks at the log later finds the file by its name, which is made of what is in it.
+/// The file name is a digest of the content, so that a reader of the log can find the file.
 pub(super) async fn kept(outcome: Outcome, folder: Folder) -> Outcome {
     let mut parts = Vec::with_capacity(outcome.parts.len() * 2);
     for part in outcome.parts {

@@ -1,4 +1,4 @@
-//! What came of a piece of code.
+//! The result of a code block.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(super) struct Message<'a> {
     pub(super) ready: bool,
 }
 
-/// What came of a piece of code.
+/// The result of a code block.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     /// What it wrote, within the limit.
@@ -80,7 +80,7 @@ impl Reply {
         self.notes.push(note.into());
     }
 
-    /// As a model is told. `is_surprising` if it may count on variables that are not there.
+    /// The text for the model. `is_surprising` if it may count on variables that are not there.
     pub(super) fn told(self, is_surprising: bool) -> Outcome {
         let new = "(This is a new session: what earlier calls set is gone)";
         let left_out =

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_read_by_whoever_says_what_they_are() {
+    fn charsets_are_read_from_every_declaration() {
         for (bytes, content_type, expected) in [
             (&b"gr\xfc\xdfe"[..], Some("text/html; charset=ISO-8859-1"), "grüße"),
             ("grüße".as_bytes(), Some("text/html; Charset=\"UTF-8\""), "grüße"),

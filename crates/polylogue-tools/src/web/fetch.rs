@@ -124,7 +124,7 @@ impl Fetcher {
     }
 
     async fn check_robots(&self, url: &Url) -> Result<(), String> {
-        // Nobody is asked who may not be.
+        // Forbidden hosts are not contacted.
         self.reach().check_url(url).map_err(|why| cannot(url, &why.to_string()))?;
         if !self.robots {
             return Ok(());
@@ -184,7 +184,7 @@ fn cannot(url: &Url, why: &str) -> String {
     format!("`{shown}` cannot be fetched: {why}")
 }
 
-/// Reads what came, away from whoever waits: a large page takes a while.
+/// Parses the response in a background thread: a large page takes a while.
 async fn read(url: Url, reply: Reply) -> Result<Page, String> {
     let Reply { content_type, body, end, .. } = reply;
     let kind =

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_told_apart() {
+    fn content_types_are_distinguished() {
         for (said, body, expected) in [
             (Some("text/html; charset=x"), &b"a"[..], Ok(Kind::Html)),
             (Some("TEXT/HTML"), b"a", Ok(Kind::Html)),

@@ -1,4 +1,4 @@
-//! Searching, by whoever can.
+//! Web search by an engine or in local pages.
 
 mod engine;
 

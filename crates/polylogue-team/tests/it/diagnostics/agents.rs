@@ -164,7 +164,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
 }
 
 #[test]
-fn whoever_has_nothing_to_reply_with_is_warned_of() {
+fn agents_without_a_reply_are_warned_of() {
     check(
         "name: t\nagents: [{name: A, model: none}, {name: B, human: true, human_input: never}]\nchat: {participants: [A, B], stop: {max_turns: 2}}\n",
         &expect![[r#"

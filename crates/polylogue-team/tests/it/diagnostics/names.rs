@@ -366,7 +366,7 @@ fn authors_of_summaries_need_room_in_the_name() {
 }
 
 #[test]
-fn whoever_writes_a_summary_is_an_agent() {
+fn the_author_of_a_summary_is_an_agent() {
     check(
         "name: t
 agents: [{name: A}, {name: Zoe, human: true}]

@@ -69,7 +69,7 @@ fn a_group_speaks_of_its_members_only() {
 }
 
 #[test]
-fn whoever_picks_is_a_person_beside_the_room() {
+fn a_human_selector_is_a_person_and_no_participant() {
     check_pattern(
         "{group: {select: {human: A}}}",
         &expect![[r#"
@@ -336,7 +336,7 @@ fn nothing_comes_after_itself() {
 }
 
 #[test]
-fn handing_over_takes_somebody_who_can() {
+fn handoffs_need_an_agent_with_handoffs() {
     check_pattern(
         "{handoffs: {start: C, then: nobody}}",
         &expect![[r#"
@@ -546,7 +546,7 @@ fn a_graph_has_a_beginning_and_an_end_and_no_loop_without_one() {
 }
 
 #[test]
-fn whoever_joins_was_not_there_before() {
+fn late_joiners_are_not_participants_before() {
     check(
         "name: t
 agents: [{name: A}, {name: B}]

@@ -16,7 +16,7 @@ fn check_agent(keys: &str, expected: &Expect) {
 }
 
 #[test]
-fn whoever_is_named_is_another_agent_that_speaks_by_a_model() {
+fn named_agents_are_others_with_a_model() {
     check_agent(
         "reasoning: {plan_and_solve: {planner: A, solver: L}}",
         &expect![[r#"
@@ -114,7 +114,7 @@ fn what_a_way_to_reason_has_no_use_for_is_refused() {
 }
 
 #[test]
-fn blocks_have_kinds_of_their_own_and_somebody_who_writes_them() {
+fn output_blocks_have_distinct_kinds_and_an_author() {
     check_agent(
         "output_schema: {type: object}, output_blocks: [{kind: x, begin: a, end: b}, {kind: x, begin: c, end: d}]",
         &expect![[r#"

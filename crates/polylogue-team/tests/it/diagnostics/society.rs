@@ -68,7 +68,7 @@ fn two_have_the_two_roles() {
 }
 
 #[test]
-fn whoever_has_a_part_can_play_it_and_has_one() {
+fn roles_need_distinct_suitable_agents() {
     check_society(
         "participants: [A, L]",
         "user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}",

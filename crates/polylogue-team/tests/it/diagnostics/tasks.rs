@@ -102,7 +102,7 @@ fn everybody_who_talks_has_one_task() {
 }
 
 #[test]
-fn tasks_before_and_after_are_of_somebody() {
+fn tasks_before_and_after_have_an_agent() {
     check_pattern(
         &format!(
             "{{group_solve: {{tasks: [{TWO}], before: [{{who: C, prompt: x}}], after: [{{who: D, prompt: x}}]}}}}"
@@ -165,7 +165,7 @@ fn a_task_alone_is_not_asked_about() {
 }
 
 #[test]
-fn a_talk_that_ends_by_completion_has_somebody_who_says_so() {
+fn an_end_by_completion_needs_a_self_terminating_task() {
     for end in ["first_completion", "one_last_chat", "one_last_group_chat", "all_complete"] {
         let text = format!(
             "name: t\nagents: [{{name: A}}, {{name: B}}]\nchat: {{participants: [A, B], pattern: {{group_solve: {{tasks: [{TWO}], end: {end}}}}}}}\n"

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn who_is_asked_is_there_once_and_somebody_else() {
+fn agent_tools_are_known_unique_and_other_agents() {
     check(
         "name: t
 agents:
@@ -133,7 +133,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
 }
 
 #[test]
-fn whoever_is_asked_before_a_tool_is_called_is_asked_of_one_that_is_there() {
+fn approval_names_tools_that_there_are() {
     check(
         "name: t
 agents:
@@ -377,7 +377,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
 }
 
 #[test]
-fn a_chat_may_be_asked_by_somebody_in_it_but_not_take_part_in_itself() {
+fn a_participant_can_call_its_chat_as_a_tool_but_a_chat_cannot_contain_itself() {
     let text = "name: t
 agents: [{name: A, agent_tools: [work]}, {name: B}]
 chat: {participants: [A], pattern: sequential}
@@ -422,7 +422,7 @@ fn who_asks_whom_is_bounded() {
 }
 
 #[test]
-fn limits_of_tools_are_within_their_bounds_and_of_somebody_with_tools() {
+fn tool_limits_are_within_bounds_and_need_tools() {
     let with = |limits: &str| {
         format!(
             "name: t\nagents:\n  - {{name: A, tools: [chess], tool_limits: {limits}}}\nchat: {{participants: [A], stop: {{max_turns: 1}}}}\n"

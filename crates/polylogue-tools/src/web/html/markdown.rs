@@ -295,7 +295,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The text in `id`, as it is written.
+    /// The source text in `id`.
     fn plain_text(&self, id: Id) -> String {
         let mut text = self.tree.text(id).to_owned();
         for id in self.tree.within(id, |id| self.main.leaves_out(id)) {

@@ -11,7 +11,7 @@ fn text(html: &str) -> String {
 }
 
 #[test]
-fn what_a_page_says_is_told_as_markdown() {
+fn pages_are_converted_to_markdown() {
     for (html, expected) in [
         ("", ""),
         ("plain", "plain"),

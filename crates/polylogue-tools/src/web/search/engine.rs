@@ -61,7 +61,7 @@ impl EngineKind {
 }
 
 impl Engine {
-    /// The engine at `base`; that of its maker when left out. Of `SearXNG` it is the address of its start page.
+    /// The engine at `base`; by default that of its provider. Of `SearXNG` it is the address of its start page.
     ///
     /// # Errors
     /// When there is no address, or it is none; when the engine takes a key and there is none.
