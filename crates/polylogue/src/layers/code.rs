@@ -112,7 +112,7 @@ impl Coder {
         self
     }
 
-    /// Searches the last `messages` of the chat that the agent sees for code, whoever spoke since; 0 searches none. The
+    /// Searches the last `messages` of the chat that the agent sees for code, whichever agent spoke since; 0 searches none. The
     /// agent's own messages never run. Default: the messages since the agent's last turn.
     #[must_use]
     pub fn last(self, messages: usize) -> Self {

@@ -43,7 +43,7 @@ pub struct Task {
     prompt: PromptFn,
     has_prompt: bool,
     media: Vec<Media>,
-    stops_by_itself: bool,
+    self_terminating: bool,
     keeps_reflections: bool,
     forgets: bool,
     /// A setting that the worker does not support.
@@ -84,7 +84,7 @@ impl Task {
             has_prompt: !prompt.trim().is_empty(),
             prompt: Arc::new(move |_| Arc::clone(&prompt)),
             media: Vec::new(),
-            stops_by_itself: false,
+            self_terminating: false,
             keeps_reflections: false,
             forgets: false,
             flaw: None,
@@ -127,7 +127,7 @@ impl Task {
     #[must_use]
     pub fn self_terminating(self) -> Self {
         let flaw = self.flaw.or(self.assistant().is_none().then_some("stops by itself"));
-        Self { stops_by_itself: true, flaw, ..self }
+        Self { self_terminating: true, flaw, ..self }
     }
 
     /// Keeps the answers about what is left to do in the agent's own history.
@@ -189,7 +189,7 @@ impl Task {
     }
 
     pub(crate) const fn is_flagged(&self) -> bool {
-        self.stops_by_itself
+        self.self_terminating
     }
 
     pub(crate) const fn keeps(&self) -> bool {
@@ -226,7 +226,7 @@ impl fmt::Debug for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Task")
             .field("who", self.who())
-            .field("stops_by_itself", &self.stops_by_itself)
+            .field("self_terminating", &self.self_terminating)
             .field("keeps_reflections", &self.keeps_reflections)
             .field("forgets", &self.forgets)
             .finish_non_exhaustive()

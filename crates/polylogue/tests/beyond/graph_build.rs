@@ -20,7 +20,7 @@ fn without_beginning_or_end() {
 
 #[test]
 fn with_names_that_are_not_there_or_there_twice() {
-    let unknown = "the graph has no node `C`; name it in `Flow::of`";
+    let unknown = "the graph has no node `C`; name it in `Graph::of`";
     assert_eq!(refused(Graph::of(["A", "B"]).edge(("A", "C"))), unknown);
     assert_eq!(refused(Graph::of(["A", "B"]).edge(("C", "B"))), unknown);
     assert_eq!(refused(Graph::of(["A", "B"]).starts_with("C")), unknown);

@@ -198,7 +198,7 @@ async fn a_schema_among_the_parameters_is_not_got_round() {
     let agent = by(ToolCalling::Auto)(AnyModel::new(script.model("test")));
     let agent = agent.params(Params { schema: Some(json!({"type": "object"})), ..Params::default() });
     let error = alone(agent).run(&mut log().await, "go").await.unwrap_err().to_string();
-    assert!(error.ends_with("for JSON of a form, use `Assistant::answers`"), "{error}");
+    assert!(error.ends_with("for structured output, use `Assistant::output_schema`"), "{error}");
 }
 
 // With native calls, the model is reminded of a mandatory tool, up to a limit.

@@ -12,7 +12,7 @@ fn refused(solve: GroupSolve, why: &str) {
     assert!(error.starts_with(why), "{error}");
 }
 
-fn nobody() -> Spy {
+fn unused() -> Spy {
     Spy::on(script("[]"))
 }
 
@@ -20,11 +20,11 @@ fn nobody() -> Spy {
 #[test]
 fn a_group_that_ends_by_a_completion_needs_a_self_terminating_task() {
     use EndMode::{AllComplete, FirstCompletion, OneLastChat, OneLastGroupChat};
-    let spy = nobody();
+    let spy = unused();
     for mode in [FirstCompletion, OneLastChat, OneLastGroupChat, AllComplete] {
         refused(
             GroupSolve::of([one(&spy), two(&spy)], mode),
-            "the group ends when a task is complete, but nobody is asked",
+            "the group ends when a task is complete, but no agent is asked",
         );
     }
 }
@@ -32,7 +32,7 @@ fn a_group_that_ends_by_a_completion_needs_a_self_terminating_task() {
 // Items 43 and 44.
 #[test]
 fn a_group_has_two_tasks_and_an_iteration() {
-    let spy = nobody();
+    let spy = unused();
     refused(GroupSolve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least two tasks");
     let none = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     refused(none, "a group needs at least 1 iteration");
@@ -59,7 +59,7 @@ async fn what_was_refused_can_be_put_right() {
 // Item 46.
 #[test]
 fn the_first_message_is_for_one_of_the_two() {
-    let spy = nobody();
+    let spy = unused();
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).shift_owner("three");
     refused(solve, "`three` is to be told the first message, but the tasks are of `one` and `two`");
 }
@@ -67,7 +67,7 @@ fn the_first_message_is_for_one_of_the_two() {
 // Item 47.
 #[test]
 fn settings_of_two_are_refused_for_three() {
-    let spy = nobody();
+    let spy = unused();
     let three = || {
         GroupSolve::of(
             ["a", "b", "c"].map(|who| Task::new(agent(who, spy.model()), "P")),
@@ -86,7 +86,7 @@ fn settings_of_two_are_refused_for_three() {
 // Item 54.
 #[test]
 fn no_agent_talks_to_itself() {
-    let spy = nobody();
+    let spy = unused();
     refused(
         GroupSolve::of([one(&spy), one(&spy)], EndMode::MaxIterations),
         "two tasks of the group are of `one`",
@@ -95,7 +95,7 @@ fn no_agent_talks_to_itself() {
 
 #[test]
 fn what_a_task_cannot_do_is_refused() {
-    let spy = nobody();
+    let spy = unused();
     let group = |task: Task| GroupSolve::of([task, two(&spy)], EndMode::MaxIterations);
     refused(group(one(&spy).forget()), "the task of `one` forgets, and a talk needs what was said in it");
     refused(
@@ -127,7 +127,7 @@ fn what_a_task_cannot_do_is_refused() {
 
 #[test]
 fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
-    let spy = nobody();
+    let spy = unused();
     let group = || GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
     let flagged = "the task of `one` stops by itself, but is solved alone, where nobody asks";
     refused(group().before(one(&spy).self_terminating()), flagged);
@@ -142,7 +142,7 @@ fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
 
 #[test]
 fn a_question_that_asks_nothing_is_refused() {
-    let spy = nobody();
+    let spy = unused();
     let group = |check| {
         GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion).check(check)
     };

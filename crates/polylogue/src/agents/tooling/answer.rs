@@ -57,8 +57,8 @@ impl Work<'_, '_> {
     }
 
     /// Asks for structured output in the best way that the model supports, with a prompt if there was a draft.
-    async fn in_form(&mut self, schema: &Value, is_told: bool) -> Result<Reply> {
-        if is_told {
+    async fn in_form(&mut self, schema: &Value, has_draft: bool) -> Result<Reply> {
+        if has_draft {
             self.tell(words::form(schema)).await?;
         }
         if self.asks_next().unwrap_or(self.can.holds() == Hold::Schema)
@@ -66,7 +66,7 @@ impl Work<'_, '_> {
         {
             return Ok(reply);
         }
-        if !is_told {
+        if !has_draft {
             self.forgets = true;
             self.tell(words::form(schema)).await?;
         }

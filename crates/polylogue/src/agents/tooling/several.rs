@@ -38,7 +38,7 @@ impl<'w> Work<'w, '_> {
                     self.tell(words::result(&offer.spec.name, &text)).await?;
                 }
             }
-            if due.is_empty() && !self.goes_on(&mut last).await? {
+            if due.is_empty() && !self.needs_another(&mut last).await? {
                 break;
             }
         }
@@ -63,16 +63,16 @@ impl<'w> Work<'w, '_> {
     }
 
     /// Asks whether another call is needed. The explanation stays in the full tool history.
-    async fn goes_on(&mut self, last: &mut Last) -> Result<bool> {
+    async fn needs_another(&mut self, last: &mut Last) -> Result<bool> {
         let reply = self.hear(words::ANOTHER).await?;
         last.explanation = spoken(&reply, &[]);
         last.keep_question = true;
-        let goes_on = self.decides(words::CALL_AGAIN).await?;
+        let another = self.decides(words::CALL_AGAIN).await?;
         self.keep([HistoryEntry::Received(words::ANOTHER.into())]);
-        if goes_on {
+        if another {
             self.keep([HistoryEntry::Sent(in_words(&last.explanation).into())]);
         }
-        Ok(goes_on)
+        Ok(another)
     }
 
     async fn conclude(&mut self, last: Last) -> Result<Act> {

@@ -110,7 +110,7 @@ impl<'w, 't> Work<'w, 't> {
             if self.way() == way {
                 let (me, model) = (self.turn.me(), self.agent.model.name());
                 return Err(Error::Config(format!(
-                    "`{model}` cannot do what the parameters of `{me}` ask for; for JSON of a form, use `Assistant::answers`"
+                    "`{model}` cannot do what the parameters of `{me}` ask for; for structured output, use `Assistant::output_schema`"
                 )));
             }
         }

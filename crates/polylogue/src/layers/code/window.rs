@@ -17,9 +17,9 @@ pub(super) fn messages<'a>(turn: &Turn<'a>, last: Option<usize>) -> impl Iterato
     heard
         .take_while(move |line| {
             let is_task = line.source == Source::Opening;
-            let goes_on = !(is_task && began);
+            let is_searched = !(is_task && began);
             began |= !is_task;
-            goes_on
+            is_searched
         })
         .map(|line| &line.message)
 }

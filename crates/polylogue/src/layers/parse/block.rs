@@ -45,7 +45,7 @@ impl Block {
     }
 }
 
-/// Parses the first block between two markers. The end marker can be missing, as it is when it is a stop word.
+/// Parses the first block between two markers. The end marker can be missing, as with a stop word.
 #[derive(Clone)]
 pub struct ToolBlock {
     kind: String,

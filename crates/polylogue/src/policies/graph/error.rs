@@ -54,7 +54,7 @@ impl fmt::Display for GraphError {
         match self {
             Self::Name(error) => error.fmt(f),
             Self::SameNode(node) => write!(f, "the graph has the node `{node}` twice"),
-            Self::UnknownNode(node) => write!(f, "the graph has no node `{node}`; name it in `Flow::of`"),
+            Self::UnknownNode(node) => write!(f, "the graph has no node `{node}`; name it in `Graph::of`"),
             Self::SameEdge { from, to } => write!(f, "the graph has two edges from `{from}` to `{to}`"),
             Self::NoStart => f.write_str("the graph has no beginning; name one with `starts_with`"),
             Self::NoLeaf => f.write_str("the graph has no end: edges lead on from every node"),

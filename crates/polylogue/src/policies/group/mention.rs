@@ -7,7 +7,7 @@ use polylogue_core::Name;
 pub(super) enum Mention {
     One(Name),
     Several,
-    Nobody,
+    NoName,
 }
 
 /// Which of `of` are named in `text`: as whole words, with spaces and `_` interchangeable and `\_` allowed. Where names
@@ -19,7 +19,7 @@ pub(super) fn mention(text: &str, of: &[Name], members: &[Name]) -> Mention {
     let exactly = named(&text, of, members, str::to_owned);
     let names = if exactly.is_empty() { named(&text, of, members, str::to_lowercase) } else { exactly };
     match names.as_slice() {
-        [] => Mention::Nobody,
+        [] => Mention::NoName,
         [only] => Mention::One((*only).clone()),
         _ => Mention::Several,
     }
@@ -131,17 +131,17 @@ mod tests {
             ("Ann", "Ann"),
             ("I pick **Ann**.", "Ann"),
             ("Ann's turn, so Ann!", "Ann"),
-            ("Anna", "Nobody"),
-            ("_Ann", "Nobody"),
+            ("Anna", "NoName"),
+            ("_Ann", "NoName"),
             ("Coder_2", "Coder_2"),
             ("Coder 2", "Coder_2"),
             (r"Coder\_2", "Coder_2"),
             ("Coder, not Coder 2", "Several"),
             ("Coder", "Coder"),
-            ("Coder_3", "Nobody"),
-            (r"Coder\_3", "Nobody"),
+            ("Coder_3", "NoName"),
+            (r"Coder\_3", "NoName"),
             ("Ann or Coder", "Several"),
-            ("", "Nobody"),
+            ("", "NoName"),
             (r#"{"speaker": "Ann"}"#, "Ann"),
         ] {
             assert_eq!(who(text, &team, &team), expected, "{text}");
@@ -178,7 +178,7 @@ mod tests {
             ("Ai assistant, please", "Ai assistant"),
             ("Ai assistant 100", "Ai assistant"),
             ("E\u{301}lodie!", "Élodie"),
-            ("ELODIE", "Nobody"),
+            ("ELODIE", "NoName"),
             ("ÉLODIE", "Élodie"),
             ("I pick Jean-Luc d’Arc's side", "Jean-Luc d’Arc"),
         ] {
@@ -194,11 +194,11 @@ mod tests {
             ("我选研究员。", "研究员"),
             ("下一位是研究员助理来发言", "研究员助理"),
             ("我选Ann来", "Ann"),
-            ("Anna", "Nobody"),
+            ("Anna", "NoName"),
             ("ให้นักเขียนพูด", "นักเขียน"),
             ("연구원이 말합니다", "연구원"),
             ("अब हिन्दी बोले", "हिन्दी"),
-            ("हिन्दीभाषी", "Nobody"),
+            ("हिन्दीभाषी", "NoName"),
             ("研究员和Ann", "Several"),
         ] {
             assert_eq!(who(text, &team, &team), expected, "{text}");
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_longer_name_of_one_who_cannot_be_chosen_is_not_a_shorter_one_of_one_who_can() {
-        assert_eq!(who("Coder 2", &["Coder"], &["Coder", "Coder_2"]), "Nobody");
+        assert_eq!(who("Coder 2", &["Coder"], &["Coder", "Coder_2"]), "NoName");
         assert_eq!(who("Coder 2, no: Coder", &["Coder"], &["Coder", "Coder_2"]), "Coder");
     }
 }

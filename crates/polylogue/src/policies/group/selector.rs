@@ -206,7 +206,7 @@ impl Agent for Selector {
             let correction = match &found {
                 Mention::One(name) => return Ok(Answer::Picked(name.clone()).said(&reply.plain())),
                 Mention::Several => &self.several,
-                Mention::Nobody => &self.none,
+                Mention::NoName => &self.none,
             };
             if attempt >= self.attempts {
                 return Ok(self.failed(&found).said(&reply.plain()));

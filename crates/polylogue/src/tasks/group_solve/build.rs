@@ -142,13 +142,13 @@ impl Group {
             }
             if task.keeps() && !task.is_flagged() {
                 return wrong(format!(
-                    "the task of `{who}` keeps reflections, but is never reflected on: it needs `stops_by_itself`, too"
+                    "the task of `{who}` keeps reflections, but is never reflected on: it needs `self_terminating`, too"
                 ));
             }
         }
         if self.mode != EndMode::MaxIterations && !self.tasks.iter().any(Task::is_flagged) {
             return wrong(
-                "the group ends when a task is complete, but nobody is asked whether one is: give a task `stops_by_itself`, \
+                "the group ends when a task is complete, but no agent is asked whether one is: give a task `self_terminating`, \
                  or end by `EndMode::MaxIterations`",
             );
         }

@@ -100,8 +100,8 @@ impl Course {
         let (user, assistant) = (self.user(), self.assistant());
         let is_silent = chat.recent_turns().next().is_some_and(|turn| turn.is_silent);
         let user_spoke = chat.last_speaker() == Some(user);
-        let nobody_spoke = chat.last_speaker().is_none();
-        if !nobody_spoke && user_spoke != is_silent { assistant } else { user }
+        let is_first = chat.last_speaker().is_none();
+        if !is_first && user_spoke != is_silent { assistant } else { user }
     }
 
     /// The stop reason, if the chat ends.
