@@ -100,7 +100,7 @@ fn the_schema_of_a_declared_function_is_that_of_its_arguments() {
         json!({"type": "string", "description": "The other currency", "default": "USD"})
     );
     let rounding = properties["rounding"].to_string();
-    assert!(rounding.contains("How many digits are kept") && !rounding.contains("$ref"), "{rounding}");
+    assert!(rounding.contains("Number of digits") && !rounding.contains("$ref"), "{rounding}");
     let none = clock();
     assert_eq!(none.spec().parameters, json!({"type": "object", "properties": {}}));
 }
