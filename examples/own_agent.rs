@@ -49,7 +49,7 @@ impl Tool for Thermometer {
 
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let place = args.get("place").and_then(Value::as_str).ok_or("`place` is missing")?;
-        println!("(somebody goes to the {place} and reads the thermometer)");
+        println!("(a person goes to the {place} and reads the thermometer)");
         Ok(Outcome::done("21.5 degrees"))
     }
 }

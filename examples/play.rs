@@ -28,7 +28,7 @@ pub async fn play(chat: &Chat, task: &str, answers: &[&str]) -> Result {
     let mut answers = answers.iter();
     while let Status::Waiting(questions) = &status {
         for (at, question) in questions {
-            let answer = answers.next().ok_or_else(|| format!("nobody answers `{}`", question.text))?;
+            let answer = answers.next().ok_or_else(|| format!("no one answers `{}`", question.text))?;
             log.answer(at, &question.who, *answer).await?;
         }
         status = chat.resume(&mut log).await?;

@@ -42,7 +42,7 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_own_agent"),
             &expect![[r#"
-            (somebody goes to the garden and reads the thermometer)
+            (a person goes to the garden and reads the thermometer)
             failed: script:weather: the connection broke
             Closed { reason: Finished, summary: "21.5" }
         "#]],
@@ -98,7 +98,7 @@ mod tests {
             &expect![[r#"
             adding: 16
             doubling: 64
-            -- everybody had their turn: 64
+            -- every participant has spoken: 64
         "#]],
         );
     }
@@ -111,7 +111,7 @@ mod tests {
             prices: A ton costs 90.
             news: The harbour is closed.
             report: Buy: it will be 100.
-            -- everybody had their turn: Buy: it will be 100.
+            -- every participant has spoken: Buy: it will be 100.
         "#]],
         );
     }
@@ -127,7 +127,7 @@ mod tests {
             Writer: A cat sleeps on the warm stones.
             Critic: GOOD
             Editor: Printed: A cat sleeps on the warm stones.
-            -- nobody may speak after Editor: Printed: A cat sleeps on the warm stones.
+            -- no participant may speak after Editor: Printed: A cat sleeps on the warm stones.
         "#]],
         );
     }
@@ -218,7 +218,7 @@ mod tests {
             Ann: Trees give shade, too
             Bob: They do
             Cem: And one can climb them
-            -- everybody had their turn: apple trees
+            -- every participant has spoken: apple trees
         "#]],
         );
     }
@@ -248,7 +248,7 @@ mod tests {
             Surfer: 300 km
             Planner: How long are 300 km at 100 km/h?
             Clerk: 3 hours
-            -- everybody had their turn: It takes 3 hours.
+            -- every participant has spoken: It takes 3 hours.
         "#]],
         );
     }
@@ -268,7 +268,7 @@ mod tests {
             Style: Better.
             Editor: Print it.
             Printer: Printed.
-            -- everybody had their turn: Printed.
+            -- every participant has spoken: Printed.
         "#]],
         );
     }
@@ -280,7 +280,7 @@ mod tests {
             &expect![[r#"
             Keeper: 5
             Keeper: Twice 5 is 10.
-            -- everybody had their turn: Twice 5 is 10.
+            -- every participant has spoken: Twice 5 is 10.
         "#]],
         );
     }
@@ -309,7 +309,7 @@ mod tests {
             env!("CARGO_BIN_EXE_answers"),
             &expect![[r#"
             Clerk: {"city":"Paris","population":2000000}
-            -- everybody had their turn: {"city":"Paris","population":2000000}
+            -- every participant has spoken: {"city":"Paris","population":2000000}
         "#]],
         );
     }
@@ -320,7 +320,7 @@ mod tests {
             env!("CARGO_BIN_EXE_tool"),
             &expect![[r#"
             Master: No: it is greater than 3.
-            -- everybody had their turn: No: it is greater than 3.
+            -- every participant has spoken: No: it is greater than 3.
         "#]],
         );
     }
@@ -514,7 +514,7 @@ mod tests {
     const TRIP: Expect = expect![[r#"
         user: How long is the train from Oslo to Bergen?
         Guide: {"hours":7}
-        -- everybody had their turn: {"hours":7}
+        -- every participant has spoken: {"hours":7}
     "#]];
 
     #[test]

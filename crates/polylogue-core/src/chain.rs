@@ -66,7 +66,7 @@ impl Link {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Parses a link as it is displayed.
+    /// Parses a link in the form of its `Display`.
     #[must_use]
     pub fn parse(hex: &[u8]) -> Option<Self> {
         // Only the exact spelling: other digits of the same value are a change, too.

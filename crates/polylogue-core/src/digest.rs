@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_differs_is_told_apart() {
+    fn whatever_differs_has_another_digest() {
         let chain = Chain::default();
         let chains = [
             chain,

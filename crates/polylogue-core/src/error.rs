@@ -131,7 +131,7 @@ impl Error {
     }
 }
 
-/// An error as it is logged.
+/// The logged form of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Who can fix it.

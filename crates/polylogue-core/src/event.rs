@@ -65,7 +65,7 @@ pub enum Body {
         /// The error message of the model or its server.
         why: Arc<str>,
     },
-    /// The rest of a truncated reply could not be requested. The reply stays as it is.
+    /// The rest of a truncated reply could not be requested. The reply stays unchanged.
     ContinuationFailed {
         /// The agent whose reply it is.
         who: Name,

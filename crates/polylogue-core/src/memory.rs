@@ -134,7 +134,7 @@ impl Note {
     /// The maximum length of the text in characters.
     pub const MAX_CHARS: usize = 4_000;
 
-    /// The text as it is stored: without surrounding white space.
+    /// The stored text: without surrounding white space.
     ///
     /// # Errors
     /// [`MemoryError::Refused`] when it is blank or too long.

@@ -50,7 +50,7 @@ pub trait Model: Send + Sync + 'static {
         params.max_tokens.map(u64::from)
     }
 
-    /// The configured capabilities, known before any call. A capability that turns out to be missing in a call is an
+    /// The configured capabilities, known before any call. A capability that a call finds missing is an
     /// error of the kind [`ModelErrorKind::Unsupported`].
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()

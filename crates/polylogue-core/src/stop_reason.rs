@@ -291,7 +291,7 @@ impl StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Finished => f.write_str("everybody had their turn"),
+            Self::Finished => f.write_str("every participant has spoken"),
             Self::CountReached { count, of } => write!(f, "{count} of {}", counted(*count, of.one())),
             Self::Mentioned { text, by } => write!(f, "{by} said `{text}`"),
             Self::Matched { pattern, by } => write!(f, "{by}'s message matched `{pattern}`"),
@@ -317,21 +317,21 @@ impl fmt::Display for StopReason {
             }
             Self::Calls { limit } => write!(f, "the limit of {}", counted(*limit, "model call")),
             Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
-            Self::LoopDetected { pattern, .. } => write!(f, "going in circles: {pattern}"),
+            Self::LoopDetected { pattern, .. } => write!(f, "loop detected: {pattern}"),
             Self::NoParticipants { last: Some((who, why)) } => {
-                write!(f, "nobody is left; {who} left last: {why}")
+                write!(f, "no participant is left; {who} left last: {why}")
             }
-            Self::NoParticipants { last: None } => f.write_str("there is nobody to speak"),
+            Self::NoParticipants { last: None } => f.write_str("there is no participant"),
             Self::NoReply { who } => write!(f, "{who} has no reply"),
             Self::NoOutput { ended } => write!(f, "no participant said anything; {ended}"),
             Self::ToolRounds { who, limit } => {
                 write!(f, "{who}'s limit of {} of tool calls in one turn", counted(*limit, "round"))
             }
             Self::AutoReplies { who, limit } => {
-                write!(f, "{who}'s limit of {} that nobody had a part in", counted(*limit, "reply"))
+                write!(f, "{who}'s limit of {} without human input", counted(*limit, "reply"))
             }
-            Self::NoSpeaker { after: Some(who) } => write!(f, "nobody may speak after {who}"),
-            Self::NoSpeaker { after: None } => f.write_str("nobody may begin"),
+            Self::NoSpeaker { after: Some(who) } => write!(f, "no participant may speak after {who}"),
+            Self::NoSpeaker { after: None } => f.write_str("no participant may begin"),
             Self::Stalled { plans } => write!(f, "no progress with {}", counted(*plans, "plan")),
             Self::Completed { who } => {
                 let names: Vec<_> = who.iter().map(Name::as_str).collect();

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn all_others_are_told_for_what_they_are() {
+    fn all_others_are_named_for_what_they_are() {
         for (address, what) in [
             ("0.0.0.0", "this machine"),
             ("0.1.2.3", "this machine"),

@@ -90,7 +90,7 @@ impl Transport {
         self.send(self.request(Method::GET, Bytes::new()))
     }
 
-    /// Sends a request of any method, with `headers` besides those that every request carries, in place of those of the same
+    /// Sends a request of any method, with `headers` besides those that every request carries, instead of those of the same
     /// names; as [`Self::post`] does.
     pub fn ask(
         &self,

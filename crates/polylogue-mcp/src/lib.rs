@@ -1,6 +1,6 @@
 //! Tools of MCP servers, for agents; and tools for other programs.
 //!
-//! [`Servers`] reads the usual `mcpServers` document as it is, with programs and addresses, and starts nothing. When the tools of a server are
+//! [`Servers`] reads the usual `mcpServers` document unchanged, with programs and addresses, and starts nothing. When the tools of a server are
 //! [asked for](Servers::tools), it is started, and its tools become tools of an agent:
 //!
 //! ```no_run

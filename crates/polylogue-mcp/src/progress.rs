@@ -118,7 +118,7 @@ impl Drop for InFlight<'_> {
         self.board.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if !self.is_answered {
-            let why = "nobody waits for it any more".to_owned();
+            let why = "no caller waits for it any more".to_owned();
             let (peer, given_up) =
                 (self.peer.clone(), CancelledNotificationParam::new(Some(self.id.clone()), Some(why)));
             // A server that is gone hears nothing, and need not.

@@ -20,7 +20,7 @@ pub(crate) fn tools(peer: &Peer<RoleClient>, own: &[Tool]) -> Vec<Tool> {
     if !has_resources || own.iter().any(|tool| tool.name == LIST || tool.name == READ) {
         return Vec::new();
     }
-    let uri = json!({"type": "string", "description": "Its URI, as it is listed"});
+    let uri = json!({"type": "string", "description": "Its URI, as listed"});
     vec![
         tool(LIST, "Lists the resources: their names, URIs and what they are.", json!({"type": "object"})),
         tool(

@@ -33,7 +33,7 @@ pub trait Host: Send + Sync + 'static {
     fn offers(&self) -> &[ToolSpec];
 
     /// Does what is asked: `tool` is one of those that it offers. When the caller [gives up](Caller::given_up) it should end
-    /// soon; what it returns then is told to nobody.
+    /// soon; what it returns then is dropped.
     fn call(
         &self,
         tool: &str,

@@ -62,7 +62,7 @@ impl Server {
         match connection.call(tool.to_owned(), args).await {
             Ok(outcome) => Ok(outcome.from_outside(self.source())),
             Err(broken) => {
-                let unsure = "; nobody knows whether it did what was asked";
+                let unsure = "; it is unknown whether it did what was asked";
                 let why = self.settle(&connection, broken, unsure).await;
                 // What it says of its failure is its own words as well.
                 let told = format!("the MCP server `{}` {why}", self.name);

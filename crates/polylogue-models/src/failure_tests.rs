@@ -137,7 +137,7 @@ fn waits_that_are_asked_for_are_read_from_the_headers() {
 }
 
 #[test]
-fn a_rate_that_is_called_a_quota_is_told_by_the_wait_that_is_asked_for() {
+fn a_rate_limit_that_is_called_a_quota_is_recognized_by_its_retry_after() {
     let message = "You exceeded your current quota, please check your plan and billing details.";
     let google = format!(
         r#"[{{"error":{{"code":429,"message":"{message}","status":"RESOURCE_EXHAUSTED","details":

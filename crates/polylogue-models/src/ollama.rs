@@ -70,7 +70,7 @@ impl Protocol for Ollama {
             message.tool_calls.iter().flatten().try_for_each(|call| reply.call(&whole(call), deltas))?;
         }
         reply.meter(chunk.usage());
-        reply.goes_on = chunk.done == Some(false);
+        reply.is_unfinished = chunk.done == Some(false);
         if chunk.done == Some(true) {
             reply.stop(chunk.done_reason.get().unwrap_or_default());
             reply.ended = true;

@@ -104,7 +104,7 @@ fn providers_of_ones_own_are_found_and_replace_known_ones() {
     models.define(Config { base_url: "http://127.0.0.1:2/v1".into(), ..config }).unwrap();
     let debug = format!("{:?}", models.model("groq:m").unwrap());
     assert!(debug.contains("http://127.0.0.1:2/v1"), "{debug}");
-    assert!(models.config("nobody").is_err());
+    assert!(models.config("unknown").is_err());
 }
 
 #[test]

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_that_nobody_understands_comes_with_a_way_out() {
+    fn an_unknown_refusal_comes_with_a_way_out() {
         assert_eq!(refused(400, "Bad request", Capability::Tools).hint.as_deref(), Some(ADVICE));
         assert_eq!(refused(500, "Bad luck", Capability::Tools).hint, None);
         assert_eq!(refused(400, "tools are not supported", Capability::Tools).hint, None);

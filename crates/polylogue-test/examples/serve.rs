@@ -6,7 +6,7 @@
 //!   --script FILE     answer from a JSON script; see `Playbook::from_script`
 //!   --echo            repeat the last message (what is done when nothing else is asked for)
 //!   --text TEXT       give always this answer
-//!   --port N          listen on 127.0.0.1:N; a free port when left out
+//!   --port N          listen on 127.0.0.1:N; default: a free port
 //!   --latency-ms N    wait so long before each answer
 //!   --misbehave KIND  deviate in every answer, for instance `no-usage` or `stall=5000`; may be repeated
 //!   --history RULES   `strict` (default), `loose` or `any`: how requests are judged

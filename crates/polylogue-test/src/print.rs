@@ -19,7 +19,7 @@ use polylogue_core::{
 /// 5 /critic.1 cue judge aside "Is it good?"
 /// 6 /critic.1 judge calls grade {"of":"poem"} #judge-0-0
 /// 7 /critic.1 judge gets #judge-0-0 failed: no grades today
-/// 8 closed (everybody had their turn): Roses
+/// 8 closed (every participant has spoken): Roses
 /// ```
 ///
 /// Parts are set apart by ` | `, thoughts stand in parentheses. Line breaks within texts are written `\n`, so that a
@@ -42,7 +42,7 @@ fn cue(cue: &TurnRequest) -> String {
     format!("cue {}{}{}{choice}", cue.who, audience(&cue.to), prompt.unwrap_or_default())
 }
 
-/// How it came to be somebody's turn.
+/// Why a speaker was selected.
 fn choice(choice: &Choice) -> String {
     let of: Vec<_> = choice.of.iter().map(ToString::to_string).collect();
     let by = match &choice.by {
@@ -71,7 +71,7 @@ fn body(body: &Body) -> String {
         }
         Body::TurnStarted { turns: cues } => cues.iter().map(cue).collect::<Vec<_>>().join(" | "),
         Body::ModelReplied(sample) => sampled(sample),
-        Body::Prompted { who, text } => format!("{who} is told: {}", line(text)),
+        Body::Prompted { who, text } => format!("{who} is prompted: {}", line(text)),
         Body::ToolCalled { who, call } => format!("{who} {}", self::call("calls", call)),
         Body::ToolReturned { who, id, outcome } => {
             let status = match outcome.status {

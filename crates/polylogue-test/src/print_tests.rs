@@ -73,7 +73,7 @@ fn a_conversation_reads_as_a_play() {
 }
 
 #[test]
-fn model_and_tool_calls_show_what_they_cost_and_what_came_of_them() {
+fn model_and_tool_calls_show_their_cost_and_results() {
     let call = Call { id: "a-0-0".into(), tool: "grade".into(), args: json!({"of": "poem"}) };
     let usage = Usage { input: Some(12), ..Usage::default() };
     let returned = |outcome| Body::ToolReturned { who: name("a"), id: "a-0-0".into(), outcome };
@@ -117,7 +117,7 @@ fn everything_else_is_one_line_too() {
         Body::Reopened { message: None },
     ]);
     let expected = format!(
-        "0 a is told: No JSON\n1 a passes\n2 a leaves: tired\n3 posted a: <image/png data:image/png;base64,{}...>\n\
+        "0 a is prompted: No JSON\n1 a passes\n2 a leaves: tired\n3 posted a: <image/png data:image/png;base64,{}...>\n\
          4 h asks: Go on?\n5 h is answered: yes\n6 a fails (provider): no\\nway (hint: wait)\n7 reopened\n",
         "A".repeat(38)
     );

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The tool `calculator`: works out an expression of numbers, `+`, `-`, `*`, `/`, `%`, `^` and brackets.
 ///
-/// Numbers are 64-bit floating point; whole numbers are exact up to 2⁵³, and a result beyond that is written as it is
+/// Numbers are 64-bit floating point; whole numbers are exact up to 2⁵³, and a result beyond that is written in full,
 /// kept.
 #[derive(Debug, Clone)]
 pub struct Calculator(ToolSpec);

@@ -1,7 +1,7 @@
 //! Commands as tools: declared as data, without any code.
 //!
 //! A [`Declaration`] says which program is run with which words, and which of these come from arguments. No shell has a part
-//! in it: an argument is one word, or a piece of one, whatever is in it. What a model is told, the schema, is made of the
+//! in it: an argument is one word, or a piece of one, whatever is in it. The schema for models is made of the
 //! declaration.
 //!
 //! - `{name}` in a word is the argument of that name; `{{` and `}}` are braces. A word of which an argument was left out is

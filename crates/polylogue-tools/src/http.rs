@@ -1,7 +1,7 @@
 //! Calls over HTTP as tools: declared as data, without any code.
 //!
-//! A [`Declaration`] says which address is asked in what way, and what of it comes from arguments. What a model is told, the
-//! schema, is made of the declaration.
+//! A [`Declaration`] says which address is asked in what way, and what of it comes from arguments. The schema for models
+//! is made of the declaration.
 //!
 //! - `{name}` in the path, in a value of `query` or `headers`, or in a text of `json` is the argument of that name; `{{` and
 //!   `}}` are braces. An argument is encoded: it is one piece of the path, or one value, whatever is in it, and cannot name

@@ -48,7 +48,7 @@ mod tests {
     use crate::fixture::{brief, repo};
 
     #[test]
-    fn the_flaws_of_all_checks_are_told_at_once_in_order() {
+    fn the_flaws_of_all_checks_are_reported_at_once_in_order() {
         let repo = repo(&[
             ("README.md", "[gone](gone.md)"),
             ("a/Cargo.toml", "[package]\nname = \"xtask\"\n"),

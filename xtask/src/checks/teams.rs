@@ -1,4 +1,4 @@
-//! Every team file that ships is told of in `teams/README.md`.
+//! Every team file that ships is described in `teams/README.md`.
 
 use crate::finding::Finding;
 use crate::repo::Repo;

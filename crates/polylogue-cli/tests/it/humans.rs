@@ -93,7 +93,7 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
         meeting
         agreed
 
-        done: everybody had their turn · 4 turns · tokens unknown · $0 · TIME
+        done: every participant has spoken · 4 turns · tokens unknown · $0 · TIME
         `polylogue show ID`
     "#]]
     .assert_eq(&masked(&seen, &home));
@@ -145,7 +145,7 @@ fn enter_passes_and_exit_leaves() {
         meeting
         Then not.
 
-        done: everybody had their turn · 4 turns · tokens unknown · $0 · TIME
+        done: every participant has spoken · 4 turns · tokens unknown · $0 · TIME
         `polylogue show ID`
     "#]]
     .assert_eq(&masked(&seen, &home));

@@ -30,7 +30,7 @@ fn every_team_that_ships_plays_its_script_and_says_so() {
         [
             (
                 String("trading-bot"),
-                String("done: everybody had their turn"),
+                String("done: every participant has spoken"),
             ),
             (
                 String("student-teacher"),

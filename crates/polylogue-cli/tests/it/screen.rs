@@ -100,7 +100,7 @@ fn a_run_at_80_columns() {
             work → Planner
             Tea was counted.
 
-            done: everybody had their turn · 4 turns · 699 tokens · cost unknown
+            done: every participant has spoken · 4 turns · 699 tokens · cost unknown
         "#]],
     );
 }
@@ -148,7 +148,7 @@ fn a_run_at_120_columns_with_whole_replies() {
             work → Planner
             Tea was counted.
 
-            done: everybody had their turn · 4 turns · 616 tokens · cost unknown
+            done: every participant has spoken · 4 turns · 616 tokens · cost unknown
         "#]],
     );
 }
@@ -273,7 +273,7 @@ fn text_before_a_call_and_its_outcome_are_shown_once() {
     use crate::home::shipped;
 
     for (team, once) in [
-        ("support-desk", "Good morning! Somebody who can see your parcel is with you at once."),
+        ("support-desk", "Good morning! A colleague who can see your parcel is with you at once."),
         ("support-desk", "A parcel of Monday is missing, and the address of the next one may change."),
         ("caller-executor", "221487.8"),
     ] {

@@ -36,7 +36,7 @@ fn a_run_without_any_message_has_its_own_exit_code_and_no_result() {
         let ran = home.run(&["run", "team.yaml", "What is 2 + 2?"]).exits(7);
         assert!(
             ran.out.contains(
-                "\nno output: no participant said anything; going in circles: empty replies · 2 turns"
+                "\nno output: no participant said anything; loop detected: empty replies · 2 turns"
             ),
             "{}",
             ran.out
@@ -57,7 +57,7 @@ fn a_cut_reply_is_continued_or_marked_in_the_message_the_record_the_last_line_an
     assert_eq!(server.count(), 4, "it is asked for the rest three times");
     assert!(
         ran.out.contains(
-            "done: everybody had their turn · the result is cut off at the limit on tokens · 1 turn"
+            "done: every participant has spoken · the result is cut off at the limit on tokens · 1 turn"
         ),
         "{}",
         ran.out

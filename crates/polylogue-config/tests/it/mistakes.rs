@@ -16,9 +16,9 @@ fn a_file_without_mistakes_is_read() {
 /// The messages and hints, without the lines of the file.
 fn told(text: &str) -> String {
     let found = read(text).1;
-    let is_told =
+    let is_named =
         |line: &&str| ["error", "hint", " -->", "  -->"].iter().any(|start| line.starts_with(start));
-    found.lines().filter(is_told).map(|line| format!("{line}\n")).collect()
+    found.lines().filter(is_named).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{Body, Error, Reply, Result};
 impl Turn<'_> {
     /// Asks a model for the rest of its last reply, which was [truncated](crate::Finish::Length): it is prompted to
     /// continue, and the agent's view has both as one. `None` if that is not possible, for instance because the
-    /// context is full: then the reply stays as it is.
+    /// context is full: then the reply stays unchanged.
     ///
     /// # Errors
     /// As [`ask_model`](Self::ask_model), except failures of the model.

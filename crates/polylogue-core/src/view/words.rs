@@ -63,7 +63,7 @@ pub(super) fn entry_as_text(entry: Entry) -> Entry {
     match entry {
         Entry::Assistant { parts } => Entry::Assistant { parts: calls_as_text(parts, |_| false) },
         Entry::Tool { id, tool, outcome } => {
-            // In the form for other agents, whoever made the call.
+            // In the form for other agents, for every caller.
             let answer = CallOutcome { to: Name::user(), id, tool, outcome };
             Entry::User { parts: calls_as_text(vec![Part::Outcome(answer)], |_| false) }
         }

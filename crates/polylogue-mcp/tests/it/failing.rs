@@ -17,7 +17,7 @@ async fn one_that_dies_is_started_again() {
     let tools = Tools::of(&bench.servers(|_| ())).await;
     let told = tools.failed("die").await;
     let wanted = "the MCP server `test` ended before it answered (exit status: 3); it last wrote to its error output: \
-        the disk is on fire, key ***; nobody knows whether it did what was asked; it is started again for the next call";
+        the disk is on fire, key ***; it is unknown whether it did what was asked; it is started again for the next call";
     assert_eq!(told, wanted);
     tools.echoes().await;
     assert_eq!(bench.starts(), 2);

@@ -92,7 +92,7 @@ fn what_is_missing_null_or_odd_is_tolerated() {
 }
 
 #[test]
-fn what_is_no_reply_is_told_apart() {
+fn what_is_no_reply_is_recognized() {
     let flaw = |body: &str| match whole(body.as_bytes()) {
         Ok(reply) => panic!("{reply:?}"),
         Err(DecodeError::Error(json)) => json,
@@ -113,7 +113,7 @@ fn what_is_no_reply_is_told_apart() {
 
 // By its field, or by tags cut anywhere; one that never ends is a thought to its end.
 #[test]
-fn thoughts_are_told_from_words_in_a_stream() {
+fn thoughts_are_separated_from_text_in_a_stream() {
     let line =
         |field: &str, text: &str| format!("{{\"message\":{{\"{field}\":\"{text}\"}},\"done\":false}}\n");
     let field = [line("thinking", "h"), line("thinking", "m"), line("content", "yes")];

@@ -334,7 +334,7 @@ fn errors_inside_are_errors() {
 }
 
 #[test]
-fn what_is_no_reply_is_told_apart_from_one_that_broke_off() {
+fn what_is_no_reply_differs_from_one_that_broke_off() {
     let first = &deltas(&[r#"{"content":"a"}"#]).replace("data: [DONE]\n\n", "");
     for (body, expected) in [
         ("", "empty"),

@@ -91,7 +91,7 @@ impl<P: Protocol> Decoder<P> {
         match read::<P>(body) {
             Read::Chunk(chunk) => {
                 self.reading.take(&chunk, body, deltas)?;
-                self.reading.reply.ended |= !self.reading.reply.goes_on;
+                self.reading.reply.ended |= !self.reading.reply.is_unfinished;
             }
             Read::Begun | Read::Other => self.feed(body, deltas)?,
         }

@@ -24,7 +24,7 @@ pub(crate) struct Draft {
     /// The mark of the end or a whole message was seen: nothing is missing.
     pub(crate) ended: bool,
     /// What was taken last says that more is to come.
-    pub(crate) goes_on: bool,
+    pub(crate) is_unfinished: bool,
     /// The usage came after everything else: the reply is complete.
     pub(crate) metered: bool,
     /// Whether anything was received that can be read.

@@ -1,7 +1,7 @@
 //! Pictures that tools return, for models that see.
 //!
 //! The message with the result of a call is words alone: few providers take more there. Its pictures follow the last result of
-//! a run, as if somebody showed them, and are a function of that run alone.
+//! a run, as if a user showed them, and are a function of that run alone.
 
 use bytes::BytesMut;
 use polylogue_core::{Entry, Part};
@@ -10,7 +10,7 @@ use super::Protocol;
 use super::encode::{NOTED, Style, separate};
 use super::words::legal_name;
 
-/// What every model that sees can read. Others would make providers refuse the conversation for ever after.
+/// What every model that sees can read. Others would make providers refuse every later request.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// The results of calls with which `entries` end.
@@ -19,8 +19,8 @@ pub(super) fn run(entries: &[Entry]) -> &[Entry] {
     entries.get(entries.len() - count..).unwrap_or_default()
 }
 
-/// The pictures in what came of a call. One that is elsewhere stays named in words: it may be gone, or change, while the
-/// conversation goes on.
+/// The pictures in the result of a call. One that is elsewhere stays named in words: it may be gone, or change, while the
+/// conversation continues.
 pub(crate) fn of(entry: &Entry) -> impl Iterator<Item = &Part> + Clone {
     let parts = match entry {
         Entry::Tool { outcome, .. } => &outcome.parts[..],

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_told_from_text_however_the_tag_is_split() {
+    fn thoughts_are_separated_from_text_however_the_tag_is_split() {
         for (whole, thought, text) in [
             ("<think>hm</think>\n\nyes", "hm", "yes"),
             ("\n<think>a < b </thin </think>x</think>", "a < b </thin", "x</think>"),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thought_whose_opening_tag_is_in_the_prompt_is_told_by_its_end() {
+    fn a_thought_whose_opening_tag_is_in_the_prompt_is_recognized_by_its_end() {
         assert_eq!(unopened("hm\n</think>\n\nyes </think>"), Some(("hm", "yes </think>")));
         assert_eq!(unopened("hm</thinking>yes"), Some(("hm", "yes")));
         assert_eq!(unopened("say <think>x</think> to think"), None);

@@ -12,7 +12,7 @@ use super::json;
 const NOTHING: &str = "(no content)";
 
 /// The name of a tool as providers allow it in a history. Models invent names with other characters, and a history that
-/// repeats them would be refused for ever after.
+/// repeats them would always be refused.
 pub(crate) fn legal_name(name: &str) -> Cow<'_, str> {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     match name.len() {

@@ -57,7 +57,7 @@ impl Group {
         self.kills.is_some()
     }
 
-    /// Moves a process there, and whatever it will start with it. Where that fails it is looked at from outside only, as it is
+    /// Moves a process there, and whatever it will start with it. Where that fails it is only observed from outside, as
     /// where there is no group.
     pub(super) fn add(&self, pid: i32) {
         for dir in &self.dirs {

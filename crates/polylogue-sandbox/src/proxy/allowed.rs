@@ -90,8 +90,7 @@ impl Rule {
         is_port && is_host
     }
 
-    /// Whether its name may mean this address: a name of the internet may not mean what is behind the door of the house,
-    /// whoever says so.
+    /// Whether its name may resolve to this address: a public name must not resolve to a private address.
     pub(super) fn leads_to(&self, address: IpAddr) -> bool {
         is_public(address) || !self.below && (self.host == "localhost" || self.host.parse::<IpAddr>().is_ok())
     }

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn alone_a_journal_is_read_without_shared_memory_and_left_as_it_is() {
+    async fn alone_a_journal_is_read_without_shared_memory_and_left_unchanged() {
         let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let store = Sqlite::open(dir.path().join("db")).unwrap();
         let meta = Meta { title: "in the journal".into(), ..Meta::default() };

@@ -9,7 +9,7 @@ use polylogue_core::StoreError;
 use crate::io_error::{identity, show};
 
 /// The database, its journal and the memory that processes share, as they were when they were opened. A copy that is put in the
-/// place of one, or its removal, leaves those who have it open with a file that nobody else finds.
+/// place of one, or its removal, leaves processes that have it open with a file that no other process finds.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     known: Vec<(PathBuf, Id)>,

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read_and_the_file_does_not_grow_for_ever() {
+    fn what_is_said_is_read_and_the_file_does_not_grow_without_bound() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("heads");
         let mut heads = Heads::new(File::create(&path).unwrap());

@@ -129,7 +129,7 @@ fn end(connection: &Connection, log: i64) -> Result<End> {
     Ok(end.unwrap_or(End { events: 0, last: None, link: first, head }))
 }
 
-/// The first thing that SQLite finds wrong, if anything, as far as it is found quickly.
+/// The first thing that SQLite finds wrong, if a quick check finds anything.
 pub(super) fn quick_check(connection: &Connection) -> Result<Option<String>> {
     check(connection, "PRAGMA quick_check(1)")
 }

@@ -120,7 +120,7 @@ async fn the_suite_names_the_rule_that_is_broken() {
         (Fault::IgnoresFences, "the earlier claim is void"),
         (Fault::NeverBusy, "a claimed log is busy"),
         (Fault::NeverReleases, "a released log can be claimed"),
-        (Fault::ReadsFromTheStart, "reading begins where it is told"),
+        (Fault::ReadsFromTheStart, "reading begins at the given event"),
         (Fault::SalvagesNothing, "a sound log is intact"),
         (Fault::ListsOldestFirst, "logs are listed newest first"),
         (Fault::RemovesNothing, "a removed log is gone"),

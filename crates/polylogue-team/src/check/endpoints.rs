@@ -122,8 +122,8 @@ fn sendable(name: &str, text: &str) -> Result<(), String> {
     Endpoint::new(config).map(drop).map_err(|error| error.message)
 }
 
-/// Says of two teams of other files that they mean different endpoints by one name, which is decided by this file or
-/// by nobody.
+/// Says of two teams of other files that they mean different endpoints by one name, which only this file can
+/// decide.
 pub(super) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Report<'_>) {
     let own: Vec<&str> = root.get("endpoints").entries().iter().map(|entry| canonical(&entry.key)).collect();
     let mut seen: HashMap<&str, (&crate::Endpoint, &str)> = HashMap::new();

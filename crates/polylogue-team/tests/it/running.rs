@@ -93,7 +93,7 @@ async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_deci
         _ => None,
     });
     let choice = format!("{:?}", choice.unwrap());
-    assert!(choice.contains("`Zoe` chose nobody who may speak, twice"), "{choice}");
+    assert!(choice.contains("`Zoe` selected no participant who may speak, twice"), "{choice}");
 }
 
 #[tokio::test]

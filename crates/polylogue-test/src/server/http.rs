@@ -87,7 +87,7 @@ impl Connection {
 
     /// Returns when the client has closed its end.
     pub(super) async fn gone(&mut self) {
-        // A client that sends on and on without reading is told by a full buffer.
+        // A client that sends without reading is detected by a full buffer.
         while self.buffer.len() < MAX_HEAD && matches!(self.fill().await, Ok(read) if read > 0) {}
     }
 

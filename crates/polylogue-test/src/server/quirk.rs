@@ -163,7 +163,7 @@ const fn entry(name: &'static str, quirk: Quirk) -> Entry {
     Entry { name, quirk }
 }
 
-/// As long as a minute is for ever to a test's time limits.
+/// A minute is longer than every time limit of a test.
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(20);
 /// An address in the loopback network where nothing listens: port 9 is "discard".

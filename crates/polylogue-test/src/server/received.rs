@@ -26,7 +26,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// A request that nobody sent, with this body.
+    /// A request with this body that no client sent.
     pub(super) fn of_body(body: Value) -> Self {
         Self {
             nth: 0,
@@ -74,7 +74,7 @@ impl Received {
         self.messages().iter().filter(|message| role(message) == "assistant").count()
     }
 
-    /// Whether a streamed reply is asked for. Ollama streams unless it is told not to.
+    /// Whether a streamed reply is asked for. Ollama streams by default.
     #[must_use]
     pub fn streams(&self) -> bool {
         match self.field("stream") {

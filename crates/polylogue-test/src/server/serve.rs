@@ -26,7 +26,7 @@ pub(super) struct Shared {
 /// How long a client may take to close its end after the server has closed its own.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Takes connections for ever.
+/// Accepts connections until it is dropped.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {

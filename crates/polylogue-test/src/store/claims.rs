@@ -14,7 +14,7 @@ pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("a void claim takes nothing from a valid one", void(make())).await;
     report.check("claims of different logs are independent", independent(make())).await;
     report.check("a removed log is gone, and its id is free", removed(make())).await;
-    report.check("a claim that nobody receives is given back", unreceived(make())).await;
+    report.check("a claim that no caller receives is released", unreceived(make())).await;
 }
 
 async fn begins(store: AnyStore) -> Verdict {

@@ -9,7 +9,7 @@ use super::{Report, Verdict, begin, done, keeps, refused, said, same, some};
 
 pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("events are kept in order", in_order(make())).await;
-    report.check("reading begins where it is told", read_from(make())).await;
+    report.check("reading begins at the given event", read_from(make())).await;
     report.check("a sound log is intact", intact(make())).await;
     report.check("an empty batch changes nothing", nothing(make())).await;
     report.check("events without gaps are kept, others refused as a whole", gaps(make())).await;

@@ -105,7 +105,7 @@ impl Folder {
         names.iter().try_fold(root, |dir, name| rustix::fs::openat(&dir, name, DIR, Mode::empty()))
     }
 
-    /// The same, made as far as it is not there.
+    /// The same, created if missing.
     fn made(&self, names: &[String]) -> Result<OwnedFd, Errno> {
         polylogue_sandbox::make_work_directory(&self.0.dir)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;

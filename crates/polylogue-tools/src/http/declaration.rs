@@ -37,7 +37,7 @@ pub struct Declaration {
     /// Timeout in seconds. Default: 30
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<u32>,
-    /// Whether a call that was in flight when the process died may simply be made again; only a `get` when left out
+    /// Whether a call that was in flight when the process died may simply be made again. Default: only a `get`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeatable: Option<bool>,
 }

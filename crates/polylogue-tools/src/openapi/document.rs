@@ -170,7 +170,7 @@ fn with_variables(server: &Value, url: &str) -> String {
     variables.into_iter().flatten().fold(url.to_owned(), |url, (name, variable)| {
         let default = variable.get("default").and_then(Value::as_str).unwrap_or_default();
         let place = format!("{{{name}}}");
-        // Defaults may name variables again: what grows beyond any address stays as it is, and is refused as none.
+        // Defaults may name variables again: what grows beyond any address stays unchanged, and is refused.
         let added = url.matches(&place).count().saturating_mul(default.len());
         if url.len().saturating_add(added) > LONGEST_ADDRESS { url } else { url.replace(&place, default) }
     })

@@ -208,7 +208,7 @@ impl Line {
         }
     }
 
-    /// Says something, as long as `until` if nobody reads it. Whether it was said.
+    /// Writes a message, until `until` if it is not read. Whether it was written.
     fn say(&self, what: &Value, until: Instant) -> bool {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         let text = format!("{what}\n");

@@ -205,7 +205,7 @@ mod tests {
             Rules::of("user-agent: *\ndisallow: /\n\nuser-agent: polylogue\n").allow("/"),
             "a group without rules"
         );
-        assert!(Rules::of("disallow: /").allow("/"), "for nobody");
+        assert!(Rules::of("disallow: /").allow("/"), "for no agent");
         assert!(
             !allows("disallow: /\nallow:", "/")
                 && allows("disallow:", "/")

@@ -11,7 +11,7 @@ pub use self::engine::{Engine, EngineKind};
 
 /// A place that can be searched.
 pub trait Search: Send + Sync + 'static {
-    /// What is searched, for whoever reads what was found: the host of a search engine, say.
+    /// What is searched, for the reader of the results: the host of a search engine, say.
     fn source(&self) -> &str;
 
     /// The best `limit` pages for `query`, the best first.

@@ -135,16 +135,16 @@ fn told(page: &Page, moved: Option<&str>, from: usize) -> Result<String, ToolErr
     let end = if rest.len() <= SHOWN { rest.len() } else { at_line(rest, rest.floor_char_boundary(SHOWN)) };
     let shown = rest.get(..end).unwrap_or_default().trim_end();
     let mut told = Vec::new();
-    let is_told =
+    let is_named =
         page.title.is_empty() || shown.lines().next().is_some_and(|line| line.contains(&page.title));
-    told.extend((!is_told).then(|| format!("Title: {}", page.title)));
+    told.extend((!is_named).then(|| format!("Title: {}", page.title)));
     told.extend(moved.map(|url| format!("Address: {url}")));
     told.push(if shown.is_empty() { "(The page has no text.)".to_owned() } else { shown.to_owned() });
     if end < rest.len() {
         let next = start + end;
         told.push(format!("(Bytes {start} to {next} of {}. Go on with `from: {next}`.)", text.len()));
     } else if page.is_cut {
-        told.push("(The page goes on, but no more of it is read.)".to_owned());
+        told.push("(The page continues, but no more of it is read.)".to_owned());
     }
     Ok(told.join("\n\n"))
 }

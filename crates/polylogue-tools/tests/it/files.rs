@@ -143,7 +143,7 @@ async fn what_is_wrong_is_told() {
         (
             edit(&folder),
             json!({"path": "latin", "old": "c", "new": "x"}),
-            "`latin` is no text in UTF-8, and is left as it is",
+            "`latin` is no text in UTF-8, and is left unchanged",
         ),
     ] {
         assert_eq!(failed(&tool, args).await, expected);

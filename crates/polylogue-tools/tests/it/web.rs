@@ -249,9 +249,9 @@ async fn answers_that_lie_or_are_no_text_are_told_for_what_they_are() {
     .await;
     let tool = web_fetch(Some(Arc::new(Fetcher::by(site.client()))), None);
     for (path, expected) in [
-        ("/short", "only this\n\n(The page goes on, but no more of it is read.)"),
+        ("/short", "only this\n\n(The page continues, but no more of it is read.)"),
         ("/long", "this"),
-        ("/chunks", "this\n\n(The page goes on, but no more of it is read.)"),
+        ("/chunks", "this\n\n(The page continues, but no more of it is read.)"),
         ("/latin", "grüße"),
         ("/wrong", "gr\u{fffd}\u{fffd}e"),
         ("/untyped", "a\n\nb"),

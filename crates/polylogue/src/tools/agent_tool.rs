@@ -183,6 +183,6 @@ impl Tool for Found {
 
     async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let found = self.outcomes.iter().find(|(id, _)| id == cx.id);
-        found.map(|(_, outcome)| outcome.clone()).ok_or_else(|| "nobody was asked".into())
+        found.map(|(_, outcome)| outcome.clone()).ok_or_else(|| "no agent was asked".into())
     }
 }

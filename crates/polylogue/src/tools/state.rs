@@ -229,7 +229,7 @@ pub struct GetState(ToolSpec);
 
 impl Default for GetState {
     fn default() -> Self {
-        let key = json!({"type": "string", "description": "What is read; everything when left out"});
+        let key = json!({"type": "string", "description": "What is read. Default: everything"});
         let parameters = json!({"type": "object", "properties": {"key": key}, "additionalProperties": false});
         let description = "Reads the values that everybody in this conversation shares.";
         Self(ToolSpec::new("get_state", description, parameters).repeatable())

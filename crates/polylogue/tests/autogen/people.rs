@@ -92,7 +92,7 @@ async fn cell(oversight: HumanInput, over: bool, ends: bool, answer: &str) -> (b
 
 const ENDED: &str = "Ann said `TERMINATE`";
 const LEFT: &str = "Bob left: said `exit`";
-const LIMIT: &str = "Bob's limit of 1 reply that nobody had a part in";
+const LIMIT: &str = "Bob's limit of 1 reply without human input";
 
 // Items 27 to 32: the whole table of modes, conditions and answers.
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn a_limit_of_none_makes_no_reply_at_all() {
     let bob = bob.then(HumanInput::never().max_auto_replies(0)).then(Assistant::new("Bob", model).unwrap());
     let chat = Chat::named("pair").participant(ann).participant(bob).policy(round_robin()).build().unwrap();
     let (status, _) = run(&chat, "").await;
-    assert_eq!(closed(&status).0, "Bob's limit of 0 replies that nobody had a part in");
+    assert_eq!(closed(&status).0, "Bob's limit of 0 replies without human input");
     // Where a person is asked, no answer is none.
     let chat = pair(&["hello"], HumanInput::terminate().max_auto_replies(0), 4);
     assert_eq!(replies(&talk(&chat, "", &["", "mine"]).await.1), ["asked: (nothing)", "asked: mine"]);

@@ -82,15 +82,15 @@ async fn triggers_match_the_right_speakers_and_messages() {
         ("no names", Trigger::among([]), [false; 5]),
         ("predicate", Trigger::heard(asks), [true, false, false, false, false]),
         ("anyone", Trigger::anyone(), [true, true, false, true, true]),
-        ("nobody", Trigger::nobody(), [false, false, true, false, false]),
-        ("list", Trigger::any([by_other(), Trigger::nobody()]), [true, false, true, true, true]),
+        ("nobody", Trigger::no_message(), [false, false, true, false, false]),
+        ("list", Trigger::any([by_other(), Trigger::no_message()]), [true, false, true, true, true]),
         ("text", Trigger::kind(Kind::Text), [true, true, false, false, false]),
         ("media", Trigger::kind(Kind::Media), [false, false, false, true, false]),
         ("calls", Trigger::kind(Kind::Calls), [false, false, false, false, true]),
         ("outcomes", Trigger::kind(Kind::Outcomes), [false; 5]),
         ("person", Trigger::kind(Kind::Person), [false, true, false, false, false]),
         ("both", by_other() & Trigger::kind(Kind::Text), [true, false, false, false, false]),
-        ("either", Trigger::nobody() | Trigger::kind(Kind::Calls), [false, false, true, false, true]),
+        ("either", Trigger::no_message() | Trigger::kind(Kind::Calls), [false, false, true, false, true]),
         ("turn", Trigger::on(|turn| turn.transcript().turns() == 0), [true; 5]),
     ] {
         let messages = [&ann, &user, &unheard, &picture, &call];
@@ -189,7 +189,7 @@ async fn everything_begins_anew_in_another_log() {
         .then(Assistant::new("Bob", spy.model()).unwrap());
     let chat = pair(ann, bob, 9);
     let (first, second) = (run(&chat, "hi").await, run(&chat, "hi").await);
-    assert_eq!(closed(&first.0).0, "Bob's limit of 1 reply that nobody had a part in");
+    assert_eq!(closed(&first.0).0, "Bob's limit of 1 reply without human input");
     assert_eq!(printed(&first.1), printed(&second.1));
     let asked: Vec<_> = spy.asked().into_iter().map(|asked| asked.entries).collect();
     let (one, other) = asked.split_at(3);

@@ -53,7 +53,7 @@ async fn three(second: Carryover, third: Carryover) -> Vec<String> {
     let first = Carryover::message("A");
     let work = in_sequence([chat("first", &first), chat("second", &second), chat("third", &third)]);
     let (status, events) = run(&work, "").await;
-    assert_eq!(closed(&status), ("everybody had their turn".into(), "three".into()));
+    assert_eq!(closed(&status), ("every participant has spoken".into(), "three".into()));
     openings(&events)
 }
 

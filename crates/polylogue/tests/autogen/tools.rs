@@ -404,5 +404,5 @@ async fn calls_without_text_are_a_loop_only_when_they_are_equal() {
         closed(&status).0
     };
     assert_eq!(reason(|nth| nth).await, "no participant said anything; 14 of 14 turns");
-    assert_eq!(reason(|_| 7).await, "going in circles: the same tool call again and again");
+    assert_eq!(reason(|_| 7).await, "loop detected: the same tool call again and again");
 }

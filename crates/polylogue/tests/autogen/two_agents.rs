@@ -115,7 +115,7 @@ async fn without_a_limit_on_turns_those_on_replies_end_it() {
     let chat = pair(brief_parrot("Ann", 2), brief_parrot("Bob", 2), round_robin());
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(room(&events).len(), 5);
-    assert_eq!(closed(&status).0, "Bob's limit of 2 replies that nobody had a part in");
+    assert_eq!(closed(&status).0, "Bob's limit of 2 replies without human input");
 }
 
 // Item 6, trap T3: on a thread with a stack of 512 KiB, with layers.

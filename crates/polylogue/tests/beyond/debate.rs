@@ -33,7 +33,7 @@ async fn all_argue_at_once_then_vote_in_secret() {
         A says aside: dark red
         B says aside: 3
         C says aside: I choose **Dark red**.
-        closed (everybody had their turn): dark red"#]]
+        closed (every participant has spoken): dark red"#]]
     .assert_eq(&said);
     let tallies = debate().tallies(&Transcript::of(&Path::root(), &events).unwrap());
     let votes = vec![(name("A"), Some(1)), (name("B"), Some(2)), (name("C"), Some(1))];
@@ -51,7 +51,7 @@ async fn one_by_one_for_two_rounds_with_a_jury_of_private_agents() {
     .await;
     let spoken: Vec<_> = said.lines().filter_map(|line| line.split_once(" says: ")).collect();
     assert_eq!(spoken, [("A", "1"), ("B", "2"), ("A", "3"), ("B", "4")]);
-    assert!(said.ends_with("closed (everybody had their turn): red"), "{said}");
+    assert!(said.ends_with("closed (every participant has spoken): red"), "{said}");
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn an_unclear_voter_is_asked_once_more_and_then_abstains() {
     let events = events(script, |cast| council(cast, debate().rounds(0).ask(|o| o.join("/")))).await;
     let said = print(&events);
     assert!(said.contains(r#"cue A aside "red/dark red/blue""#), "{said}");
-    assert!(said.ends_with("closed (everybody had their turn): red"), "the first of those tied: {said}");
+    assert!(said.ends_with("closed (every participant has spoken): red"), "the first of those tied: {said}");
     let tallies = debate().rounds(0).tallies(&Transcript::of(&Path::root(), &events).unwrap());
     assert_eq!(tallies[0].votes, [(name("A"), None), (name("B"), Some(0)), (name("C"), Some(2))]);
     assert_eq!(tallies[0].first(), [0, 2]);
@@ -74,9 +74,9 @@ async fn the_chair_decides_a_tie_or_it_stays_undecided() {
     for (chair, end) in [
         (
             r#"{"Chair": {"say": "2", "expect": {"last": "1. red\n2. blue"}}}"#,
-            "closed (everybody had their turn): blue",
+            "closed (every participant has spoken): blue",
         ),
-        (r#"{"Chair": "dark red or not"}, {"Chair": "red"}"#, "closed (everybody had their turn): red"),
+        (r#"{"Chair": "dark red or not"}, {"Chair": "red"}"#, "closed (every participant has spoken): red"),
         (
             r#"{"Chair": "dark"}, {"Chair": "green"}"#,
             "closed (the condition `undecided` held): Undecided (red: 1; dark red: 0; blue: 1)",
@@ -97,7 +97,7 @@ async fn after_a_tie_they_argue_once_more_and_vote_again() {
         {"B": "calm"}, {"C": "both"}, {"A": "red"}, {"B": "red"}, {"C": "blue"}"#;
     let tie = |rounds| debate().rounds(0).tie(Tie::Again(rounds));
     let events = events(&format!("{TIED}, {again}]"), |cast| council(cast, tie(2))).await;
-    assert!(print(&events).ends_with("closed (everybody had their turn): red"));
+    assert!(print(&events).ends_with("closed (every participant has spoken): red"));
     let tallies = tie(2).tallies(&Transcript::of(&Path::root(), &events).unwrap());
     assert_eq!(tallies.iter().map(|tally| tally.counts.clone()).collect::<Vec<_>>(), [[1, 0, 1], [2, 0, 1]]);
     let still = r#"{"A": "x"}, {"B": "y"}, {"C": "z"}, {"A": "red"}, {"B": "blue"}, {"C": ""}, {"C": "?"}"#;
@@ -140,7 +140,7 @@ async fn a_debate_that_all_leave_or_one_stops_ends() {
         Chat::named("room").participant(leave("A")).participant(leave("B")).policy(debate()).build().unwrap()
     })
     .await;
-    assert!(said.ends_with("closed (nobody is left; B left last: bored): "), "{said}");
+    assert!(said.ends_with("closed (no participant is left; B left last: bored): "), "{said}");
     let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "fire".into() }));
     let said = play("[]", |_| {
         let room = Chat::named("room").participant(Function::new("A", stop).unwrap());

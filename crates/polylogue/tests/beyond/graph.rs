@@ -43,7 +43,7 @@ fn room(cast: &Cast<'_>, script: &str, graph: &polylogue::graph::CheckedGraph) -
 #[tokio::test]
 async fn a_chain_ends_after_its_last_node() {
     let said = run("[]", Graph::of(["C", "B", "A"]).edge(("A", "B")).edge(("B", "C"))).await;
-    assert_eq!((order(&said).as_str(), end(&said)), ("A B C", "closed (everybody had their turn): C"));
+    assert_eq!((order(&said).as_str(), end(&said)), ("A B C", "closed (every participant has spoken): C"));
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn loops_within_loops_with_joins_in_them() {
         {"Test": "green"}, {"Review": "again"}, {"Review": "good"}]"#;
     let said = run(script, flow).await;
     assert_eq!(order(&said), "Plan [Code Docs] Code Test Code Test Review Plan [Code Docs] Test Review Ship");
-    assert!(end(&said).starts_with("closed (everybody had their turn)"), "{said}");
+    assert!(end(&said).starts_with("closed (every participant has spoken)"), "{said}");
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn what_leads_back_does_not_depend_on_the_order_of_the_edges() {
         assert_eq!(order(&run(script, flow.clone()).await), "A [B C] D B D End", "{turned}");
         let said = run(script, flow.join("D", Join::All)).await;
         assert_eq!(order(&said), "A [B C] D B", "{turned}");
-        assert_eq!(end(&said), "closed (nobody may speak after B): B");
+        assert_eq!(end(&said), "closed (no participant may speak after B): B");
     }
 }
 
@@ -139,13 +139,13 @@ async fn an_earlier_approval_does_not_stand_for_a_later_refusal() {
 async fn a_way_that_ends_before_a_last_node_says_where() {
     let flow = Graph::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).says("left"));
     let flow = flow.edge(Edge::from(("A", "C")).when(|said| said.len() > 99));
-    assert_eq!(end(&run("[]", flow).await), "closed (nobody may speak after A): A");
+    assert_eq!(end(&run("[]", flow).await), "closed (no participant may speak after A): A");
     // The join waits for C, to which no edge leads.
     let flow = Graph::of(["A", "B", "C", "End"]).edge(Edge::from(("A", "B")).says("a"));
     let flow = flow.edge(Edge::from(("A", "C")).otherwise()).edge(("B", "End")).edge(("C", "End"));
-    assert_eq!(end(&run("[]", flow.clone()).await), "closed (everybody had their turn): End");
+    assert_eq!(end(&run("[]", flow.clone()).await), "closed (every participant has spoken): End");
     let gate = flow.join("End", Join::All);
-    assert_eq!(end(&run("[]", gate).await), "closed (nobody may speak after B): B");
+    assert_eq!(end(&run("[]", gate).await), "closed (no participant may speak after B): B");
     let bound = Graph::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).at_most(2));
     let said = run("[]", bound.edge(Edge::from(("A", "B")).otherwise())).await;
     assert_eq!(order(&said), "A A A B");
@@ -191,8 +191,8 @@ async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
         .build()
         .unwrap();
     for (answers, wanted, reason) in [
-        (["No.", "yes"], "Writer Boss Writer Boss Printer", "everybody had their turn"),
-        (["exit", ""], "Writer Boss Printer", "everybody had their turn"),
+        (["No.", "yes"], "Writer Boss Writer Boss Printer", "every participant has spoken"),
+        (["exit", ""], "Writer Boss Printer", "every participant has spoken"),
     ] {
         let events = events_with("[]", &|nth| answers[nth], |_| {
             let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();

@@ -65,9 +65,9 @@ async fn whatever_the_graph_it_comes_to_its_end_or_its_limit() {
         let said = play("[]", |_| room(&graph, salt)).await;
         let end = said.lines().last().unwrap();
         played += 1;
-        finished += usize::from(end.contains("everybody had their turn"));
+        finished += usize::from(end.contains("every participant has spoken"));
         assert!(
-            end.contains("everybody had their turn") || end.contains("limit of 12 turns"),
+            end.contains("every participant has spoken") || end.contains("limit of 12 turns"),
             "{graph:?}\n{said}"
         );
     }

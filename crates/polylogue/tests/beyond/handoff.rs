@@ -53,7 +53,7 @@ async fn a_note_is_posted_in_the_chat_whether_or_not_the_agent_sends_a_message()
         Front says: I hand over to Tech.
         cue Tech (of [Billing, Tech] handed over)
         Tech says: Done
-        closed (everybody had their turn): Done"#]]
+        closed (every participant has spoken): Done"#]]
     .assert_eq(&said);
 }
 
@@ -89,7 +89,7 @@ async fn a_failed_handoff_returns_an_error_to_the_model_and_the_turn_continues()
         `note` must be a text; got 7"#]]
     .assert_eq(&failures.join("\n"));
     assert!(
-        said.ends_with("Billing says: I do it myself\nclosed (everybody had their turn): I do it myself")
+        said.ends_with("Billing says: I do it myself\nclosed (every participant has spoken): I do it myself")
     );
 }
 
@@ -142,7 +142,7 @@ async fn no_handoff_to_a_participant_who_left_or_has_not_joined() {
         said.contains("failed: `Later` is not here, so go on without them; here: nobody else is"),
         "{said}"
     );
-    assert!(said.ends_with("closed (nobody may speak after Front): alone"), "{said}");
+    assert!(said.ends_with("closed (no participant may speak after Front): alone"), "{said}");
 }
 
 /// A custom tool that hands over.
@@ -197,7 +197,7 @@ async fn names_that_no_provider_accepts_get_other_tool_names() {
             .unwrap()
     })
     .await;
-    assert!(said.ends_with("closed (everybody had their turn): Suppe"), "{said}");
+    assert!(said.ends_with("closed (every participant has spoken): Suppe"), "{said}");
 }
 
 #[tokio::test]
@@ -245,7 +245,9 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
     })
     .await;
     assert!(
-        said.ends_with("Experts says: change the fuse\nclosed (everybody had their turn): change the fuse"),
+        said.ends_with(
+            "Experts says: change the fuse\nclosed (every participant has spoken): change the fuse"
+        ),
         "{said}"
     );
 }
@@ -268,7 +270,7 @@ async fn a_call_in_a_private_turn_is_no_handoff() {
     .await;
     assert!(
         said.ends_with(
-            "Front says aside: I hand over to Tech.\nclosed (everybody had their turn): I hand over to Tech."
+            "Front says aside: I hand over to Tech.\nclosed (every participant has spoken): I hand over to Tech."
         ),
         "{said}"
     );

@@ -75,7 +75,7 @@ async fn facts_a_plan_instructions_and_a_final_answer() {
         Planner says aside: {"is_request_satisfied":{"reason":"so","answer":true},"is_in_loop":{"reason":"so","answer":false},"is_progress_being_made":{"reason":"so","answer":true},"next_speaker":{"reason":"so","answer":"Coder"},"instruction_or_question":{"reason":"so","answer":"-"}}
         cue Planner aside "Answer?"
         Planner says aside: The answer is 7
-        closed (everybody had their turn): The answer is 7"#]]
+        closed (every participant has spoken): The answer is 7"#]]
     .assert_eq(&said);
 }
 
@@ -153,7 +153,7 @@ async fn a_scribe_with_a_schema_and_a_planner_who_is_a_participant() {
     })
     .await;
     assert!(said.contains(r#"cue Clerk aside "Ledger of Coder?""#), "the planner is not chosen: {said}");
-    assert!(said.ends_with("closed (everybody had their turn): Done"), "{said}");
+    assert!(said.ends_with("closed (every participant has spoken): Done"), "{said}");
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_participant_who_left_is_not_selected_and_without_participants_it_ends
     .await;
     let said = print(&events);
     assert!(said.contains(r#""Again: `next_speaker` must be one of: Coder; got "Me"""#), "{said}");
-    assert!(said.ends_with("closed (nobody is left; Coder left last: tired): "), "{said}");
+    assert!(said.ends_with("closed (no participant is left; Coder left last: tired): "), "{said}");
 }
 
 #[tokio::test]

@@ -92,7 +92,7 @@ async fn the_talk_about_a_tool() {
         9 M samples script:test (stop): Seven is more.
         10 M remembers: said Seven is more.
         11 M says: Seven is more.
-        12 closed (everybody had their turn): Seven is more.
+        12 closed (every participant has spoken): Seven is more.
     "#]]
     .assert_eq(&printed(&done.events));
 }

@@ -77,7 +77,7 @@ fn settings_of_two_are_refused_for_three() {
     for solve in [three().shift_owner("a"), three().shift_content("x"), three().reconcile()] {
         refused(
             solve,
-            "who is told the first message, what it says, and reconciled first messages are settings of two",
+            "the recipient of the first message, its text, and reconciled first messages are settings of two",
         );
     }
     assert!(three().chat("room").is_ok());

@@ -15,7 +15,7 @@ const COMMON: [&str; 84] = [
     "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
-/// A fact's text as it is put into the index: in small letters, as queries are, since SQLite's Unicode is older than Rust's and
+/// The indexed text of a fact: in small letters, as queries are, since SQLite's Unicode is older than Rust's and
 /// knows fewer of them; characters of scripts without spaces stand alone.
 pub(super) fn indexed(text: &str) -> String {
     let mut words = String::with_capacity(text.len());

@@ -174,7 +174,7 @@ impl Embed for Senses {
 
     async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
         if self.fails.load(Ordering::Relaxed) {
-            return Err(ModelError::new(ModelErrorKind::Connection, self.name, "nobody is there"));
+            return Err(ModelError::new(ModelErrorKind::Connection, self.name, "no server answers"));
         }
         self.asked.lock().unwrap().push(texts.len());
         let sense = |text: &String, words: &[&str]| {
@@ -245,7 +245,7 @@ async fn another_model_and_another_length_make_vectors_anew() {
 }
 
 #[tokio::test]
-async fn when_the_model_fails_words_are_left_and_the_reason_is_told() {
+async fn when_the_model_fails_words_are_searched_and_the_reason_is_reported() {
     let Fixture { facts, _dir, .. } = fixture();
     let model = Senses::new("toy:two", 2);
     model.fails.store(true, Ordering::Relaxed);
@@ -254,7 +254,7 @@ async fn when_the_model_fails_words_are_left_and_the_reason_is_told() {
     let query = Query { scope: scope("team"), text: "tea".into(), limit: 5 };
     let recalled = facts.recall(&query).await.unwrap();
     assert_eq!(recalled.facts.len(), 1);
-    assert!(recalled.missed.unwrap().contains("nobody is there"));
+    assert!(recalled.missed.unwrap().contains("no server answers"));
     // Numbers that are none.
     model.fails.store(false, Ordering::Relaxed);
     let broken = Endless;
@@ -285,7 +285,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let Fixture { facts, _dir, .. } = fixture();
-            keep(&facts, "other", &["Somebody else's."]).await;
+            keep(&facts, "other", &["Of another scope."]).await;
             let kept = facts.remember(&note("team", "c1", &text)).await;
             prop_assert_eq!(kept.is_ok(), !text.trim().is_empty());
             found(&facts, "team", &query).await;

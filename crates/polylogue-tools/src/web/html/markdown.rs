@@ -7,7 +7,7 @@ use url::Url;
 use super::main_text::MainText;
 use super::tree::{Id, Tree};
 
-/// How deep blocks are told apart; what is deeper is told as one text.
+/// The maximum depth of blocks; what is deeper is one text.
 const DEEPEST: usize = 64;
 
 /// How long an address may be that is written, and how long all of them together, in bytes; a link without is its text.

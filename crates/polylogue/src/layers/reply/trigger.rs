@@ -76,7 +76,7 @@ impl Trigger {
 
     /// As long as there is no message of others.
     #[must_use]
-    pub fn nobody() -> Self {
+    pub fn no_message() -> Self {
         Self::on(|turn| turn.last_message().is_none())
     }
 

@@ -27,7 +27,9 @@ impl Answer {
             None => match mention(&message.plain(), of, members) {
                 Mention::One(name) => Self::Picked(name),
                 Mention::Several => Self::Failed(format!("`{}` named several", message.from)),
-                Mention::NoName => Self::Failed(format!("`{}` named nobody who may speak now", message.from)),
+                Mention::NoName => {
+                    Self::Failed(format!("`{}` named no participant who may speak now", message.from))
+                }
             },
         }
     }

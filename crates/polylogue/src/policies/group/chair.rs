@@ -86,7 +86,7 @@ impl Agent for HumanSelector {
                 }
                 Said::Nonsense if again => {}
                 Said::Nonsense => {
-                    let why = format!("`{}` chose nobody who may speak, twice", self.name);
+                    let why = format!("`{}` selected no participant who may speak, twice", self.name);
                     return Ok(Answer::Failed(why).said(&answer));
                 }
             }

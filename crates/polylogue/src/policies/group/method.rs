@@ -72,7 +72,7 @@ fn ask(who: &Name, of: Vec<Name>) -> Step {
 fn by_order(chat: &Transcript, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
     match next_in_order(chat, &of).cloned() {
         Some(name) => cue(name, of, by, reply),
-        None => Step::Fail("has to choose among nobody".into()),
+        None => Step::Fail("must choose among no participants".into()),
     }
 }
 

@@ -169,9 +169,9 @@ impl Selector {
     }
 
     fn failed(&self, last: &Mention) -> Answer {
-        let named = if *last == Mention::Several { "several" } else { "nobody who may speak" };
+        let named = if *last == Mention::Several { "several" } else { "no participant who may speak" };
         let tries = if self.attempts == 1 { "1 reply".into() } else { format!("{} replies", self.attempts) };
-        Answer::Failed(format!("`{}` chose nobody in {tries}; the last named {named}", self.name))
+        Answer::Failed(format!("`{}` selected no participant in {tries}; the last named {named}", self.name))
     }
 }
 

@@ -137,7 +137,7 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Isolated { who } => {
-                write!(f, "the transitions lead nobody to `{who}`, and `{who}` to nobody")
+                write!(f, "the transitions lead no participant to `{who}`, and `{who}` to none")
             }
             Self::Twice { after, next } => {
                 write!(f, "the transition from `{after}` to `{next}` is listed twice")

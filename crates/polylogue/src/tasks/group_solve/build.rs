@@ -82,7 +82,7 @@ fn check_alone(task: &Task) -> Result<()> {
     }
     let (who, what) = (task.who(), if task.is_flagged() { "stops by itself" } else { "keeps reflections" });
     wrong(format!(
-        "the task of `{who}` {what}, but is solved alone, where nobody asks whether it is complete: that is for tasks of a \
+        "the task of `{who}` {what}, but is solved alone, where it is not asked whether it is complete: that is for tasks of a \
          group"
     ))
 }
@@ -111,7 +111,7 @@ impl Group {
         let shifts = self.owner.is_some() || self.content.is_some();
         if self.tasks.len() > 2 && (shifts || self.reconciles) {
             return wrong(
-                "who is told the first message, what it says, and reconciled first messages are settings of two tasks; \
+                "the recipient of the first message, its text, and reconciled first messages are settings of two tasks; \
                  in a larger group everybody hears everything from the beginning",
             );
         }

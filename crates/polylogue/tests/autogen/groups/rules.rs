@@ -31,7 +31,7 @@ async fn a_chain_ends_without_candidates_and_asks_no_model_with_a_single_one() {
     let chat = begun_by_ann(room(group).private_agent(Selector::new("sel", spy.model()).unwrap()));
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
-    assert_eq!(closed(&status).0, "nobody may speak after Cid");
+    assert_eq!(closed(&status).0, "no participant may speak after Cid");
     assert!(choices(&events).iter().all(|choice| choice.by == Chooser::Only));
     assert!(spy.asked().is_empty());
 }
@@ -110,7 +110,7 @@ async fn an_empty_list_ends_the_run() {
     for group in [Group::round_robin(), Group::random(Some(1)), Group::by(|_, of| of[0].clone().into())] {
         let (status, events) = run(&begun_by_ann(room(group.transitions(graph()))), "hi").await;
         assert_eq!(speakers(&events), "Ann");
-        assert_eq!(closed(&status).0, "no participant said anything; nobody may speak after Ann");
+        assert_eq!(closed(&status).0, "no participant said anything; no participant may speak after Ann");
     }
 }
 

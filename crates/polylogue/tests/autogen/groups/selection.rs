@@ -192,7 +192,7 @@ async fn a_person_selects_by_number_or_name_and_sees_what_to_type() {
     assert_eq!(speakers(&events), "user Cid Bob Cid Ann Bob");
     let by: Vec<Chooser> = choices(&events).into_iter().map(|choice| choice.by).collect();
     let chair = Chooser::Agent(name("chair"));
-    let why = "`chair` chose nobody who may speak, twice".into();
+    let why = "`chair` selected no participant who may speak, twice".into();
     assert_eq!(by, [chair.clone(), chair, Chooser::Order, Chooser::Fallback { why }, Chooser::Order]);
     assert_eq!(
         questions(&events)[0],
@@ -228,7 +228,7 @@ async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
     let by: Vec<Chooser> = choices(&events).into_iter().map(|choice| choice.by).collect();
     assert_eq!(by, [Chooser::Rule, by_selector(), Chooser::Chance { seed: 3 }, Chooser::Rule]);
     assert!(speakers(&events).starts_with("user Cid Bob "));
-    assert_eq!(closed(&status).0, "nobody may speak after Ann");
+    assert_eq!(closed(&status).0, "no participant may speak after Ann");
 }
 
 // Item 80: a stranger is an error of the rule, and what was said before is in the log.
@@ -254,7 +254,7 @@ async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
             Act::Say(vec![polylogue::Part::Data(serde_json::json!([1]))]),
             "the answer says nothing of a `speaker`",
         ),
-        (Act::say("Zoe, please"), "`boss` named nobody who may speak now"),
+        (Act::say("Zoe, please"), "`boss` named no participant who may speak now"),
         (Act::say("Ann and Bob"), "`boss` named several"),
         (Act::Pass, "`boss` said nothing"),
     ] {

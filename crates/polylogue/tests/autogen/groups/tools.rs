@@ -53,7 +53,7 @@ async fn a_call_goes_to_the_owner_of_the_tool_and_the_outcome_back_to_the_caller
     let graph = Transitions::allowed([(name("Bob"), vec![name("Ann")]), (name("Ann"), vec![])]);
     let (status, events) = run(&tooled(&spy, owned(Group::round_robin()).transitions(graph)), "hi").await;
     assert_eq!(speakers(&events), "user Bob Ann Three Ann");
-    assert_eq!(closed(&status), ("nobody may speak after Ann".into(), "It is 12.".into()));
+    assert_eq!(closed(&status), ("no participant may speak after Ann".into(), "It is 12.".into()));
     let by: Vec<Chooser> = choices(&events).into_iter().map(|choice| choice.by).collect();
     assert_eq!(by, [Chooser::Order, Chooser::Order, Chooser::Tools, Chooser::Tools]);
     let entries = sent(&spy.asked()[1].entries);

@@ -101,19 +101,15 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         Chat::named(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap()
     });
     vec![
-        (solo(say("x"), sequential()), none, "everybody had their turn"),
-        (solo(say("x"), parallel()), none, "everybody had their turn"),
+        (solo(say("x"), sequential()), none, "every participant has spoken"),
+        (solo(say("x"), parallel()), none, "every participant has spoken"),
         (pair("DONE", says("DONE")), none, "Ann said `DONE`"),
         (pair("DONE 7", matches(r"\d", Vec::new()).unwrap()), none, r"Ann's message matched `\d`"),
         (pair("x", when("enough", |chat| chat.turns() > 2)), none, "the condition `enough` held"),
         (pair("x", max_turns(3)), none, "3 of 3 turns"),
         (pair("x", max_messages(3)), none, "3 of 3 messages"),
         (pair("well", both), none, "Ann said `well`, and 2 of 2 turns"),
-        (
-            pair("x", LoopDetector::default()),
-            none,
-            "going in circles: nearly the same messages again and again",
-        ),
+        (pair("x", LoopDetector::default()), none, "loop detected: nearly the same messages again and again"),
         (solo(metered(), until(max_tokens(150), round_robin())), none, "the limit of 150 tokens (200 used)"),
         (solo(metered(), round_robin()), Limits { calls: Some(2), ..none }, "the limit of 2 model calls"),
         (
@@ -129,9 +125,9 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         (solo(say("x"), round_robin()), Limits { turns: Some(3), ..none }, "the limit of 3 turns"),
         (solo(say("x"), round_robin()), none, "the limit of 100 turns"),
         (nested, Limits { depth: 1, ..none }, "the limit of 1 chats within chats"),
-        (solo(leaves(), round_robin()), none, "nobody is left; Ann left last: I am tired"),
-        (group, none, "nobody may speak after Bob"),
-        (solo(layered, round_robin()), none, "Ann's limit of 1 reply that nobody had a part in"),
+        (solo(leaves(), round_robin()), none, "no participant is left; Ann left last: I am tired"),
+        (group, none, "no participant may speak after Bob"),
+        (solo(layered, round_robin()), none, "Ann's limit of 1 reply without human input"),
         (
             solo(Stack::new("Ann").unwrap(), round_robin()),
             none,
