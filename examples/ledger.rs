@@ -1,5 +1,4 @@
-//! An orchestrator writes down facts and a plan, selects and instructs a speaker before each turn, and gives the final
-//! answer.
+//! An orchestrator keeps facts and a plan, selects and instructs each speaker, and gives the final answer.
 
 use polylogue::{Assistant, Chat, Orchestrator};
 use polylogue_examples::{Result, play, scripted};

@@ -394,7 +394,7 @@ mod tests {
             let source = std::fs::read_to_string(path).unwrap();
             let lines = source.lines().skip_while(|line| *line != "#[derive(Clone)]");
             let is_of_it = |line: &&str| {
-                ["const ", "async fn ", "#[tokio", "/// What to search"]
+                ["const ", "async fn ", "#[tokio", "/// The arguments of the search"]
                     .iter()
                     .all(|end| !line.starts_with(end))
             };

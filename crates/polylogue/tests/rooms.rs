@@ -559,7 +559,7 @@ async fn an_agent_replaces_its_history_of_a_turn_and_others_see_its_message() {
         expect![[r#"
             0 opened [A, B] "go" | user: go
             1 cue A
-            2 A is told: Write the arguments as JSON.
+            2 A is prompted: Write the arguments as JSON.
             3 A samples script:test (stop, $0.0000): {}
             4 A remembers: said I can use the tool. | heard It returned 3.
             5 A says: It returned 3.
@@ -567,7 +567,7 @@ async fn an_agent_replaces_its_history_of_a_turn_and_others_see_its_message() {
             7 B samples script:test (stop, $0.0000): b1
             8 B says: b1
             9 cue A
-            10 A is told: Write the arguments as JSON.
+            10 A is prompted: Write the arguments as JSON.
             11 A samples script:test (stop, $0.0000): {}
             12 A remembers: said I can use the tool. | heard It returned 3.
             13 A says: It returned 3.

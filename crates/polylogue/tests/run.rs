@@ -414,7 +414,7 @@ async fn a_model_that_only_calls_tools_is_prompted_to_answer() {
         5 A samples script:test (calls, $0.0000): once more | call get_history {} #A-1-0
         6 A calls get_history {} #A-1-0
         7 A gets #A-1-0: user: go
-        8 A is told: You have used all tool calls of this turn. Answer now with what you know, without calling a tool.
+        8 A is prompted: You have used all tool calls of this turn. Answer now with what you know, without calling a tool.
         9 A samples script:test (calls, $0.0000): once more | call get_history {} #A-2-0
         10 A says: once more
         11 closed (every participant has spoken): once more

@@ -115,7 +115,7 @@ fn a_function_has_all_that_a_model_receives() {
                 "description": "Where to",
                 "items": {
                     "type": "object",
-                    "description": "Where somebody lives.",
+                    "description": "An address.",
                     "properties": {
                         "town": {"type": "string", "description": "The town"},
                         "number": {"type": ["integer", "null"], "format": "uint32", "minimum": 0},

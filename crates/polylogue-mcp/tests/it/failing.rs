@@ -42,7 +42,7 @@ async fn one_that_hangs_is_started_again() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
     let told = tools.failed("hang").await;
-    let wanted = "the MCP server `test` did not answer within 5 s, and it does not react any more; nobody knows whether \
+    let wanted = "the MCP server `test` did not answer within 5 s, and it does not react any more; it is unknown whether \
         it did what was asked; it is started again for the next call";
     assert_eq!(told, wanted);
     tools.echoes().await;

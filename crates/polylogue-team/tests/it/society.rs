@@ -96,7 +96,7 @@ async fn it_ends_when_roles_are_not_followed() {
 }
 
 #[tokio::test]
-async fn rounds_messages_circles_and_conditions_of_the_chat_end_it() {
+async fn rounds_messages_loops_and_conditions_of_the_chat_end_it() {
     let three = "{Ann: 'Instruction: a'}, {Bob: 'Solution: b'}, {Ann: 'Instruction: crimson'}";
     let two = "{Ann: 'Instruction: a'}, {Bob: 'Solution: b'}";
     assert_eq!(reason("max_rounds: 1", "", two).await, StopReason::Rounds { limit: 1 }.to_string());
@@ -109,7 +109,7 @@ async fn rounds_messages_circles_and_conditions_of_the_chat_end_it() {
     let circling = ["{Ann: 'Instruction: buy now'}", "{Bob: 'Solution: it is bought'}"];
     let circling: Vec<&str> = circling.into_iter().cycle().take(6).collect();
     let reason = reason("", "loop_detection: {repetition: 2},", &circling.join(", ")).await;
-    assert!(reason.contains("circles"), "{reason}");
+    assert!(reason.contains("loop detected"), "{reason}");
 }
 
 #[tokio::test]

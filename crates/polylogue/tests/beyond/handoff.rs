@@ -139,7 +139,7 @@ async fn no_handoff_to_a_participant_who_left_or_has_not_joined() {
     })
     .await;
     assert!(
-        said.contains("failed: `Later` is not here, so go on without them; here: nobody else is"),
+        said.contains("failed: `Later` is not here, so go on without them; here: no other participant is"),
         "{said}"
     );
     assert!(said.ends_with("closed (no participant may speak after Front): alone"), "{said}");

@@ -82,13 +82,13 @@ async fn the_talk_about_a_tool() {
     expect![[r#"
         0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
         1 cue M
-        2 M is told: There is a tool named `high_low` that you must use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
+        2 M is prompted: There is a tool named `high_low` that you must use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
         3 M samples script:test (stop): I see.
-        4 M is told: To use the tool `high_low`, write its arguments as one JSON object, like this:\n{"secret":"<integer>","guess":"<integer>"}\n- `secret` (integer): The number that is to be guessed\n- `guess` (integer): The player's guess\n\nThe task is:\n<task>\nCompare 7 and 3.\n</task>\n\nOutput the arguments with which the tool `high_low` is to be called for it, as one JSON object and nothing else.
+        4 M is prompted: To use the tool `high_low`, write its arguments as one JSON object, like this:\n{"secret":"<integer>","guess":"<integer>"}\n- `secret` (integer): The number that is to be guessed\n- `guess` (integer): The player's guess\n\nThe task is:\n<task>\nCompare 7 and 3.\n</task>\n\nOutput the arguments with which the tool `high_low` is to be called for it, as one JSON object and nothing else.
         5 M samples script:test (stop): {"secret": 7, "guess": 3}
         6 M calls high_low {"secret":7,"guess":3} #text-1-1
         7 M gets #text-1-1: The secret number is higher. // (tool)
-        8 M is told: The tool `high_low` returned:\nThe secret number is higher. // (tool)\n\nNow solve the task with what you know, without any further tool. The task is:\n<task>\nCompare 7 and 3.\n</task>
+        8 M is prompted: The tool `high_low` returned:\nThe secret number is higher. // (tool)\n\nNow solve the task with what you know, without any further tool. The task is:\n<task>\nCompare 7 and 3.\n</task>
         9 M samples script:test (stop): Seven is more.
         10 M remembers: said Seven is more.
         11 M says: Seven is more.

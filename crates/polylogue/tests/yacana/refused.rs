@@ -129,12 +129,12 @@ fn what_a_task_cannot_do_is_refused() {
 fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
     let spy = unused();
     let group = || GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations);
-    let flagged = "the task of `one` stops by itself, but is solved alone, where nobody asks";
+    let flagged = "the task of `one` stops by itself, but is solved alone, where it is not asked";
     refused(group().before(one(&spy).self_terminating()), flagged);
     refused(group().after(one(&spy).self_terminating()), flagged);
     refused(
         group().after(two(&spy).keeps_reflections()),
-        "the task of `two` keeps reflections, but is solved alone, where nobody asks",
+        "the task of `two` keeps reflections, but is solved alone, where it is not asked",
     );
     let error = polylogue::task::tasks("alone", [one(&spy).self_terminating()]).unwrap_err();
     assert!(error.to_string().starts_with(flagged), "{error}");

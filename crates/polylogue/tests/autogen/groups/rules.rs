@@ -97,7 +97,7 @@ fn what_is_hardly_meant_is_a_warning() {
     let warnings = Group::round_robin().transitions(graph).check(&members()).unwrap();
     let isolated = Warning::Isolated { who: name("Cid") };
     assert_eq!(warnings, [isolated, Warning::Twice { after: name("Ann"), next: name("Bob") }]);
-    assert_eq!(warnings[0].to_string(), "the transitions lead nobody to `Cid`, and `Cid` to nobody");
+    assert_eq!(warnings[0].to_string(), "the transitions lead no participant to `Cid`, and `Cid` to none");
     assert_eq!(warnings[1].to_string(), "the transition from `Ann` to `Bob` is listed twice");
     let fine = Transitions::disallowed([after("Ann", &["Ann"])]);
     assert_eq!(Group::round_robin().transitions(fine).check(&members()).unwrap(), []);

@@ -110,7 +110,10 @@ async fn three_unclear_answers_leave_it_to_the_order_and_the_log_says_so() {
     assert_eq!(speakers(&events), "Ann Bob Cid");
     let choice = &choices(&events)[0];
     let Chooser::Fallback { why } = &choice.by else { panic!("{choice:?}") };
-    assert_eq!(&**why, "`sel` chose nobody in 3 replies; the last named nobody who may speak");
+    assert_eq!(
+        &**why,
+        "`sel` selected no participant in 3 replies; the last named no participant who may speak"
+    );
     assert_eq!(choice.reply.as_deref(), Some("Ann, Coder"));
     assert_eq!(spy.asked().len(), 6);
 }
