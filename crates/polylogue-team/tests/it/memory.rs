@@ -59,11 +59,11 @@ async fn agents_share_the_teams_memory_or_have_their_own() {
     let kept: Vec<_> = facts.iter().map(|fact| (fact.scope.as_str(), fact.text.as_str())).collect();
     assert_eq!(kept, [("tea room/Bob", "Bob likes black tea."), ("tea room", "Guests like green tea.")]);
     // Cy heard of tea, and was reminded of what Ann wrote in the same conversation; Dee has no memory.
-    let told = |said: &str, who: &str| said.lines().any(|line| line.contains(&format!("{who} is told")));
+    let told = |said: &str, who: &str| said.lines().any(|line| line.contains(&format!("{who} is prompted")));
     assert!(!told(&first, "Dee"), "{first}");
     let second = run(&team, &memory, "two", "Who likes green tea?").await;
     for (who, fact) in [("Ann", "Guests like green tea."), ("Cy", "Guests like green tea.")] {
-        let at = second.find(&format!("{who} is told: ")).unwrap_or_else(|| panic!("{who}\n{second}"));
+        let at = second.find(&format!("{who} is prompted: ")).unwrap_or_else(|| panic!("{who}\n{second}"));
         assert!(second[at..].lines().take(3).any(|line| line.contains(fact)), "{second}");
     }
 }
