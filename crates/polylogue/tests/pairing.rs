@@ -1,5 +1,5 @@
 //! Random teams, on servers of several dialects: wherever a chat ends, whatever a window or a command leaves out,
-//! whoever joins late, and whatever the participants are called, no server refuses a request, and none holds a call
+//! whichever participant joins late, and whatever the participants are called, no server refuses a request, and none holds a call
 //! without its result, or a result without its call. `POLYLOGUE_TEAMS` sets how many teams are played, `POLYLOGUE_SEED`
 //! the first of their seeds.
 

@@ -222,7 +222,7 @@ async fn the_tools_of_a_toolkit_share_it() {
 }
 
 // Item 65 of the list of LazyLLM. One without a description does not compile: see `polylogue::tool`. Of two with one
-// name the later counts, so that an agent can be given its own in place of one of a toolkit; LazyLLM refuses them.
+// name the later counts, so that an agent can be given its own instead of one of a toolkit; LazyLLM refuses them.
 #[test]
 fn of_two_tools_of_one_name_the_later_counts() {
     let model = AnyModel::new(Script::default().model("test"));

@@ -74,7 +74,7 @@ async fn triggers_match_the_right_speakers_and_messages() {
     let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };
     let asks = |line: &polylogue::Line| line.message.plain().contains("help");
     let by_other = || Trigger::from(name("Other"));
-    // Whether it holds when Other asks for help, when the user speaks, when nobody is heard, and for a picture and a
+    // Whether it holds when Other asks for help, when the user speaks, when there is no message, and for a picture and a
     // call.
     for (what, trigger, holds) in [
         ("name", by_other(), [true, false, false, true, true]),
@@ -82,7 +82,7 @@ async fn triggers_match_the_right_speakers_and_messages() {
         ("no names", Trigger::among([]), [false; 5]),
         ("predicate", Trigger::heard(asks), [true, false, false, false, false]),
         ("anyone", Trigger::anyone(), [true, true, false, true, true]),
-        ("nobody", Trigger::no_message(), [false, false, true, false, false]),
+        ("none", Trigger::no_message(), [false, false, true, false, false]),
         ("list", Trigger::any([by_other(), Trigger::no_message()]), [true, false, true, true, true]),
         ("text", Trigger::kind(Kind::Text), [true, true, false, false, false]),
         ("media", Trigger::kind(Kind::Media), [false, false, false, true, false]),

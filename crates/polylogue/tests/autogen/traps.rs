@@ -1,5 +1,5 @@
 //! Traps that no item of the list shows: T29, T32, T33, T38, T39. T10 is shown by the compiler: a group is given to its
-//! chat, and nobody has another that could be changed.
+//! chat, and no agent has another that could be changed.
 
 use polylogue::reply::Stack;
 use polylogue::stop::max_turns;

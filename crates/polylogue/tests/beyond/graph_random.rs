@@ -54,7 +54,7 @@ fn room(graph: &CheckedGraph, salt: usize) -> Chat {
     room.policy(graph.clone()).build().unwrap()
 }
 
-// Trap T41: graphs that stalled. With a way for otherwise nobody waits in vain, whatever the graph and wherever its log
+// Trap T41: graphs that stalled. With an `otherwise` edge no participant waits in vain, whatever the graph and wherever its log
 // is cut.
 #[tokio::test]
 async fn whatever_the_graph_it_comes_to_its_end_or_its_limit() {

@@ -1,5 +1,5 @@
 //! What reasoning models think is kept apart, however it comes: it is no answer, no arguments, no decision, it ends
-//! nothing, and nobody else is sent it.
+//! nothing, and no other agent receives it.
 
 use std::time::Duration;
 

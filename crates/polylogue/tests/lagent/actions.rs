@@ -243,8 +243,8 @@ async fn an_executor_has_hooks_before_and_after() {
     assert!(runner.remove(after).is_err());
 }
 
-/// L29, L30: what an executor and a peer say are somebody's words; what is written before each is set, and no name of a
-/// tool is left of an earlier turn. Values that ride on words are sent to nobody.
+/// L29, L30: what an executor and a peer say are words of others; what is written before each is set, and no name of a
+/// tool is left of an earlier turn. Values that ride on text are sent to no model.
 #[tokio::test]
 async fn messages_of_executors_and_peers_can_have_custom_introductions() {
     let spy = Spy::on(script(

@@ -13,7 +13,7 @@ use crate::tools::HighLow;
 /// What the player guesses; before that the master invents a guess of its own.
 const GUESSES: [u64; 6] = [20, 11, 17, 16, 15, 14];
 
-/// The document's game: five guesses, the last of which is right. Whoever answers in its own words after a call says
+/// The document's game: five guesses, the last of which is right. An agent that answers in its own words after a call says
 /// `F0` to `F5`.
 async fn game(trace: ToolHistory) -> Played {
     let mut steps = vec![json!({"master": "14"})];

@@ -97,7 +97,7 @@ async fn unclear_answers_are_corrected_twice() {
     );
 }
 
-// Items 77 and 78, trap T15: the log says that nobody was chosen, and why. AgentChat's fallback may be the excluded
+// Items 77 and 78, trap T15: the log says that no one was selected, and why. AgentChat's fallback may be the excluded
 // speaker (T41); this one is the next of those who may speak.
 #[tokio::test]
 async fn three_unclear_answers_leave_it_to_the_order_and_the_log_says_so() {

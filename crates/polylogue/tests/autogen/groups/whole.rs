@@ -242,7 +242,7 @@ fn names_are_given_once() {
     assert_eq!(why, "`room` has no participants");
 }
 
-// Members join when they are called, see what the rule says, and leave; the conversation goes on (issue: joining and
+// Members join when they are called, see what the rule says, and leave; the conversation continues (issue: joining and
 // leaving).
 #[tokio::test]
 async fn late_joiners_see_the_configured_history() {
