@@ -23,73 +23,43 @@
 //! It names no provider and needs no particular async runtime. Models, stores and tools are traits, implemented in
 //! other crates. Read the types in this order: [`Message`], [`Event`], [`Transcript`], [`View`], [`Turn`], [`Chat`].
 
-mod again;
 mod agent;
-mod arguments;
-mod budget;
-mod call;
-mod cancellation;
-mod capabilities;
-pub mod chain;
 mod chat;
-mod digest;
+mod data;
 mod embed;
-mod error;
-mod event;
-mod event_buffer;
-mod invariants;
 mod limits;
 mod log;
-mod media;
 pub mod memory;
-mod message;
 mod model;
-mod name;
-mod origins;
-mod outcome;
-mod overrides;
 mod policy;
-mod resources;
 mod run;
-mod stop_reason;
-mod store;
 mod tool;
 mod transcript;
 mod turn;
-mod updates;
-mod usage;
 mod view;
 
 pub use agent::{Act, Agent, AnyAgent, Layer};
-pub use budget::{Bound, Budget, FailedAttempt, Meter, Reservation};
-pub use cancellation::Cancellation;
-pub use capabilities::{Capabilities, Capability};
 pub use chat::{Chat, ChatBuilder, Start, Status, TaskFrom};
-pub use embed::{AnyEmbed, Embed, Embedded};
-pub use error::{Error, Failure, Fault, Result};
-pub use event::{
-    Body, Digest, Event, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Path, Question, Timestamp,
-    TurnRequest,
+pub use data::{
+    Audience, CacheSavings, Call, CallOutcome, Capabilities, Capability, Charge, ChargeReason, Counted,
+    Error, Failure, Fault, LoopKind, Media, Message, ModelMistake, Money, Name, NameError, Outcome,
+    OutcomeStatus, Part, Price, Result, RunOutcome, StopReason, StoreError, ToolUsage, TotalUsage,
+    UncertainUsage, Usage, cut, plain,
 };
-pub use limits::Limits;
-pub use log::{Clock, Lease, Log};
-pub use message::{Audience, Call, CallOutcome, Media, Message, Part, cut, plain};
+pub use embed::{AnyEmbed, Embed, Embedded};
+pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
+pub use log::chain;
+pub use log::{
+    AnyStore, Body, Claim, Clock, Delta, Digest, Event, FailedAttempt, Finish, HistoryEntry, Intact,
+    JoinHistory, LEASE, Lease, Listing, Log, LogId, Meta, Meter, ModelReply, Opening, Path, Question,
+    Reservation, ResourceKey, Resources, Store, Subscription, Timestamp, TurnRequest, Update,
+};
 pub use model::{
     AnyModel, DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, ModelErrorKind, Origin, Params,
     Reply, Request,
 };
-pub use name::{Name, NameError};
-pub use outcome::{Outcome, OutcomeStatus};
-pub use overrides::LimitOverrides;
 pub use policy::{Choice, Chooser, Policy, Step};
-pub use resources::{ResourceKey, Resources};
-pub use stop_reason::{Counted, LoopKind, ModelMistake, RunOutcome, StopReason};
-pub use store::{AnyStore, Claim, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{AgentCall, ModelAttempt, ModelCall, Turn};
-pub use updates::{Delta, Subscription, Update};
-pub use usage::{
-    CacheSavings, Charge, ChargeReason, Money, Price, ToolUsage, TotalUsage, UncertainUsage, Usage,
-};
 pub use view::{BEGIN, GO_ON, PromptRole, ShowNames, View, ViewOptions, Window};

@@ -1,9 +1,21 @@
 //! Limits of a run.
 
+mod bound;
+mod budget;
+mod cancellation;
+mod fit;
+mod overrides;
+
 use std::sync::Arc;
 
-use crate::budget::{Amount, Bound, Fit, Holdings};
-use crate::event_buffer::Tally;
+pub use self::bound::Bound;
+pub use self::budget::Budget;
+pub(crate) use self::cancellation::CancelMode;
+pub use self::cancellation::Cancellation;
+use self::fit::Holdings;
+pub(crate) use self::fit::{Amount, Fit};
+pub use self::overrides::LimitOverrides;
+use crate::log::Tally;
 use crate::{Money, StopReason, TotalUsage};
 
 /// The limits of a whole run, nested chats included. Checked before every turn. Every model call is reserved at its

@@ -1,6 +1,15 @@
 //! Logs: the events of a conversation, and the right to append more.
 
+mod buffer;
+pub mod chain;
 mod clock;
+mod event;
+mod meter;
+mod origins;
+mod reservation;
+mod resources;
+mod store;
+mod updates;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,17 +19,25 @@ use futures_util::future::{Either, select};
 use std::pin::pin;
 use tokio::sync::{Mutex, MutexGuard};
 
+use self::buffer::EventBuffer;
+pub(crate) use self::buffer::{Tally, calls_before};
 pub use self::clock::Clock;
 use self::clock::{Stopwatch, system_time};
-use crate::budget::Account;
-use crate::cancellation::{CancelMode, Cancellation};
-use crate::event_buffer::EventBuffer;
-use crate::transcript::OpenTurn;
-use crate::updates::Publisher;
+pub use self::event::{
+    Body, Digest, Event, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Path, Question, Timestamp,
+    TurnRequest,
+};
+pub use self::meter::Meter;
+use self::reservation::Account;
+pub(crate) use self::reservation::{Asked, Doubt};
+pub use self::reservation::{FailedAttempt, Reservation};
+pub use self::resources::{ResourceKey, Resources};
+pub use self::store::{AnyStore, Claim, Intact, LEASE, Listing, LogId, Meta, Store};
+use self::updates::Publisher;
+pub use self::updates::{Delta, Subscription, Update};
+use crate::limits::CancelMode;
 use crate::{
-    AnyStore, Body, Budget, ChargeReason, Claim, Error, Event, Limits, LogId, Message, Meta, Name, Path,
-    Question, Resources, Result, StopReason, Store, StoreError, Subscription, Timestamp, TotalUsage,
-    Transcript,
+    Budget, Cancellation, ChargeReason, Error, Limits, Name, Result, StopReason, StoreError, TotalUsage,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -238,97 +255,6 @@ impl Log {
         self.buffer.lock().await.tally.calls.clone()
     }
 
-    /// The transcript of the outermost chat.
-    ///
-    /// # Errors
-    /// When the log is not a valid conversation.
-    pub async fn transcript(&self) -> Result<Transcript> {
-        self.transcript_of(&Path::root()).await
-    }
-
-    /// The transcript of the chat `at`.
-    ///
-    /// # Errors
-    /// When the log is not a valid conversation.
-    pub async fn transcript_of(&self, at: &Path) -> Result<Transcript> {
-        let buffer = self.buffer.lock().await;
-        Transcript::of(at, &buffer.events).map_err(|flaw| self.invalid(&flaw))
-    }
-
-    pub(crate) fn invalid(&self, flaw: &str) -> Error {
-        Error::Bug(format!("the log of `{}` is not a valid conversation: {flaw}", self.id))
-    }
-
-    /// The questions without an answer, with the paths of their chats.
-    ///
-    /// # Errors
-    /// When the log is not a valid conversation.
-    pub async fn questions(&self) -> Result<Vec<(Path, Question)>> {
-        let events = self.events().await;
-        let mut open: Vec<(Path, Question)> = Vec::new();
-        for event in &events {
-            match &event.body {
-                Body::InputRequired(question) => open.push((event.at.clone(), question.clone())),
-                Body::InputProvided { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
-                // A call is rolled back with all chats and questions within it.
-                Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
-                _ => {}
-            }
-        }
-        Ok(open)
-    }
-
-    /// Answers the question of `who` in the chat `at`. The answer is in the log when this returns; run the chat again
-    /// to continue.
-    ///
-    /// # Errors
-    /// When there is no such question, or the store cannot be written.
-    pub async fn answer(&mut self, at: &Path, who: &Name, text: impl Into<Arc<str>>) -> Result<()> {
-        if !self.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
-            return Err(Error::Config(format!("`{who}` asks nothing")));
-        }
-        self.append(at, [Body::InputProvided { to: who.clone(), text: text.into() }]).await?;
-        Ok(())
-    }
-
-    /// Reopens a closed conversation, for instance under a higher limit. Does nothing if it is not closed.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn reopen(&mut self) -> Result<()> {
-        if self.transcript().await?.closed().is_some() {
-            self.append(&Path::root(), [Body::Reopened { message: None }]).await?;
-        }
-        Ok(())
-    }
-
-    /// Reopens a closed conversation with a new message.
-    pub(crate) async fn continue_with(&self, message: Message) -> Result<()> {
-        if self.transcript().await?.closed().is_none() {
-            return Err(Error::Config(format!("the conversation `{}` is not over", self.id)));
-        }
-        self.append(&Path::root(), [Body::Reopened { message: Some(message) }]).await?;
-        Ok(())
-    }
-
-    /// Closes a conversation from outside, with the stop reason [`Stopped`](crate::StopReason::Stopped) by `by`. Does
-    /// nothing if it is closed.
-    ///
-    /// # Errors
-    /// When it has not begun, or the store cannot be written.
-    pub async fn close(&mut self, by: &str) -> Result<()> {
-        let transcript = self.transcript().await?;
-        if !transcript.is_open() {
-            return Err(Error::Config(format!("the conversation `{}` has not begun", self.id)));
-        }
-        if transcript.closed().is_none() {
-            let reason = StopReason::Stopped { by: by.to_owned() };
-            let summary = transcript.summary();
-            self.append(&Path::root(), [Body::Closed { reason, summary }]).await?;
-        }
-        Ok(())
-    }
-
     /// Releases the claim. Dropping a log does so too, but cannot report errors.
     ///
     /// # Errors
@@ -448,17 +374,6 @@ impl Log {
             true => None,
             false => Some(ChargeReason::Crashed),
         }
-    }
-
-    /// Whether the process that wrote this log last may have died while a model call was in flight. Such a call is
-    /// charged when the conversation is resumed, before anything is sent.
-    ///
-    /// # Errors
-    /// When the log is not a valid conversation.
-    pub async fn may_have_lost_calls(&self) -> Result<bool> {
-        let transcript = self.transcript().await?;
-        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
-        Ok(transcript.closed().is_none() && transcript.open_turns().iter().any(is_lost))
     }
 
     /// Whether the limits allow another turn.

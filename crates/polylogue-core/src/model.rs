@@ -1,5 +1,6 @@
 //! Models: requests and replies.
 
+mod invariants;
 mod stops;
 
 use std::any::Any;

@@ -1,10 +1,14 @@
 //! The run loop: open turns act, else the policy selects the next step; the results are appended.
 
+mod again;
+mod call;
+
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::budget::Doubt;
+pub(crate) use self::call::{Visit, Visited, received_from};
+use crate::log::Doubt;
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::Trace;
 use crate::{

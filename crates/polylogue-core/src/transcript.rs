@@ -1,5 +1,6 @@
 //! The transcript of one chat: what policies, termination conditions and agents read.
 
+mod conversation;
 mod fold;
 mod shared;
 

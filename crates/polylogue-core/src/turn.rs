@@ -11,8 +11,9 @@ use std::sync::{Arc, LazyLock};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+pub use self::ask::AgentCall;
 use self::calls::outcome_of;
-use crate::budget::Doubt;
+use crate::log::Doubt;
 use crate::run::Scope;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
@@ -20,8 +21,6 @@ use crate::{
     Log, Message, Meter, Name, Outcome, Params, Part, Path, Reply, Result, Start, Status, StopReason, Tool,
     ToolCx, ToolSpec, Transcript, TurnRequest, View, ViewOptions,
 };
-
-pub use self::ask::AgentCall;
 
 /// One turn of one agent.
 ///

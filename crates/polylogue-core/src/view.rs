@@ -1,5 +1,6 @@
 //! Views: what one agent's model receives of a chat. Derived from the log, never stored.
 
+mod digest;
 mod options;
 mod window;
 mod words;
@@ -7,8 +8,8 @@ mod words;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use self::digest::Chain;
 use self::words::{calls_as_text, entry_as_text, spoken};
-use crate::digest::Chain;
 use crate::model::joined;
 use crate::{
     Body, Call, CallOutcome, Digest, EncodeCache, Entry, Event, HistoryEntry, JoinHistory, Line, Message,

@@ -34,7 +34,8 @@ const PROVIDERS: [&str; 19] = [
 const PROVIDER_WORDS: [&str; 4] = ["gpt", "xai", "grok", "cohere"];
 
 /// Where messages and events are defined.
-const STORED: [&str; 2] = ["crates/polylogue-core/src/message.rs", "crates/polylogue-core/src/event.rs"];
+const STORED: [&str; 2] =
+    ["crates/polylogue-core/src/data/message.rs", "crates/polylogue-core/src/log/event.rs"];
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let kernel = repo.texts("").filter(|(file, _)| file.starts_with(KERNEL));
@@ -120,8 +121,10 @@ mod tests {
     fn documentation_and_other_files_may_speak_of_roles() {
         let text = "//! role\n/// `user` and `assistant` are computed\nstruct A; // role\nfn enrolement() {}";
         let view = "enum Entry { Assistant }";
-        let files =
-            [("crates/polylogue-core/src/message.rs", text), ("crates/polylogue-core/src/view.rs", view)];
+        let files = [
+            ("crates/polylogue-core/src/data/message.rs", text),
+            ("crates/polylogue-core/src/view.rs", view),
+        ];
         assert!(check(&repo(&files)).is_empty());
     }
 }

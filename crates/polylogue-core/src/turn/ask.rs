@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::Turn;
-use crate::call::{Visit, Visited, received_from};
+use crate::run::{Visit, Visited, received_from};
 use crate::{
     Agent, AnyAgent, Body, Chat, Error, Event, Message, Name, Part, Path, Result, StopReason, TurnRequest,
 };

@@ -5,8 +5,8 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use crate::arguments;
-use crate::name::resolved;
+use crate::data::arguments;
+use crate::data::name::resolved;
 use crate::{AnyTool, Call, Outcome, Part, Tool, ToolCx, ToolSpec, View, no_such_tool};
 
 /// The result of a call, even if its tool fails, panics or does not exist.

@@ -2,7 +2,7 @@
 
 use super::calls::make_calls_legal;
 use super::{ModelAttempt, ModelCall, Turn};
-use crate::budget::Asked;
+use crate::log::Asked;
 use crate::{
     AnyModel, Body, Bound, Capability, Error, Model, ModelError, ModelErrorKind, ModelReply, Origin, Reply,
     Request, Result,

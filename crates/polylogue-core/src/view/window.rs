@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::digest::Chain;
 use super::words::LEFT_OUT;
 use super::{Mark, View, Window};
-use crate::digest::Chain;
 use crate::{EncodeCache, Entry, Part};
 
 impl View {

@@ -4,23 +4,13 @@
 //! spent and the other reservations. A call that does not fit yet waits until another one is settled; a call that can
 //! never fit is refused.
 
-mod bound;
-mod fit;
-mod meter;
-mod reservation;
-
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-pub use bound::Bound;
-pub(crate) use fit::{Amount, Fit, Holdings};
-pub use meter::Meter;
-pub(crate) use reservation::{Account, Asked, Doubt};
-pub use reservation::{FailedAttempt, Reservation};
-
-use crate::{Cancellation, Money};
+use super::{Amount, Bound, Cancellation, Fit, Holdings};
+use crate::Money;
 
 /// A limit on money that several runs share, such as those of a batch. Cloning shares it.
 ///

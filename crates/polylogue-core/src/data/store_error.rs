@@ -1,7 +1,6 @@
 //! Errors of stores.
 
-use super::LogId;
-use crate::Fault;
+use crate::{Fault, LogId};
 
 /// A failed store operation. Events stored before stay stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

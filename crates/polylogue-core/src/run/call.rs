@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::event_buffer::calls_before;
-use crate::run::Scope;
+use super::Scope;
+use crate::log::calls_before;
 use crate::{
     Agent, AnyAgent, Body, Chat, Error, Event, JoinHistory, Log, Message, Name, Opening, Path, Result,
     Status, StopReason, Transcript,

@@ -1,7 +1,5 @@
 //! Stores: persistence of logs.
 
-mod error;
-
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -10,9 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use error::StoreError;
-
-use crate::{Event, Timestamp};
+use crate::{Event, StoreError, Timestamp};
 
 /// A store of logs: a database, a folder of files, memory.
 ///

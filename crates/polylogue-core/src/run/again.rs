@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::run::{Scope, begins_turn};
+use super::{Scope, begins_turn};
 use crate::{Body, Chat, Event, Limits, Log, Path, Result, StopReason};
 
 impl Chat {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::origins::Origins;
+use super::origins::Origins;
 use crate::{Body, ChargeReason, Event, Name, Path, Timestamp, TotalUsage};
 
 /// The events of a log, and those to be appended next.

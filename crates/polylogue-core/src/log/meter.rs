@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Asked, Bound, Reservation};
+use super::{Asked, Reservation};
 use crate::limits::Hold;
-use crate::{Error, Log, Name, Path, Result, ToolUsage};
+use crate::{Bound, Error, Log, Name, Path, Result, ToolUsage};
 
 /// Reserves and counts the usage of a model that a tool calls itself, such as an embedding model: like model calls of
 /// agents, all of it is reserved before anything is sent. It does not count as a model call of the run.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::is_label;
+use crate::data::name::is_label;
 use crate::{
     Call, Capability, Charge, Choice, Failure, LimitOverrides, Message, Money, Name, Outcome, Part,
     StopReason, Usage,

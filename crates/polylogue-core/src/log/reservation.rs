@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::select;
 use tokio::sync::watch;
 
-use super::{Amount, Bound, Fit};
-use crate::event_buffer::Tally;
-use crate::limits::{self, Admission, Reserved};
+use super::Tally;
+use crate::limits::{self, Admission, Amount, Fit, Reserved};
 use crate::{
-    Body, Charge, ChargeReason, Error, Log, ModelError, ModelErrorKind, Money, Name, Path, Reply, Result,
-    StopReason, Usage,
+    Body, Bound, Budget, Charge, ChargeReason, Error, Log, ModelError, ModelErrorKind, Money, Name, Path,
+    Reply, Result, StopReason, Usage,
 };
 
 /// The reservations of one run, and the charges for the next write.
@@ -188,7 +187,7 @@ impl Log {
         loop {
             // Subscribed before the check, so that no change is missed.
             let mut run = self.account.changed.subscribe();
-            let mut shared = self.budget.as_ref().map(super::Budget::changes);
+            let mut shared = self.budget.as_ref().map(Budget::changes);
             self.write_pending().await?;
             {
                 let buffer = self.buffer.lock().await;
@@ -287,7 +286,7 @@ impl Log {
     async fn most(&self, bound: &Bound) -> (Option<Money>, Option<u64>) {
         let spent = self.usage().await;
         let run = self.limits.cost.map(|limit| limit.less(spent.counted_cost()));
-        let shared = self.budget.as_ref().map(super::Budget::left);
+        let shared = self.budget.as_ref().map(Budget::left);
         let cost = bound.least_cost.and(bound.cost.or_else(|| run.into_iter().chain(shared).min()));
         let left = self.limits.tokens.map(|limit| limit.saturating_sub(spent.counted_tokens()));
         (cost, bound.tokens.or(left))

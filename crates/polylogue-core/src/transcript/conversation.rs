@@ -1,0 +1,110 @@
+//! The conversation in a log: its transcripts and questions; answering, reopening and closing it.
+
+use std::sync::Arc;
+
+use super::{OpenTurn, Transcript};
+use crate::{Body, Error, Log, Message, Name, Path, Question, Result, StopReason};
+
+impl Log {
+    /// The transcript of the outermost chat.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation.
+    pub async fn transcript(&self) -> Result<Transcript> {
+        self.transcript_of(&Path::root()).await
+    }
+
+    /// The transcript of the chat `at`.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation.
+    pub async fn transcript_of(&self, at: &Path) -> Result<Transcript> {
+        let buffer = self.buffer.lock().await;
+        Transcript::of(at, &buffer.events).map_err(|flaw| self.invalid(&flaw))
+    }
+
+    pub(crate) fn invalid(&self, flaw: &str) -> Error {
+        Error::Bug(format!("the log of `{}` is not a valid conversation: {flaw}", self.id()))
+    }
+
+    /// The questions without an answer, with the paths of their chats.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation.
+    pub async fn questions(&self) -> Result<Vec<(Path, Question)>> {
+        let events = self.events().await;
+        let mut open: Vec<(Path, Question)> = Vec::new();
+        for event in &events {
+            match &event.body {
+                Body::InputRequired(question) => open.push((event.at.clone(), question.clone())),
+                Body::InputProvided { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
+                // A call is rolled back with all chats and questions within it.
+                Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
+                _ => {}
+            }
+        }
+        Ok(open)
+    }
+
+    /// Answers the question of `who` in the chat `at`. The answer is in the log when this returns; run the chat again
+    /// to continue.
+    ///
+    /// # Errors
+    /// When there is no such question, or the store cannot be written.
+    pub async fn answer(&mut self, at: &Path, who: &Name, text: impl Into<Arc<str>>) -> Result<()> {
+        if !self.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
+            return Err(Error::Config(format!("`{who}` asks nothing")));
+        }
+        self.append(at, [Body::InputProvided { to: who.clone(), text: text.into() }]).await?;
+        Ok(())
+    }
+
+    /// Reopens a closed conversation, for instance under a higher limit. Does nothing if it is not closed.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn reopen(&mut self) -> Result<()> {
+        if self.transcript().await?.closed().is_some() {
+            self.append(&Path::root(), [Body::Reopened { message: None }]).await?;
+        }
+        Ok(())
+    }
+
+    /// Reopens a closed conversation with a new message.
+    pub(crate) async fn continue_with(&self, message: Message) -> Result<()> {
+        if self.transcript().await?.closed().is_none() {
+            return Err(Error::Config(format!("the conversation `{}` is not over", self.id())));
+        }
+        self.append(&Path::root(), [Body::Reopened { message: Some(message) }]).await?;
+        Ok(())
+    }
+
+    /// Closes a conversation from outside, with the stop reason [`Stopped`](crate::StopReason::Stopped) by `by`. Does
+    /// nothing if it is closed.
+    ///
+    /// # Errors
+    /// When it has not begun, or the store cannot be written.
+    pub async fn close(&mut self, by: &str) -> Result<()> {
+        let transcript = self.transcript().await?;
+        if !transcript.is_open() {
+            return Err(Error::Config(format!("the conversation `{}` has not begun", self.id())));
+        }
+        if transcript.closed().is_none() {
+            let reason = StopReason::Stopped { by: by.to_owned() };
+            let summary = transcript.summary();
+            self.append(&Path::root(), [Body::Closed { reason, summary }]).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the process that wrote this log last may have died while a model call was in flight. Such a call is
+    /// charged when the conversation is resumed, before anything is sent.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation.
+    pub async fn may_have_lost_calls(&self) -> Result<bool> {
+        let transcript = self.transcript().await?;
+        let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
+        Ok(transcript.closed().is_none() && transcript.open_turns().iter().any(is_lost))
+    }
+}
