@@ -12,11 +12,14 @@ mod store;
 mod updates;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::task::{Context, Waker};
-
-use futures_util::future::{Either, select};
+use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Either, select};
 use tokio::sync::{Mutex, MutexGuard};
 
 use self::buffer::EventBuffer;
@@ -61,6 +64,8 @@ pub struct Log {
     pub(crate) buffer: Mutex<EventBuffer>,
     /// Locked by the agent call in progress: one at a time.
     pub(crate) calls: Mutex<()>,
+    /// Whether events wait for the next append, and would be lost if the process died while the run waits.
+    unwritten: AtomicBool,
     /// Whether the claim was released.
     released: bool,
 }
@@ -162,6 +167,7 @@ impl Log {
             resources: Resources::default(),
             buffer: Mutex::new(buffer),
             calls: Mutex::new(()),
+            unwritten: AtomicBool::new(false),
             released: false,
         }
     }
@@ -303,6 +309,50 @@ impl Log {
         Ok(buffer.stage(at, self.now(), bodies))
     }
 
+    /// As [`append`](Self::append), but leaves the write to the next append, or to [`write_while`](Self::write_while)
+    /// when the run has to wait for something. Until then, nothing has happened that the events do not explain.
+    pub(crate) async fn append_with_next(
+        &self,
+        at: &Path,
+        bodies: impl IntoIterator<Item = Body>,
+    ) -> Result<Vec<Arc<Event>>> {
+        let mut buffer = self.ready().await?;
+        let batch = buffer.stage(at, self.now(), bodies);
+        self.unwritten.store(true, Ordering::Relaxed);
+        Ok(batch)
+    }
+
+    /// Does `work`, and writes the events that were left to the next append whenever `work` has to wait.
+    ///
+    /// # Errors
+    /// When the store cannot be written: the events are lost, and `work` is dropped.
+    pub(crate) async fn write_while<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        let mut work = pin!(work);
+        let mut done = None;
+        let mut write: Option<BoxFuture<'_, Result<()>>> = None;
+        poll_fn(|cx| {
+            if done.is_none()
+                && let Poll::Ready(result) = work.as_mut().poll(cx)
+            {
+                done = Some(result);
+            }
+            if write.is_none() && done.is_none() && self.unwritten.load(Ordering::Relaxed) {
+                write = Some(self.flush().boxed());
+            }
+            if let Some(writing) = &mut write {
+                match writing.as_mut().poll(cx) {
+                    Poll::Ready(result) => {
+                        write = None;
+                        result?;
+                    }
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            done.take().map_or(Poll::Pending, |result| Poll::Ready(Ok(result)))
+        })
+        .await
+    }
+
     /// Appends the staged events.
     pub(crate) async fn flush(&self) -> Result<()> {
         let mut buffer = self.ready().await?;
@@ -325,6 +375,7 @@ impl Log {
     }
 
     async fn settle(&self, buffer: &mut EventBuffer) -> Result<()> {
+        self.unwritten.store(false, Ordering::Relaxed);
         buffer.doubtful = true;
         self.store.append(&self.claim, buffer.staged()).await?;
         buffer.doubtful = false;

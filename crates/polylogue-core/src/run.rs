@@ -40,8 +40,14 @@ impl<'l> Scope<'l> {
         &self.transcript
     }
 
-    /// The loop.
+    /// Runs the chat until it closes, waits for a person, or fails.
     pub(crate) async fn run(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
+        let log = self.log;
+        log.write_while(self.steps(chat, opening)).await?
+    }
+
+    /// The loop.
+    async fn steps(&mut self, chat: &Chat, opening: Opening) -> Result<Status> {
         if !self.transcript.is_open() {
             self.append([Body::Opened(opening)]).await?;
         }

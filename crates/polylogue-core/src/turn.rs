@@ -442,12 +442,26 @@ impl<'a> Turn<'a> {
     }
 
     async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
-        self.survive().await?;
-        self.in_doubt = false;
-        self.doubt = None;
+        self.before_record().await?;
         for event in self.log.append(self.transcript.at(), bodies).await? {
             self.enter(event);
         }
+        Ok(())
+    }
+
+    /// As [`record`](Self::record), but leaves the write to the next event, or to the moment when the run has to wait.
+    async fn record_with_next(&mut self, body: Body) -> Result<()> {
+        self.before_record().await?;
+        for event in self.log.append_with_next(self.transcript.at(), [body]).await? {
+            self.enter(event);
+        }
+        Ok(())
+    }
+
+    async fn before_record(&mut self) -> Result<()> {
+        self.survive().await?;
+        self.in_doubt = false;
+        self.doubt = None;
         Ok(())
     }
 

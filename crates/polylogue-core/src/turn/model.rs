@@ -9,7 +9,10 @@ use crate::{
 };
 
 impl Turn<'_> {
-    /// Calls a model. The reply is in the log when this returns, and part of the agent's view from then on.
+    /// Calls a model. The reply is part of the agent's view from then on.
+    ///
+    /// The reply is in the log before the run waits for anything: it is appended together with the next event of this
+    /// turn, or when the agent awaits something else, whichever is first. Effects belong in tools, which begin after that.
     ///
     /// # Errors
     /// When the model fails, a limit of the run is reached, the run is cancelled, or the log cannot be written.
@@ -95,8 +98,8 @@ impl Turn<'_> {
             cost,
             cached: reply.cached,
         };
-        self.record([Body::ModelReplied(sample)]).await?;
-        // The reply is in the log: its reservation is released.
+        self.record_with_next(Body::ModelReplied(sample)).await?;
+        // The reply counts from here on: its reservation is released.
         drop(reservation);
         Ok(reply)
     }

@@ -1,0 +1,154 @@
+//! What a conversation writes at once: one write for each model call, and nothing lost while a run waits.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{name, script};
+use polylogue::stop::max_turns;
+use polylogue::{
+    Act, Agent, AnyModel, AnyStore, Assistant, Chat, Claim, Error, Event, Intact, Listing, Log, LogId, Meta,
+    ModelCall, Name, Result, Store, StoreError, Turn, parallel, round_robin, until,
+};
+use polylogue_store::Memory;
+
+type Writes = Arc<Mutex<Vec<Vec<String>>>>;
+
+/// A store that notes the events of each append, and has no room for more than `room` of them.
+struct Noted {
+    store: Memory,
+    writes: Writes,
+    room: usize,
+}
+
+impl Store for Noted {
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        let kind = |event: &Arc<Event>| {
+            let text = format!("{:?}", event.body);
+            text.split(|c: char| !c.is_alphanumeric()).next().unwrap().to_owned()
+        };
+        if self.writes.lock().unwrap().len() == self.room {
+            return Err(StoreError::Full { place: "here".into() });
+        }
+        self.writes.lock().unwrap().push(batch.iter().map(kind).collect());
+        self.store.append(claim, batch).await
+    }
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        self.store.create(id, meta).await
+    }
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.store.claim(id).await
+    }
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        self.store.release(claim).await
+    }
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        self.store.read(id, from).await
+    }
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        self.store.read_intact(id).await
+    }
+    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        self.store.meta(id).await
+    }
+    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+        self.store.list().await
+    }
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        self.store.remove(id).await
+    }
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        self.store.renew(claim).await
+    }
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.store.take_over(id).await
+    }
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        self.store.repair(id).await
+    }
+}
+
+async fn noted(room: usize) -> (Log, Writes) {
+    let writes = Writes::default();
+    let store = AnyStore::new(Noted { store: Memory::new(), writes: Arc::clone(&writes), room });
+    (Log::create(store, LogId::new("noted").unwrap(), &Meta::default()).await.unwrap(), writes)
+}
+
+fn shown(writes: &Writes) -> Vec<String> {
+    writes.lock().unwrap().iter().map(|write| write.join(" ")).collect()
+}
+
+#[tokio::test]
+async fn a_model_call_costs_one_write() {
+    let script = script(r#"[{"A": "one"}, {"B": "two"}, {"A": "three"}]"#);
+    let assistant = |who| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
+    let chat = Chat::named("pair").participant(assistant("A")).participant(assistant("B"));
+    let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
+    let (mut log, writes) = noted(usize::MAX).await;
+    chat.run(&mut log, "count").await.unwrap();
+    let each = "ModelReplied Message TurnStarted";
+    assert_eq!(shown(&writes), ["Opened", "TurnStarted", each, each, "ModelReplied Message Closed"]);
+}
+
+/// Asks its model, then waits for something that is not in the log.
+struct Slow {
+    name: Name,
+    model: AnyModel,
+    writes: Writes,
+    /// How often it waits.
+    waits: usize,
+}
+
+impl Agent for Slow {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let reply = turn.ask_model(ModelCall::of(&self.model)).await?;
+        for _ in 0..self.waits {
+            tokio::task::yield_now().await;
+            let is_written = self.writes.lock().unwrap().iter().flatten().any(|kind| kind == "ModelReplied");
+            assert!(is_written, "the reply of {} is not written", self.name);
+        }
+        Ok(Act::Say(reply.parts))
+    }
+}
+
+#[tokio::test]
+async fn a_reply_is_written_before_its_agent_waits_for_something_else() {
+    let script = script(r#"[{"A": "one"}]"#);
+    let (mut log, writes) = noted(usize::MAX).await;
+    let model = AnyModel::new(script.model("test"));
+    let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
+    let chat = Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin()));
+    chat.build().unwrap().run(&mut log, "count").await.unwrap();
+    assert_eq!(shown(&writes), ["Opened", "TurnStarted", "ModelReplied", "Message Closed"]);
+}
+
+#[tokio::test]
+async fn a_reply_is_written_while_a_parallel_turn_waits() {
+    let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
+    let (mut log, writes) = noted(usize::MAX).await;
+    let agent = |who, waits| {
+        let model = AnyModel::new(script.model("test"));
+        Slow { name: name(who), model, writes: Arc::clone(&writes), waits }
+    };
+    let chat = Chat::named("both").participant(agent("A", 0)).participant(agent("B", 1)).policy(parallel());
+    chat.build().unwrap().run(&mut log, "count").await.unwrap();
+    let expected = ["Opened", "TurnStarted", "ModelReplied ModelReplied", "Message Message Closed"];
+    assert_eq!(shown(&writes), expected);
+}
+
+#[tokio::test]
+async fn a_reply_that_cannot_be_written_ends_the_run() {
+    let script = script(r#"[{"A": "one"}]"#);
+    let (mut log, writes) = noted(2).await;
+    let model = AnyModel::new(script.model("test"));
+    let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
+    let chat = Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin()));
+    let error = chat.build().unwrap().run(&mut log, "count").await.unwrap_err();
+    assert!(matches!(error, Error::Store(StoreError::Full { .. })), "{error}");
+    assert_eq!(shown(&writes), ["Opened", "TurnStarted"]);
+}
