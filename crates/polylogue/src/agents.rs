@@ -1,6 +1,5 @@
-//! Agents: models, people, functions, agents composed of agents, and sessions that call agents without a chat.
+//! Agents: models, people, functions, reasoning patterns, and sessions that call agents without a chat.
 
-pub mod compose;
 pub mod reason;
 pub mod session;
 pub mod tooling;

@@ -43,8 +43,7 @@
 //! | a person as participant | [`Human`]: the run ends with a question, and continues after the answer |
 //! | a function as participant | [`Function`], or a custom [`Agent`] |
 //! | an agent without a chat | [`Session`]: message in, message out; access to its memory |
-//! | an agent composed of agents, in ordinary Rust | [`Turn::ask`]; [`session`] |
-//! | pipeline, parallel, switch, repeat or graph of agents as one agent | [`compose`] |
+//! | an agent composed of agents: sequences, branches, loops and graphs in ordinary Rust | [`Function::calling`], [`Turn::ask`]; [`session`] |
 //! | several ways to reply | [`Stack`]: layers, the first reply counts; [`reply`] |
 //! | human input | [`HumanInput`]: always, at termination, or never |
 //! | suggested tools, executed by another agent | [`Assistant::suggest_tool`] and [`Executor`]; a tool from a closure: [`executor::Declared`] |
@@ -92,7 +91,7 @@ use agents::{assistant, function, human};
 use policies::replay;
 use termination::verdict;
 
-pub use agents::{compose, reason, session, tooling};
+pub use agents::{reason, session, tooling};
 pub use layers::{aggregate, code, executor, hook, human_input, nested, parse, reply};
 pub use policies::{carryover, dag, debate, graph, group, handoff, joining, orchestrator, order};
 pub use runs::{batch, report};
@@ -109,7 +108,7 @@ pub use code::Coder;
 pub use dag::Dag;
 pub use debate::Debate;
 pub use executor::Executor;
-pub use function::Function;
+pub use function::{ActFuture, Function};
 pub use graph::Graph;
 pub use group::{Group, HumanSelector, Selector};
 pub use group_solve::{EndMode, GroupSolve, GroupSolveResult, History};

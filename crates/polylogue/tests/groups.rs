@@ -41,7 +41,7 @@ async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&str]) -> String {
 }
 
 /// Says its name and how much was said.
-fn speaker(who: &str) -> Function<impl Fn(&polylogue::Turn<'_>) -> polylogue::Result<Act> + use<>> {
+fn speaker(who: &str) -> Function {
     Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().message_count()))))
         .unwrap()
 }

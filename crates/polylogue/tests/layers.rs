@@ -138,7 +138,7 @@ async fn layers_of_all_kinds_with_people_on_two_levels() {
                 .build()
                 .unwrap();
             let helps =
-                Trigger::kind(Kind::Text) & Trigger::heard(|line| line.message.plain().contains("help"));
+                Trigger::kind(Kind::Text) & Trigger::received(|line| line.message.plain().contains("help"));
             let bob = Stack::new("Bob")
                 .unwrap()
                 .then(HumanInput::always())
@@ -172,7 +172,7 @@ async fn hooks_on_what_is_read_replied_and_sent() {
     let text = check(
         |calls| {
             let model = Hooked::new(calls.through(script.model("test")))
-                .on_heard(texts(|text| text.to_uppercase()))
+                .on_received(texts(|text| text.to_uppercase()))
                 .on_reply(|reply| polylogue::Reply {
                     parts: texts(|text| format!("<{text}>"))(reply.parts),
                     ..reply

@@ -201,7 +201,7 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
             .build()
             .unwrap();
         let nested = Nested::new(inner).carries(Outer::reflected(sam, "What do they want?").unwrap());
-        let asks = Trigger::heard(|line| line.message.plain().contains("please"));
+        let asks = Trigger::received(|line| line.message.plain().contains("please"));
         let stack = Stack::new("Clerk").unwrap().then(when(asks, nested)).then(clerk);
         Chat::named("desk")
             .participant(human("Guest"))

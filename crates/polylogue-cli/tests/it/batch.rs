@@ -103,7 +103,7 @@ fn a_record_tells_the_task_as_it_was_specified() {
     home.run(&["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl"]).ok();
     let record = &records(&home)[0];
     assert_eq!((&record["task"], &record["state"]), (&"Trade".into(), &"done".into()));
-    assert_eq!(record["aside"], serde_json::json!([{"from": "C", "text": "Trade wheat"}]));
+    assert_eq!(record["private_messages"], serde_json::json!([{"from": "C", "text": "Trade wheat"}]));
 }
 
 #[test]

@@ -305,11 +305,11 @@ fn trigger(given: &Trigger) -> Result<Triggers> {
         all = all & Triggers::among(given.from.clone());
     }
     if let Some(text) = given.says.clone() {
-        all = all & Triggers::heard(move |line: &Line| line.message.plain().contains(&text));
+        all = all & Triggers::received(move |line: &Line| line.message.plain().contains(&text));
     }
     if let Some(pattern) = &given.matches {
         let regex = expression(pattern)?;
-        all = all & Triggers::heard(move |line: &Line| regex.is_match(&line.message.plain()));
+        all = all & Triggers::received(move |line: &Line| regex.is_match(&line.message.plain()));
     }
     Ok(all)
 }

@@ -92,7 +92,7 @@ impl<'a> AgentBuilder<'a> {
     ) -> Result<React> {
         let react = React::new(self.assistant(agent, around)?);
         let react = react.rounds(given.rounds.unwrap_or(React::DEFAULT_ROUNDS));
-        let react = if given.summarize { react.sums_up() } else { react };
+        let react = if given.summarize { react.summarize() } else { react };
         Ok(if given.as_text { react.in_text() } else { react })
     }
 
@@ -124,7 +124,7 @@ impl<'a> AgentBuilder<'a> {
                 actions = actions.runs(kind, tool);
             }
         }
-        let called = Trigger::heard(|line: &Line| Block::calls(&line.message).is_some());
+        let called = Trigger::received(|line: &Line| Block::calls(&line.message).is_some());
         Ok(when(called, AnyAgent::new(actions)))
     }
 }

@@ -29,7 +29,7 @@ impl<'a> AgentBuilder<'a> {
         if !(takes_part(&given.user) && takes_part(&given.assistant)) {
             return Ok(Vec::new());
         }
-        Ok(self.cast(given, &Around::default())?.told(chat))
+        Ok(self.cast(given, &Around::default())?.assistants_in(chat))
     }
 
     /// Who plays what.
@@ -137,7 +137,7 @@ fn bounded(mut role_play: RolePlay, chat: &chat::Chat, given: &pattern::RolePlay
     if let Some(limit) = given.flips {
         role_play = role_play.flips(count(limit));
     }
-    role_play = role_play.circles(match &chat.loop_detection {
+    role_play = role_play.loop_detector(match &chat.loop_detection {
         chat::LoopDetection::On(limits) => circles(limits),
         chat::LoopDetection::Off(_) => {
             LoopDetector { repetition: 0, farewells: 0, silence: 0, calls: 0, ..LoopDetector::default() }

@@ -1,37 +1,108 @@
-//! An agent that is a function.
+//! Agents that are functions.
 
-use polylogue_core::{Act, Agent, Name, NameError, Result, Turn};
+use std::fmt;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
 
-/// An agent that is a pure function of its turn: it reads the transcript and returns an act.
+use polylogue_core::{Act, Agent, AnyAgent, Layer, Name, NameError, Result, Turn};
+
+/// An agent that is a function of its turn.
+///
+/// [`new`](Self::new) takes a function that reads the transcript and returns an act. [`calling`](Self::calling) takes
+/// an async function that calls other agents: sequences, branches, loops and graphs of agents are ordinary code.
+/// When a run is resumed in the middle of its turn, the function runs again from the beginning and gets the same
+/// replies, so it must be deterministic.
 ///
 /// # An agent that counts
 /// ```
-/// use polylogue::Function;
-/// use polylogue_core::Act;
+/// use polylogue::{Act, Function};
 /// let counter = Function::new("Counter", |turn| Ok(Act::say((turn.transcript().turns() + 1).to_string())))?;
-/// # Ok::<(), polylogue_core::NameError>(())
+/// # Ok::<(), polylogue::NameError>(())
 /// ```
-pub struct Function<F> {
+///
+/// # A draft, two readers at the same time, an editor who is asked until they are done
+/// ```
+/// use polylogue::{Act, AgentCall, AnyAgent, AnyModel, Assistant, Function, Result};
+///
+/// fn desk(model: &AnyModel) -> Result<Function> {
+///     let agent = |who: &str| Ok::<_, polylogue::Error>(AnyAgent::new(Assistant::new(who, model.clone())?));
+///     let agents = [agent("writer")?, agent("grammar")?, agent("style")?, agent("editor")?];
+///     let [writer, grammar, style, editor] = agents.clone();
+///     Ok(Function::calling("desk", agents, move |turn| {
+///         let [writer, grammar, style, editor] = [&writer, &grammar, &style, &editor].map(Clone::clone);
+///         Box::pin(async move {
+///             let draft = turn.ask(&writer, turn.message()).await?;
+///             let readers = [AgentCall::of(&grammar, &draft), AgentCall::of(&style, &draft)];
+///             let replies: Vec<_> = turn.ask_all(readers).await.into_iter().collect::<Result<_>>()?;
+///             let remarks: Vec<_> = replies.iter().map(|reply| reply.plain()).collect();
+///             let mut text = turn.ask(&editor, remarks.join("\n\n")).await?;
+///             for _ in 0..5 {
+///                 if text.plain().ends_with("DONE") {
+///                     break;
+///                 }
+///                 text = turn.ask(&editor, text).await?;
+///             }
+///             Ok(Act::Say(text.parts))
+///         })
+///     })?)
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Function {
     name: Name,
-    act: F,
+    layers: Vec<Layer>,
+    act: Arc<ActFn>,
 }
 
-impl<F: Fn(&Turn<'_>) -> Result<Act> + Send + Sync + 'static> Function<F> {
-    /// An agent `name` that runs `act`. When a run is resumed in the middle of its turn, `act` runs again.
+type ActFn = dyn for<'a> Fn(&'a mut Turn<'_>) -> ActFuture<'a> + Send + Sync;
+
+/// What the function of [`Function::calling`] returns: a boxed `async` block.
+pub type ActFuture<'a> = Pin<Box<dyn Future<Output = Result<Act>> + Send + 'a>>;
+
+impl Function {
+    /// An agent `name` that runs `act`.
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str, act: F) -> Result<Self, NameError> {
-        Ok(Self { name: Name::new(name)?, act })
+    pub fn new(
+        name: &str,
+        act: impl Fn(&Turn<'_>) -> Result<Act> + Send + Sync + 'static,
+    ) -> Result<Self, NameError> {
+        Self::calling(name, [], move |turn| Box::pin(ready(act(turn))))
+    }
+
+    /// An agent `name` that runs `act`, which [calls](Turn::ask) `agents` by their names. What each remembers can be
+    /// read and reset in a [`Session`](crate::Session).
+    ///
+    /// # Errors
+    /// When the name is illegal.
+    pub fn calling(
+        name: &str,
+        agents: impl IntoIterator<Item = AnyAgent>,
+        act: impl for<'a> Fn(&'a mut Turn<'_>) -> ActFuture<'a> + Send + Sync + 'static,
+    ) -> Result<Self, NameError> {
+        let layers = agents.into_iter().map(|agent| Layer::of(&agent)).collect();
+        Ok(Self { name: Name::new(name)?, layers, act: Arc::new(act) })
     }
 }
 
-impl<F: Fn(&Turn<'_>) -> Result<Act> + Send + Sync + 'static> Agent for Function<F> {
+impl Agent for Function {
     fn name(&self) -> &Name {
         &self.name
     }
 
+    fn layers(&self) -> Vec<Layer> {
+        self.layers.clone()
+    }
+
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        (self.act)(turn)
+        (self.act)(turn).await
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Function").field(&self.name).finish()
     }
 }

@@ -10,7 +10,7 @@
 //! use polylogue::{AnyModel, Assistant, Part};
 //!
 //! let model = Hooked::new(model)
-//!     .on_heard(texts(|text| text.replace(char::is_numeric, "#")))
+//!     .on_received(texts(|text| text.replace(char::is_numeric, "#")))
 //!     .on_reply(|mut reply| {
 //!         reply.parts = texts(|text| text.to_lowercase())(reply.parts);
 //!         reply
@@ -71,7 +71,7 @@ impl Hooked {
     /// Changes the last message of another participant that the model receives. Not called while the model is calling
     /// tools.
     #[must_use]
-    pub fn on_heard(self, hook: impl Fn(Vec<Part>) -> Vec<Part> + Send + Sync + 'static) -> Self {
+    pub fn on_received(self, hook: impl Fn(Vec<Part>) -> Vec<Part> + Send + Sync + 'static) -> Self {
         self.on_view(move |mut entries, _| {
             if let Some(Entry::User { parts }) = entries.last_mut() {
                 *parts = hook(std::mem::take(parts));

@@ -30,7 +30,7 @@ use crate::reply::Reply;
 /// use polylogue::nested::{Nested, Outer};
 /// use polylogue::reply::{Stack, Trigger, when};
 ///
-/// let from_ann = Trigger::from("Ann".try_into()?) & Trigger::heard(|line| line.message.plain().contains('?'));
+/// let from_ann = Trigger::from("Ann".try_into()?) & Trigger::received(|line| line.message.plain().contains('?'));
 /// let clerk = Stack::new("Clerk")?
 ///     .then(when(from_ann, Nested::new(research).carries(Outer::All)))
 ///     .then(Assistant::new("Clerk", model)?);

@@ -18,7 +18,7 @@
 //!
 //! // The same, but greetings from Ann are answered by a rule before all other layers.
 //! let greeted = |line: &polylogue::Line| line.message.plain().starts_with("Hello");
-//! let polite = when(Trigger::from("Ann".try_into()?) & Trigger::heard(greeted), of(|_| Ok(Some(Act::say("Hello!")))));
+//! let polite = when(Trigger::from("Ann".try_into()?) & Trigger::received(greeted), of(|_| Ok(Some(Act::say("Hello!")))));
 //! let proxy = proxy.first(polite);
 //! # Ok(())
 //! # }

@@ -23,8 +23,8 @@ pub use self::ledger::{Figures, Purpose, Row};
 /// # async fn example(log: polylogue::Log) {
 /// use polylogue::report::{Purpose, Report};
 /// let report = Report::of(&log.events().await);
-/// for row in report.rows.iter().filter(|row| row.purpose == Purpose::Aside) {
-///     println!("{} asked {} aside for {}", row.who, row.model, row.spent.cost);
+/// for row in report.rows.iter().filter(|row| row.purpose == Purpose::Private) {
+///     println!("{} called {} in private turns for {}", row.who, row.model, row.spent.cost);
 /// }
 /// println!("{:?}: {}", report.reason, report.summary);
 /// # }
@@ -137,7 +137,7 @@ struct Reader {
     at: Path,
     closed: Option<(StopReason, Arc<str>)>,
     /// The last private message: it may be the summary.
-    aside: Option<Message>,
+    private: Option<Message>,
     /// Why the last model call ended.
     finish: Option<Finish>,
     messages: Vec<Message>,
@@ -151,8 +151,8 @@ impl Reader {
     fn new(at: Path) -> Self {
         let ledger = UsageTable::of(at.clone());
         let (messages, answers, questions, failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (closed, aside, finish) = (None, None, None);
-        Self { at, closed, aside, finish, messages, answers, questions, failures, ledger }
+        let (closed, private, finish) = (None, None, None);
+        Self { at, closed, private, finish, messages, answers, questions, failures, ledger }
     }
 
     fn read(&mut self, event: &Event) {
@@ -176,7 +176,7 @@ impl Reader {
     fn read_room(&mut self, body: &Body) {
         match body {
             Body::Opened(opening) => self.messages.extend(opening.messages.iter().cloned()),
-            Body::Message(message) if message.to.is_private() => self.aside = Some(message.clone()),
+            Body::Message(message) if message.to.is_private() => self.private = Some(message.clone()),
             Body::Message(message) | Body::Posted(message) => self.messages.push(message.clone()),
             Body::Closed { reason, summary } => self.closed = Some((reason.clone(), Arc::clone(summary))),
             Body::Reopened { message } => {
@@ -202,7 +202,7 @@ impl Reader {
             return self.finish.filter(|finish| finish.is_cut());
         }
         let is_it = |message: &&Message| *message.in_words() == **summary;
-        let mut said = self.aside.iter().chain(self.messages.iter().rev());
+        let mut said = self.private.iter().chain(self.messages.iter().rev());
         let message = said.find(is_it).or_else(|| self.messages.last())?;
         message.cut().filter(|_| !summary.trim().is_empty())
     }

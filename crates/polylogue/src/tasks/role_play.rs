@@ -108,7 +108,7 @@ impl RolePlay {
             messages: None,
             uninstructed: Self::DEFAULT_UNINSTRUCTED,
             flips: 1,
-            circles: LoopDetector { silence: 0, ..LoopDetector::default() },
+            loop_detector: LoopDetector { silence: 0, ..LoopDetector::default() },
             until: None,
         };
         let cast = Cast::new(assistant, user, Self::DEFAULT_DONE, Self::DEFAULT_WORD_LIMIT);
@@ -237,8 +237,8 @@ impl RolePlay {
     /// Sets the loop detector. Its `silence` is ignored: a blank reply is requested once more, and a second one ends
     /// the chat.
     #[must_use]
-    pub const fn circles(mut self, circles: LoopDetector) -> Self {
-        self.rules.circles = LoopDetector { silence: 0, ..circles };
+    pub const fn loop_detector(mut self, detector: LoopDetector) -> Self {
+        self.rules.loop_detector = LoopDetector { silence: 0, ..detector };
         self
     }
 
@@ -322,7 +322,7 @@ impl RolePlay {
     /// The assistants with the system messages and parameters that they have in `chat`, as their models receive them.
     /// For inspection.
     #[must_use]
-    pub fn told(&self, chat: &Transcript) -> Vec<Assistant> {
+    pub fn assistants_in(&self, chat: &Transcript) -> Vec<Assistant> {
         let society = if self.sets_temperatures { self.clone().tempered() } else { self.clone() };
         society.cast.told(chat)
     }

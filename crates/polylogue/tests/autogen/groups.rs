@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use polylogue::{
     Act, AnyModel, Assistant, Body, Chat, ChatBuilder, Choice, Entry, Event, Function, Line, Message, Path,
-    Policy, Result, Transcript, Turn, plain,
+    Policy, Transcript, plain,
 };
 
 use crate::stage::{name, run, script};
@@ -20,7 +20,7 @@ fn assistant(who: &str, model: &AnyModel) -> Assistant {
 }
 
 /// Says its name and how many messages there were.
-fn speaker(who: &str) -> Function<impl Fn(&Turn<'_>) -> Result<Act> + use<>> {
+fn speaker(who: &str) -> Function {
     Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().message_count()))))
         .unwrap()
 }

@@ -101,7 +101,7 @@ async fn an_agent_replies_by_a_nested_chat_outside_of_any_other_chat() {
 async fn what_does_not_trigger_it_is_replied_to_as_usual() {
     // item 98, trap T26: by sender and by content
     let nested = || Nested::new(solo("inner", "Poet", "a poem"));
-    let about = |word: &'static str| Trigger::heard(move |line| line.message.plain().contains(word));
+    let about = |word: &'static str| Trigger::received(move |line| line.message.plain().contains(word));
     for (trigger, reply) in [
         (from("Ann") & about("rain"), "Clerk: a poem"),
         (from("Ann") & about("snow"), "Clerk: by the next layer"),

@@ -80,7 +80,7 @@ async fn triggers_match_the_right_speakers_and_messages() {
         ("name", by_other(), [true, false, false, true, true]),
         ("names", Trigger::among([name("Zoe"), name("Other")]), [true, false, false, true, true]),
         ("no names", Trigger::among([]), [false; 5]),
-        ("predicate", Trigger::heard(asks), [true, false, false, false, false]),
+        ("predicate", Trigger::received(asks), [true, false, false, false, false]),
         ("anyone", Trigger::anyone(), [true, true, false, true, true]),
         ("none", Trigger::no_message(), [false, false, true, false, false]),
         ("list", Trigger::any([by_other(), Trigger::no_message()]), [true, false, true, true, true]),
@@ -129,7 +129,7 @@ fn everything(model: &AnyModel) -> (Assistant, Stack) {
     let proxy = stack()
         .then(HumanInput::never())
         .then(Executor::new().tool(clock()))
-        .then(named("code", when(Trigger::heard(code), says("exitcode: 0"))))
+        .then(named("code", when(Trigger::received(code), says("exitcode: 0"))))
         .then(Assistant::new("Bob", model.clone()).unwrap());
     (caller, proxy)
 }
@@ -210,8 +210,8 @@ async fn hooks_run_in_the_order_in_which_they_were_added() {
             entries.insert(0, Entry::user("(a reminder)"));
             entries
         })
-        .on_heard(appends(" 1"))
-        .on_heard(appends(" 2"))
+        .on_received(appends(" 1"))
+        .on_received(appends(" 2"))
         .on_reply(|reply| polylogue::Reply { parts: appends("!")(reply.parts), ..reply })
         .on_reply(|reply| polylogue::Reply { parts: appends("?")(reply.parts), ..reply });
     let bob = Assistant::new("Bob", AnyModel::new(hooked)).unwrap();
@@ -235,7 +235,7 @@ async fn hooks_run_in_the_order_in_which_they_were_added() {
 #[tokio::test]
 async fn a_hook_on_received_messages_changes_the_request_and_not_the_log() {
     let spy = Spy::on(script(r#"[{"Bob": "one"}, {"Bob": "two"}]"#));
-    let model = AnyModel::new(Hooked::new(spy.model()).on_heard(appends(" (be brief)")));
+    let model = AnyModel::new(Hooked::new(spy.model()).on_received(appends(" (be brief)")));
     let bob = Assistant::new("Bob", model).unwrap();
     let ann = Function::new("Ann", |_| Ok(Act::say("more"))).unwrap();
     let chat = Chat::named("pair")

@@ -38,7 +38,7 @@ fn assistant(who: &str, model: &AnyModel) -> Assistant {
 }
 
 /// Who says something again and again.
-fn parrot(who: &str) -> Function<impl Fn(&polylogue::Turn<'_>) -> polylogue::Result<Act> + use<>> {
+fn parrot(who: &str) -> Function {
     Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().turns())))).unwrap()
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use polylogue::stop::max_turns;
 use polylogue::{
-    Agent, AnyAgent, AnyModel, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session,
-    Store, Timestamp, round_robin, until,
+    AnyAgent, AnyModel, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session, Store,
+    Timestamp, round_robin, until,
 };
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
@@ -201,8 +201,9 @@ impl Tree<'_> {
     }
 
     fn agent(&mut self, depth: u64) -> AnyAgent {
-        use polylogue::compose::{Graph, Parallel, Pipeline, Repeat, Switch, Warp};
         use polylogue::hook::Around;
+
+        use crate::flows::{at_once, diamond, each_part, in_order, one_of, repeat};
         self.leaves += 1;
         let name = format!("n{}", self.leaves);
         if depth == 0 || self.leaves > 12 {
@@ -210,19 +211,15 @@ impl Tree<'_> {
         }
         let (one, two) = (self.agent(depth - 1), self.agent(depth - 1));
         match self.chance(7) {
-            0 => AnyAgent::new(Pipeline::new(&name).unwrap().then(one).then(two).exit_at(2)),
-            1 => AnyAgent::new(Parallel::new(&name).unwrap().with(one).with(two)),
-            2 => {
-                let long = |message: &polylogue::Message| if message.plain().len() > 9 { "a" } else { "b" };
-                AnyAgent::new(Switch::new(&name, long).unwrap().case("a", one).otherwise(two))
-            }
-            3 => AnyAgent::new(Repeat::new(&name, one, 2).unwrap()),
+            0 => in_order(&name, [one, two], 3),
+            1 => at_once(&name, [one, two]),
+            2 => one_of(&name, [one, two], |text| Some(usize::from(text.len() <= 9))),
+            3 => repeat(&name, one, 2, |_| false),
             4 => {
-                let first = one.name().to_string();
-                let graph = Graph::named(&name).node(one).node(two).node(self.leaf(&format!("{name}x")));
-                AnyAgent::new(graph.edge(&first, &format!("{name}x")).build().unwrap())
+                let [last, first] = ["x", "y"].map(|end| self.leaf(&format!("{name}{end}")));
+                diamond(&name, [first, one, two, last])
             }
-            5 => AnyAgent::new(Warp::new(&name, one).unwrap().at_once(1)),
+            5 => each_part(&name, one, 1),
             _ => {
                 let mut around = Around::new(one);
                 around.before(|message| {
@@ -259,10 +256,9 @@ async fn agents_at_random_resume_at_every_cut() {
     assert!(longest > 60, "{longest}");
 }
 
-/// Plans, evidence, rounds, criticism: all in one pipeline.
+/// Plans, evidence, rounds, criticism: all in one sequence.
 #[tokio::test]
 async fn agents_that_reason_resume_at_every_cut() {
-    use polylogue::compose::Pipeline;
     use polylogue::parse::{Actions, Parsed, ToolBlock};
     use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
     let script = script(
@@ -279,18 +275,20 @@ async fn agents_that_reason_resume_at_every_cut() {
         let model = calls.through(script.model("test"));
         let of = |who: &str| agent(who, &model);
         let tool = || polylogue::AnyTool::new(polylogue::GetHistory::default());
-        let all = Pipeline::new("all")
-            .unwrap()
-            .then(PlanAndSolve::new("plan", of("planner"), of("solver")).unwrap())
-            .then(Rewoo::new("rewoo", of("prover"), of("judge")).unwrap().tool(tool()))
-            .then(React::new(of("bot").tool(tool())))
-            .then(React::new(of("texter").tool(tool())).in_text())
-            .then(Refine::new("refine", of("writer"), of("critic")).unwrap().rounds(1))
-            .then(React::new(agent("unable", &AnyModel::new(NoTools(model.clone()))).tool(tool())))
-            .then(Parsed::new(of("coder"), ToolBlock::new("x").between("```x\n", "\n```").json()))
-            .then(Actions::new("runner").unwrap().tool(tool()))
-            .then(Best::of(2, of("option"), of("chooser")));
-        vec![AnyAgent::new(all)]
+        let unable = AnyModel::new(NoTools(model.clone()));
+        let block = ToolBlock::new("x").between("```x\n", "\n```").json();
+        let all = [
+            AnyAgent::new(PlanAndSolve::new("plan", of("planner"), of("solver")).unwrap()),
+            AnyAgent::new(Rewoo::new("rewoo", of("prover"), of("judge")).unwrap().tool(tool())),
+            AnyAgent::new(React::new(of("bot").tool(tool()))),
+            AnyAgent::new(React::new(of("texter").tool(tool())).in_text()),
+            AnyAgent::new(Refine::new("refine", of("writer"), of("critic")).unwrap().rounds(1)),
+            AnyAgent::new(React::new(agent("unable", &unable).tool(tool()))),
+            AnyAgent::new(Parsed::new(of("coder"), block)),
+            AnyAgent::new(Actions::new("runner").unwrap().tool(tool())),
+            AnyAgent::new(Best::of(2, of("option"), of("chooser"))),
+        ];
+        vec![crate::flows::in_order("all", all, 9)]
     };
     cut(&|| AnyStore::new(Memory::new()), &agents, &[(0, "go")]).await;
 }

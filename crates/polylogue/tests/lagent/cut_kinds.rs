@@ -1,20 +1,20 @@
 //! Every kind of composite, cut after every event and run again in fresh agents: the log is the same, and no finished model call is
 //! made again. Each is called twice in one session, so that rooms are entered anew.
 
-use polylogue::compose::{Graph, Many, Parallel, Pipeline, Repeat, Switch, Warp};
 use polylogue::hook::Around;
 use polylogue::parse::{Actions, Block, Parsed, Ran, RunState, ToolBlock};
 use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::tool::Finish;
 use polylogue::{
-    Act, Agent, AgentCall, AnyAgent, AnyModel, AnyStore, Assistant, Body, Call, GetHistory, Layer, Message,
-    ModelCall, Name, Part, Result, Turn,
+    Act, Agent, AgentCall, AnyAgent, AnyModel, AnyStore, Assistant, Body, Call, GetHistory, Message,
+    ModelCall, Name, Result, Turn,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 use serde_json::json;
 
 use crate::cut::{cut, script};
+use crate::flows::{Panel, at_once, diamond, each_part, in_order, one_of, repeat};
 use crate::parts::agent;
 
 /// Calls what `make` makes of a model that speaks by `steps` twice, and cuts it everywhere; how often its model is asked is counted
@@ -39,81 +39,49 @@ async fn resumes(kind: &str, steps: &[(&str, &str)], make: impl Fn(&AnyModel) ->
 
 const AB: [(&str, &str); 2] = [("a", "from a"), ("b", "from b")];
 
+fn agents<const N: usize>(names: [&str; N], model: &AnyModel) -> [AnyAgent; N] {
+    names.map(|who| AnyAgent::new(agent(who, model)))
+}
+
 #[tokio::test]
 async fn a_sequence_resumes() {
     let steps = [("a", "one"), ("b", "two"), ("a", "three")];
-    let make = |model: &AnyModel| {
-        Pipeline::new("seq").unwrap().then(agent("a", model)).then(agent("b", model)).exit_at(2)
-    };
-    assert!(resumes("sequence", &steps, |model| AnyAgent::new(make(model))).await > 20);
-    resumes("pipeline in a pipeline", &AB, |model| {
-        let inner = Pipeline::new("inner").unwrap().then(agent("b", model));
-        AnyAgent::new(Pipeline::new("outer").unwrap().then_as("first", agent("a", model)).then(inner))
+    let make = |model: &AnyModel| in_order("seq", agents(["a", "b"], model), 3);
+    assert!(resumes("sequence", &steps, make).await > 20);
+    resumes("sequence in a sequence", &AB, |model| {
+        let [a, b] = agents(["a", "b"], model);
+        in_order("outer", [a, in_order("inner", [b], 1)], 2)
     })
     .await;
-}
-
-/// Asks one of many, then all of them.
-#[derive(Clone)]
-struct Panel(Name, Many);
-
-impl Agent for Panel {
-    fn name(&self) -> &Name {
-        &self.0
-    }
-    fn layers(&self) -> Vec<Layer> {
-        self.1.layers()
-    }
-    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let all = self.1.ask_all(turn, turn.message()).await?;
-        let texts: Vec<String> = all.iter().map(|reply| reply.plain().into_owned()).collect();
-        let key = self.1.layers().first().and_then(|layer| layer.label.rsplit('.').next().map(str::to_owned));
-        Ok(Act::Say(self.1.ask(turn, key.unwrap_or_default(), texts.join("+")).await?.parts))
-    }
 }
 
 #[tokio::test]
 async fn a_list_and_a_map_resume() {
-    let steps = [("a", "one"), ("b", "two"), ("a", "three")];
-    let agents = |model: &AnyModel| [agent("a", model), agent("b", model)].map(AnyAgent::new);
-    let name = || Name::new("panel").unwrap();
-    resumes("list", &steps, |model| {
-        AnyAgent::new(Panel(name(), Many::list("items", agents(model)).unwrap()))
-    })
-    .await;
-    resumes("map", &steps, |model| {
-        let desks = ["news", "sport"].into_iter().zip(agents(model));
-        AnyAgent::new(Panel(name(), Many::map("desks", desks).unwrap()))
+    let steps = [("b", "one"), ("a", "two"), ("b", "three")];
+    resumes("list and map", &steps, |model| {
+        let [a, b] = agents(["a", "b"], model);
+        let (items, desks) = (vec![a.clone(), b.clone()], vec![("news", a), ("sport", b)]);
+        AnyAgent::new(Panel { name: Name::new("panel").unwrap(), items, desks })
     })
     .await;
 }
 
 #[tokio::test]
 async fn branches_at_the_same_time_resume() {
-    let both =
-        |model: &AnyModel| Parallel::new("both").unwrap().with(agent("a", model)).with(agent("b", model));
-    resumes("parallel", &AB, |model| AnyAgent::new(both(model))).await;
-    resumes("joined", &AB, |model| {
-        let join = |replies: &[(&str, Message)]| vec![Part::text(format!("{} replies", replies.len()))];
-        AnyAgent::new(both(model).joins(join))
-    })
-    .await;
-    resumes("warp", &[("a", "one")], |model| AnyAgent::new(Warp::new("warp", agent("a", model)).unwrap()))
+    resumes("parallel", &AB, |model| at_once("both", agents(["a", "b"], model))).await;
+    resumes("for each part", &[("a", "one")], |model| each_part("warp", AnyAgent::new(agent("a", model)), 8))
         .await;
 }
 
 #[tokio::test]
 async fn cases_and_loops_resume() {
-    let switch = |model: &AnyModel| {
-        let which = |message: &Message| if message.plain() == "first" { "a" } else { "b" };
-        let switch = Switch::new("switch", which).unwrap().case("a", agent("a", model));
-        AnyAgent::new(switch.otherwise(agent("b", model)))
-    };
-    plays("switch", &AB, switch).await;
+    plays("switch", &AB, |model| {
+        one_of("switch", agents(["a", "b"], model), |text| Some(usize::from(text != "first")))
+    })
+    .await;
     let rounds = [("a", "go on"), ("a", "go on, too"), ("a", "DONE")];
     resumes("loop", &rounds, |model| {
-        let done = |message: &Message| message.plain() == "DONE";
-        AnyAgent::new(Repeat::new("loop", agent("a", model), 5).unwrap().until(done))
+        repeat("loop", AnyAgent::new(agent("a", model)), 5, |text| text == "DONE")
     })
     .await;
 }
@@ -121,13 +89,7 @@ async fn cases_and_loops_resume() {
 #[tokio::test]
 async fn a_graph_resumes() {
     let steps = [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")];
-    let make = |model: &AnyModel| {
-        let graph = ["a", "b", "c", "d"]
-            .into_iter()
-            .fold(Graph::named("graph"), |graph, who| graph.node(agent(who, model)));
-        AnyAgent::new(graph.edge("a", "b").edge("a", "c").edge("b", "d").edge("c", "d").build().unwrap())
-    };
-    resumes("graph", &steps, make).await;
+    resumes("graph", &steps, |model| diamond("graph", agents(["a", "b", "c", "d"], model))).await;
 }
 
 #[tokio::test]
@@ -138,7 +100,7 @@ async fn rounds_with_tools_resume() {
     let text = [("a", "Action: get_history\nAction Input: {}"), ("a", "Final Answer: done")];
     resumes("react in text", &text, |model| AnyAgent::new(React::new(bot(model)).in_text())).await;
     let forced = [("a", "!get_history"), ("a", "!get_history"), ("a", "in sum")];
-    resumes("react, summed up", &forced, |model| AnyAgent::new(React::new(bot(model)).rounds(1).sums_up()))
+    resumes("react, summed up", &forced, |model| AnyAgent::new(React::new(bot(model)).rounds(1).summarize()))
         .await;
     let ends =
         |model: &AnyModel| React::new(agent("a", model).tool(Finish::default()).tool(GetHistory::default()));

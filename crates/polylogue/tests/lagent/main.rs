@@ -14,6 +14,7 @@ mod compose;
 mod cut;
 mod cut_kinds;
 mod ends;
+mod flows;
 mod items;
 mod layers;
 mod parts;

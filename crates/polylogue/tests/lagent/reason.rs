@@ -95,7 +95,7 @@ async fn a_limit_on_rounds_ends_or_sums_up() {
         assert_eq!(calls(&session).await as u64, limit);
     }
     let spy = Spy::on(script(&format!(r#"[{CALL}, {CALL}, {{"bot": "in sum"}}, {{"bot": "next"}}]"#)));
-    let bot = React::new(agent("bot", &spy.model()).tool(search())).rounds(1).sums_up();
+    let bot = React::new(agent("bot", &spy.model()).tool(search())).rounds(1).summarize();
     let session = session().await;
     assert_eq!(session.call(&bot, "go").await.unwrap().plain(), "in sum");
     let asked = spy.asked();

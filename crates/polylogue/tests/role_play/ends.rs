@@ -243,7 +243,7 @@ async fn nearly_the_same_again_and_again_ends_it() {
     );
     assert_eq!(came.said().len(), 2 + 2 * 3);
     let patient = LoopDetector { repetition: 0, ..LoopDetector::default() };
-    let came = said(&repeated, |role_play| role_play.circles(patient).max_rounds(6)).await;
+    let came = said(&repeated, |role_play| role_play.loop_detector(patient).max_rounds(6)).await;
     assert_eq!(came.reason, StopReason::Rounds { limit: 6 });
 }
 

@@ -79,7 +79,7 @@ impl Case {
             .max_messages(self.messages)
             .uninstructed(self.uninstructed)
             .flips(self.flips)
-            .circles(LoopDetector { repetition: 0, farewells: 0, ..LoopDetector::default() });
+            .loop_detector(LoopDetector { repetition: 0, farewells: 0, ..LoopDetector::default() });
         let role_play = if self.lenient { RolePlay::lenient(role_play) } else { role_play };
         role_play.build("role_play").unwrap()
     }

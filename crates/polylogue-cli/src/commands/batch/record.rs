@@ -70,7 +70,7 @@ pub(super) struct Record<'a> {
     messages: Vec<Said>,
     /// Such as the task as a specifier made it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    aside: Vec<Said>,
+    private_messages: Vec<Said>,
     /// The conversation, for `show` and `resume`.
     run: &'a str,
     /// Tells teams apart.
@@ -112,7 +112,12 @@ impl<'a> Record<'a> {
             tokens: (spent.unmetered == 0).then(|| spent.tokens()),
             cost: (spent.unpriced == 0).then(|| spent.cost.as_dollars()),
             messages: report.messages.iter().map(Said::of).collect(),
-            aside: ended.events.iter().filter_map(|event| said_aside(event)).map(Said::of).collect(),
+            private_messages: ended
+                .events
+                .iter()
+                .filter_map(|event| private_message(event))
+                .map(Said::of)
+                .collect(),
             run,
             team,
             spent,
@@ -120,8 +125,8 @@ impl<'a> Record<'a> {
     }
 }
 
-/// What was said aside in the outermost chat.
-fn said_aside(event: &Event) -> Option<&Message> {
+/// The message of a private turn in the outermost chat.
+fn private_message(event: &Event) -> Option<&Message> {
     match &event.body {
         Body::Message(message) if event.at.is_root() && message.to.is_private() => Some(message),
         _ => None,

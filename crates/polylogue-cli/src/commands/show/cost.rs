@@ -45,7 +45,7 @@ pub(super) fn shown(events: &[Event], as_json: bool, colour: bool) -> serde_json
 const fn words(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Speaking => "speaking",
-        Purpose::Aside => "choosing, summing up",
+        Purpose::Private => "choosing, summing up",
         Purpose::Nested => "chats within",
     }
 }

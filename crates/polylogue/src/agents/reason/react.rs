@@ -15,13 +15,13 @@ use crate::tooling::{continued, marked};
 /// A model without function calls writes its calls as text; any other does so with [`in_text`](Self::in_text).
 ///
 /// It uses the model, tools, parameters and view of an [`Assistant`]. After the last round it ends the chat with
-/// [`StopReason::Rounds`], or, with [`sums_up`](Self::sums_up), calls the model once more without tools. The outcome of
+/// [`StopReason::Rounds`], or, with [`summarize`](Self::summarize), calls the model once more without tools. The outcome of
 /// a tool that [ends the turn](ToolSpec::ends_turn) is the message.
 #[derive(Debug, Clone)]
 pub struct React {
     agent: Assistant,
     rounds: u32,
-    sums_up: bool,
+    summarize: bool,
     in_text: bool,
 }
 
@@ -35,7 +35,7 @@ impl React {
     /// Runs `agent` in rounds.
     #[must_use]
     pub const fn new(agent: Assistant) -> Self {
-        Self { agent, rounds: Self::DEFAULT_ROUNDS, sums_up: false, in_text: false }
+        Self { agent, rounds: Self::DEFAULT_ROUNDS, summarize: false, in_text: false }
     }
 
     /// Sets the limit on rounds of tool calls per turn; the model is called once more than that. 0 is allowed.
@@ -46,8 +46,8 @@ impl React {
 
     /// After the last round, calls the model once more, without tools, for an answer.
     #[must_use]
-    pub fn sums_up(self) -> Self {
-        Self { sums_up: true, ..self }
+    pub fn summarize(self) -> Self {
+        Self { summarize: true, ..self }
     }
 
     /// Makes the model write `Action:` and `Action Input:`, and sends it `Observation:`, instead of native function
@@ -155,7 +155,7 @@ impl Agent for React {
                 return Ok(act);
             }
         }
-        if !self.sums_up {
+        if !self.summarize {
             return Ok(Act::Stop(StopReason::Rounds { limit: u64::from(self.rounds) }));
         }
         turn.prompt(SUM_UP).await?;

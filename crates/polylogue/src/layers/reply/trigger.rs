@@ -83,19 +83,19 @@ impl Trigger {
     /// When the last message is from `name`.
     #[must_use]
     pub fn from(name: Name) -> Self {
-        Self::heard(move |line| line.message.from == name)
+        Self::received(move |line| line.message.from == name)
     }
 
     /// When the last message is from one of `names`.
     #[must_use]
     pub fn among(names: impl IntoIterator<Item = Name>) -> Self {
         let names: Vec<Name> = names.into_iter().collect();
-        Self::heard(move |line| names.contains(&line.message.from))
+        Self::received(move |line| names.contains(&line.message.from))
     }
 
     /// When the pure function `holds` is true of the last message.
     #[must_use]
-    pub fn heard(holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
+    pub fn received(holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
         Self::on(move |turn| turn.last_message().is_some_and(&holds))
     }
 

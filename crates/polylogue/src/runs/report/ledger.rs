@@ -30,7 +30,7 @@ pub enum Purpose {
     /// A turn in the chat of the report.
     Speaking,
     /// A private turn, such as speaker selection or a summary, in any chat, and all within that turn.
-    Aside,
+    Private,
     /// A turn in a nested chat.
     Nested,
 }
@@ -94,13 +94,13 @@ pub(super) struct UsageTable {
     at: Path,
     rows: BTreeMap<Key, TotalUsage>,
     /// The open private turns.
-    asides: BTreeSet<(Path, Name)>,
+    private_turns: BTreeSet<(Path, Name)>,
 }
 
 impl UsageTable {
     /// An empty table for the chat `at`.
     pub(super) const fn of(at: Path) -> Self {
-        Self { at, rows: BTreeMap::new(), asides: BTreeSet::new() }
+        Self { at, rows: BTreeMap::new(), private_turns: BTreeSet::new() }
     }
 
     pub(super) fn read(&mut self, event: &Event) {
@@ -134,9 +134,9 @@ impl UsageTable {
                 for cue in cues {
                     let turn = (at.clone(), cue.who.clone());
                     if cue.to.is_private() {
-                        self.asides.insert(turn)
+                        self.private_turns.insert(turn)
                     } else {
-                        self.asides.remove(&turn)
+                        self.private_turns.remove(&turn)
                     };
                 }
             }
@@ -144,19 +144,19 @@ impl UsageTable {
             | Body::Passed { who }
             | Body::Left { who, .. }
             | Body::Stopped { who, .. } => {
-                self.asides.remove(&(at.clone(), who.clone()));
+                self.private_turns.remove(&(at.clone(), who.clone()));
             }
             _ => {}
         }
     }
 
     fn purpose(&self, at: &Path, who: &Name) -> Purpose {
-        let within = |aside: &(Path, Name)| {
-            let (room, speaker) = aside;
+        let within = |turn: &(Path, Name)| {
+            let (room, speaker) = turn;
             (room == at && speaker == who) || runs(room, speaker, at)
         };
-        match (self.asides.iter().any(within), *at == self.at) {
-            (true, _) => Purpose::Aside,
+        match (self.private_turns.iter().any(within), *at == self.at) {
+            (true, _) => Purpose::Private,
             (false, true) => Purpose::Speaking,
             (false, false) => Purpose::Nested,
         }

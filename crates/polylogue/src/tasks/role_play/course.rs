@@ -20,7 +20,7 @@ pub(super) struct Rules {
     pub(super) messages: Option<u64>,
     pub(super) uninstructed: usize,
     pub(super) flips: usize,
-    pub(super) circles: LoopDetector,
+    pub(super) loop_detector: LoopDetector,
     pub(super) until: Option<Stop>,
 }
 
@@ -111,7 +111,7 @@ impl Course {
             of: ModelMistake::Role,
             limit: u64::try_from(limit).unwrap_or(u64::MAX),
         };
-        let Rules { uninstructed, flips, circles, until, .. } = &self.rules;
+        let Rules { uninstructed, flips, loop_detector, until, .. } = &self.rules;
         let (user, assistant) = (self.user(), self.assistant());
         chat.latest()
             .find_map(|line| self.done.of(line))
@@ -120,7 +120,7 @@ impl Course {
                 in_a_row(chat, user, *uninstructed, |t| !instructs(t)).then(|| erred(user, *uninstructed))
             })
             .or_else(|| in_a_row(chat, assistant, *flips, flipped).then(|| erred(assistant, *flips)))
-            .or_else(|| circles.now(chat))
+            .or_else(|| loop_detector.now(chat))
             .or_else(|| until.as_ref()?.now(chat))
             .or_else(|| self.limit(chat))
     }

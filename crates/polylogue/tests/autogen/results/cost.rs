@@ -120,15 +120,15 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
     chat.run(&mut log, "go").await.unwrap();
     let once = [
         "         Ann Speaking 1",
-        "         Picker Aside 2",
-        "         Summary Aside 1",
+        "         Picker Private 2",
+        "         Summary Private 1",
         "/Bob.1   Inner Nested 1",
-        "/Bob.1   Inners_summary Aside 1",
+        "/Bob.1   Inners_summary Private 1",
     ];
     let first = Report::of(&log.events().await);
     assert_eq!(rows(&first), once);
     assert_eq!(Figures::excluding_cached(&first.spent), figures(6));
-    assert_eq!(first.usage_of(|row| row.purpose == Purpose::Aside).calls, 4);
+    assert_eq!(first.usage_of(|row| row.purpose == Purpose::Private).calls, 4);
     assert_eq!(first.spent, log.usage().await);
 
     chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
@@ -150,7 +150,7 @@ async fn a_chat_in_a_private_turn_is_private_with_all_that_is_within() {
     let chat = reflecting(chat, judge, TAKEAWAY, sequential()).build().unwrap();
     let (_, events): (_, Vec<Arc<Event>>) = run(&chat, "go").await;
     let report = Report::of(&events);
-    assert_eq!(rows(&report), ["         Ann Speaking 1", "/judge.1/deep.1 Deep Aside 1"]);
+    assert_eq!(rows(&report), ["         Ann Speaking 1", "/judge.1/deep.1 Deep Private 1"]);
     assert_eq!(&*report.summary, "Deep");
     // Seen from within, it is nested.
     let [judge] = &Report::chats(&events)[..] else { panic!("one chat took part") };
@@ -170,7 +170,7 @@ async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
     let mut log = log.limits(Limits::default());
     chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     let report = Report::of(&log.events().await);
-    assert_eq!(rows(&report), ["         Ann Speaking 1", "         Summary Aside 2"]);
+    assert_eq!(rows(&report), ["         Ann Speaking 1", "         Summary Private 2"]);
 }
 
 #[test]
