@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::run::Scope;
+use crate::turn::ChatInfo;
 use crate::{
-    Act, Agent, AnyAgent, Error, Line, Log, Message, Name, Opening, Path, Policy, Question, Result, Step,
-    StopReason, Transcript, Turn, TurnRequest,
+    Agent, AnyAgent, Error, Message, Name, Opening, Path, Policy, Question, Result, Step, StopReason,
+    Transcript, TurnRequest,
 };
 
 /// Agents and a policy. A chat is itself an agent, so that it can take part in other chats.
@@ -32,20 +32,20 @@ use crate::{
 /// # Ok::<(), polylogue_core::Error>(())
 /// ```
 pub struct Chat {
-    name: Name,
+    pub(crate) name: Name,
     policy: Box<dyn Policy>,
-    setup: Setup,
+    pub(crate) setup: Setup,
 }
 
 /// The configuration of a chat, besides its name and its policy.
-struct Setup {
-    description: String,
+pub(crate) struct Setup {
+    pub(crate) description: String,
     participants: Vec<AnyAgent>,
     later: Vec<AnyAgent>,
     private_agents: Vec<AnyAgent>,
     introduction: Option<Arc<str>>,
     opening: OpeningFn,
-    brief: TaskFrom,
+    pub(crate) brief: TaskFrom,
     continues: Option<Name>,
     /// Whether an agent is called in it: see [`Chat::for_calls`].
     is_for_calls: bool,
@@ -160,52 +160,6 @@ impl Chat {
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None }
     }
 
-    /// Opens the chat in an empty log and runs it until it closes, waits for a person, or is cancelled.
-    ///
-    /// # Errors
-    /// When its conversation has begun already, and as [`resume`](Self::resume).
-    pub async fn run(&self, log: &mut Log, task: &str) -> Result<Status> {
-        if log.has_begun().await? {
-            return Err(Error::Config(format!("the conversation `{}` has begun already", log.id())));
-        }
-        self.drive(log, Some(task)).await
-    }
-
-    /// Continues the conversation in the log.
-    ///
-    /// # Errors
-    /// When a turn fails, the log cannot be written, or the agents do not match the log. Everything before is in the
-    /// log, and resuming tries again.
-    pub async fn resume(&self, log: &mut Log) -> Result<Status> {
-        self.drive(log, None).await
-    }
-
-    /// Continues a closed conversation with a new `message`. Turns and messages are counted from 0 again, and every
-    /// participant still sees what was said before. To continue without that, begin another log.
-    ///
-    /// # Errors
-    /// When the conversation is not closed, and as [`resume`](Self::resume).
-    pub async fn continue_with(&self, log: &mut Log, message: Message) -> Result<Status> {
-        log.continue_with(message).await?;
-        self.drive(log, None).await
-    }
-
-    async fn drive(&self, log: &Log, task: Option<&str>) -> Result<Status> {
-        log.begin().await?;
-        let transcript = log.transcript().await?;
-        if !transcript.is_open() && task.is_none() {
-            return Err(Error::Config(format!("the conversation `{}` has not begun", log.id())));
-        }
-        let mut scope = Scope::new(log, transcript);
-        let start = Start { task: task.unwrap_or_default(), around: None, who: &self.name };
-        let opening = self.opening(&start, Vec::new());
-        match scope.run(self, opening).await {
-            Err(Error::Cancelled) => Ok(Status::Halted),
-            Err(Error::Limit(reason)) => scope.close_at_limit(reason).await,
-            result => result,
-        }
-    }
-
     /// Its participants, in order.
     #[must_use]
     pub fn participants(&self) -> &[AnyAgent] {
@@ -246,16 +200,6 @@ impl Chat {
         self.setup.continues.as_ref()
     }
 
-    /// The maximum number of equal tool calls of an agent in a row in one turn; 0 is no limit.
-    pub(crate) const fn max_equal_calls(&self) -> usize {
-        self.setup.max_equal_calls
-    }
-
-    /// Whether it is a chat [for calls](Self::for_calls).
-    pub(crate) const fn is_for_calls(&self) -> bool {
-        self.setup.is_for_calls
-    }
-
     /// The chat of one agent in which it replies whenever it is called.
     pub(crate) fn for_calls(agent: AnyAgent, max_equal_calls: usize) -> Result<Self> {
         let who = agent.name().clone();
@@ -272,28 +216,6 @@ impl Chat {
         chat.setup.max_equal_calls = max_equal_calls;
         Ok(chat)
     }
-
-    fn task_from(&self, turn: &Turn<'_>) -> String {
-        let transcript = turn.transcript();
-        let seen = |line: &&Line| line.is_seen_by(&self.name);
-        if let Some(prompt) = &turn.request().prompt {
-            return prompt.as_ref().to_owned();
-        }
-        match &self.setup.brief {
-            TaskFrom::Own(brief) => brief(transcript, &self.name),
-            TaskFrom::Task => transcript.task().to_owned(),
-            TaskFrom::Last => transcript
-                .lines()
-                .iter()
-                .rev()
-                .find(seen)
-                .map_or_else(String::new, |l| l.message.plain().into()),
-            TaskFrom::All => {
-                let say = |line: &Line| format!("{}: {}", line.message.from, line.message.plain());
-                transcript.lines().iter().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
-            }
-        }
-    }
 }
 
 /// The default opening: the user says the task.
@@ -301,23 +223,17 @@ fn task_from_user(task: &str) -> Vec<Message> {
     if task.trim().is_empty() { Vec::new() } else { vec![Message::text(Name::user(), task)] }
 }
 
-impl Agent for Chat {
-    fn name(&self) -> &Name {
-        &self.name
+impl ChatInfo for Chat {
+    fn description_of(&self, who: &Name) -> &str {
+        self.agent(who).map_or("", Agent::description)
     }
 
-    fn description(&self) -> &str {
-        &self.setup.description
+    fn max_equal_calls(&self) -> usize {
+        self.setup.max_equal_calls
     }
 
-    /// Runs the chat and says its result.
-    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let task = self.task_from(turn);
-        match turn.run(self, &task).await? {
-            Status::Closed { summary, .. } => Ok(turn.says(summary)),
-            Status::Waiting(_) => Ok(Act::Wait),
-            Status::Halted => Err(Error::Cancelled),
-        }
+    fn is_for_calls(&self) -> bool {
+        self.setup.is_for_calls
     }
 }
 

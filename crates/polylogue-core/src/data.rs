@@ -2,22 +2,36 @@
 
 pub(crate) mod arguments;
 mod capabilities;
+mod digest;
 mod error;
+mod fault;
 mod media;
 mod message;
+mod model_error;
 pub(crate) mod name;
 mod outcome;
+mod part;
+mod path;
+mod reply;
+mod request;
 mod stop_reason;
 mod store_error;
 mod usage;
 
 pub use self::capabilities::{Capabilities, Capability};
-pub use self::error::{Error, Failure, Fault, Result};
-pub use self::message::{Audience, Call, CallOutcome, Media, Message, Part, cut, plain};
+pub use self::digest::Digest;
+pub use self::error::{Error, Failure, Result};
+pub use self::fault::Fault;
+pub use self::message::{Audience, Message};
+pub use self::model_error::{ModelError, ModelErrorKind};
 pub use self::name::{Name, NameError};
-pub use self::outcome::{Outcome, OutcomeStatus};
+pub use self::part::{Call, CallOutcome, Finish, Media, Outcome, OutcomeStatus, Part, cut, plain};
+pub use self::path::{LabelError, Path};
+pub(crate) use self::reply::joined;
+pub use self::reply::{Delta, DeltaRef, DeltaSink, ModelReply, Reply};
+pub use self::request::{Params, ToolSpec};
 pub use self::stop_reason::{Counted, LoopKind, ModelMistake, RunOutcome, StopReason};
-pub use self::store_error::StoreError;
+pub use self::store_error::{LogId, StoreError};
 pub use self::usage::{
     CacheSavings, Charge, ChargeReason, Money, Price, ToolUsage, TotalUsage, UncertainUsage, Usage,
 };

@@ -38,28 +38,27 @@ mod transcript;
 mod turn;
 mod view;
 
-pub use agent::{Act, Agent, AnyAgent, Layer};
+pub use agent::{Agent, AnyAgent, Layer};
 pub use chat::{Chat, ChatBuilder, Start, Status, TaskFrom};
 pub use data::{
     Audience, CacheSavings, Call, CallOutcome, Capabilities, Capability, Charge, ChargeReason, Counted,
-    Error, Failure, Fault, LoopKind, Media, Message, ModelMistake, Money, Name, NameError, Outcome,
-    OutcomeStatus, Part, Price, Result, RunOutcome, StopReason, StoreError, ToolUsage, TotalUsage,
-    UncertainUsage, Usage, cut, plain,
+    Delta, DeltaRef, DeltaSink, Digest, Error, Failure, Fault, Finish, LabelError, LogId, LoopKind, Media,
+    Message, ModelError, ModelErrorKind, ModelMistake, ModelReply, Money, Name, NameError, Outcome,
+    OutcomeStatus, Params, Part, Path, Price, Reply, Result, RunOutcome, StopReason, StoreError, ToolSpec,
+    ToolUsage, TotalUsage, UncertainUsage, Usage, cut, plain,
 };
 pub use embed::{AnyEmbed, Embed, Embedded};
 pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;
 pub use log::{
-    AnyStore, Body, Claim, Clock, Delta, Digest, Event, FailedAttempt, Finish, HistoryEntry, Intact,
-    JoinHistory, LEASE, Lease, Listing, Log, LogId, Meta, Meter, ModelReply, Opening, Path, Question,
-    Reservation, ResourceKey, Resources, Store, Subscription, Timestamp, TurnRequest, Update,
+    AnyStore, Body, Choice, Chooser, Claim, Clock, Event, FailedAttempt, HistoryEntry, Intact, JoinHistory,
+    LEASE, Lease, Listing, Log, Meta, Meter, Opening, Question, Reservation, ResourceKey, Resources, Store,
+    Subscription, Timestamp, TurnRequest, Update,
 };
-pub use model::{
-    AnyModel, DeltaRef, DeltaSink, EncodeCache, Entry, Model, ModelError, ModelErrorKind, Origin, Params,
-    Reply, Request,
-};
-pub use policy::{Choice, Chooser, Policy, Step};
-pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, ToolSpec, no_such_tool};
+pub use model::{AnyModel, Model, Origin, Request};
+pub use policy::{Policy, Step};
+pub use run::AgentCall;
+pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
-pub use turn::{AgentCall, ModelAttempt, ModelCall, Turn};
-pub use view::{BEGIN, GO_ON, PromptRole, ShowNames, View, ViewOptions, Window};
+pub use turn::{Act, ModelAttempt, ModelCall, Turn};
+pub use view::{BEGIN, EncodeCache, Entry, GO_ON, PromptRole, ShowNames, View, ViewOptions, Window};

@@ -1,5 +1,6 @@
 //! Limits of a run.
 
+mod account;
 mod bound;
 mod budget;
 mod cancellation;
@@ -8,6 +9,7 @@ mod overrides;
 
 use std::sync::Arc;
 
+pub(crate) use self::account::Account;
 pub use self::bound::Bound;
 pub use self::budget::Budget;
 pub(crate) use self::cancellation::CancelMode;
@@ -15,7 +17,6 @@ pub use self::cancellation::Cancellation;
 use self::fit::Holdings;
 pub(crate) use self::fit::{Amount, Fit};
 pub use self::overrides::LimitOverrides;
-use crate::log::Tally;
 use crate::{Money, StopReason, TotalUsage};
 
 /// The limits of a whole run, nested chats included. Checked before every turn. Every model call is reserved at its
@@ -46,6 +47,14 @@ impl Default for Limits {
     fn default() -> Self {
         Self { turns: None, calls: None, calls_each: 1_000, tokens: None, cost: None, depth: 8 }
     }
+}
+
+/// What a run has used so far.
+#[derive(Clone, Copy)]
+pub(crate) struct Used<'a> {
+    pub(crate) usage: &'a TotalUsage,
+    /// A model whose cost is unknown.
+    pub(crate) unpriced: Option<&'a Arc<str>>,
 }
 
 /// Whether a call can be reserved.
@@ -113,16 +122,16 @@ impl Limits {
     /// [`calls_of`](Self::calls_of).
     pub(crate) fn admit(
         &self,
-        tally: &Tally,
+        used: Used<'_>,
         reserved: &Reserved,
         before: u64,
         (bound, calls): (&Bound, u64),
     ) -> Admission {
-        let made = self.calls_of(&tally.usage, before);
+        let made = self.calls_of(used.usage, before);
         if calls > 0 && made >= self.max_calls() {
             return Admission::Never(StopReason::Calls { limit: self.max_calls() });
         }
-        if let Some(reason) = self.met(tally) {
+        if let Some(reason) = self.met(used) {
             return Admission::Never(reason);
         }
         if calls > 0 && made + reserved.calls >= self.max_calls() {
@@ -130,18 +139,18 @@ impl Limits {
         }
         let mut hold = Hold { calls, ..Hold::default() };
         if let Some(limit) = self.tokens {
-            let used = tally.usage.counted_tokens();
-            hold.tokens = match reserved.tokens.fit(limit, used, (bound.tokens, bound.least_tokens())) {
+            let tokens = used.usage.counted_tokens();
+            hold.tokens = match reserved.tokens.fit(limit, tokens, (bound.tokens, bound.least_tokens())) {
                 Fit::Now(amount) => amount,
                 Fit::Later => return Admission::Later,
                 Fit::Never => {
                     let next = Some(bound.least_tokens());
-                    return Admission::Never(StopReason::Tokens { limit, used, next });
+                    return Admission::Never(StopReason::Tokens { limit, used: tokens, next });
                 }
             };
         }
         if let Some(limit) = self.cost {
-            let spent = tally.usage.counted_cost();
+            let spent = used.usage.counted_cost();
             hold.cost = match reserved.money.fit(limit, spent, (bound.cost, bound.least())) {
                 Fit::Now(amount) => amount,
                 Fit::Later => return Admission::Later,
@@ -155,14 +164,13 @@ impl Limits {
     }
 
     /// The limit on money or tokens that is reached, if one is.
-    fn met(&self, tally: &Tally) -> Option<StopReason> {
-        let usage = &tally.usage;
+    fn met(&self, Used { usage, unpriced }: Used<'_>) -> Option<StopReason> {
         if let Some(limit) = self.cost {
             let cost = usage.counted_cost();
             if cost >= limit {
                 return Some(StopReason::Cost { limit, spent: cost, next: None });
             }
-            if let Some(model) = &tally.unpriced {
+            if let Some(model) = unpriced {
                 return Some(StopReason::UnknownPrice { model: Arc::clone(model) });
             }
         }

@@ -6,6 +6,7 @@ mod clock;
 mod event;
 mod meter;
 mod origins;
+mod request;
 mod reservation;
 mod resources;
 mod store;
@@ -23,24 +24,22 @@ use futures_util::future::{BoxFuture, Either, select};
 use tokio::sync::{Mutex, MutexGuard};
 
 use self::buffer::EventBuffer;
-pub(crate) use self::buffer::{Tally, calls_before};
-pub use self::clock::Clock;
+pub(crate) use self::buffer::calls_before;
+pub use self::clock::{Clock, Timestamp};
 use self::clock::{Stopwatch, system_time};
-pub use self::event::{
-    Body, Digest, Event, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Path, Question, Timestamp,
-    TurnRequest,
-};
+pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening, Question};
 pub use self::meter::Meter;
-use self::reservation::Account;
+pub use self::request::{Choice, Chooser, TurnRequest};
 pub(crate) use self::reservation::{Asked, Doubt};
 pub use self::reservation::{FailedAttempt, Reservation};
 pub use self::resources::{ResourceKey, Resources};
-pub use self::store::{AnyStore, Claim, Intact, LEASE, Listing, LogId, Meta, Store};
+pub use self::store::{AnyStore, Claim, Intact, LEASE, Listing, Meta, Store};
 use self::updates::Publisher;
-pub use self::updates::{Delta, Subscription, Update};
-use crate::limits::CancelMode;
+pub use self::updates::{Subscription, Update};
+use crate::limits::{Account, CancelMode};
 use crate::{
-    Budget, Cancellation, ChargeReason, Error, Limits, Name, Result, StopReason, StoreError, TotalUsage,
+    Budget, Cancellation, ChargeReason, Error, Limits, LogId, Name, Path, Result, StopReason, StoreError,
+    TotalUsage,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -297,6 +296,23 @@ impl Log {
         if buffer.staged().is_empty() { Ok(()) } else { self.settle(&mut buffer).await }
     }
 
+    /// Rolls back everything since an event in a call chat and the chats within it, the outermost last: a call is
+    /// over when all of it is rolled back.
+    pub(crate) async fn undo(&self, room: &Path, since: u64) -> Result<()> {
+        let mut paths: Vec<(Path, u64)> = Vec::new();
+        self.look(|events| {
+            let is_there = |at: &Path| room.is_root() || at == room || at.is_within(room);
+            for event in events.iter().filter(|event| event.seq >= since && is_there(&event.at)) {
+                if !paths.iter().any(|(at, _)| *at == event.at) {
+                    paths.push((event.at.clone(), event.seq));
+                }
+            }
+        })
+        .await;
+        paths.sort_by_key(|(at, _)| std::cmp::Reverse(at.depth()));
+        self.append_each(paths.into_iter().map(|(at, since)| (at, Body::RolledBack { since }))).await
+    }
+
     /// Makes events that are appended and published together with the next ones. For events that can be computed
     /// again from the log, so that a step needs one write less.
     pub(crate) async fn stage(
@@ -369,7 +385,7 @@ impl Log {
         let mut buffer = self.buffer.lock().await;
         self.catch_up(&mut buffer).await?;
         for (at, charge) in self.account.take_pending() {
-            buffer.stage(&at, self.now(), [charge]);
+            buffer.stage(&at, self.now(), [Body::Charged(charge)]);
         }
         Ok(buffer)
     }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{JoinHistory, Message, Name, StopReason, Transcript, TurnRequest};
 
 /// Selects the next step of a chat.
@@ -65,45 +63,4 @@ impl Step {
     pub fn close(reason: StopReason, transcript: &Transcript) -> Self {
         Self::Close { reason, summary: transcript.summary() }
     }
-}
-
-/// How the next speaker was selected.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
-    /// The candidates.
-    pub of: Vec<Name>,
-    /// The selector.
-    pub by: Chooser,
-    /// The selector's reply, if an agent was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply: Option<Arc<str>>,
-}
-
-/// What selected the next speaker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Chooser {
-    /// There was only one candidate.
-    Only,
-    /// The order of the participants.
-    Order,
-    /// A random choice.
-    Chance {
-        /// The seed.
-        seed: u64,
-    },
-    /// A rule: a function, or a condition of a state.
-    Rule,
-    /// An agent, in a private turn.
-    Agent(Name),
-    /// A handoff by the last speaker.
-    Handoff,
-    /// Tool calls: this participant executes those of the last speaker, or continues with their results.
-    Tools,
-    /// The order of the participants, because the selector failed.
-    Fallback {
-        /// The failure.
-        why: Arc<str>,
-    },
 }

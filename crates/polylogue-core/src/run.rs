@@ -1,16 +1,19 @@
 //! The run loop: open turns act, else the policy selects the next step; the results are appended.
 
 mod again;
+mod ask;
 mod call;
+mod chat;
+mod nested;
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-pub(crate) use self::call::{Visit, Visited, received_from};
+pub use self::ask::AgentCall;
 use crate::log::Doubt;
 use crate::transcript::{OpenTurn, is_shared};
-use crate::turn::Trace;
+use crate::turn::{ChatInfo, Trace};
 use crate::{
     Act, Agent, Body, Chat, Error, Event, Failure, JoinHistory, Log, LoopKind, Message, Name, Opening, Part,
     Question, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,

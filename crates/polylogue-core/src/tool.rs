@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::missing::no_such_tool;
-use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, Transcript};
+use crate::{Event, LogId, Meter, Name, Outcome, Path, Resources, ToolSpec, Transcript};
 
 /// A function that an agent can call.
 ///
@@ -25,45 +25,6 @@ pub trait Tool: Send + Sync + 'static {
     /// # Errors
     /// The error message for the model; it becomes a failed outcome, and the turn continues.
     fn call(&self, args: Value, cx: &ToolCx<'_>) -> impl Future<Output = Result<Outcome, ToolError>> + Send;
-}
-
-/// The declaration of a tool for models.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolSpec {
-    /// Its name: 1 to 64 ASCII letters, digits, `_` and `-`.
-    pub name: String,
-    /// What it does and when to use it.
-    pub description: String,
-    /// The JSON Schema of its arguments, an object.
-    pub parameters: Value,
-    /// Whether a call that was in flight at a crash can be repeated safely.
-    #[serde(default)]
-    pub repeatable: bool,
-    /// Whether the outcome ends the agent's turn, without another model call.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ends_turn: bool,
-}
-
-impl ToolSpec {
-    /// A tool that is not repeated if it was in flight at a crash.
-    #[must_use]
-    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
-        let (name, description) = (name.into(), description.into());
-        Self { name, description, parameters, repeatable: false, ends_turn: false }
-    }
-
-    /// Declares it safe to repeat: it only reads, or is idempotent.
-    #[must_use]
-    pub fn repeatable(self) -> Self {
-        Self { repeatable: true, ..self }
-    }
-
-    /// Makes its outcome end the turn: the agent says what the model said with the call, or else the outcome. A
-    /// failed call does not end the turn, so that the model can correct it.
-    #[must_use]
-    pub fn ends_turn(self) -> Self {
-        Self { ends_turn: true, ..self }
-    }
 }
 
 /// The context of a tool call.

@@ -1,6 +1,6 @@
 //! Turns: what an agent can read and do when it acts.
 
-mod ask;
+mod act;
 mod calls;
 mod continued;
 mod model;
@@ -11,15 +11,14 @@ use std::sync::{Arc, LazyLock};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-pub use self::ask::AgentCall;
+pub use self::act::Act;
 use self::calls::outcome_of;
 use crate::log::Doubt;
-use crate::run::Scope;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
-    Act, Agent, AnyModel, AnyTool, Body, Call, Capability, Chat, Error, Event, Finish, HistoryEntry, Line,
-    Log, Message, Meter, Name, Outcome, Params, Part, Path, Reply, Result, Start, Status, StopReason, Tool,
-    ToolCx, ToolSpec, Transcript, TurnRequest, View, ViewOptions,
+    AnyModel, AnyTool, Body, Call, Capability, Error, Event, Finish, HistoryEntry, Line, Log, Message, Meter,
+    Name, Outcome, Params, Part, Path, Reply, Result, Tool, ToolCx, ToolSpec, Transcript, TurnRequest, View,
+    ViewOptions,
 };
 
 /// One turn of one agent.
@@ -27,9 +26,9 @@ use crate::{
 /// Everything a turn does is an event. When a run is resumed in the middle of a turn, the same calls return the
 /// logged results: a finished model call is never repeated.
 pub struct Turn<'a> {
-    log: &'a Log,
-    chat: &'a Chat,
-    transcript: &'a Transcript,
+    pub(crate) log: &'a Log,
+    pub(crate) chat: &'a dyn ChatInfo,
+    pub(crate) transcript: &'a Transcript,
     request: &'a TurnRequest,
     view: Option<View>,
     /// Events of this turn from before it was resumed that are not replayed yet.
@@ -38,28 +37,40 @@ pub struct Turn<'a> {
     journal: Vec<Arc<Event>>,
     returned: usize,
     /// Whether the turn may have begun in an earlier run.
-    resumed: bool,
+    pub(crate) resumed: bool,
     /// Whether its next model call may have been in flight when that run ended: no new event since.
-    in_doubt: bool,
+    pub(crate) in_doubt: bool,
     /// Blocks the model calls of other turns until that call is counted.
-    doubt: Option<Doubt<'a>>,
+    pub(crate) doubt: Option<Doubt<'a>>,
     /// Its last event then, and whether that event proves that no call was in flight.
     last: (u64, bool),
     /// Model calls and shared events of chats within this turn.
-    within: Vec<Arc<Event>>,
+    pub(crate) within: Vec<Arc<Event>>,
     /// Shared events of chats within this turn from before it was resumed.
-    within_before: Vec<Arc<Event>>,
-    failed_within: bool,
+    pub(crate) within_before: Vec<Arc<Event>>,
+    pub(crate) failed_within: bool,
     /// The finish reason of the result of the last nested chat, if it was truncated.
-    cut_within: Option<Finish>,
+    pub(crate) cut_within: Option<Finish>,
     /// The message that this result is from, if it is from one.
-    result_within: Option<Message>,
+    pub(crate) result_within: Option<Message>,
     /// How many chats it ran.
-    runs: u64,
+    pub(crate) runs: u64,
     /// How often it called an agent at each path.
-    asked: BTreeMap<Path, usize>,
+    pub(crate) asked: BTreeMap<Path, usize>,
     /// Failed calls: the paths, and the events with which they began.
-    failed: Vec<(Path, u64)>,
+    pub(crate) failed: Vec<(Path, u64)>,
+}
+
+/// What a turn knows of its chat.
+pub(crate) trait ChatInfo: Send + Sync {
+    /// The description of `who`; empty if there is none, or no such participant.
+    fn description_of(&self, who: &Name) -> &str;
+
+    /// The maximum number of equal tool calls of an agent in a row in one turn; 0 is no limit.
+    fn max_equal_calls(&self) -> usize;
+
+    /// Whether an agent is called in it, instead of taking part in a conversation.
+    fn is_for_calls(&self) -> bool;
 }
 
 /// The result of a turn, besides its act.
@@ -112,7 +123,7 @@ impl<'a> ModelCall<'a> {
 impl<'a> Turn<'a> {
     pub(crate) fn new(
         log: &'a Log,
-        chat: &'a Chat,
+        chat: &'a dyn ChatInfo,
         transcript: &'a Transcript,
         open: &'a OpenTurn,
         view: Option<View>,
@@ -172,7 +183,32 @@ impl<'a> Turn<'a> {
     /// The description of `who`; empty if there is none, or no such participant.
     #[must_use]
     pub fn description_of(&self, who: &Name) -> &'a str {
-        self.chat.agent(who).map_or("", Agent::description)
+        self.chat.description_of(who)
+    }
+
+    /// Sources of content from outside that this agent has read by now, here and in chats within its turns: those of
+    /// tool results and of messages, at most 8. Empty if it has read none.
+    pub async fn outside(&self) -> Vec<Arc<str>> {
+        // When the turn is resumed, later events are in the log already.
+        let next = self.past.front().map(|event| event.seq);
+        self.log.read_by(self.transcript.at(), self.me(), next).await
+    }
+
+    /// The message that this agent replies to: the one it was called with, or else the last message of another
+    /// participant in its view; in a turn with a prompt, the prompt. Blank if there is none. [Prompts](Self::prompt)
+    /// in this turn so far, such as a reminder, are appended.
+    #[must_use]
+    pub fn message(&self) -> Message {
+        let mut message = match &self.request.prompt {
+            Some(prompt) => Message::text(Name::user(), Arc::clone(prompt)),
+            None => self.last_message().map_or_else(|| Message::from(""), |line| line.message.clone()),
+        };
+        let received_from = self.journal.iter().filter_map(|event| match &event.body {
+            Body::Prompted { who, text } if who == self.me() => Some(Part::Text(Arc::clone(text))),
+            _ => None,
+        });
+        message.parts.extend(received_from);
+        message
     }
 
     /// Prompts the agent's own model, such as with what was wrong with its last reply. Logged, so no prompt is
@@ -342,35 +378,6 @@ impl<'a> Turn<'a> {
         Some(text)
     }
 
-    /// Runs a nested chat within this turn. Its events have their own path; each further chat of the turn has another
-    /// one.
-    ///
-    /// # Errors
-    /// As [`Chat::run`]; [`Error::Limit`] when chats are nested too deep.
-    pub async fn run(&mut self, chat: &Chat, task: &str) -> Result<Status> {
-        let turn = self.transcript.at().child(self.me(), self.transcript.turns_begun_by(self.me()));
-        let at = turn.sibling(self.runs);
-        self.runs += 1;
-        if at.depth() > self.log.depth() {
-            return Err(Error::Limit(StopReason::Depth { limit: self.log.depth() }));
-        }
-        let mut transcript =
-            if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
-        transcript.inherit(self.shared(&[]), 0);
-        self.in_doubt &= transcript.closed().is_some();
-        let earlier = if transcript.is_open() { Vec::new() } else { self.earlier(chat).await? };
-        let start = Start { task, around: Some(self.transcript), who: self.me() };
-        let opening = chat.opening(&start, earlier);
-        let mut scope = Scope::new(self.log, transcript);
-        scope.doubt = self.doubt.take();
-        let result = scope.run(chat, opening).await;
-        self.within.append(&mut scope.replies);
-        self.failed_within = result.is_err();
-        self.cut_within = scope.transcript().result_cut();
-        self.result_within = scope.transcript().result().cloned();
-        result
-    }
-
     /// Says `summary`, the result of the last chat that this turn ran, with the pictures, sounds and documents of its
     /// message, and marked as truncated if it [is](Part::Cut). Passes if it is blank.
     #[must_use]
@@ -400,21 +407,9 @@ impl<'a> Turn<'a> {
         Act::Say(parts)
     }
 
-    /// The messages that `chat` continues: those of the last chat run here by the participant that it names.
-    async fn earlier(&self, chat: &Chat) -> Result<Vec<Message>> {
-        let Some(before) = chat.continues() else { return Ok(Vec::new()) };
-        let begun = self.transcript.turns_begun_by(before);
-        let last = if before == self.me() { begun.saturating_sub(1) } else { begun };
-        if last == 0 {
-            return Ok(Vec::new());
-        }
-        let transcript = self.log.transcript_of(&self.transcript.at().child(before, last)).await?;
-        Ok(transcript.messages().map(|line| line.message.clone()).collect())
-    }
-
     /// The shared events known at this point of the turn, here, around and within, except those of agents called in
     /// parallel.
-    fn shared(&self, but: &[Path]) -> Vec<Arc<Event>> {
+    pub(crate) fn shared(&self, but: &[Path]) -> Vec<Arc<Event>> {
         let is_known = |event: &&Arc<Event>| !but.iter().any(|at| event.at == *at || event.at.is_within(at));
         let turn = self.journal.iter().chain(&self.within_before).chain(&self.within).filter(is_known);
         self.transcript.shared().cloned().chain(in_order(turn)).collect()
@@ -439,6 +434,25 @@ impl<'a> Turn<'a> {
             self.journal.iter().for_each(|event| view.see_own(event));
         }
         self.view.insert(view)
+    }
+
+    /// Rolls back failed calls when the agent continues after them: then the failures are final, and a resumed turn
+    /// receives the same ones. Calls that fail their turn are retried with it.
+    pub(crate) async fn survive(&mut self) -> Result<()> {
+        for (at, since) in std::mem::take(&mut self.failed) {
+            self.log.undo(&at, since).await?;
+            let is_there = |other: &Path| *other == at || other.is_within(&at);
+            let stays = |event: &Arc<Event>| !is_there(&event.at) || event.seq < since;
+            self.within_before.retain(stays);
+            self.within.retain(|event| stays(event) || matches!(event.body, Body::ModelReplied(_)));
+            let is_undone = |event: &&Arc<Event>| {
+                is_there(&event.at) && matches!(event.body, Body::RolledBack { since: from } if from >= since)
+            };
+            let undone: Vec<_> =
+                self.log.look(|events| events.iter().filter(is_undone).cloned().collect()).await;
+            self.within.extend(undone);
+        }
+        Ok(())
     }
 
     async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {

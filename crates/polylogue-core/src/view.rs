@@ -1,6 +1,7 @@
 //! Views: what one agent's model receives of a chat. Derived from the log, never stored.
 
 mod digest;
+mod entry;
 mod options;
 mod window;
 mod words;
@@ -8,12 +9,13 @@ mod words;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use self::digest::Chain;
+pub(crate) use self::digest::Chain;
+pub use self::entry::{EncodeCache, Entry};
 use self::words::{calls_as_text, entry_as_text, spoken};
-use crate::model::joined;
+use crate::data::joined;
 use crate::{
-    Body, Call, CallOutcome, Digest, EncodeCache, Entry, Event, HistoryEntry, JoinHistory, Line, Message,
-    Name, Opening, Outcome, Params, Part, ToolSpec, Transcript, TurnRequest,
+    Body, Call, CallOutcome, Digest, Event, HistoryEntry, JoinHistory, Line, Message, Name, Opening, Outcome,
+    Params, Part, ToolSpec, Transcript, TurnRequest,
 };
 
 pub(crate) use self::words::CONTINUE;

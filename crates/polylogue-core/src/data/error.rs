@@ -1,44 +1,16 @@
 //! Errors, and who can fix them.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelError, Name, NameError, Path, StopReason, StoreError};
+use super::fault::Fault;
+use super::model_error::ModelError;
+use super::name::{Name, NameError};
+use super::path::{LabelError, Path};
+use super::stop_reason::StopReason;
+use super::store_error::StoreError;
 
 /// A result with Polylogue's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Who can fix an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fault {
-    /// The author of the team or of the call.
-    Config,
-    /// The model's provider, or the network.
-    Provider,
-    /// A tool.
-    Tool,
-    /// A configured limit.
-    Limit,
-    /// The machine: disk, permissions.
-    System,
-    /// Polylogue itself.
-    Bug,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Config => "config",
-            Self::Provider => "provider",
-            Self::Tool => "tool",
-            Self::Limit => "limit",
-            Self::System => "system",
-            Self::Bug => "bug",
-        })
-    }
-}
 
 /// Why a run could not continue. Events appended before stay, and running again continues from there.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -146,5 +118,11 @@ pub struct Failure {
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
         Self { fault: error.fault(), message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<LabelError> for Error {
+    fn from(error: LabelError) -> Self {
+        Self::Config(error.to_string())
     }
 }

@@ -1,6 +1,6 @@
 //! Pictures, sounds and documents of a message: content, file name and size.
 
-use crate::Media;
+use super::part::Media;
 
 impl Media {
     /// The content, if it is in the URL (a `data:` URL in base 64).

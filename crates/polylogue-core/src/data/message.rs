@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::{Finish, Name, Outcome};
+use super::name::Name;
+use super::part::{Finish, Part, cut, plain};
 
 /// A message. It has an author and an audience, never a role.
 ///
@@ -92,36 +92,6 @@ impl From<&Self> for Message {
     }
 }
 
-/// The text of `parts`, pieces joined by a blank line.
-#[must_use]
-pub fn plain(parts: &[Part]) -> Cow<'_, str> {
-    let mut texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(&**text),
-        _ => None,
-    });
-    match (texts.next(), texts.next()) {
-        (None, _) => Cow::Borrowed(""),
-        (Some(only), None) => Cow::Borrowed(only),
-        (Some(first), Some(second)) => {
-            let mut all = format!("{first}\n\n{second}");
-            for text in texts {
-                all.push_str("\n\n");
-                all.push_str(text);
-            }
-            Cow::Owned(all)
-        }
-    }
-}
-
-/// The finish reason, if the text of `parts` is truncated.
-#[must_use]
-pub fn cut(parts: &[Part]) -> Option<Finish> {
-    parts.iter().find_map(|part| match part {
-        Part::Cut(finish) => Some(*finish),
-        _ => None,
-    })
-}
-
 /// Who sees a message. Its author always does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -160,89 +130,6 @@ impl Audience {
             Self::Only(names) => names.contains(name),
         }
     }
-}
-
-/// A part of a message, of a model reply or of a tool result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Part {
-    /// Text.
-    Text(Arc<str>),
-    /// A picture, sound or document.
-    Media(Media),
-    /// A value: structured output.
-    Data(Value),
-    /// A value for programs, beside the text: what a parser read in it, the result of a call. Logged, never sent to a
-    /// model.
-    Note(Value),
-    /// Reasoning of a model: logged, shown dimmed, never sent to a model.
-    Thought(Arc<str>),
-    /// A tool call: by a model in its reply, or in a message, for another participant to execute.
-    Call(Call),
-    /// The result of a call that another participant requested.
-    Outcome(CallOutcome),
-    /// The text before it is truncated: the model reached its limit on tokens, or its provider filtered the rest.
-    /// Logged and shown, never sent to a model.
-    Cut(Finish),
-}
-
-impl Part {
-    /// A text part.
-    #[must_use]
-    pub fn text(text: impl Into<Arc<str>>) -> Self {
-        Self::Text(text.into())
-    }
-
-    /// Whether it is reasoning.
-    #[must_use]
-    pub const fn is_thought(&self) -> bool {
-        matches!(self, Self::Thought(_))
-    }
-
-    /// Whether it is empty: a text or a thought of white space only, a note, or a mark.
-    #[must_use]
-    pub fn is_blank(&self) -> bool {
-        match self {
-            Self::Text(text) | Self::Thought(text) => text.trim().is_empty(),
-            Self::Note(_) | Self::Cut(_) => true,
-            Self::Media(_) | Self::Data(_) | Self::Call(_) | Self::Outcome(_) => false,
-        }
-    }
-}
-
-/// A picture, sound or document, by reference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Media {
-    /// Its media type, such as `image/png`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its `https:` or `data:` URL.
-    pub url: Arc<str>,
-}
-
-/// A tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Call {
-    /// Pairs the call with its result; unique within the conversation of one agent.
-    pub id: String,
-    /// The tool's name.
-    pub tool: String,
-    /// The arguments: an object, or the raw text if the model's text is not a JSON object.
-    pub args: Value,
-}
-
-/// The result of a call that another participant requested in a message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CallOutcome {
-    /// The participant that requested it.
-    pub to: Name,
-    /// The call's `id`.
-    pub id: String,
-    /// The tool's name.
-    pub tool: String,
-    /// The result.
-    pub outcome: Outcome,
 }
 
 #[cfg(test)]

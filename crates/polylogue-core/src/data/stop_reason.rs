@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Money, Name};
+use super::name::Name;
+use super::usage::Money;
 
 /// Why a chat was closed. Every way a chat can end has its own variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

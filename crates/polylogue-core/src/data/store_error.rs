@@ -1,6 +1,56 @@
-//! Errors of stores.
+//! Ids of logs, and failed operations of their stores.
 
-use crate::{Fault, LogId};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::fault::Fault;
+
+/// The id of a log: 1 to 64 ASCII letters, digits, `-` and `_`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LogId(Arc<str>);
+
+impl LogId {
+    /// Checks `text` and makes an id of it.
+    ///
+    /// # Errors
+    /// When `text` is empty, too long, or has other characters.
+    pub fn new(text: &str) -> Result<Self, StoreError> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if (1..=64).contains(&text.len()) && text.chars().all(legal) {
+            Ok(Self(text.into()))
+        } else {
+            Err(StoreError::BadId { id: text.chars().take(80).collect() })
+        }
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LogId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for LogId {
+    type Error = StoreError;
+    fn try_from(text: String) -> Result<Self, StoreError> {
+        Self::new(&text)
+    }
+}
+
+impl From<LogId> for String {
+    fn from(id: LogId) -> Self {
+        id.0.as_ref().to_owned()
+    }
+}
 
 /// A failed store operation. Events stored before stay stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelReply, Name};
+use super::name::Name;
 
 /// Tokens of one model call as counted by the provider. `None` is unknown, not 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -259,25 +259,25 @@ impl CacheSavings {
         self.calls == 0
     }
 
-    fn add(&mut self, reply: &ModelReply) {
+    fn add(&mut self, usage: &Usage, cost: Option<Money>) {
         self.calls += 1;
-        self.tokens += reply.usage.input.unwrap_or(0) + reply.usage.output.unwrap_or(0);
-        self.cost += reply.cost.unwrap_or_default();
+        self.tokens += usage.input.unwrap_or(0) + usage.output.unwrap_or(0);
+        self.cost += cost.unwrap_or_default();
     }
 }
 
 impl TotalUsage {
-    /// Adds a call.
-    pub fn add(&mut self, reply: &ModelReply) {
-        if reply.cached {
-            return self.saved.add(reply);
+    /// Adds a model call. A `cached` reply costs nothing, and counts as saved.
+    pub(super) fn add_call(&mut self, usage: &Usage, cost: Option<Money>, cached: bool) {
+        if cached {
+            return self.saved.add(usage, cost);
         }
         self.calls += 1;
-        self.input += reply.usage.input.unwrap_or(0);
-        self.output += reply.usage.output.unwrap_or(0);
-        self.unmetered += u64::from(reply.usage.total().is_none());
-        self.cost += reply.cost.unwrap_or_default();
-        self.unpriced += u64::from(reply.cost.is_none());
+        self.input += usage.input.unwrap_or(0);
+        self.output += usage.output.unwrap_or(0);
+        self.unmetered += u64::from(usage.total().is_none());
+        self.cost += cost.unwrap_or_default();
+        self.unpriced += u64::from(cost.is_none());
     }
 
     /// Adds the usage of a tool. It does not count as a model call.

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::{Amount, Bound, Cancellation, Fit, Holdings};
+use super::bound::Bound;
+use super::cancellation::Cancellation;
+use super::fit::{Amount, Fit, Holdings};
 use crate::Money;
 
 /// A limit on money that several runs share, such as those of a batch. Cloning shares it.

@@ -1,10 +1,9 @@
 //! Limits of one conversation that override those of its team.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Event, Limits, Log, Money, Path, Result};
+use super::Limits;
+use crate::Money;
 
 /// Limits of one conversation that override those of its team, such as those of command-line options. They apply in
 /// every process that continues the conversation, until they are changed again.
@@ -52,34 +51,5 @@ impl LimitOverrides {
             cost: self.cost.or(limits.cost),
             ..limits
         }
-    }
-
-    /// The overrides that were logged last in `events`. `None` if the limits were never changed.
-    #[must_use]
-    pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
-        events.iter().rev().find_map(|event| match &event.body {
-            Body::LimitsChanged(limits) => Some(*limits),
-            _ => None,
-        })
-    }
-}
-
-impl Log {
-    /// Logs that `limits` apply from now on, for this process and for those that continue the conversation later:
-    /// each reads them by [`LimitOverrides::last_of`] and sets them by [`limits`](Self::limits).
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub async fn change_limits(&mut self, limits: LimitOverrides) -> Result<()> {
-        self.append(&Path::root(), [Body::LimitsChanged(limits)]).await?;
-        Ok(())
-    }
-
-    /// Whether its conversation has begun.
-    ///
-    /// # Errors
-    /// When the log is not a valid conversation.
-    pub async fn has_begun(&self) -> Result<bool> {
-        Ok(self.transcript().await?.is_open())
     }
 }

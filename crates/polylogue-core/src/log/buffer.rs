@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::clock::Timestamp;
+use super::event::{Body, Event};
 use super::origins::Origins;
-use crate::{Body, ChargeReason, Event, Name, Path, Timestamp, TotalUsage};
+use crate::limits::Used;
+use crate::{ChargeReason, Name, Path, TotalUsage};
 
 /// The events of a log, and those to be appended next.
 #[derive(Default)]
@@ -137,6 +140,11 @@ impl Tally {
             Body::Closed { .. } if event.at.is_first() => self.turns = self.turns.saturating_sub(1),
             _ => {}
         }
+    }
+
+    /// What counts towards limits.
+    pub(crate) const fn used(&self) -> Used<'_> {
+        Used { usage: &self.usage, unpriced: self.unpriced.as_ref() }
     }
 
     /// Whether the reply of `who` has its upper bound counted.

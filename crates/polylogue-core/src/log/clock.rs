@@ -3,7 +3,12 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since 1970-01-01 00:00 UTC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub u64);
 
 /// A clock: returns the time of day.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;

@@ -1,14 +1,13 @@
 //! Events: the entries of a log.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::name::is_label;
+use super::clock::Timestamp;
+use super::request::TurnRequest;
 use crate::{
-    Call, Capability, Charge, Choice, Failure, LimitOverrides, Message, Money, Name, Outcome, Part,
-    StopReason, Usage,
+    Call, Capability, Charge, Failure, LimitOverrides, Message, ModelReply, Name, Outcome, Path, StopReason,
 };
 
 /// One entry of a log.
@@ -222,103 +221,6 @@ pub struct Opening {
     pub inherited: u64,
 }
 
-/// A request for a turn: who has it, with which prompt, for which audience.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TurnRequest {
-    /// The participant.
-    pub who: Name,
-    /// A prompt for this agent alone, the last message in its view.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<Arc<str>>,
-    /// The audience of its message.
-    #[serde(default, skip_serializing_if = "crate::Audience::is_all")]
-    pub to: crate::Audience,
-    /// How the participant was selected, if there was a choice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub choice: Option<Box<Choice>>,
-}
-
-impl TurnRequest {
-    /// A turn of `who` whose message all participants see.
-    #[must_use]
-    pub const fn to_all(who: Name) -> Self {
-        Self { who, prompt: None, to: crate::Audience::All, choice: None }
-    }
-
-    /// A private turn: `who` receives `prompt`, and only the policy sees the reply.
-    #[must_use]
-    pub fn private(who: Name, prompt: impl Into<Arc<str>>) -> Self {
-        Self { who, prompt: Some(prompt.into()), to: crate::Audience::private(), choice: None }
-    }
-
-    /// The same request, with how the participant was selected.
-    #[must_use]
-    pub fn with_choice(self, choice: Choice) -> Self {
-        Self { choice: Some(Box::new(choice)), ..self }
-    }
-}
-
-/// The reply of a finished model call, with its usage and cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ModelReply {
-    /// The agent that called the model.
-    pub who: Name,
-    /// The model, as `provider:model`.
-    pub model: Arc<str>,
-    /// Identifies the request.
-    pub request: Digest,
-    /// The content of the reply.
-    pub parts: Vec<Part>,
-    /// The finish reason.
-    pub finish: Finish,
-    /// Tokens; unknown counts are omitted.
-    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
-    pub usage: Usage,
-    /// Money; omitted if a price or a token count is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Money>,
-    /// Whether the reply came from a cache of replies: usage and cost are then those of the original call.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cached: bool,
-}
-
-/// The finish reason of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Finish {
-    /// The reply is complete, or a stop sequence was reached.
-    Stop,
-    /// It calls tools.
-    Calls,
-    /// The limit on tokens was reached: the reply is truncated.
-    Length,
-    /// The provider's content filter removed the rest.
-    Filter,
-    /// The provider reported no reason.
-    Unknown,
-}
-
-impl Finish {
-    /// Whether the reply is incomplete: truncated at the limit on tokens, or filtered.
-    #[must_use]
-    pub const fn is_cut(self) -> bool {
-        matches!(self, Self::Length | Self::Filter)
-    }
-}
-
-impl fmt::Display for Finish {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Stop => "whole",
-            Self::Calls => "calls of tools",
-            Self::Length => "cut off at the limit on tokens",
-            Self::Filter => "cut off by the provider's filter",
-            Self::Unknown => "unknown",
-        })
-    }
-}
-
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
@@ -343,155 +245,6 @@ impl Question {
     #[must_use]
     pub const fn is_approval(&self) -> bool {
         self.call.is_some()
-    }
-}
-
-/// Identifies a request: the first 16 bytes of the BLAKE3 hash of its content, as 32 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Digest(pub(crate) [u8; 16]);
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        let number = u128::from_str_radix(&text, 16).ok().filter(|_| text.len() == 32);
-        number.map(|n| Self(n.to_be_bytes())).ok_or_else(|| format!("`{text}` is no digest of 32 hex digits"))
-    }
-}
-
-/// Milliseconds since 1970-01-01 00:00 UTC.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Timestamp(pub u64);
-
-/// The path of a chat: empty for the outermost, `/critic.2` for the second turn of its participant `critic` that is a
-/// chat itself, `/critic.2/judge.1` one level deeper. The second chat that one turn runs is `/critic.2.2`. The chat
-/// in which an agent is called again and again has no number: `/blogger/writer` is where `blogger` calls its
-/// `writer`.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Path(Arc<str>);
-
-impl Path {
-    /// The outermost chat.
-    #[must_use]
-    pub fn root() -> Self {
-        Self("".into())
-    }
-
-    /// The chat that `who` runs in its `turn`-th turn here, counted from 1.
-    #[must_use]
-    pub fn child(&self, who: &Name, turn: u64) -> Self {
-        Self(format!("{}/{who}.{turn}", self.0).into())
-    }
-
-    /// The path below this one at which the agent with this label is called: its chat continues with every call.
-    /// `items.0` is the path `0` within `items`.
-    ///
-    /// # Errors
-    /// When a part of the label between dots is empty, or has characters that a [`Name`] cannot have.
-    pub fn room(&self, label: &str) -> crate::Result<Self> {
-        if !label.split('.').all(is_label) {
-            let rule = "must be made of the characters of names, in parts between dots";
-            return Err(crate::Error::Config(format!("the label `{label}` {rule}")));
-        }
-        Ok(Self(format!("{}/{}", self.0, label.replace('.', "/")).into()))
-    }
-
-    /// The `nth` chat, from 0, of those that one turn runs: this path is that of the first.
-    #[must_use]
-    pub(crate) fn sibling(&self, nth: u64) -> Self {
-        if nth == 0 { self.clone() } else { Self(format!("{}.{}", self.0, nth + 1).into()) }
-    }
-
-    /// Whether it is the first, or only, chat of a turn, and not one in which an agent is called.
-    pub(crate) fn is_first(&self) -> bool {
-        let last = self.0.rsplit('/').next().unwrap_or_default();
-        last.matches('.').count() == 1
-    }
-
-    /// Whether it is within a turn of `who` in the chat `outer`, or within a chat there in which an agent is called.
-    pub(crate) fn is_of_turn(&self, outer: &Self, who: &Name) -> bool {
-        let Some(rest) = self.0.strip_prefix(&*outer.0).and_then(|rest| rest.strip_prefix('/')) else {
-            return false;
-        };
-        let first = rest.split('/').next().unwrap_or_default();
-        first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
-    }
-
-    /// The participant that runs this chat in a turn; `None` for the outermost and for chats of called agents.
-    pub(crate) fn owner(&self) -> Option<Name> {
-        let last = self.0.rsplit('/').next().unwrap_or_default();
-        Name::new(last.split_once('.')?.0).ok()
-    }
-
-    /// Whether it is the outermost chat.
-    #[must_use]
-    pub fn is_root(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether it is below `outer`.
-    #[must_use]
-    pub fn is_within(&self, outer: &Self) -> bool {
-        self.0.strip_prefix(&*outer.0).is_some_and(|rest| rest.starts_with('/'))
-    }
-
-    /// The nesting depth: 0 for the outermost.
-    #[must_use]
-    pub fn depth(&self) -> usize {
-        self.0.matches('/').count()
-    }
-
-    /// The chats around it, nearest first, ending with the outermost.
-    pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
-        let mut rest: &str = &self.0;
-        std::iter::from_fn(move || {
-            rest = &rest[..rest.rfind('/')?];
-            Some(Self(rest.into()))
-        })
-    }
-
-    /// As text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Default for Path {
-    fn default() -> Self {
-        Self::root()
-    }
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
     }
 }
 

@@ -5,78 +5,13 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::select;
-use tokio::sync::watch;
 
-use super::Tally;
-use crate::limits::{self, Admission, Amount, Fit, Reserved};
+use super::buffer::Tally;
+use crate::limits::{self, Admission, Amount, Fit};
 use crate::{
     Body, Bound, Budget, Charge, ChargeReason, Error, Log, ModelError, ModelErrorKind, Money, Name, Path,
-    Reply, Result, StopReason, Usage,
+    Reply, Result, Usage,
 };
-
-/// The reservations of one run, and the charges for the next write.
-pub(crate) struct Account {
-    book: Mutex<Book>,
-    changed: watch::Sender<()>,
-}
-
-#[derive(Default)]
-struct Book {
-    reserved: Reserved,
-    /// Charges that are not in the log yet.
-    pending: Vec<(Path, Body)>,
-    /// The limit that refused a call of this run.
-    refused: Option<StopReason>,
-    /// How many open turns may have had a call in flight when an earlier process died, and are not checked yet.
-    doubts: usize,
-    /// The model calls in the log from before the outermost agent call.
-    before: u64,
-}
-
-impl Default for Account {
-    fn default() -> Self {
-        Self { book: Mutex::default(), changed: watch::Sender::new(()) }
-    }
-}
-
-impl Account {
-    fn book(&self) -> MutexGuard<'_, Book> {
-        // A panic elsewhere leaves nothing half done.
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Removes and returns the charges to be written.
-    pub(crate) fn take_pending(&self) -> Vec<(Path, Body)> {
-        std::mem::take(&mut self.book().pending)
-    }
-
-    /// Whether there are charges that are not in the log yet.
-    pub(crate) fn has_pending(&self) -> bool {
-        !self.book().pending.is_empty()
-    }
-
-    /// Begins a run: what was refused before may fit now, and all model calls in the log count.
-    pub(crate) fn begin(&self) {
-        let mut book = self.book();
-        book.refused = None;
-        book.before = 0;
-    }
-
-    /// Begins the outermost agent call, after `before` earlier model calls.
-    pub(crate) fn begin_call(&self, before: u64) {
-        self.book().before = before;
-    }
-
-    /// The model calls from before the outermost agent call.
-    pub(crate) fn before(&self) -> u64 {
-        self.book().before
-    }
-
-    /// The limit that refused a call of this run: the run ends, however the agent handles the error.
-    pub(crate) fn refused(&self) -> Option<StopReason> {
-        self.book().refused.clone()
-    }
-}
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
 /// checked: otherwise a call could spend money that a lost call has already spent.
@@ -174,7 +109,7 @@ impl Log {
             let (who, model) = (asked.who.clone(), asked.model.into());
             let unsent =
                 Charge { who, model, why: ChargeReason::Cancelled, calls: 0, tokens: None, cost: None };
-            self.account.book().pending.push((asked.at.clone(), Body::Charged(unsent)));
+            self.account.book().pending.push((asked.at.clone(), unsent));
         }
         let (hold, nth) = hold?;
         let state = Mutex::new(State { hold: Some(hold), ..State::default() });
@@ -227,7 +162,7 @@ impl Log {
         if book.doubts > 0 {
             return Ok(Admitted::Later);
         }
-        let run = match self.limits.admit(tally, &book.reserved, book.before, (bound, calls)) {
+        let run = match self.limits.admit(tally.used(), &book.reserved, book.before, (bound, calls)) {
             Admission::Now(amount) => amount,
             Admission::Later => return Ok(Admitted::Later),
             Admission::Never(reason) => {
@@ -374,8 +309,8 @@ impl Reservation<'_> {
 
     fn charge(&self, why: ChargeReason, calls: u64, tokens: Option<u64>, cost: Option<Money>) {
         let (who, model) = (self.who.clone(), Arc::clone(&self.model));
-        let body = Body::Charged(Charge { who, model, why, calls, tokens, cost });
-        self.log.account.book().pending.push((self.at.clone(), body));
+        let charge = Charge { who, model, why, calls, tokens, cost };
+        self.log.account.book().pending.push((self.at.clone(), charge));
     }
 
     /// Releases the reservation of an attempt, of which `spent` is gone. Its charge is filed before.

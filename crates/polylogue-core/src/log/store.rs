@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Event, StoreError, Timestamp};
+use super::clock::Timestamp;
+use super::event::Event;
+use crate::{LogId, StoreError};
 
 /// A store of logs: a database, a folder of files, memory.
 ///
@@ -118,51 +120,6 @@ pub struct Intact {
     pub events: Vec<Event>,
     /// The damage, if there is any.
     pub damage: Option<StoreError>,
-}
-
-/// The id of a log: 1 to 64 ASCII letters, digits, `-` and `_`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct LogId(Arc<str>);
-
-impl LogId {
-    /// Checks `text` and makes an id of it.
-    ///
-    /// # Errors
-    /// When `text` is empty, too long, or has other characters.
-    pub fn new(text: &str) -> Result<Self, StoreError> {
-        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if (1..=64).contains(&text.len()) && text.chars().all(legal) {
-            Ok(Self(text.into()))
-        } else {
-            Err(StoreError::BadId { id: text.chars().take(80).collect() })
-        }
-    }
-
-    /// As text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for LogId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for LogId {
-    type Error = StoreError;
-    fn try_from(text: String) -> Result<Self, StoreError> {
-        Self::new(&text)
-    }
-}
-
-impl From<LogId> for String {
-    fn from(id: LogId) -> Self {
-        id.0.as_ref().to_owned()
-    }
 }
 
 /// The metadata of a log.

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::{DeltaRef, DeltaSink, Event, Name, Path};
+use super::event::Event;
+use crate::{Delta, DeltaRef, DeltaSink, Name, Path};
 
 /// An update of a run for a subscriber.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,40 +30,6 @@ pub enum Update {
         /// The first event that may be among them.
         seq: u64,
     },
-}
-
-/// A piece of a reply: an owned [`DeltaRef`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Delta {
-    /// A piece of text.
-    Text(String),
-    /// A piece of reasoning.
-    Thought(String),
-    /// A piece of a tool call.
-    Call {
-        /// Which call of the reply, from 0.
-        index: usize,
-        /// The tool's name, with the call's first piece.
-        tool: Option<String>,
-        /// A piece of the arguments' JSON.
-        args: String,
-    },
-    /// The reply broke off and starts over: discard the pieces so far.
-    Restart,
-}
-
-impl From<DeltaRef<'_>> for Delta {
-    fn from(delta: DeltaRef<'_>) -> Self {
-        match delta {
-            DeltaRef::Text(text) => Self::Text(text.to_owned()),
-            DeltaRef::Thought(text) => Self::Thought(text.to_owned()),
-            DeltaRef::Call { index, tool, args } => {
-                Self::Call { index, tool: tool.map(str::to_owned), args: args.to_owned() }
-            }
-            DeltaRef::Restart => Self::Restart,
-        }
-    }
 }
 
 /// A receiver of updates. A slow subscriber never slows the run: it loses updates, and receives [`Update::Missed`].

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::{Call, Entry, Part, Request};
+use super::Request;
+use crate::{Call, Entry, Part};
 
 impl Request<'_> {
     /// Checks the rules for which providers reject histories.

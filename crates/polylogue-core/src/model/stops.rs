@@ -3,8 +3,7 @@
 //! Most servers end a reply before a stop sequence. Some include it, some ignore it, and so do scripts. So replies of
 //! every model are cut here.
 
-use super::{DeltaRef, DeltaSink, Reply};
-use crate::{Finish, Part};
+use crate::{DeltaRef, DeltaSink, Finish, Part, Reply};
 
 /// Passes on pieces up to a stop sequence. Text that may be the beginning of one is buffered until it is clear.
 pub(super) struct Stopped<'a> {

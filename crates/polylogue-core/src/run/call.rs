@@ -326,23 +326,6 @@ impl Log {
         result
     }
 
-    /// Rolls back everything since an event in a call chat and the chats within it, the outermost last: a call is
-    /// over when all of it is rolled back.
-    pub(crate) async fn undo(&self, room: &Path, since: u64) -> Result<()> {
-        let mut paths: Vec<(Path, u64)> = Vec::new();
-        self.look(|events| {
-            let is_there = |at: &Path| room.is_root() || at == room || at.is_within(room);
-            for event in events.iter().filter(|event| event.seq >= since && is_there(&event.at)) {
-                if !paths.iter().any(|(at, _)| *at == event.at) {
-                    paths.push((event.at.clone(), event.seq));
-                }
-            }
-        })
-        .await;
-        paths.sort_by_key(|(at, _)| std::cmp::Reverse(at.depth()));
-        self.append_each(paths.into_iter().map(|(at, since)| (at, Body::RolledBack { since }))).await
-    }
-
     /// The path at which `who` is called: the root for the agent that was called first.
     ///
     /// # Errors
@@ -353,7 +336,7 @@ impl Log {
             _ => None,
         };
         match self.look(|events| events.iter().find_map(opened)).await {
-            Some(with) if with != [who.clone()] => Path::root().room(who.as_str()),
+            Some(with) if with != [who.clone()] => Ok(Path::root().room(who.as_str())?),
             _ => Ok(Path::root()),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{OpenTurn, Transcript};
-use crate::{Body, Error, Log, Message, Name, Path, Question, Result, StopReason};
+use crate::{Body, Error, Event, LimitOverrides, Log, Message, Name, Path, Question, Result, StopReason};
 
 impl Log {
     /// The transcript of the outermost chat.
@@ -106,5 +106,34 @@ impl Log {
         let transcript = self.transcript().await?;
         let is_lost = |turn: &OpenTurn| turn.asked.is_none() && !turn.settled && turn.last < self.inherited;
         Ok(transcript.closed().is_none() && transcript.open_turns().iter().any(is_lost))
+    }
+
+    /// Logs that `limits` apply from now on, for this process and for those that continue the conversation later:
+    /// each reads them by [`LimitOverrides::last_of`] and sets them by [`limits`](Self::limits).
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn change_limits(&mut self, limits: LimitOverrides) -> Result<()> {
+        self.append(&Path::root(), [Body::LimitsChanged(limits)]).await?;
+        Ok(())
+    }
+
+    /// Whether its conversation has begun.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation.
+    pub async fn has_begun(&self) -> Result<bool> {
+        Ok(self.transcript().await?.is_open())
+    }
+}
+
+impl LimitOverrides {
+    /// The overrides that were logged last in `events`. `None` if the limits were never changed.
+    #[must_use]
+    pub fn last_of(events: &[Arc<Event>]) -> Option<Self> {
+        events.iter().rev().find_map(|event| match &event.body {
+            Body::LimitsChanged(limits) => Some(*limits),
+            _ => None,
+        })
     }
 }

@@ -1,16 +1,7 @@
-//! Digests that identify requests.
+//! A hash over the entries of a view.
 
-use crate::{Digest, Entry, OutcomeStatus, Params, Part, Request, ToolSpec};
-
-impl Request<'_> {
-    /// Identifies this request to the model named `model`, with the digest that the log has for its reply. Reads all
-    /// entries.
-    #[must_use]
-    pub fn digest(&self, model: &str) -> Digest {
-        let chain = self.entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
-        chain.digest(model, self.system, self.tools, self.params)
-    }
-}
+use super::entry::Entry;
+use crate::{Digest, OutcomeStatus, Params, Part, ToolSpec};
 
 /// A hash over the entries of a view in order: adding an entry costs its own length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -85,31 +76,6 @@ fn json(bytes: &mut Vec<u8>, value: &impl serde::Serialize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EncodeCache, Message, Name, Opening, Origin, Path, Transcript, View, ViewOptions};
-
-    #[test]
-    fn a_request_is_identified_as_the_view_it_is_made_of() {
-        let me = Name::new("A").unwrap();
-        let messages = vec![Message::text(Name::user(), "one"), Message::text(Name::user(), "two")];
-        let opening = Opening { participants: vec![me.clone()], messages, ..Opening::default() };
-        let body = crate::Body::Opened(opening);
-        let event = crate::Event { seq: 0, at: Path::root(), time: crate::Timestamp(0), ran_ms: 0, body };
-        let transcript = Transcript::of(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
-        let view = View::of(&transcript, &me, ViewOptions::default());
-        let (params, encoded, at) = (&Params::default(), &EncodeCache::default(), &Path::root());
-        let origin = Origin { at, who: &me, nth: 0 };
-        let request = Request {
-            origin,
-            system: Some("s"),
-            entries: view.entries(),
-            tools: &[],
-            params,
-            encoded,
-            reserved: None,
-        };
-        assert_eq!(view.entries().len(), 2);
-        assert_eq!(request.digest("m"), view.digest("m", Some("s"), &[], params));
-    }
 
     #[test]
     fn whatever_differs_has_another_digest() {

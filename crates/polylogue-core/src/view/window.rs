@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::digest::Chain;
+use super::entry::{EncodeCache, Entry};
 use super::words::LEFT_OUT;
 use super::{Mark, View, Window};
-use crate::{EncodeCache, Entry, Part};
+use crate::Part;
 
 impl View {
     pub(super) fn go_back(&mut self, mark: Mark) {

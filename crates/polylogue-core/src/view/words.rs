@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::{CallOutcome, Entry, Name, Part};
+use super::entry::Entry;
+use crate::{CallOutcome, Name, Part};
 
 /// The first message of a view that would be empty. Providers that need a user message first get it before a leading
 /// message of the agent, too.

@@ -175,7 +175,7 @@ impl Session {
     /// The path below which `who` has the inner chats of agents that it asks.
     async fn home(&self, who: &Name) -> Result<Path> {
         let at = self.log.room_of(who).await?;
-        if at.is_root() { at.room(who.as_str()) } else { Ok(at) }
+        if at.is_root() { Ok(at.room(who.as_str())?) } else { Ok(at) }
     }
 }
 

@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::Turn;
-use crate::run::{Visit, Visited, received_from};
-use crate::{
-    Agent, AnyAgent, Body, Chat, Error, Event, Message, Name, Part, Path, Result, StopReason, TurnRequest,
-};
+use super::call::{Visit, Visited, received_from};
+use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Path, Result, StopReason, Turn, TurnRequest};
 
 /// A call of another agent, for [`Turn::ask_all`].
 #[derive(Debug, Clone)]
@@ -38,31 +35,6 @@ impl AgentCall {
 }
 
 impl Turn<'_> {
-    /// Sources of content from outside that this agent has read by now, here and in chats within its turns: those of
-    /// tool results and of messages, at most 8. Empty if it has read none.
-    pub async fn outside(&self) -> Vec<Arc<str>> {
-        // When the turn is resumed, later events are in the log already.
-        let next = self.past.front().map(|event| event.seq);
-        self.log.read_by(self.transcript.at(), self.me(), next).await
-    }
-
-    /// The message that this agent replies to: the one it was called with, or else the last message of another
-    /// participant in its view; in a turn with a prompt, the prompt. Blank if there is none. [Prompts](Self::prompt)
-    /// in this turn so far, such as a reminder, are appended.
-    #[must_use]
-    pub fn message(&self) -> Message {
-        let mut message = match &self.request.prompt {
-            Some(prompt) => Message::text(Name::user(), Arc::clone(prompt)),
-            None => self.last_message().map_or_else(|| Message::from(""), |line| line.message.clone()),
-        };
-        let received_from = self.journal.iter().filter_map(|event| match &event.body {
-            Body::Prompted { who, text } if who == self.me() => Some(Part::Text(Arc::clone(text))),
-            _ => None,
-        });
-        message.parts.extend(received_from);
-        message
-    }
-
     /// Calls another agent and returns its reply. It remembers earlier calls by this agent, in this turn and earlier
     /// ones, and nothing else of the conversation. If it has nothing to say, the message has no parts.
     ///
@@ -168,7 +140,7 @@ impl Turn<'_> {
         let at = self.transcript.at();
         match self.chat.is_for_calls() && !at.is_root() {
             true => Ok(at.clone()),
-            false => at.room(self.me().as_str()),
+            false => Ok(at.room(self.me().as_str())?),
         }
     }
 
@@ -185,24 +157,5 @@ impl Turn<'_> {
         self.failed_within = visited.failed.is_some();
         self.failed.extend(visited.failed);
         visited.result
-    }
-
-    /// Rolls back failed calls when the agent continues after them: then the failures are final, and a resumed turn
-    /// receives the same ones. Calls that fail their turn are retried with it.
-    pub(super) async fn survive(&mut self) -> Result<()> {
-        for (at, since) in std::mem::take(&mut self.failed) {
-            self.log.undo(&at, since).await?;
-            let is_there = |other: &Path| *other == at || other.is_within(&at);
-            let stays = |event: &Arc<Event>| !is_there(&event.at) || event.seq < since;
-            self.within_before.retain(stays);
-            self.within.retain(|event| stays(event) || matches!(event.body, Body::ModelReplied(_)));
-            let is_undone = |event: &&Arc<Event>| {
-                is_there(&event.at) && matches!(event.body, Body::RolledBack { since: from } if from >= since)
-            };
-            let undone: Vec<_> =
-                self.log.look(|events| events.iter().filter(is_undone).cloned().collect()).await;
-            self.within.extend(undone);
-        }
-        Ok(())
     }
 }

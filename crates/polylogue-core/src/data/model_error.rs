@@ -1,0 +1,69 @@
+//! Errors of models.
+
+use super::capabilities::Capability;
+use super::fault::Fault;
+
+/// A failed model call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{model}: {message}")]
+pub struct ModelError {
+    /// The kind of failure.
+    pub kind: ModelErrorKind,
+    /// The model, as `provider:model`.
+    pub model: String,
+    /// The error message. Never contains a key.
+    pub message: String,
+    /// The HTTP status, if one was received.
+    pub status: Option<u16>,
+    /// The beginning of the response body.
+    pub body: Option<String>,
+    /// How to fix it.
+    pub hint: Option<String>,
+}
+
+/// The kind of a model error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModelErrorKind {
+    /// The caller's settings are wrong: no key, unknown model, invalid parameter.
+    Config,
+    /// The endpoint cannot be reached, or the connection broke.
+    Connection,
+    /// A timeout.
+    Timeout,
+    /// The provider refused: rate limit, quota, server error.
+    Refused,
+    /// The provider's reply cannot be parsed.
+    Protocol,
+    /// A script or a recording has no such step.
+    Script,
+    /// The request breaks an invariant: a bug in Polylogue.
+    Bug,
+    /// The model or its server lacks a capability that the request needs. Another form of request may work.
+    Unsupported(Capability),
+}
+
+impl ModelError {
+    /// An error of `model` with a message only.
+    #[must_use]
+    pub fn new(kind: ModelErrorKind, model: impl Into<String>, message: impl Into<String>) -> Self {
+        let (model, message) = (model.into(), message.into());
+        Self { kind, model, message, status: None, body: None, hint: None }
+    }
+
+    /// Adds a hint.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Who can fix it.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        match self.kind {
+            ModelErrorKind::Config | ModelErrorKind::Script | ModelErrorKind::Unsupported(_) => Fault::Config,
+            ModelErrorKind::Bug => Fault::Bug,
+            _ => Fault::Provider,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Paths: where a chat stands among those around it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::name::{Name, is_label};
+
+/// The path of a chat: empty for the outermost, `/critic.2` for the second turn of its participant `critic` that is a
+/// chat itself, `/critic.2/judge.1` one level deeper. The second chat that one turn runs is `/critic.2.2`. The chat
+/// in which an agent is called again and again has no number: `/blogger/writer` is where `blogger` calls its
+/// `writer`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Path(Arc<str>);
+
+impl Path {
+    /// The outermost chat.
+    #[must_use]
+    pub fn root() -> Self {
+        Self("".into())
+    }
+
+    /// The chat that `who` runs in its `turn`-th turn here, counted from 1.
+    #[must_use]
+    pub fn child(&self, who: &Name, turn: u64) -> Self {
+        Self(format!("{}/{who}.{turn}", self.0).into())
+    }
+
+    /// The path below this one at which the agent with this label is called: its chat continues with every call.
+    /// `items.0` is the path `0` within `items`.
+    ///
+    /// # Errors
+    /// When a part of the label between dots is empty, or has characters that a [`Name`] cannot have.
+    pub fn room(&self, label: &str) -> Result<Self, LabelError> {
+        if !label.split('.').all(is_label) {
+            return Err(LabelError(label.to_owned()));
+        }
+        Ok(Self(format!("{}/{}", self.0, label.replace('.', "/")).into()))
+    }
+
+    /// The `nth` chat, from 0, of those that one turn runs: this path is that of the first.
+    #[must_use]
+    pub(crate) fn sibling(&self, nth: u64) -> Self {
+        if nth == 0 { self.clone() } else { Self(format!("{}.{}", self.0, nth + 1).into()) }
+    }
+
+    /// Whether it is the first, or only, chat of a turn, and not one in which an agent is called.
+    pub(crate) fn is_first(&self) -> bool {
+        let last = self.0.rsplit('/').next().unwrap_or_default();
+        last.matches('.').count() == 1
+    }
+
+    /// Whether it is within a turn of `who` in the chat `outer`, or within a chat there in which an agent is called.
+    pub(crate) fn is_of_turn(&self, outer: &Self, who: &Name) -> bool {
+        let Some(rest) = self.0.strip_prefix(&*outer.0).and_then(|rest| rest.strip_prefix('/')) else {
+            return false;
+        };
+        let first = rest.split('/').next().unwrap_or_default();
+        first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
+    }
+
+    /// The participant that runs this chat in a turn; `None` for the outermost and for chats of called agents.
+    pub(crate) fn owner(&self) -> Option<Name> {
+        let last = self.0.rsplit('/').next().unwrap_or_default();
+        Name::new(last.split_once('.')?.0).ok()
+    }
+
+    /// Whether it is the outermost chat.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it is below `outer`.
+    #[must_use]
+    pub fn is_within(&self, outer: &Self) -> bool {
+        self.0.strip_prefix(&*outer.0).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// The nesting depth: 0 for the outermost.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.0.matches('/').count()
+    }
+
+    /// The chats around it, nearest first, ending with the outermost.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
+        let mut rest: &str = &self.0;
+        std::iter::from_fn(move || {
+            rest = &rest[..rest.rfind('/')?];
+            Some(Self(rest.into()))
+        })
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Path {
+    fn default() -> Self {
+        Self::root()
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// The error for a text that is not a valid label of a called agent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the label `{0}` must be made of the characters of names, in parts between dots")]
+pub struct LabelError(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_know_their_ancestors() {
+        let path = Path::root().child(&Name::new("a").unwrap(), 1).child(&Name::new("b").unwrap(), 2);
+        let around: Vec<_> = path.ancestors().map(|p| p.to_string()).collect();
+        assert_eq!(around, ["/a.1", ""]);
+        assert_eq!(path.depth(), 2);
+        assert_eq!(Path::root().ancestors().count(), 0);
+    }
+}

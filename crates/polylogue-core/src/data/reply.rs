@@ -1,0 +1,171 @@
+//! Replies of models, whole and in streamed pieces.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+use super::name::Name;
+use super::part::{Call, Finish, Part, plain};
+use super::usage::{Money, TotalUsage, Usage};
+
+/// A reply of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Thoughts, text and calls, in order.
+    pub parts: Vec<Part>,
+    /// The finish reason.
+    pub finish: Finish,
+    /// Tokens as counted by the provider.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Whether it came from a cache of replies and costs nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+}
+
+impl Reply {
+    /// A reply of one text.
+    #[must_use]
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Self { parts: vec![Part::text(text)], finish: Finish::Stop, usage: Usage::default(), cached: false }
+    }
+
+    /// This truncated reply joined with the one that continues it. The usage is that of the second.
+    #[must_use]
+    pub fn continued(self, rest: Self) -> Self {
+        Self { parts: joined(self.parts, &rest.parts), ..rest }
+    }
+
+    /// Its text, without thoughts.
+    #[must_use]
+    pub fn plain(&self) -> Cow<'_, str> {
+        plain(&self.parts)
+    }
+
+    /// Its tool calls, in order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Call> {
+        let call = |part: &Part| match part {
+            Part::Call(call) => Some(call.clone()),
+            _ => None,
+        };
+        self.parts.iter().filter_map(call).collect()
+    }
+}
+
+/// The reply of a finished model call, with its usage and cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelReply {
+    /// The agent that called the model.
+    pub who: Name,
+    /// The model, as `provider:model`.
+    pub model: Arc<str>,
+    /// Identifies the request.
+    pub request: Digest,
+    /// The content of the reply.
+    pub parts: Vec<Part>,
+    /// The finish reason.
+    pub finish: Finish,
+    /// Tokens; unknown counts are omitted.
+    #[serde(default, skip_serializing_if = "Usage::is_unknown")]
+    pub usage: Usage,
+    /// Money; omitted if a price or a token count is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// Whether the reply came from a cache of replies: usage and cost are then those of the original call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+}
+
+impl TotalUsage {
+    /// Adds a call.
+    pub fn add(&mut self, reply: &ModelReply) {
+        self.add_call(&reply.usage, reply.cost, reply.cached);
+    }
+}
+
+/// The parts of a truncated reply and of the one that continues it: the last text of the one and the first of the
+/// other become one text.
+pub(crate) fn joined(mut before: Vec<Part>, rest: &[Part]) -> Vec<Part> {
+    let mut texts = rest.iter().enumerate().filter(|(_, part)| matches!(part, Part::Text(_)));
+    let first = texts.next();
+    let last = before.iter_mut().rev().find(|part| matches!(part, Part::Text(_)));
+    let joint = match (last, first) {
+        (Some(Part::Text(last)), Some((at, Part::Text(first)))) => {
+            *last = format!("{last}{first}").into();
+            Some(at)
+        }
+        _ => None,
+    };
+    let others = rest.iter().enumerate().filter(|(at, _)| Some(*at) != joint).map(|(_, part)| part.clone());
+    before.extend(others);
+    before
+}
+
+/// Receives the pieces of a reply as they stream. They are shown, never stored.
+pub trait DeltaSink: Send {
+    /// Called for each piece.
+    fn push(&mut self, delta: DeltaRef<'_>);
+}
+
+/// A piece of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeltaRef<'a> {
+    /// A piece of text.
+    Text(&'a str),
+    /// A piece of reasoning.
+    Thought(&'a str),
+    /// A piece of a tool call.
+    Call {
+        /// Which call of the reply, from 0.
+        index: usize,
+        /// The tool's name, with the call's first piece.
+        tool: Option<&'a str>,
+        /// A piece of the arguments' JSON.
+        args: &'a str,
+    },
+    /// The reply broke off and starts over: discard the pieces so far.
+    Restart,
+}
+
+/// Ignores all pieces.
+impl DeltaSink for () {
+    fn push(&mut self, _: DeltaRef<'_>) {}
+}
+
+/// A piece of a reply: an owned [`DeltaRef`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delta {
+    /// A piece of text.
+    Text(String),
+    /// A piece of reasoning.
+    Thought(String),
+    /// A piece of a tool call.
+    Call {
+        /// Which call of the reply, from 0.
+        index: usize,
+        /// The tool's name, with the call's first piece.
+        tool: Option<String>,
+        /// A piece of the arguments' JSON.
+        args: String,
+    },
+    /// The reply broke off and starts over: discard the pieces so far.
+    Restart,
+}
+
+impl From<DeltaRef<'_>> for Delta {
+    fn from(delta: DeltaRef<'_>) -> Self {
+        match delta {
+            DeltaRef::Text(text) => Self::Text(text.to_owned()),
+            DeltaRef::Thought(text) => Self::Thought(text.to_owned()),
+            DeltaRef::Call { index, tool, args } => {
+                Self::Call { index, tool: tool.map(str::to_owned), args: args.to_owned() }
+            }
+            DeltaRef::Restart => Self::Restart,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The upper bound of a model call, computed from its request.
+
+use serde::Serialize;
+
+use super::{Model, Request};
+use crate::{Bound, Entry, Money, Part, Usage};
+
+/// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
+/// counts.
+const MEDIA_TOKENS: u64 = 50_000;
+
+/// The tokens that a message adds to its text: its role, its name, and separators.
+const MESSAGE_TOKENS: u64 = 32;
+
+impl Bound {
+    /// The upper bound of `request` to `model`: a token has at least one byte, and the reply at most
+    /// [`Model::max_output`] tokens.
+    #[must_use]
+    pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
+        let input = input(request);
+        let output = model.max_output(request.params);
+        let cost = |output| model.cost(&Usage { input: Some(input), output, ..Usage::default() });
+        Self {
+            tokens: output.map(|output| input.saturating_add(output)),
+            input,
+            cost: cost(output),
+            least_cost: cost(Some(0)),
+        }
+    }
+}
+
+impl Bound {
+    /// The upper bound of embedding `texts` with a model whose price is `cost`.
+    #[must_use]
+    pub fn of_texts(texts: &[String], cost: impl Fn(&Usage) -> Option<Money>) -> Self {
+        let input = texts.iter().map(|text| MESSAGE_TOKENS + text.len() as u64).fold(0, u64::saturating_add);
+        let cost = cost(&Usage { input: Some(input), output: Some(0), ..Usage::default() });
+        Self { tokens: Some(input), input, cost, least_cost: cost }
+    }
+}
+
+/// The most input tokens of `request`.
+fn input(request: &Request<'_>) -> u64 {
+    let system = request.system.map_or(0, |text| text.len() as u64);
+    let tools = if request.tools.is_empty() { 0 } else { written(&request.tools) };
+    let form = request.params.schema.as_ref().map_or(0, written);
+    let entries = request.entries.iter().map(entry).fold(0, u64::saturating_add);
+    [system, tools, form, MESSAGE_TOKENS].into_iter().fold(entries, u64::saturating_add)
+}
+
+fn entry(entry: &Entry) -> u64 {
+    let names = match entry {
+        Entry::Tool { id, tool, .. } => (id.len() + tool.len()) as u64,
+        _ => 0,
+    };
+    entry.parts().iter().map(part).fold(names + MESSAGE_TOKENS, u64::saturating_add)
+}
+
+fn part(part: &Part) -> u64 {
+    match part {
+        Part::Text(text) | Part::Thought(text) => text.len() as u64,
+        Part::Media(media) => (media.url.len() as u64).max(MEDIA_TOKENS),
+        Part::Note(_) => 0,
+        other => written(other),
+    }
+}
+
+/// The length of `value` as JSON, in bytes.
+fn written(value: &impl Serialize) -> u64 {
+    // A value of our types always serializes.
+    serde_json::to_vec(value).map_or(0, |bytes| bytes.len() as u64)
+}

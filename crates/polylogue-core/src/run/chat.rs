@@ -1,0 +1,94 @@
+//! Running a chat: from a task, from its log, or as a participant of another chat.
+
+use super::Scope;
+use crate::{Act, Agent, Chat, Error, Line, Log, Message, Name, Result, Start, Status, TaskFrom, Turn};
+
+impl Chat {
+    /// Opens the chat in an empty log and runs it until it closes, waits for a person, or is cancelled.
+    ///
+    /// # Errors
+    /// When its conversation has begun already, and as [`resume`](Self::resume).
+    pub async fn run(&self, log: &mut Log, task: &str) -> Result<Status> {
+        if log.has_begun().await? {
+            return Err(Error::Config(format!("the conversation `{}` has begun already", log.id())));
+        }
+        self.drive(log, Some(task)).await
+    }
+
+    /// Continues the conversation in the log.
+    ///
+    /// # Errors
+    /// When a turn fails, the log cannot be written, or the agents do not match the log. Everything before is in the
+    /// log, and resuming tries again.
+    pub async fn resume(&self, log: &mut Log) -> Result<Status> {
+        self.drive(log, None).await
+    }
+
+    /// Continues a closed conversation with a new `message`. Turns and messages are counted from 0 again, and every
+    /// participant still sees what was said before. To continue without that, begin another log.
+    ///
+    /// # Errors
+    /// When the conversation is not closed, and as [`resume`](Self::resume).
+    pub async fn continue_with(&self, log: &mut Log, message: Message) -> Result<Status> {
+        log.continue_with(message).await?;
+        self.drive(log, None).await
+    }
+
+    async fn drive(&self, log: &Log, task: Option<&str>) -> Result<Status> {
+        log.begin().await?;
+        let transcript = log.transcript().await?;
+        if !transcript.is_open() && task.is_none() {
+            return Err(Error::Config(format!("the conversation `{}` has not begun", log.id())));
+        }
+        let mut scope = Scope::new(log, transcript);
+        let start = Start { task: task.unwrap_or_default(), around: None, who: &self.name };
+        let opening = self.opening(&start, Vec::new());
+        match scope.run(self, opening).await {
+            Err(Error::Cancelled) => Ok(Status::Halted),
+            Err(Error::Limit(reason)) => scope.close_at_limit(reason).await,
+            result => result,
+        }
+    }
+
+    fn task_from(&self, turn: &Turn<'_>) -> String {
+        let transcript = turn.transcript();
+        let seen = |line: &&Line| line.is_seen_by(&self.name);
+        if let Some(prompt) = &turn.request().prompt {
+            return prompt.as_ref().to_owned();
+        }
+        match &self.setup.brief {
+            TaskFrom::Own(brief) => brief(transcript, &self.name),
+            TaskFrom::Task => transcript.task().to_owned(),
+            TaskFrom::Last => transcript
+                .lines()
+                .iter()
+                .rev()
+                .find(seen)
+                .map_or_else(String::new, |l| l.message.plain().into()),
+            TaskFrom::All => {
+                let say = |line: &Line| format!("{}: {}", line.message.from, line.message.plain());
+                transcript.lines().iter().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
+            }
+        }
+    }
+}
+
+impl Agent for Chat {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.setup.description
+    }
+
+    /// Runs the chat and says its result.
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        let task = self.task_from(turn);
+        match turn.run(self, &task).await? {
+            Status::Closed { summary, .. } => Ok(turn.says(summary)),
+            Status::Waiting(_) => Ok(Act::Wait),
+            Status::Halted => Err(Error::Cancelled),
+        }
+    }
+}

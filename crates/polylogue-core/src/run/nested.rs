@@ -1,0 +1,47 @@
+//! Chats that run within a turn.
+
+use super::Scope;
+use crate::{Chat, Error, Message, Result, Start, Status, StopReason, Transcript, Turn};
+
+impl Turn<'_> {
+    /// Runs a nested chat within this turn. Its events have their own path; each further chat of the turn has another
+    /// one.
+    ///
+    /// # Errors
+    /// As [`Chat::run`]; [`Error::Limit`] when chats are nested too deep.
+    pub async fn run(&mut self, chat: &Chat, task: &str) -> Result<Status> {
+        let turn = self.transcript.at().child(self.me(), self.transcript.turns_begun_by(self.me()));
+        let at = turn.sibling(self.runs);
+        self.runs += 1;
+        if at.depth() > self.log.depth() {
+            return Err(Error::Limit(StopReason::Depth { limit: self.log.depth() }));
+        }
+        let mut transcript =
+            if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };
+        transcript.inherit(self.shared(&[]), 0);
+        self.in_doubt &= transcript.closed().is_some();
+        let earlier = if transcript.is_open() { Vec::new() } else { self.earlier(chat).await? };
+        let start = Start { task, around: Some(self.transcript), who: self.me() };
+        let opening = chat.opening(&start, earlier);
+        let mut scope = Scope::new(self.log, transcript);
+        scope.doubt = self.doubt.take();
+        let result = scope.run(chat, opening).await;
+        self.within.append(&mut scope.replies);
+        self.failed_within = result.is_err();
+        self.cut_within = scope.transcript().result_cut();
+        self.result_within = scope.transcript().result().cloned();
+        result
+    }
+
+    /// The messages that `chat` continues: those of the last chat run here by the participant that it names.
+    async fn earlier(&self, chat: &Chat) -> Result<Vec<Message>> {
+        let Some(before) = chat.continues() else { return Ok(Vec::new()) };
+        let begun = self.transcript.turns_begun_by(before);
+        let last = if before == self.me() { begun.saturating_sub(1) } else { begun };
+        if last == 0 {
+            return Ok(Vec::new());
+        }
+        let transcript = self.log.transcript_of(&self.transcript.at().child(before, last)).await?;
+        Ok(transcript.messages().map(|line| line.message.clone()).collect())
+    }
+}

@@ -1,0 +1,39 @@
+//! What an agent does with its turn.
+
+use std::sync::Arc;
+
+use crate::{Call, Part, StopReason};
+
+/// What an agent does with its turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// Says something to the audience of its turn request.
+    Say(Vec<Part>),
+    /// Asks the person it stands for, and pauses the run until there is an answer.
+    Ask(Arc<str>),
+    /// Asks the person it stands for to approve `call`, and pauses the run until there is an answer. `text` is the
+    /// whole question: it shows the arguments in full.
+    Approve {
+        /// The question.
+        text: Arc<str>,
+        /// The call that is made after approval.
+        call: Box<Call>,
+    },
+    /// Waits for the answer to a question that was asked in a chat within its turn.
+    Wait,
+    /// Leaves the chat for the given reason.
+    Leave(String),
+    /// Ends the chat. After that only private turns follow, such as one that writes a summary.
+    Stop(StopReason),
+    /// Has nothing to say.
+    Pass,
+}
+
+impl Act {
+    /// Says a text; a blank one is a pass.
+    #[must_use]
+    pub fn say(text: impl Into<Arc<str>>) -> Self {
+        let part = Part::text(text);
+        if part.is_blank() { Self::Pass } else { Self::Say(vec![part]) }
+    }
+}

@@ -1,0 +1,87 @@
+//! Entries of a view, and what a provider has encoded of them.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Outcome, Part};
+
+/// One entry of a view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Entry {
+    /// A prompt of the program around the agent within the conversation, if the view options ask for the `system`
+    /// role.
+    System {
+        /// The content; never empty.
+        parts: Vec<Part>,
+    },
+    /// A message of another participant, with its name in the text where names are shown.
+    User {
+        /// The content; never empty.
+        parts: Vec<Part>,
+    },
+    /// A message of the agent itself: text and tool calls.
+    Assistant {
+        /// The content; never empty, calls last.
+        parts: Vec<Part>,
+    },
+    /// The result of one call of the entry before, in the order of the calls.
+    Tool {
+        /// The call's `id`.
+        id: String,
+        /// The tool's name.
+        tool: String,
+        /// The result.
+        outcome: Outcome,
+    },
+}
+
+impl Entry {
+    /// A text of another participant.
+    #[must_use]
+    pub fn user(text: impl Into<Arc<str>>) -> Self {
+        Self::User { parts: vec![Part::text(text)] }
+    }
+
+    /// A text of the agent itself.
+    #[must_use]
+    pub fn assistant(text: impl Into<Arc<str>>) -> Self {
+        Self::Assistant { parts: vec![Part::text(text)] }
+    }
+
+    /// The parts.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        match self {
+            Self::System { parts } | Self::User { parts } | Self::Assistant { parts } => parts,
+            Self::Tool { outcome, .. } => &outcome.parts,
+        }
+    }
+}
+
+/// A cache in a view for what a provider keeps between two requests, such as encoded entries. Cleared when entries of
+/// the view are dropped, so its content always belongs to a prefix.
+#[derive(Default)]
+pub struct EncodeCache(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl EncodeCache {
+    /// Takes out the content, if it is a `T`.
+    pub fn take<T: Any + Send>(&self) -> Option<T> {
+        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.and_then(|value| value.downcast::<T>().ok()).map(|value| *value)
+    }
+
+    /// Replaces the content.
+    pub fn put<T: Any + Send>(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(value));
+    }
+}
+
+impl fmt::Debug for EncodeCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EncodeCache")
+    }
+}
