@@ -318,7 +318,7 @@ impl Limits {
 /// What is written of a run.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Output {
-    /// Print every event as one line of JSON
+    /// Print every event as one line of JSON, after a line with the conversation's id and before one with the totals
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
 

@@ -89,6 +89,13 @@ pub(crate) fn place(given: Option<&Path>) -> Result<PathBuf, CliError> {
     Ok(data.join("polylogue").join("polylogue.db"))
 }
 
+/// The option that names the store in a command, unless the variable does.
+pub(crate) fn store_option(given: Option<&Path>) -> Option<String> {
+    let given = given.filter(|given| env::var_os("POLYLOGUE_STORE").is_none_or(|store| *given != store))?;
+    let quoted = shlex::try_quote(given.to_str()?).ok()?.into_owned();
+    Some(format!("--store {quoted}"))
+}
+
 /// The work directory of the programs of the conversation `id`: beside the store, and by a whole path.
 pub(crate) fn of_work(store: Option<&Path>, id: &LogId) -> Result<PathBuf, CliError> {
     let work = std::path::absolute(work_root(&place(store)?))

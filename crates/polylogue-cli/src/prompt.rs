@@ -1,11 +1,17 @@
-//! Asking the person at the terminal.
+//! Questions to the person at the terminal.
 //!
-//! What was typed before a question stood there answers nothing: it is dropped. A question that allows something has no default.
+//! Text typed before a question is on the screen is dropped: it is never the answer. A question that allows something has no
+//! default.
+//!
+//! A terminal that understands escape sequences gets a line editor ([`editor`]); others, and pipes, are read line by line.
+
+mod editor;
+pub(crate) mod question;
 
 use std::io::{self, IsTerminal, Write};
 
 use polylogue::approval::visible;
-use rustix::termios::{QueueSelector, tcdrain, tcflush};
+use rustix::termios::{OptionalActions, QueueSelector, Termios, tcdrain, tcflush, tcgetattr, tcsetattr};
 
 use crate::error::CliError;
 use crate::runner::tell;
@@ -36,7 +42,8 @@ pub(crate) async fn choose(
     tell_verbatim(text);
     let told = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     for _ in 0..MAX_ATTEMPTS {
-        let Some(answer) = ask(&words.join(" or "), signals).await? else { return Ok(None) };
+        let prompt = format!("{}> ", words.join(" or "));
+        let Some(answer) = ask(&prompt, Vec::new(), signals).await? else { return Ok(None) };
         match words.iter().find(|word| answer.trim().eq_ignore_ascii_case(word)) {
             Some(word) => return Ok(Some(word)),
             None => tell(&format!("Please write one of {told}.")),
@@ -51,16 +58,26 @@ pub(crate) fn tell_verbatim(text: &str) {
     verbatim(text, width, Style::PLAIN).iter().map(Line::text).for_each(|row| tell(&row));
 }
 
-/// Reads what the person says after `label> `; a block of lines if the first opens a fence. `None` when the input ends or they
-/// want to stop. The question has to be on the screen already: what was typed before is dropped.
-pub(crate) async fn ask(label: &str, signals: &mut Signals) -> Result<Option<String>, CliError> {
+/// Reads an answer after `prompt`: a line, or a block of lines if the first opens a fence. The arrow keys recall `history`.
+/// `None` when the input ends or the person wants to stop. The question must be on the screen already: text typed before is
+/// dropped.
+pub(crate) async fn ask(
+    prompt: &str,
+    history: Vec<String>,
+    signals: &mut Signals,
+) -> Result<Option<String>, CliError> {
     if drain() {
         tell("(What was typed before this question does not count.)");
     }
-    // In one piece, so that no key that is typed ahead shows up within it.
-    let prompt = format!("{}> ", visible(label));
-    let _ = io::stderr().write_all(prompt.as_bytes()).and_then(|()| io::stderr().flush());
-    let line = read_answer(signals).await;
+    let prompt = visible(prompt).into_owned();
+    let line = if editor::is_possible() {
+        let _mode = SavedMode::save();
+        read_answer(move || editor::read(&prompt, history), signals).await
+    } else {
+        // In one piece, so that no key that is typed ahead shows up within it.
+        let _ = io::stderr().write_all(prompt.as_bytes()).and_then(|()| io::stderr().flush());
+        read_answer(|| read_block(&mut read_line), signals).await
+    };
     if !matches!(line, Ok(Some(_))) {
         // What follows begins a line.
         tell("");
@@ -68,10 +85,28 @@ pub(crate) async fn ask(label: &str, signals: &mut Signals) -> Result<Option<Str
     line
 }
 
+/// Restores the mode of the terminal, even if the line editor is interrupted by a signal.
+struct SavedMode(Option<Termios>);
+
+impl SavedMode {
+    fn save() -> Self {
+        Self(tcgetattr(rustix::stdio::stdin()).ok())
+    }
+}
+
+impl Drop for SavedMode {
+    fn drop(&mut self) {
+        if let Some(mode) = &self.0 {
+            // A terminal that is gone needs no mode.
+            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, mode);
+        }
+    }
+}
+
 /// Takes the next answer from a standard input that is no terminal, as [`ask`] does from one that is: a line, or a block of lines.
 /// `None` when the input is over or the person wants to stop. Nothing behind the answer is read.
 pub(crate) async fn read_piped(signals: &mut Signals) -> Result<Option<String>, CliError> {
-    let answer = read_answer(signals).await?;
+    let answer = read_answer(|| read_block(&mut read_line), signals).await?;
     match answer {
         // Half a block would run as if it were whole.
         Some(answer) if is_in_fence(&answer) => {
@@ -96,8 +131,11 @@ fn drain() -> bool {
     typed > 0 && dropped.is_ok()
 }
 
-async fn read_answer(signals: &mut Signals) -> Result<Option<String>, CliError> {
-    let answer = tokio::task::spawn_blocking(|| read_block(&mut read_line));
+async fn read_answer(
+    read: impl FnOnce() -> io::Result<Option<String>> + Send + 'static,
+    signals: &mut Signals,
+) -> Result<Option<String>, CliError> {
+    let answer = tokio::task::spawn_blocking(read);
     tokio::select! {
         answer = answer => match answer {
             Ok(Ok(answer)) => Ok(answer.map(|answer| answer.trim_end_matches(['\r', '\n']).to_owned())),

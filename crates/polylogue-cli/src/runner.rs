@@ -17,9 +17,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::args::piped::Input;
 use crate::commands::{limit, work};
 use crate::error::{CliError, Exit};
+use crate::place;
+use crate::prompt::question::{meant, prompt as prompt_for};
 use crate::prompt::{self, tell_verbatim};
 use crate::screen::text::{Line, neutral, wrap};
-use crate::screen::{Flow, RunEnd, Screen, Settings, Size, Style};
+use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size, Style};
 use crate::signals::{FINISHING, Signals};
 use crate::trust::rules::Always;
 
@@ -56,6 +58,7 @@ impl Runner<'_> {
         let begun = Instant::now();
         let (store, id, watch) = (self.store.clone(), self.log.id().clone(), self.log.subscribe().await);
         let mut view = View { screen: self.screen(begun), watch, store, id, broken: None };
+        view.hear(|screen| screen.begin(self.log.id(), self.chat.name()), &self.log.cancellation());
         let before = self.log.events().await;
         before.iter().for_each(|event| view.screen.recall(event));
         for (at, question) in self.log.questions().await? {
@@ -138,7 +141,9 @@ impl Runner<'_> {
                 if question.is_approval() {
                     tell_wrapped(Always::HINT);
                 }
-                prompt::ask(question.who.as_str(), signals).await?
+                let given = answers(&self.log.events().await);
+                let answer = prompt::ask(&prompt_for(question), given, signals).await?;
+                answer.map(|answer| meant(question, answer))
             }
             None => self.read(question, signals).await?,
         };
@@ -165,6 +170,16 @@ impl Runner<'_> {
         prompt::read_piped(signals).await.map_err(|trouble| trouble.hint(hint()))
     }
 
+    /// Says beside an output that shows no conversation which question waits, and how to answer it.
+    fn tell_question(&self, status: &polylogue::Result<Status>, end: &RunEnd) {
+        let (Output::Result, Ok(Status::Waiting(questions))) = (self.settings.output, status) else { return };
+        for (_, question) in questions {
+            tell(&format!("{} is asked:", question.who));
+            tell_verbatim(&question.text);
+        }
+        tell_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
+    }
+
     /// Whether the person at the terminal sees what happens.
     fn is_seen(&self) -> bool {
         self.settings.output.is_conversation() && io::stdout().is_terminal()
@@ -189,17 +204,16 @@ impl Runner<'_> {
         };
         let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
         let resumable = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.outcome()));
-        let raises = match &status {
+        let option = match &status {
             Ok(Status::Closed { reason, .. }) => limit::option(reason, &self.limits),
+            Ok(Status::Waiting(_)) => Some("--answer TEXT"),
             _ => None,
         };
         let files = work::told(self.work.as_deref(), &id);
-        view.hear(
-            |screen| {
-                screen.end(&RunEnd { status: told, spent, turns, elapsed, id, resumable, raises, files })
-            },
-            &self.log.cancellation(),
-        );
+        let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));
+        let end = RunEnd { state, status: told, spent, turns, elapsed, id, resumable, option, files, store };
+        self.tell_question(&status, &end);
+        view.hear(|screen| screen.end(&end), &self.log.cancellation());
         let is_shown = self.is_seen()
             && self.log.events().await.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
         // What was appended is kept, whatever the store says now.
@@ -220,6 +234,15 @@ impl Runner<'_> {
 enum InputOutcome {
     Yes,
     No,
+}
+
+/// What people answered in this conversation, oldest first.
+fn answers(events: &[Arc<Event>]) -> Vec<String> {
+    let answer = |event: &Arc<Event>| match &event.body {
+        Body::InputProvided { text, .. } => Some(text.to_string()),
+        _ => None,
+    };
+    events.iter().filter_map(answer).filter(|answer| !answer.trim().is_empty()).collect()
 }
 
 fn waiting(questions: &[(Path, Question)]) -> String {

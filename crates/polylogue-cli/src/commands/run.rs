@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::{AnyStore, Chat, LimitOverrides, Limits, Log, LogId, Meta, StoreError, Timestamp};
 use polylogue_models::LearnedCapabilities;
-use polylogue_team::{Loaded, Overrides, Team, Usage};
+use polylogue_team::{Loaded, Overrides, Stop, Team, Usage};
 
 use super::limit::counted;
 use super::remote::{self, Remote, Wanted};
@@ -134,7 +134,7 @@ fn introduce(team: &Team, crew: &ModelBuilder, chat: &Chat, limits: &Limits, own
         Some(cost) => format!(", {cost}"),
         None => "; no limit on cost (`--max-cost`)".into(),
     };
-    tell_wrapped(&format!("{}: at most {}{cost}", team.name, bounds(chat, limits)));
+    tell_wrapped(&format!("{}: at most {}{cost}", team.name, bounds(team, chat, limits)));
     if limits.cost.is_some() {
         tell_unbounded(team, crew);
     }
@@ -150,14 +150,31 @@ pub(super) fn tell_unbounded(team: &Team, crew: &ModelBuilder) {
     }
 }
 
-fn bounds(chat: &Chat, limits: &Limits) -> String {
-    let mut bounds = vec![match limits.turns {
-        Some(turns) => format!("{} in all", counted(turns, "turn")),
-        None => format!("{} a chat", counted(chat.max_turns(), "turn")),
+fn bounds(team: &Team, chat: &Chat, limits: &Limits) -> String {
+    let stop = team.chat.stop.as_ref();
+    let own =
+        stop.and_then(|stop| fewest(stop, &|stop| stop.max_turns)).filter(|turns| *turns < chat.max_turns());
+    let mut bounds = vec![match (limits.turns, own) {
+        (Some(turns), own) if own.is_none_or(|own| turns < own) => {
+            format!("{} in all", counted(turns, "turn"))
+        }
+        (_, Some(own)) => counted(own, "turn"),
+        (_, None) => format!("{} a chat", counted(chat.max_turns(), "turn")),
     }];
+    bounds.extend(
+        stop.and_then(|stop| fewest(stop, &|stop| stop.max_messages)).map(|own| counted(own, "message")),
+    );
     bounds.push(counted(limits.max_calls(), "model call"));
-    bounds.extend(limits.tokens.map(|tokens| counted(tokens, "token")));
+    let tokens =
+        stop.and_then(|stop| fewest(stop, &|stop| stop.max_tokens)).into_iter().chain(limits.tokens).min();
+    bounds.extend(tokens.map(|tokens| counted(tokens, "token")));
     bounds.join(", ")
+}
+
+/// The lowest limit of `stop`, or of one of the conditions each of which suffices.
+fn fewest(stop: &Stop, limit: &dyn Fn(&Stop) -> Option<u64>) -> Option<u64> {
+    let others = stop.any.iter().filter_map(|stop| fewest(stop, limit));
+    limit(stop).into_iter().chain(others).min()
 }
 
 /// How the team is used, as far as it decides what it asks for.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Finish, LogId, RunOutcome as Kind, StopReason, TotalUsage};
+use polylogue_core::{Finish, LogId, RunOutcome as Kind, Status, StopReason, TotalUsage};
+use serde::Serialize;
 
 use super::style::Style;
 use super::text::{Line, folded, wrap};
@@ -10,6 +11,8 @@ use super::text::{Line, folded, wrap};
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunEnd {
+    /// Why it stopped, in one word.
+    pub(crate) state: RunState,
     /// Why it stopped, as [`RunEnd::why`] says it, or in the caller's words.
     pub(crate) status: String,
     /// What its model calls consumed.
@@ -22,13 +25,62 @@ pub(crate) struct RunEnd {
     pub(crate) id: LogId,
     /// Whether there is anything to go on with.
     pub(crate) resumable: bool,
-    /// The option that has to be given to go on, if a limit ended it.
-    pub(crate) raises: Option<&'static str>,
+    /// The option that continues it, if one is needed: a higher limit, or the answer to a question.
+    pub(crate) option: Option<&'static str>,
     /// What is said of the files of its programs, if there are any.
     pub(crate) files: Option<String>,
+    /// The option that names its store, unless it is the usual one.
+    pub(crate) store: Option<String>,
+}
+
+/// Why a run stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunState {
+    /// The conversation reached its end.
+    Done,
+    /// A limit on turns, calls, time or depth was reached.
+    Limit,
+    /// A limit on tokens or cost was reached.
+    Budget,
+    /// It was stopped from outside.
+    Stopped,
+    /// No participant said anything.
+    NoOutput,
+    /// A person must answer a question.
+    Waiting,
+    /// A turn, the store or the program failed.
+    Failed,
 }
 
 impl RunEnd {
+    /// Why a run with this `status` stopped.
+    pub(crate) fn state(status: &polylogue_core::Result<Status>) -> RunState {
+        match status {
+            Ok(Status::Closed { reason, .. }) => match reason.outcome() {
+                Kind::Done => RunState::Done,
+                Kind::Limit => RunState::Limit,
+                Kind::Budget => RunState::Budget,
+                Kind::Stopped => RunState::Stopped,
+                Kind::NoOutput => RunState::NoOutput,
+            },
+            Ok(Status::Waiting(_)) => RunState::Waiting,
+            Ok(Status::Halted) => RunState::Stopped,
+            Err(_) => RunState::Failed,
+        }
+    }
+
+    /// The command that continues it.
+    pub(crate) fn resume(&self) -> String {
+        self.command("resume", self.option)
+    }
+
+    fn command(&self, name: &str, option: Option<&str>) -> String {
+        let id = self.id.to_string();
+        let words = ["polylogue", name, &id].into_iter().chain(option).chain(self.store.as_deref());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     /// What a status line says of `reason`.
     pub(crate) fn why(reason: &StopReason) -> String {
         let kind = match reason.outcome() {
@@ -54,9 +106,8 @@ impl RunEnd {
         let facts = facts.into_iter().chain(uncertain(&self.spent)).chain(saved(&self.spent));
         let facts: Vec<String> = facts.collect();
         let line = status.with(&format!(" · {}", facts.join(" · ")), Style::PLAIN);
-        let show = format!("`polylogue show {}`", self.id);
-        let option = self.raises.map(|option| format!(" {option}")).unwrap_or_default();
-        let resume = format!("`polylogue resume {}{option}`", self.id);
+        let show = format!("`{}`", self.command("show", None));
+        let resume = format!("`{}`", self.resume());
         let both = format!("{show} / {resume}");
         let fits = width.is_none_or(|width| both.len() <= width);
         let hints = match self.resumable {
@@ -151,9 +202,21 @@ mod tests {
     fn check(status: &str, spent: TotalUsage, turns: u64, seconds: u64, expected: &Expect) {
         let elapsed = Duration::from_secs(seconds);
         let (id, resumable) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
-        let raises = status.starts_with("limit").then_some("--max-turns N");
-        let ending =
-            RunEnd { status: status.into(), spent, turns, elapsed, id, resumable, raises, files: None };
+        let option = status.starts_with("limit").then_some("--max-turns N");
+        let option = option.or(status.starts_with("waiting").then_some("--answer TEXT"));
+        let (state, files, store) = (RunState::Done, None, None);
+        let ending = RunEnd {
+            state,
+            status: status.into(),
+            spent,
+            turns,
+            elapsed,
+            id,
+            resumable,
+            option,
+            files,
+            store,
+        };
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));
@@ -205,7 +268,7 @@ mod tests {
             0,
             &expect![[r#"
             waiting for Human · 1,234,567 turns · 0 tokens · $0 · 0 s
-            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`"#]],
+            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x --answer TEXT`"#]],
         );
     }
 

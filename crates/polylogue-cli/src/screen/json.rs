@@ -2,7 +2,55 @@
 
 use serde::Serialize;
 
+use polylogue_core::{LogId, Name, TotalUsage};
+
+use super::end::{RunEnd, RunState};
 use super::text::visible;
+
+/// The lines around the events of a run.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum RunLine<'a> {
+    /// The first line: the conversation that runs.
+    RunStarted {
+        /// The id of the conversation.
+        id: &'a LogId,
+        /// The name of the team.
+        team: &'a Name,
+    },
+    /// The last line: why the run stopped, and its totals.
+    RunEnded {
+        /// The id of the conversation.
+        id: &'a LogId,
+        /// Why it stopped, in one word.
+        state: RunState,
+        /// Why it stopped, as the last lines of the terminal say it.
+        status: &'a str,
+        /// The number of turns.
+        turns: u64,
+        /// The usage and cost of all model calls.
+        usage: &'a TotalUsage,
+        /// The running time of this process in milliseconds.
+        elapsed_ms: u64,
+        /// The command that continues the conversation; omitted if it is complete.
+        #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+        resume: Option<String>,
+    },
+}
+
+impl<'a> RunLine<'a> {
+    pub(crate) fn of(end: &'a RunEnd) -> Self {
+        Self::RunEnded {
+            id: &end.id,
+            state: end.state,
+            status: &end.status,
+            turns: end.turns,
+            usage: &end.spent,
+            elapsed_ms: u64::try_from(end.elapsed.as_millis()).unwrap_or(u64::MAX),
+            resume: end.resumable.then(|| end.resume()),
+        }
+    }
+}
 
 /// `value`, such as an event, as one line of JSON, with its end. Reads back as the same.
 ///

@@ -14,7 +14,7 @@
 
 use std::io::{self, Write};
 
-use polylogue_core::{Body, Event, Update};
+use polylogue_core::{Body, Event, LogId, Name, Update};
 
 mod again;
 mod autogen;
@@ -46,6 +46,7 @@ pub(crate) use sanitized::Sanitized;
 pub(crate) use style::{ColourWish, Looks, Style};
 
 use autogen::AutoGenRenderer;
+use json::RunLine;
 use live::Live;
 use picture::Pictures;
 use plain::Plain;
@@ -57,7 +58,7 @@ pub(crate) enum Output {
     /// The conversation, for people.
     #[default]
     Talk,
-    /// Every event as a line of JSON (`--json`). The closing lines are left to the caller: they are no event.
+    /// Every event as a line of JSON, between a line that names the conversation and one with its totals (`--json`).
     Json,
     /// The result alone (`--quiet`).
     Result,
@@ -140,6 +141,18 @@ impl<W: Write> Screen<W> {
             Kind::Json | Kind::Result { .. } | Kind::Familiar { .. } => {}
         }
         self
+    }
+
+    /// Begins the view of the conversation `id` of the team `team`.
+    ///
+    /// # Errors
+    /// As [`Screen::hear`].
+    pub(crate) fn begin(&mut self, id: &LogId, team: &Name) -> io::Result<Flow> {
+        let text = match &self.kind {
+            Kind::Json => json::line(&RunLine::RunStarted { id, team })?,
+            _ => String::new(),
+        };
+        self.write(&text)
     }
 
     /// Takes note of an event of an earlier process, without showing it: who is in the room, whose turn it is.
@@ -279,7 +292,7 @@ impl<W: Write> Screen<W> {
                 lines.extend(ending.lines(None));
                 plain::written(&lines, looks.colour)
             }
-            Kind::Json => String::new(),
+            Kind::Json => json::line(&RunLine::of(ending))?,
             Kind::Result { looks, width, last } => result(last, *looks, *width),
         };
         self.write(&text)

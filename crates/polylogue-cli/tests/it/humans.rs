@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use polylogue_test::server::{Answer, Playbook};
+use serde_json::json;
 
 use crate::home::{Home, KEY, of_type, serve, shipped};
 use crate::models::said;
@@ -194,7 +195,7 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
         Kim, it is your turn. Enter passes, `exit` leaves.
 
         waiting for Kim · 1 turn · tokens unknown · $0 · TIME
-        `polylogue show ID` / `polylogue resume ID`
+        `polylogue show ID` / `polylogue resume ID --answer TEXT`
         --- 5
         This is a demonstration: the agents speak by the team's script, because no model is named.
         For a real model, use `--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running.
@@ -222,12 +223,71 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
         Kim, it is your turn. Enter passes, `exit` leaves.
 
         waiting for Kim · 3 turns · tokens unknown · $0 · TIME
-        `polylogue show ID` / `polylogue resume ID`
+        `polylogue show ID` / `polylogue resume ID --answer TEXT`
         --- 5
     "#]]
     .assert_eq(&ran.masked(&home));
     let ran = home.run(&["resume", "last", "--answer", "agreed", "--quiet"]).ok();
     assert_eq!(ran.out, "agreed\n");
+}
+
+#[test]
+fn a_quiet_run_says_beside_its_output_who_is_asked_what_and_how_to_answer() {
+    let home = home();
+    let ran = home.run(&["run", "team.yaml", "--quiet"]).exits(5);
+    assert!(!ran.out.contains("Kim, it is your turn"), "{}", ran.out);
+    let id = home.id();
+    let expected = format!(
+        "Kim is asked:\nKim, it is your turn. Enter passes, `exit` leaves.\n\
+         waiting for Kim: answer with `polylogue resume {id} --answer TEXT`\n"
+    );
+    assert!(ran.err.ends_with(&expected), "{}", ran.err);
+}
+
+/// A person in a room alone.
+const ALONE: &str = "name: desk\ntask: Write.\nagents: [{name: Kim, human: true}, {name: Bot, system: b}]\n\
+                     chat: {participants: [Kim, Bot], stop: {max_turns: 6}}\nscript: [{Bot: ok}, {Bot: ok}, {Bot: ok}]\n";
+
+#[test]
+fn a_line_can_be_edited_recalled_and_have_several_lines() {
+    let home = Home::new();
+    home.file("team.yaml", ALONE);
+    let mut terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+    terminal.wait_for(PROMPT);
+    // Left twice, and a letter that was forgotten; then another line.
+    terminal.press("helo\u{1b}[D\u{1b}[Dl\u{1b}[F\u{1b}\rthere\r");
+    terminal.wait_for_question("\nok\n");
+    // What is pasted is no key: its line ends do not end the answer.
+    terminal.press("\u{1b}[200~one\rtwo\u{1b}[201~");
+    terminal.wait_for("Kim> one\ntwo");
+    terminal.press("\r");
+    terminal.wait_for_question("two\n\nBot → Kim\nok\n");
+    // The last answer but one again.
+    terminal.press("\u{1b}[A\u{1b}[A\u{1b}[A\r");
+    terminal.end();
+    assert_eq!(
+        said(&home.events()),
+        ["Write.", "hello\nthere", "ok", "one\ntwo", "ok", "hello\nthere", "ok"]
+    );
+}
+
+#[test]
+fn json_begins_with_the_conversation_and_ends_with_its_totals() {
+    let home = home();
+    let lines = home.run(&["run", "team.yaml", "--json"]).exits(5).lines();
+    let (first, last) = (&lines[0], &lines[lines.len() - 1]);
+    let id = home.id();
+    assert_eq!(*first, json!({"type": "run_started", "id": id, "team": "office"}));
+    assert_eq!(
+        (&last["type"], &last["state"], &last["turns"]),
+        (&json!("run_ended"), &json!("waiting"), &json!(1))
+    );
+    assert_eq!(last["continue"], json!(format!("polylogue resume {id} --answer TEXT")));
+    assert!(last["usage"]["calls"].as_u64() > Some(0) && last["elapsed_ms"].is_u64(), "{last}");
+    assert_eq!(lines[1..lines.len() - 1], home.events(), "between them are the events, whole");
+    let ran = home.run(&["resume", "last", "--answer", "agreed", "--json"]).ok().lines();
+    let last = ran.last().unwrap();
+    assert_eq!((&last["state"], last.get("continue")), (&json!("done"), None));
 }
 
 #[test]
@@ -276,7 +336,7 @@ fn an_error_is_shown_once_and_where_it_happened() {
     let (code, seen) = Terminal::open(&home, (100, 24), &["run", "team.yaml", "-m", "openai:test"]).end();
     assert_eq!(code, 1);
     expect![[r#"
-        pair: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
+        pair: at most 2 turns, 1000 model calls; no limit on cost (`--max-cost`)
         with A, B
 
         user → all

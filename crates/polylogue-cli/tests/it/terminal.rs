@@ -61,8 +61,9 @@ impl Terminal {
     /// Waits until `text` is on the screen and a question follows it.
     #[track_caller]
     pub(crate) fn wait_for_question(&self, text: &str) {
-        let is_asked =
-            |screen: &str| screen.rsplit_once(text).is_some_and(|(_, rest)| rest.trim_end().ends_with('>'));
+        let is_asked = |screen: &str| {
+            screen.rsplit_once(text).is_some_and(|(_, rest)| rest.trim_end().ends_with(['>', ']']))
+        };
         self.wait_until(text, is_asked);
     }
 

@@ -70,14 +70,16 @@ pub(super) fn ending() -> RunEnd {
     let spent = TotalUsage { calls: 2, input: 3000, output: 480, unpriced: 2, ..TotalUsage::default() };
     let id = polylogue_core::LogId::new("3k7v9x").unwrap();
     RunEnd {
+        state: end::RunState::Done,
         status: "done: Coder said `TERMINATE`".into(),
         spent,
         turns: 2,
         elapsed: Duration::from_secs(41),
         id,
         resumable: true,
-        raises: None,
+        option: None,
         files: None,
+        store: None,
     }
 }
 

@@ -5,14 +5,16 @@ use expect_test::expect;
 use super::*;
 
 #[test]
-fn json_is_one_event_a_line_and_nothing_else() {
+fn json_is_one_event_a_line_and_then_the_totals() {
     let mut stage = Stage::new(Settings { output: Output::Json, ..PLAIN }, 80, 24);
     conversation(&mut stage);
     let written = stage.written.text();
-    let events: Vec<Event> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (events, end) = written.trim_end().rsplit_once('\n').unwrap();
+    let events: Vec<Event> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events.len(), 11);
     assert!(events.iter().enumerate().all(|(index, event)| event.seq == index as u64));
-    assert_eq!(stage.written.pieces(), 11);
+    assert!(end.starts_with(r#"{"type":"run_ended","id":"3k7v9x","state":"done","status":"done: Coder said `TERMINATE`","turns":2,"#));
+    assert_eq!(stage.written.pieces(), 12);
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! The line editor: arrow keys, history, bracketed paste, several lines.
+//!
+//! Every question has an editor of its own, so that no input is left in its buffer for the next question. Enter ends the answer,
+//! except in an open block of code; Alt+Enter begins a new line.
+
+use std::io;
+
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::{History as _, MemHistory};
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Behavior, Cmd, Config, Editor, Helper, KeyCode, KeyEvent, Modifiers};
+
+use super::{MAX_ANSWER, is_in_fence, too_long};
+use crate::screen::{ColourWish, Looks};
+
+/// Whether the terminal can move its cursor, which the editor needs.
+pub(super) fn is_possible() -> bool {
+    super::is_possible() && Looks::of(ColourWish::Auto, &io::stderr()).live
+}
+
+/// Reads an answer after `prompt`; `None` at Ctrl-C, and at Ctrl-D in an empty line.
+pub(super) fn read(prompt: &str, history: Vec<String>) -> io::Result<Option<String>> {
+    // The output may be redirected: the terminal itself is where the person reads and writes.
+    let config = Config::builder().behavior(Behavior::PreferTerm).build();
+    let mut known = MemHistory::with_config(&config);
+    for answer in history {
+        known.add_owned(answer).map_err(io::Error::other)?;
+    }
+    let mut editor = Editor::<Blocks, _>::with_history(config, known).map_err(io::Error::other)?;
+    editor.set_helper(Some(Blocks));
+    editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
+    match editor.readline(prompt) {
+        Ok(answer) if answer.len() > MAX_ANSWER => Err(too_long()),
+        Ok(answer) => Ok(Some(answer)),
+        Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
+        Err(ReadlineError::Io(error)) => Err(error),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// Keeps a block of code open until its last fence.
+struct Blocks;
+
+impl Validator for Blocks {
+    fn validate(&self, input: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match is_in_fence(input.input()) {
+            true => ValidationResult::Incomplete,
+            false => ValidationResult::Valid(None),
+        })
+    }
+}
+
+impl Completer for Blocks {
+    type Candidate = String;
+}
+
+impl Hinter for Blocks {
+    type Hint = String;
+}
+
+impl Highlighter for Blocks {}
+
+impl Helper for Blocks {}

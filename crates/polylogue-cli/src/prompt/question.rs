@@ -1,0 +1,62 @@
+//! How a question of a conversation stands at the prompt, and what short answers to it mean.
+
+use polylogue::Question;
+
+/// The prompt for `question`: whose words the person writes, or what the person allows to whom.
+pub(crate) fn prompt(question: &Question) -> String {
+    match &question.call {
+        None => format!("{}> ", question.who),
+        Some(call) => format!("Allow {} to {}? [y/N] ", question.who, action(&call.tool)),
+    }
+}
+
+fn action(tool: &str) -> String {
+    match tool {
+        "shell" | "sh" | "bash" => "run this shell command".into(),
+        "python" => "run this Python code".into(),
+        tool => format!("call `{tool}`"),
+    }
+}
+
+/// What `answer` means: at a question for approval, `y` is yes, and `n` or Enter alone is no.
+pub(crate) fn meant(question: &Question, answer: String) -> String {
+    let word = answer.trim().to_lowercase();
+    match (question.is_approval(), word.as_str()) {
+        (true, "y") => "yes".into(),
+        (true, "n" | "") => "no".into(),
+        _ => answer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue::{Call, Name};
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(tool: Option<&str>) -> Question {
+        let call = tool.map(|tool| Call { id: "1".into(), tool: tool.into(), args: json!({}) });
+        Question { call, ..Question::new(Name::new("Ops").unwrap(), "May I?") }
+    }
+
+    #[test]
+    fn it_says_who_wants_to_do_what() {
+        assert_eq!(prompt(&question(None)), "Ops> ");
+        assert_eq!(prompt(&question(Some("shell"))), "Allow Ops to run this shell command? [y/N] ");
+        assert_eq!(prompt(&question(Some("python"))), "Allow Ops to run this Python code? [y/N] ");
+        assert_eq!(prompt(&question(Some("rm"))), "Allow Ops to call `rm`? [y/N] ");
+    }
+
+    #[test]
+    fn short_answers_are_for_approvals_alone_and_enter_approves_nothing() {
+        let approval = question(Some("shell"));
+        for (answer, means) in
+            [("y", "yes"), (" Y ", "yes"), ("", "no"), ("N", "no"), ("yes", "yes"), ("maybe", "maybe")]
+        {
+            assert_eq!(meant(&approval, answer.into()), means);
+        }
+        assert_eq!(meant(&question(None), "y".into()), "y");
+        assert_eq!(meant(&question(None), String::new()), "");
+    }
+}
