@@ -148,6 +148,20 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(OPEN_AI, "parameters", &["Command", "HttpCall"], "`arguments`"),
 ];
 
+/// The names of another system that errors answer with their equivalent, as a Markdown table: the name, the types of the
+/// reference in which people write it, the equivalent. `system` is such as `AutoGen`; empty for guesses of no system.
+#[must_use]
+pub fn names_of(system: &str) -> String {
+    let mut table = String::from("| name | in | here |\n|---|---|---|\n");
+    for row in FOREIGN.iter().filter(|row| row.system == system) {
+        let value = if row.value.is_empty() { String::new() } else { format!(": {}", row.value) };
+        let types: Vec<String> = row.within.iter().map(|within| format!("`{within}`")).collect();
+        let (types, here) = (types.join(", "), row.here.trim_end_matches(','));
+        table += &format!("| `{}{value}` | {types} | {here} |\n", row.name);
+    }
+    table
+}
+
 #[cfg(test)]
 #[path = "foreign_tests.rs"]
 mod tests;

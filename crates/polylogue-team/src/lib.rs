@@ -86,6 +86,7 @@ pub use chat::{
 };
 pub use duration::{NoTime, Time};
 pub use endpoint::{Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, OnlyText, Timeouts};
+pub use foreign::names_of;
 pub use load::{Loaded, Overrides, load, parse};
 pub use member::{HumanInputMode, NestedChat, NestedContext, NestedSummary, TerminateOn, Trigger};
 pub use memory::{AgentMemory, TeamMemory};
