@@ -1,0 +1,122 @@
+//! The journal of a turn: recording what happens in it, and replaying what happened before it was resumed.
+
+use std::sync::Arc;
+
+use super::Turn;
+use crate::{Body, Error, Event, HistoryEntry, Name, Result};
+
+impl Turn<'_> {
+    /// Prompts the agent's own model, such as with what was wrong with its last reply. Logged, so no prompt is
+    /// hidden.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn prompt(&mut self, text: impl Into<Arc<str>>) -> Result<()> {
+        if let Some(event) = self.past.pop_front() {
+            if !matches!(event.body, Body::Prompted { .. }) {
+                return Err(self.diverged(&event, "prompts its model"));
+            }
+            self.replay_event(event);
+            return Ok(());
+        }
+        self.record([Body::Prompted { who: self.me().clone(), text: text.into() }]).await
+    }
+
+    /// Removes earlier messages from the view of one agent `of`, or of all. `keep` of the last messages stay visible,
+    /// and the log keeps all. An agent's tool calls in progress stay visible, too.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn clear(&mut self, of: Option<Name>, keep: usize) -> Result<()> {
+        if let Some(event) = self.past.pop_front() {
+            if !matches!(event.body, Body::Cleared { .. }) {
+                return Err(self.diverged(&event, "clears the history"));
+            }
+            self.replay_event(event);
+            return Ok(());
+        }
+        self.record([Body::Cleared { who: self.me().clone(), of, keep }]).await
+    }
+
+    /// Sets what the agent remembers of this turn, instead of everything in it: prompts, drafts and its message are
+    /// then not in its view in later turns, unless they are among `words`. Others see its message as usual.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn remember(&mut self, words: Vec<HistoryEntry>) -> Result<()> {
+        if let Some(event) = self.past.pop_front() {
+            if !matches!(event.body, Body::Remembered { .. }) {
+                return Err(self.diverged(&event, "remembers its turn"));
+            }
+            self.replay_event(event);
+            return Ok(());
+        }
+        self.record([Body::Remembered { who: self.me().clone(), entries: words }]).await
+    }
+
+    /// The next event of the turn in the run that it began in; `None` once it continues beyond that.
+    #[must_use]
+    pub fn next_logged(&self) -> Option<&Body> {
+        let is_form = |body: &&Body| matches!(body, Body::CapabilityMissing { capability, .. } if capability.is_of_form());
+        let mut bodies = self.past.iter().map(|event| &event.body);
+        bodies.find(|body| !is_form(body)).or_else(|| self.past.front().map(|event| &event.body))
+    }
+
+    /// The answer to the question that this turn asked, if it is answered.
+    pub fn answer(&mut self) -> Option<Arc<str>> {
+        let [asked, answered] = [self.past.front()?, self.past.get(1)?];
+        let (Body::InputRequired(_), Body::InputProvided { text, .. }) = (&asked.body, &answered.body) else {
+            return None;
+        };
+        let text = Arc::clone(text);
+        for event in self.past.drain(..2).collect::<Vec<_>>() {
+            self.replay_event(event);
+        }
+        Some(text)
+    }
+
+    pub(super) async fn record(&mut self, bodies: impl IntoIterator<Item = Body>) -> Result<()> {
+        self.before_record().await?;
+        for event in self.log.append(self.transcript.at(), bodies).await? {
+            self.enter(event);
+        }
+        Ok(())
+    }
+
+    /// As [`record`](Self::record), but leaves the write to the next event, or to the moment when the run has to wait.
+    pub(super) async fn record_with_next(&mut self, body: Body) -> Result<()> {
+        self.before_record().await?;
+        for event in self.log.append_with_next(self.transcript.at(), [body]).await? {
+            self.enter(event);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn before_record(&mut self) -> Result<()> {
+        self.survive().await?;
+        self.in_doubt = false;
+        self.doubt = None;
+        Ok(())
+    }
+
+    pub(crate) fn replay_event(&mut self, event: Arc<Event>) {
+        self.returned += 1;
+        self.enter(event);
+    }
+
+    pub(super) fn enter(&mut self, event: Arc<Event>) {
+        if let Some(view) = &mut self.view {
+            view.catch_up(self.transcript);
+            view.see_own(&event);
+        }
+        self.journal.push(event);
+    }
+
+    pub(super) fn diverged(&self, event: &Event, does: &str) -> Error {
+        let me = self.me();
+        Error::Config(format!(
+            "`{me}` {does}, but the log has something else (event {}); has the agent changed since?",
+            event.seq
+        ))
+    }
+}
