@@ -5,8 +5,10 @@ mod checks;
 mod finding;
 #[cfg(test)]
 mod fixture;
+mod layers_list;
 mod manifest;
 mod model_table;
+mod modules;
 mod repo;
 mod source;
 
@@ -19,6 +21,7 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
 chores:
+  layers [CRATE]                    lists the modules of a crate, or of all, from the bottom up
   tidy                              checks what neither rustc nor clippy checks: layers, lengths, printing, neutrality, links
   model-table FILE VERSION DATE     makes the table of models, with their prices, of a file of litellm";
 
@@ -26,6 +29,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
+        ["layers"] => layers(None),
+        ["layers", name] => layers(Some(name)),
         ["model-table", file, version, date] => model_table(Path::new(file), version, date),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
@@ -38,14 +43,36 @@ fn main() -> ExitCode {
     }
 }
 
-fn tidy() -> ExitCode {
+/// The repository that this program is part of.
+fn open() -> Result<Repo, ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-    let report = match Repo::open(root) {
-        Ok(repo) => checks::tidy(&repo),
-        Err(error) => {
-            eprintln!("error: the repository cannot be read: {error}");
-            return ExitCode::from(2);
+    Repo::open(root).map_err(|error| {
+        eprintln!("error: the repository cannot be read: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn layers(only: Option<&str>) -> ExitCode {
+    let repo = match open() {
+        Ok(repo) => repo,
+        Err(code) => return code,
+    };
+    match layers_list::list(&repo, only) {
+        Some(list) => {
+            print!("{list}");
+            ExitCode::SUCCESS
         }
+        None => {
+            eprintln!("error: there is no crate `{}`", only.unwrap_or_default());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn tidy() -> ExitCode {
+    let report = match open() {
+        Ok(repo) => checks::tidy(&repo),
+        Err(code) => return code,
     };
     for finding in &report.findings {
         println!("{finding}");

@@ -5,6 +5,7 @@ mod layers;
 mod lengths;
 mod links;
 mod manifests;
+pub(crate) mod modules;
 mod neutral;
 mod one_command;
 mod printing;
@@ -29,6 +30,7 @@ pub(crate) fn tidy(repo: &Repo) -> Report {
     for check in [
         layers::check,
         manifests::check,
+        modules::check,
         lengths::check,
         printing::check,
         neutral::check,

@@ -39,7 +39,7 @@ pub struct Name(Arc<str>);
 
 impl Name {
     /// The maximum length in characters.
-    pub const MAX_CHARS: usize = 64;
+    pub const MAX_CHARS: usize = characters::MAX;
 
     /// Checks `text` and normalizes it to NFC.
     ///

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use super::Name;
+/// The maximum length of a name in characters.
+pub(super) const MAX: usize = 64;
 
 /// `text` in NFC.
 pub(super) fn composed(text: &str) -> Cow<'_, str> {
@@ -45,7 +46,7 @@ pub(super) fn flaw(text: &str) -> Option<&'static str> {
     if text.trim().is_empty() {
         return Some(if text.is_empty() { "is empty" } else { "is blank" });
     }
-    if text.chars().count() > Name::MAX_CHARS {
+    if text.chars().count() > MAX {
         return Some("is longer than 64 characters");
     }
     if text.trim() != text {
