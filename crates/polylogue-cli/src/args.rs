@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod memory;
+pub(crate) mod new;
 pub(crate) mod piped;
 pub(crate) mod trust;
 pub(crate) mod verify;
@@ -11,6 +12,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use polylogue::{Capabilities, Capability, LimitOverrides, Money};
 use polylogue_team::Grant;
+
+use crate::shipped::team_file;
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
@@ -56,6 +59,8 @@ pub(crate) enum Style {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write a commented team file to begin with
+    New(new::New),
     /// Run a team on a task
     Run(Run),
     /// Run a team on many tasks, each in its own conversation
@@ -84,11 +89,16 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Print the JSON Schema of team files, for editors
     Schema,
+    /// Print completions for a shell
+    Completions(new::Completions),
+    /// Print the manual for `man`
+    Man(new::Man),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The team file
+    /// The team file, or `demo:NAME` for one that ships with the program
+    #[arg(value_parser = team_file())]
     pub(crate) team: PathBuf,
 
     /// The task of the team; `-` reads it from standard input
@@ -149,7 +159,8 @@ fn grant(text: &str) -> Result<Grant, String> {
 #[command(group = clap::ArgGroup::new("rows").required(true))]
 #[command(after_help = BATCH)]
 pub(crate) struct Batch {
-    /// The team file
+    /// The team file, or `demo:NAME` for one that ships with the program
+    #[arg(value_parser = team_file())]
     pub(crate) team: PathBuf,
 
     /// Rows: a JSON object a line, with a `task`, values of variables, and an optional `id`
@@ -205,7 +216,7 @@ The exit code is the worst of: 1 rows failed, 4 or 6 rows are left (no budget, s
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Mcp {
     /// The team files: each is a tool with its task and variables as arguments
-    #[arg(required = true)]
+    #[arg(required = true, value_parser = team_file())]
     pub(crate) teams: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -393,8 +404,8 @@ pub(crate) struct Rm {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// The team files
-    #[arg(required = true)]
+    /// The team files, or `demo:NAME` for one that ships with the program
+    #[arg(required = true, value_parser = team_file())]
     pub(crate) teams: Vec<PathBuf>,
 
     /// Set a variable of the team files
@@ -426,6 +437,7 @@ pub(crate) struct Import {
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// A team file: show its endpoints, too
+    #[arg(value_parser = team_file())]
     pub(crate) team: Option<PathBuf>,
 
     /// Set a variable of the team file

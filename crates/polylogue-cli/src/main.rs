@@ -13,6 +13,7 @@ mod prompt;
 mod reference;
 mod runner;
 mod screen;
+mod shipped;
 mod signals;
 mod team_memory;
 mod trust;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
 
 async fn run(cli: &Cli) -> Result<Exit, CliError> {
     match &cli.command {
+        Command::New(args) => commands::new::run(args),
         Command::Run(args) => commands::run::run(cli, args).await,
         Command::Batch(args) => commands::batch::run(cli, args).await,
         Command::Resume(args) => commands::resume::run(cli, args).await,
@@ -58,12 +60,8 @@ async fn run(cli: &Cli) -> Result<Exit, CliError> {
         Command::Import(args) => commands::import::run(args),
         Command::Mcp(args) => commands::mcp::run(cli, args).await,
         Command::Doctor(args) => commands::doctor::run(cli, args).await,
-        Command::Schema => {
-            let schema = serde_json::to_string_pretty(polylogue_team::schema());
-            let schema =
-                schema.map_err(|error| CliError::failed(format!("the schema cannot be written: {error}")))?;
-            commands::write(&screen::Sanitized::plain(&format!("{schema}\n")))?;
-            Ok(Exit::Done)
-        }
+        Command::Schema => commands::schema::run(),
+        Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::completions::man(args),
     }
 }

@@ -144,9 +144,18 @@ fn work_root(store: &Path) -> PathBuf {
 
 /// Where it is kept what models turned out to be able to do: a cache, in the user's cache folder.
 pub(crate) fn of_skills() -> Option<PathBuf> {
+    cache().map(|cache| cache.join("capabilities.json"))
+}
+
+/// Where the teams that ship are unpacked: in the user's cache folder.
+pub(crate) fn of_demos() -> Option<PathBuf> {
+    cache().map(|cache| cache.join("demos"))
+}
+
+fn cache() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = cache.or_else(|| env::home_dir().map(|home| home.join(".cache")));
-    cache.map(|cache| cache.join("polylogue").join("capabilities.json"))
+    cache.map(|cache| cache.join("polylogue"))
 }
 
 /// The conversation that `text` names: an id, the beginning of just one, or `last`.

@@ -2,16 +2,19 @@
 
 pub(crate) mod batch;
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod limit;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+pub(crate) mod new;
 mod remote;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod trust;
 pub(crate) mod verify;

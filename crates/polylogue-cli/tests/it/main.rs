@@ -45,6 +45,8 @@ mod more;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
+mod new_teams;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod pictures;

@@ -1,0 +1,32 @@
+//! `polylogue completions` and `polylogue man`: for shells and for `man`, from the definitions of the arguments.
+
+use clap::CommandFactory as _;
+
+use super::write;
+use crate::args::{self, Cli};
+use crate::error::{CliError, Exit};
+use crate::screen::Sanitized;
+
+pub(crate) fn run(args: &args::new::Completions) -> Result<Exit, CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "polylogue", &mut script);
+    print(&script)
+}
+
+pub(crate) fn man(args: &args::new::Man) -> Result<Exit, CliError> {
+    let failed = |error: std::io::Error| CliError::failed(format!("the manual cannot be written: {error}"));
+    if let Some(folder) = &args.folder {
+        std::fs::create_dir_all(folder)
+            .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
+            .map_err(failed)?;
+        return Ok(Exit::Done);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
+    print(&page)
+}
+
+fn print(text: &[u8]) -> Result<Exit, CliError> {
+    write(&Sanitized::plain(&String::from_utf8_lossy(text)))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,94 @@
+//! What a person begins with: templates, demos, completions, the manual.
+
+use std::fs;
+
+use crate::home::{Home, PROGRAM};
+
+/// The names in the first column of the list of templates.
+fn templates(home: &Home) -> Vec<String> {
+    let listed = home.run(&["new", "--list"]).ok().out;
+    let rows = listed.lines().skip(1).take_while(|line| !line.is_empty());
+    rows.map(|row| row.split_whitespace().next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_template_is_written_under_the_name_of_its_file_and_checked() {
+    let home = Home::new();
+    let templates = templates(&home);
+    assert!(templates.len() >= 14, "{templates:?}");
+    for template in &templates {
+        let file = format!("my-{template}.yaml");
+        let wrote = home.run(&["new", template, &file]).ok();
+        assert!(wrote.err.contains(&format!("polylogue run {file}")), "{}", wrote.err);
+        let text = fs::read_to_string(home.path(&file)).unwrap();
+        assert!(text.starts_with("# ") && text.contains(&format!("\nname: my-{template}\n")), "{text}");
+        let checked = home.run(&["check", &file]).ok();
+        assert!(!checked.err.contains("warning"), "{}", checked.err);
+    }
+}
+
+#[test]
+fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
+    let home = Home::new();
+    home.run(&["new"]).ok();
+    let written = fs::read_to_string(home.path("team.yaml")).unwrap();
+    assert!(written.contains("name: two-agents\n"));
+    home.file("team.yaml", "mine");
+    let refused = home.run(&["new", "group"]).exits(2);
+    assert!(refused.err.contains("`team.yaml` exists") && refused.err.contains("--force"), "{}", refused.err);
+    assert_eq!(fs::read_to_string(home.path("team.yaml")).unwrap(), "mine");
+    home.run(&["new", "group", "--force"]).ok();
+    assert!(fs::read_to_string(home.path("team.yaml")).unwrap().contains("name: group\n"));
+    assert!(home.run(&["new", "debate", "-"]).ok().out.contains("name: debate\n"));
+    let unknown = home.run(&["new", "chess"]).exits(2);
+    assert!(unknown.err.contains("there is no template `chess`"), "{}", unknown.err);
+}
+
+#[test]
+fn a_demo_runs_anywhere() {
+    let home = Home::new();
+    let ran = home.run(&["run", "demo:writer-critic", "--quiet"]).ok();
+    assert!(!ran.out.is_empty());
+    // Its files are unpacked beside it, and again found there.
+    home.run(&[
+        "batch",
+        "demo:blogger",
+        "--over",
+        &almanac(&home),
+        "-o",
+        "out.jsonl",
+        "--offline",
+        "--at-once",
+        "1",
+    ]);
+    let unknown = home.run(&["run", "demo:chess-club"]).exits(2);
+    assert!(unknown.err.contains("there is no demo `chess-club`"), "{}", unknown.err);
+    assert_eq!(fs::read_dir(home.path(".cache/polylogue/demos")).unwrap().count(), 1);
+}
+
+/// A file that belongs to a demo, where it was unpacked.
+fn almanac(home: &Home) -> String {
+    let demos = fs::read_dir(home.path(".cache/polylogue/demos")).unwrap().next().unwrap().unwrap().path();
+    let file = demos.join("data/topics.jsonl");
+    assert!(file.is_file());
+    file.display().to_string()
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = home.run(&["completions", shell]).ok().out;
+        assert!(script.contains("resume") && script.contains("max-cost"), "{shell}");
+    }
+    // A real shell completes a command and an option by it.
+    let complete = format!(
+        "eval \"$({PROGRAM} completions bash)\"; COMP_WORDS=(polylogue run --max-c); COMP_CWORD=2; _polylogue polylogue --max-c run; echo \"${{COMPREPLY[@]}}\""
+    );
+    let completed = std::process::Command::new("bash").args(["-c", &complete]).output().unwrap();
+    let completed = String::from_utf8_lossy(&completed.stdout).into_owned();
+    assert!(completed.contains("--max-cost") && completed.contains("--max-calls"), "{completed}");
+    assert!(home.run(&["man"]).ok().out.contains(".TH polylogue"));
+    home.run(&["man", "pages"]).ok();
+    assert!(fs::read_to_string(home.path("pages/polylogue-run.1")).unwrap().contains("max\\-cost"));
+}
