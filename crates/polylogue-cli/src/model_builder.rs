@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue::{
-    AnyModel, Body, Embed as _, Error, Event, Model as _, ModelError, ModelErrorKind, Params, Price,
-};
+use polylogue::memory::Embed as _;
+use polylogue::{AnyModel, Body, Error, Event, Model as _, ModelError, ModelErrorKind, Params, Price};
 use polylogue_models::{
     Cassette, Embedder, LearnedCapabilities, Models, Recorder, Recording, Script, ScriptStep,
 };

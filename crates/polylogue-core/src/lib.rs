@@ -26,10 +26,8 @@
 mod agent;
 mod chat;
 mod data;
-mod embed;
 mod limits;
 mod log;
-pub mod memory;
 mod model;
 mod policy;
 mod run;
@@ -47,7 +45,6 @@ pub use data::{
     OutcomeStatus, Params, Part, Path, Price, Reply, Result, RunOutcome, StopReason, StoreError, ToolSpec,
     ToolUsage, TotalUsage, UncertainUsage, Usage, cut, plain,
 };
-pub use embed::{AnyEmbed, Embed, Embedded};
 pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;
 pub use log::{

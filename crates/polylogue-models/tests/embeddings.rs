@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::{KEY, quick};
-use polylogue_core::{Embed, Embedded, ModelError, ModelErrorKind as Kind};
+use polylogue_core::{ModelError, ModelErrorKind as Kind};
+use polylogue_memory::{Embed, Embedded};
 use polylogue_models::{Config, Embedder, Endpoint, Key, Limits, Retries, Timeouts};
 use serde_json::{Value, json};
 

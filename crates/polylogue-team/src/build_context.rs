@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use polylogue_core::memory::{AnyMemory, Nothing};
 use polylogue_core::{AnyTool, Error, Name, Result};
 use polylogue_mcp::Catalog;
+use polylogue_memory::{AnyMemory, Nothing};
 use polylogue_models::Env;
 use polylogue_sandbox::{make_work_directory, remove_work_directory};
 use polylogue_tools::code::{Limits, Network, Sandbox};

@@ -16,7 +16,7 @@ use crate::repo::Repo;
 
 /// The crate of the kernel, and its layers from the bottom up: each uses only those before it.
 const KERNEL: &str = "polylogue-core";
-const KERNEL_LAYERS: [&str; 14] = [
+const KERNEL_LAYERS: [&str; 12] = [
     "data",
     "limits",
     "log",
@@ -29,8 +29,6 @@ const KERNEL_LAYERS: [&str; 14] = [
     "policy",
     "chat",
     "run",
-    "embed",
-    "memory",
 ];
 
 /// The circles that are left.

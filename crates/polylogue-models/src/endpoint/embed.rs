@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use polylogue_core::{Bound, Embed, Embedded, ModelError, ModelErrorKind, Price, Reservation, Usage};
+use polylogue_core::{Bound, ModelError, ModelErrorKind, Price, Reservation, Usage};
 use polylogue_http::Transport;
+use polylogue_memory::{Embed, Embedded};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -7,10 +7,8 @@ mod terms;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use polylogue_core::memory::{Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
-use polylogue_core::{
-    AnyEmbed, Embed, Embedded, Meter, ModelError, ModelErrorKind, Reservation, StoreError, ToolUsage, Usage,
-};
+use polylogue_core::{Meter, ModelError, ModelErrorKind, Reservation, StoreError, ToolUsage, Usage};
+use polylogue_memory::{AnyEmbed, Embed, Embedded, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
 
 use super::Sqlite;
 use table::Vectors;

@@ -6,11 +6,11 @@ use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use polylogue_core::memory::AnyMemory;
 use polylogue_core::{
     AnyModel, AnyStore, Body, Chat, DeltaSink, Entry, Event, Log, LogId, Meta, Model, ModelError, Name,
     Question, Reply, Request, Status, StopReason, Timestamp, plain,
 };
+use polylogue_memory::AnyMemory;
 use polylogue_models::{Script, Scripted};
 use polylogue_store::{Facts, Memory};
 use polylogue_team::{BuildContext, Overrides, Team, load};

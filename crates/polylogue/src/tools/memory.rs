@@ -29,7 +29,7 @@ mod remind;
 mod tools;
 mod words;
 
-pub use polylogue_core::memory::*;
+pub use polylogue_memory::*;
 
 pub use self::history::GetHistory;
 pub use self::long_term::LongTerm;

@@ -1,7 +1,7 @@
 //! What is done to the tables of facts.
 
-use polylogue_core::memory::{Fact, MemoryError, Scope, Source};
 use polylogue_core::{LogId, Name, Timestamp};
+use polylogue_memory::{Fact, MemoryError, Scope, Source};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 

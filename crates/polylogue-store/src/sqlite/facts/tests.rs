@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use polylogue_core::memory::Source;
 use polylogue_core::{LogId, Meta, Money, Name, Store as _, Timestamp};
+use polylogue_memory::Source;
 use proptest::prelude::*;
 
 use super::*;

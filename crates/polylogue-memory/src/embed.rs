@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Bound, ModelError, Money, Reservation, Usage};
+use polylogue_core::{Bound, ModelError, Money, Reservation, Usage};
 
 /// An embedding model.
 pub trait Embed: Send + Sync + 'static {
