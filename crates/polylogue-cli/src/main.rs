@@ -7,6 +7,7 @@ mod error;
 mod lease_renewal;
 mod model_builder;
 mod place;
+mod presentation;
 mod probe;
 mod prompt;
 #[cfg(test)]

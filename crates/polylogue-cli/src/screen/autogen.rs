@@ -16,19 +16,17 @@ mod room;
 use std::collections::{HashMap, HashSet};
 
 use polylogue_core::{
-    Body, Call, CallOutcome, Event, Message, ModelReply, Name, Opening, Outcome, Part, Path, Question,
-    StopReason,
+    Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question, StopReason,
 };
-
-use super::again;
-use super::call::result_text;
-use super::moves;
-use super::renderer::Key;
-use super::style::{Colour, Style};
-use super::text::Line;
-use super::value::{self, Told};
 use room::{Room, Turn};
 use serde_json::Value;
+
+use super::moves;
+use super::style::{Colour, Style};
+use super::text::Line;
+use crate::presentation::{
+    Detail, Item, Key, Kind, Presentation, ResultShown, Returned, Said, Source, Told, result_text, told,
+};
 
 /// How wide the line below a message is, and the stars around the beginning of a chat.
 const RULE: usize = 80;
@@ -41,6 +39,7 @@ const RUNNING: Style = Style::PLAIN.colour(Colour::Magenta);
 
 /// Turns events into lines of that layout.
 pub(crate) struct AutoGenRenderer {
+    fold: Presentation,
     /// The name of the outermost chat, which stands for its participants as the recipient of a message.
     title: String,
     /// Whether the events come while they happen: a question is then shown before its answer is there.
@@ -49,15 +48,14 @@ pub(crate) struct AutoGenRenderer {
     spoken: HashSet<Path>,
     rooms: HashMap<Path, Room>,
     turns: HashMap<Key, Turn>,
-    /// The words of a handoff that were told with its call, and who hands over.
-    handed: Option<(Key, String)>,
     out: Vec<Line>,
 }
 
 impl AutoGenRenderer {
     pub(crate) fn new(title: &str, live: bool) -> Self {
         let (spoken, rooms, turns) = (HashSet::new(), HashMap::new(), HashMap::new());
-        Self { title: title.into(), live, spoken, rooms, turns, handed: None, out: Vec::new() }
+        let fold = Presentation::new(Detail::Brief);
+        Self { fold, title: title.into(), live, spoken, rooms, turns, out: Vec::new() }
     }
 
     /// The lines that tell of `events`, which are all there are.
@@ -73,35 +71,44 @@ impl AutoGenRenderer {
 
     /// The lines that tell of `event`.
     pub(crate) fn event(&mut self, event: &Event) -> Vec<Line> {
-        let at = &event.at;
-        let key = |who: &Name| (at.clone(), who.clone());
-        match &event.body {
-            Body::Opened(opening) => self.opened(at, opening),
-            Body::TurnStarted { turns: cues } => {
-                let is_group = self.room(at).with.len() > 2;
-                let turns = cues.iter().map(|cue| (key(&cue.who), Turn::of(cue, is_group)));
-                self.turns.extend(turns);
-            }
-            Body::ModelReplied(sample) => self.sampled(&key(&sample.who), sample),
-            Body::ToolCalled { who, call } => self.called(&key(who), call),
-            Body::ToolReturned { who, id, outcome } => self.returned(&key(who), id, outcome),
-            Body::Message(message) => self.said(at, message),
-            Body::Posted(message) => self.posted(at, message),
-            Body::InputRequired(question) => self.asked(at, question),
-            Body::InputProvided { to, text } => self.answered(&key(to), text),
-            Body::Failed { who, error } => {
-                self.acts(&key(who));
-                self.notice(&format!("{who} failed ({}): {}", error.fault, error.message), NOTICE);
-            }
-            Body::Closed { summary, .. } => self.closed(at, summary),
-            Body::Reopened { message } => message.iter().for_each(|message| self.message(at, message)),
-            other => self.moved(at, other),
+        for item in self.fold.event(event) {
+            self.item(&item);
         }
         std::mem::take(&mut self.out)
     }
 
+    fn item(&mut self, Item { at, kind }: &Item) {
+        let key = |who: &Name| (at.clone(), who.clone());
+        match kind {
+            Kind::ChatOpened { opening, .. } => self.opened(at, opening),
+            Kind::TurnStarted(request) => {
+                let is_group = self.room(at).with.len() > 2;
+                self.turns.insert(key(&request.who), Turn::of(request, is_group));
+            }
+            Kind::Replied { who, .. } => self.acts(&key(who)),
+            Kind::Narration { who, text, .. } => self.turn(&key(who)).text = Some(text.clone()),
+            Kind::CallStarted { who, call, is_code: true, .. } => {
+                self.acts(&key(who));
+                self.code_block(call);
+            }
+            Kind::CallStarted { who, call, is_requested, .. } => self.called(&key(who), call, *is_requested),
+            Kind::CallReturned(returned) => self.returned(&key(&returned.who), returned),
+            Kind::Said(said) => self.heard(at, said),
+            Kind::Question(question) => self.asked(at, question),
+            Kind::Answered { to, text, .. } => self.answered(&key(to), text),
+            Kind::Failed { who, error } => {
+                self.acts(&key(who));
+                self.notice(&format!("{who} failed ({}): {}", error.fault, error.message), NOTICE);
+            }
+            Kind::ChatClosed { summary, .. } => self.closed(at, summary),
+            Kind::Moved(body) => self.moved(at, body),
+            _ => {}
+        }
+    }
+
     /// What is left to tell when there are no more events.
     pub(crate) fn unfinished(&mut self) -> Vec<Line> {
+        let left = self.fold.finish();
         let mut rooms: Vec<Path> = self.rooms.keys().cloned().collect();
         rooms.sort_by_key(|at| (at.depth(), at.as_str().to_owned()));
         for at in &rooms {
@@ -109,9 +116,7 @@ impl AutoGenRenderer {
                 self.release(at);
             }
         }
-        let mut ran: Vec<Key> = self.turns.keys().cloned().collect();
-        ran.sort_by_key(|(at, who)| (at.as_str().to_owned(), who.clone()));
-        ran.iter().for_each(|key| self.tell_ran(key));
+        left.iter().for_each(|item| self.item(item));
         let mut asked: Vec<(Key, String)> =
             self.turns.iter_mut().filter_map(|(key, turn)| Some((key.clone(), turn.asked.take()?))).collect();
         asked.sort_by_key(|(key, _)| (key.0.as_str().to_owned(), key.1.clone()));
@@ -200,24 +205,12 @@ impl AutoGenRenderer {
         }
     }
 
-    fn sampled(&mut self, key: &Key, sample: &ModelReply) {
-        self.acts(key);
-        let turn = self.turn(key);
-        turn.calls = calls(&sample.parts).map(|call| call.id.clone()).collect();
-        turn.text = (!turn.calls.is_empty()).then(|| content(&sample.parts)).flatten();
-    }
-
     /// The call of an agent's own tool is printed as if the agent spoke to itself; one that another requested was printed with the message
     /// that asks for it.
-    fn called(&mut self, key: &Key, call: &Call) {
+    fn called(&mut self, key: &Key, call: &Call, is_requested: bool) {
         self.acts(key);
-        if self.runs_code(key, &call.id) {
-            return self.code_block(call);
-        }
-        self.turn(key).made = Some(call.clone());
-        if self.is_own(key, &call.id) {
+        if !is_requested {
             let text = self.turn(key).text.take();
-            self.turn(key).told.clone_from(&text);
             self.head(&key.1, key.1.as_str());
             text.iter().for_each(|text| self.text(text, Style::PLAIN));
             self.suggested(call);
@@ -226,22 +219,15 @@ impl AutoGenRenderer {
         self.notice(&format!("EXECUTING FUNCTION {}...", call.tool), RUNNING);
     }
 
-    fn is_own(&mut self, key: &Key, id: &str) -> bool {
-        let asked = self.room(&key.0).asked.iter().any(|asked| asked == id);
-        !asked || self.turn(key).calls.iter().any(|own| own == id)
-    }
-
-    fn returned(&mut self, key: &Key, id: &str, outcome: &Outcome) {
-        self.acts(key);
-        if self.runs_code(key, id) {
-            return self.turn(key).ran.push((id.to_owned(), outcome.clone()));
+    fn returned(&mut self, key: &Key, returned: &Returned) {
+        let is_shown = returned.note.as_ref().is_some_and(|note| note.in_arguments);
+        match returned.shown {
+            ResultShown::Here => self.acts(key),
+            ResultShown::InMessage => return self.acts(key),
+            ResultShown::Late => {}
         }
-        let made = self.turn(key).made.take().filter(|made| made.id == id);
-        let handed = made.and_then(|call| Some((again::note_of_transfer(&call, outcome)?, call)));
-        let is_shown = handed.as_ref().is_some_and(|(words, call)| again::is_argument(call, words));
-        self.handed = handed.map(|(words, _)| (key.clone(), words));
-        if self.is_own(key, id) && !is_shown {
-            self.own_response(key, id, outcome);
+        if !returned.is_requested && !is_shown {
+            self.own_response(key, &returned.call.id, &returned.outcome);
         }
     }
 
@@ -251,29 +237,29 @@ impl AutoGenRenderer {
         self.rule();
     }
 
-    /// Whether the call is that of code in a message. The reply with its result follows.
-    fn runs_code(&mut self, key: &Key, id: &str) -> bool {
-        let is_asked_for = self.room(&key.0).asked.iter().any(|asked| asked == id);
-        again::runs_code(id) && !is_asked_for && !self.turn(key).calls.iter().any(|own| own == id)
-    }
-
     fn code_block(&mut self, call: &Call) {
         let by_tool = if call.tool == "shell" { "sh" } else { &call.tool };
         let language = call.args.get("language").and_then(Value::as_str).unwrap_or(by_tool);
         self.notice(&format!("EXECUTING CODE BLOCK (inferred language is {language})..."), NOTICE);
     }
 
-    /// Tells the results of code that no reply had.
-    fn tell_ran(&mut self, key: &Key) {
-        for (id, outcome) in std::mem::take(&mut self.turn(key).ran) {
-            self.own_response(key, &id, &outcome);
+    fn heard(&mut self, at: &Path, said: &Said) {
+        match said.source {
+            // It came with the opening, and is printed when the chat has speakers.
+            Source::Opening => {}
+            Source::Reopening => self.message(at, &said.message),
+            Source::Turn => self.said(at, &said.message, said.is_shown()),
+            Source::Posted => {
+                self.room(at).all.push(said.message.clone());
+                self.release(at);
+                if !said.is_note {
+                    self.message(at, &said.message);
+                }
+            }
         }
     }
 
-    fn said(&mut self, at: &Path, message: &Message) {
-        if message.to.is_private() {
-            return;
-        }
+    fn said(&mut self, at: &Path, message: &Message, is_shown: bool) {
         self.room(at).all.push(message.clone());
         let key = (at.clone(), message.from.clone());
         let of_chat = self.turn(&key).within.as_deref() == Some(&*message.plain());
@@ -281,32 +267,17 @@ impl AutoGenRenderer {
             return self.room(at).held.push(message.clone());
         }
         self.acts(&key);
-        let ran = self.turn(&key).ran.iter().map(|(_, outcome)| outcome.clone()).collect::<Vec<_>>();
-        match again::besides_results(message, &ran) {
-            Some(_) => self.turn(&key).ran.clear(),
-            None => self.tell_ran(&key),
-        }
         // What was said with calls of its own is not said again.
-        let told = self.turn(&key).told.take();
         let is_text = message.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Thought(_)));
-        if !(is_text && told.is_some() && told == content(&message.parts)) {
+        if !(is_text && is_shown) {
             self.message(at, message);
         }
         self.turns.remove(&key);
     }
 
-    fn posted(&mut self, at: &Path, message: &Message) {
-        self.room(at).all.push(message.clone());
-        self.release(at);
-        if !again::is_of_handoff(self.handed.take(), at, message) {
-            self.message(at, message);
-        }
-    }
-
     fn asked(&mut self, at: &Path, question: &Question) {
         let key = (at.clone(), question.who.clone());
         self.acts(&key);
-        self.tell_ran(&key);
         if self.live {
             self.text(&question.text, Style::PLAIN);
         } else {
@@ -351,7 +322,6 @@ impl AutoGenRenderer {
                 let in_vain = matches!(body, Body::Stopped { reason: StopReason::NoReply { .. }, .. });
                 self.turn(&key).skipped &= in_vain;
                 self.acts(&key);
-                self.tell_ran(&key);
                 self.turns.remove(&key);
                 // There, turns without a message, and members that end the chat, make no line.
                 if matches!(body, Body::Left { .. }) {
@@ -371,7 +341,6 @@ impl AutoGenRenderer {
 
     fn message(&mut self, at: &Path, message: &Message) {
         let to = room::addressee(self.rooms.get(at), at, &self.title, message);
-        self.room(at).asked.extend(calls(&message.parts).map(|call| call.id.clone()));
         self.head(&message.from, &to);
         let outcomes: Vec<&CallOutcome> = outcomes(&message.parts).collect();
         for outcome in &outcomes {
@@ -448,7 +417,7 @@ fn content(parts: &[Part]) -> Option<String> {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
         Part::Media(media) => Some(format!("<{}>", media.kind.split('/').next().unwrap_or_default())),
-        Part::Data(value) => match value::told(value, parts) {
+        Part::Data(value) => match told(value, parts) {
             Told::Nothing => None,
             Told::Words(words) => Some(format!("\n({words})")),
             Told::Json(json) => Some(json),

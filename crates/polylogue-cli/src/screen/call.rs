@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::style::{Colour, Style};
 use super::text::{Line, folded};
+use crate::presentation::result_text;
 
 /// Columns of a call, and of its result, where no width is given.
 const PLAIN_WIDTH: usize = 200;
@@ -94,18 +95,6 @@ fn share(call: Line, result: Line, width: Option<usize>) -> (Line, Line) {
     let call = call.fit(most);
     let rest = room.saturating_sub(call.width());
     (call, result.fit(rest))
-}
-
-/// What a tool returned, as text. It is marked as written by others, the same way as for models.
-pub(super) fn result_text(outcome: &Outcome) -> String {
-    let parts = outcome.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.to_string()),
-        Part::Data(value) => Some(value.to_string()),
-        Part::Media(media) => Some(format!("[{}]", media.kind)),
-        _ => None,
-    });
-    let text = parts.collect::<Vec<_>>().join("\n");
-    if outcome.outside.is_some() { format!("[from outside] {text}") } else { text }
 }
 
 /// The note on a message whose author had read words from outside.

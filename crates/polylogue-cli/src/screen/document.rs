@@ -1,31 +1,28 @@
 //! A whole conversation, for `show`.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
-use polylogue_core::{
-    Audience, Body, Call, CallOutcome, Entry, Event, Media, Message, Name, Outcome, Part, Path, plain,
-};
+use polylogue_core::{Audience, Call, Entry, Event, Media, Name, Opening, Outcome, Part, Path, plain};
 
-use super::again;
 use super::autogen::AutoGenRenderer;
-use super::call::{self, calls_tools, short};
+use super::call::{self, short};
 use super::choice;
 use super::markdown::Markdown;
 use super::moves;
 use super::picture::Pictures;
-use super::renderer::{Format, Key, Renderer};
+use super::renderer::{Format, Renderer};
 use super::room;
 use super::sanitized::Sanitized;
 use super::style::Style;
 use super::text::{Line, neutral};
-use super::value::{self, Told};
+use crate::presentation::{Detail, Item, Kind, Presentation, Returned, Said, Told, result_text, told};
 
 /// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
 pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Sanitized {
-    let mut teller = Renderer::new(Format { width, whole: true, thoughts: true });
-    teller.pictures = pictures;
-    let mut lines: Vec<Line> = events.iter().flat_map(|event| teller.event(event)).collect();
-    lines.extend(teller.unfinished());
+    let mut renderer = Renderer::new(Format { width, whole: true, thoughts: true });
+    renderer.pictures = pictures;
+    let items = Presentation::of(Detail::Whole, events);
+    let lines: Vec<Line> = items.iter().flat_map(|item| renderer.item(item)).collect();
     Sanitized::lines(&lines, width.is_some())
 }
 
@@ -84,118 +81,80 @@ fn raw_part(part: &Part) -> Vec<Line> {
 
 /// Everything that was said and done as a Markdown file with `title`.
 pub(crate) fn markdown(title: &str, events: &[Event], pictures: Pictures) -> Sanitized {
-    let mut file = File { text: format!("# {}\n", one_line(title)), pictures, ..File::default() };
-    events.iter().for_each(|event| file.event(event));
-    for (at, who, call) in std::mem::take(&mut file.calls) {
-        file.note(&format!("{who}{}: {} has no result yet", place(&at), written(&call)));
-    }
+    let mut file = File { text: format!("# {}\n", one_line(title)), pictures };
+    Presentation::of(Detail::Whole, events).iter().for_each(|item| file.item(item));
     Sanitized::plain(&file.text)
 }
 
-#[derive(Default)]
 struct File {
     text: String,
     pictures: Pictures,
-    /// What an agent said with a reply that has calls: before it makes them, or with its message.
-    narrations: Vec<(Path, Name, String)>,
-    /// What was written before calls in the turns that are open: it is not written again as the message.
-    told: Vec<(Path, Name, String)>,
-    /// Results of calls in the turns that are open: they are not written again as a part of the message that answers them.
-    returned: Vec<(Path, Name, Outcome)>,
-    /// The words of a handoff that were written with its call, and who hands over.
-    handed: Option<(Key, String)>,
-    /// Calls without a result: in which chat, and by whom.
-    calls: Vec<(Path, Name, Call)>,
-    /// The calls that messages ask others to make: in which chat, who asks, the call's id, and how it is written.
-    asked: HashMap<(Path, Name, String), String>,
 }
 
 impl File {
-    fn event(&mut self, event: &Event) {
-        let at = &event.at;
-        self.narrate(at, &event.body);
-        match &event.body {
-            Body::Opened(opening) => {
-                let names: Vec<&str> = opening.participants.iter().map(Name::as_str).collect();
-                let begins =
-                    if at.is_root() { "With".into() } else { format!("{} begins, with", room::called(at)) };
-                self.note(&format!("{begins} {}", names.join(", ")));
-                if let Some(introduction) = &opening.introduction {
-                    self.block("#### Introduction");
-                    self.body(introduction);
-                }
-                if opening.messages.is_empty() && !opening.task.trim().is_empty() {
-                    self.body(&opening.task);
-                }
-                opening.messages.iter().for_each(|message| self.message(at, message));
+    fn item(&mut self, Item { at, kind }: &Item) {
+        match kind {
+            Kind::ChatOpened { opening, task } => self.opened(at, opening, task.as_deref()),
+            Kind::TurnStarted(request) => {
+                choice::told(request, false).iter().for_each(|text| self.note(text));
             }
-            Body::Message(message) => self.said(at, message),
-            Body::Posted(message) => {
-                if !again::is_of_handoff(self.handed.take(), at, message) {
-                    self.message(at, message);
-                }
+            Kind::Replied { who, cached: true } => {
+                self.note(&format!("{who}'s next reply is from the cache"));
             }
-            Body::TurnStarted { turns: cues } => {
-                cues.iter().filter_map(|cue| choice::told(cue, false)).for_each(|text| self.note(&text));
+            Kind::Narration { who, text, .. } => {
+                self.block(&format!("#### {who}{} before it calls tools", place(at)));
+                self.body(text);
             }
-            // What an agent says before it uses tools; other replies are said, or were drafts.
-            Body::ModelReplied(sample) => {
-                if sample.cached {
-                    self.note(&format!("{}'s next reply is from the cache", sample.who));
-                }
-                let text = plain(&sample.parts);
-                if calls_tools(&sample.parts) && !text.trim().is_empty() {
-                    self.narrations.push((at.clone(), sample.who.clone(), text.into_owned()));
-                }
-            }
-            Body::ToolCalled { who, call } => {
-                self.calls.push((at.clone(), who.clone(), call.clone()));
-            }
-            Body::ToolReturned { who, id, outcome } => self.returned(at, who, id, outcome),
-            Body::InputRequired(question) => {
+            Kind::CallReturned(returned) => self.returned(returned),
+            Kind::Said(said) if said.is_note || said.is_known() => {}
+            Kind::Said(said) => self.message(at, said),
+            Kind::Question(question) => {
                 self.block(&format!("### {} asks", question.who));
                 self.body(&question.text);
             }
-            Body::InputProvided { to, text } if text.trim().is_empty() => {
-                self.note(&format!("No answer for {to}"))
+            Kind::Answered { is_repeated: true, .. } => {}
+            Kind::Answered { to, text, .. } if text.trim().is_empty() => {
+                self.note(&format!("No answer for {to}"));
             }
-            Body::InputProvided { to, text } => {
+            Kind::Answered { to, text, .. } => {
                 self.block(&format!("### Answer for {to}"));
                 self.body(text);
             }
-            Body::Failed { who, error } => {
-                self.note(&format!("{who} failed ({}): {}", error.fault, error.message))
+            Kind::Failed { who, error } => {
+                self.note(&format!("{who} failed ({}): {}", error.fault, error.message));
             }
-            Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
-            Body::Reopened { message } => {
-                self.note("The conversation continues");
-                message.iter().for_each(|message| self.message(at, message));
+            Kind::Moved(body) => {
+                moves::told(body).iter().for_each(|(who, does)| self.note(&format!("{who} {does}")));
             }
-            // How else a message came about is no part of the document.
-            other => {
-                if let Some((who, does)) = moves::told(other) {
-                    self.note(&format!("{who} {does}"));
-                }
+            Kind::ChatClosed { reason, summary, is_shown } => {
+                self.closed(at, &reason.to_string(), (!is_shown).then_some(summary));
             }
+            Kind::Reopened => self.note("The conversation continues"),
+            Kind::Unfinished { who, call } => {
+                self.note(&format!("{who}{}: {} has no result yet", place(at), written(call)));
+            }
+            // How a message came about is no part of the document.
+            Kind::TurnEnded { .. }
+            | Kind::Replied { .. }
+            | Kind::Thought { .. }
+            | Kind::Draft { .. }
+            | Kind::Prompted { .. }
+            | Kind::CallStarted { .. }
+            | Kind::Aside { .. }
+            | Kind::Decision { .. }
+            | Kind::Remembered { .. } => {}
         }
     }
 
-    /// Writes what was said before calls, once it is clear that the message does not say it.
-    fn narrate(&mut self, at: &Path, next: &Body) {
-        let who = match next {
-            Body::Message(message) => &message.from,
-            Body::ToolCalled { who, .. } | Body::Failed { who, .. } | Body::Passed { who } => who,
-            Body::ModelReplied(sample) => &sample.who,
-            _ => return,
-        };
-        let Some(index) = self.narrations.iter().position(|n| n.0 == *at && n.1 == *who) else { return };
-        let (_, who, text) = self.narrations.remove(index);
-        let is_said = matches!(next, Body::Message(message) if message.plain() == text);
-        if !is_said {
-            self.block(&format!("#### {who}{} before it calls tools", place(at)));
-            self.body(&text);
-            self.told.push((at.clone(), who, text));
+    fn opened(&mut self, at: &Path, opening: &Opening, task: Option<&str>) {
+        let names: Vec<&str> = opening.participants.iter().map(Name::as_str).collect();
+        let begins = if at.is_root() { "With".into() } else { format!("{} begins, with", room::called(at)) };
+        self.note(&format!("{begins} {}", names.join(", ")));
+        if let Some(introduction) = &opening.introduction {
+            self.block("#### Introduction");
+            self.body(introduction);
         }
+        task.iter().for_each(|task| self.body(task));
     }
 
     fn block(&mut self, line: &str) {
@@ -216,35 +175,8 @@ impl File {
         self.block(&format!("*{escaped}*"));
     }
 
-    /// The message that ends a turn, save what was written in the turn already.
-    fn said(&mut self, at: &Path, message: &Message) {
-        let is_turn = |of: &Path, who: &Name| *of == *at && *who == message.from;
-        let text = message.plain();
-        let is_shown = self.told.iter().any(|(of, who, told)| is_turn(of, who) && **told == *text);
-        let is_text = |part: &Part| matches!(part, Part::Text(_) | Part::Thought(_) | Part::Note(_));
-        let is_returned = |part: &Part| match part {
-            Part::Outcome(came) => {
-                self.returned.iter().any(|(of, who, outcome)| is_turn(of, who) && *outcome == came.outcome)
-            }
-            part => part.is_blank(),
-        };
-        let has_parts = !message.parts.is_empty();
-        let is_known = (is_shown && message.parts.iter().all(is_text))
-            || (has_parts && message.parts.iter().all(is_returned));
-        let returned = self.returned.iter().filter(|(of, who, _)| is_turn(of, who));
-        let returned: Vec<Outcome> = returned.map(|(_, _, outcome)| outcome.clone()).collect();
-        let rest = again::besides_results(message, &returned);
-        self.told.retain(|(of, who, _)| !is_turn(of, who));
-        self.returned.retain(|(of, who, _)| !is_turn(of, who));
-        match rest {
-            _ if is_known => {}
-            Some(parts) if parts.is_empty() => {}
-            Some(parts) => self.message(at, &Message { parts, ..message.clone() }),
-            None => self.message(at, message),
-        }
-    }
-
-    fn message(&mut self, at: &Path, message: &Message) {
+    fn message(&mut self, at: &Path, said: &Said) {
+        let message = &said.message;
         let to = match &message.to {
             Audience::All => String::new(),
             Audience::Only(names) if names.is_empty() => " (aside)".into(),
@@ -255,28 +187,30 @@ impl File {
             }
         };
         self.block(&format!("### {}{to}{}", message.from, place(at)));
-        let text = message.plain();
+        let text = plain(&said.parts);
         if !text.trim().is_empty() {
             self.body(&text);
         }
         if !message.outside.is_empty() {
             self.note(&call::read_before(&message.outside));
         }
-        for part in &message.parts {
+        for part in &said.parts {
             match part {
                 Part::Media(media) => self.media(media),
-                Part::Data(value) => match value::told(value, &message.parts) {
+                Part::Data(value) => match told(value, &said.parts) {
                     Told::Nothing => {}
                     Told::Words(words) => self.note(&words),
                     Told::Json(json) => self.fenced("json", &json),
                 },
                 Part::Call(call) => {
-                    let text = written(call);
                     self.block("asks for");
-                    self.fenced("", &text);
-                    self.asked.insert((at.clone(), message.from.clone(), call.id.clone()), text);
+                    self.fenced("", &written(call));
                 }
-                Part::Outcome(outcome) => self.outcome(at, outcome),
+                Part::Outcome(came) => {
+                    self.block(&format!("for {}", came.to));
+                    self.fenced("", &written(&said.call_of(came)));
+                    self.result(&came.outcome);
+                }
                 Part::Cut(finish) => self.note(&format!("{finish}")),
                 _ => {}
             }
@@ -293,20 +227,12 @@ impl File {
 
     fn result(&mut self, outcome: &Outcome) {
         self.block("with the result");
-        self.fenced("", &call::result_text(outcome));
+        self.fenced("", &result_text(outcome));
         for part in &outcome.parts {
             if let Part::Media(media) = part {
                 self.media(media);
             }
         }
-    }
-
-    /// The result of a call that another participant requested.
-    fn outcome(&mut self, at: &Path, came: &CallOutcome) {
-        let asked = self.asked.remove(&(at.clone(), came.to.clone(), came.id.clone()));
-        self.block(&format!("for {}", came.to));
-        self.fenced("", &asked.unwrap_or_else(|| came.tool.clone()));
-        self.result(&came.outcome);
     }
 
     /// What a participant wrote, unchanged. A code block that it left open must not swallow the rest.
@@ -321,17 +247,12 @@ impl File {
         }
     }
 
-    fn returned(&mut self, at: &Path, who: &Name, id: &str, outcome: &Outcome) {
-        let index = self.calls.iter().position(|call| call.0 == *at && call.1 == *who && call.2.id == id);
-        let call = index.map(|index| self.calls.remove(index).2);
-        self.block(&format!("{who} calls"));
-        self.fenced("", &call.as_ref().map_or_else(|| id.to_owned(), written));
-        let handed = call.as_ref().and_then(|call| Some((call, again::note_of_transfer(call, outcome)?)));
-        if !handed.as_ref().is_some_and(|(call, words)| again::is_argument(call, words)) {
-            self.result(outcome);
+    fn returned(&mut self, returned: &Returned) {
+        self.block(&format!("{} calls", returned.who));
+        self.fenced("", &written(&returned.call));
+        if !returned.note.as_ref().is_some_and(|note| note.in_arguments) {
+            self.result(&returned.outcome);
         }
-        self.handed = handed.map(|(_, words)| ((at.clone(), who.clone()), words));
-        self.returned.push((at.clone(), who.clone(), outcome.clone()));
     }
 
     /// A block of code whose fence is longer than any in it.
@@ -341,11 +262,11 @@ impl File {
         self.block(&format!("{fence}{language}\n{}\n{fence}", text.trim_end()));
     }
 
-    fn closed(&mut self, at: &Path, reason: &str, summary: &str) {
+    fn closed(&mut self, at: &Path, reason: &str, summary: Option<&Arc<str>>) {
         if !at.is_root() {
             return self.note(&format!("{} ends: {reason}", room::called(at)));
         }
-        if !summary.trim().is_empty() {
+        if let Some(summary) = summary.filter(|summary| !summary.trim().is_empty()) {
             self.block("## Summary");
             self.body(summary);
         }

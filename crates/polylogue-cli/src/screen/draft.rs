@@ -4,9 +4,10 @@ use polylogue_core::{Audience, Part, plain};
 
 use super::markdown::Markdown;
 use super::region::rows;
-use super::renderer::{Key, Renderer};
+use super::renderer::Renderer;
 use super::style::Style;
 use super::text::Line;
+use crate::presentation::Key;
 
 /// A reply that is shown as it comes in, below its head.
 ///
@@ -103,10 +104,10 @@ impl Draft {
     }
 
     /// The lines that cannot change any more and are not frozen; the first are the head, so many.
-    fn final_lines(&self, teller: &mut Renderer) -> (Vec<Line>, usize) {
-        let mut lines = if self.head_frozen { Vec::new() } else { teller.head(&self.key, &self.to) };
+    fn final_lines(&self, renderer: &mut Renderer) -> (Vec<Line>, usize) {
+        let mut lines = if self.head_frozen { Vec::new() } else { renderer.head(&self.key, &self.to) };
         let head = lines.len();
-        let gutter = teller.gutter(&self.key.0);
+        let gutter = renderer.gutter(&self.key.0);
         lines.extend(self.settled().skip(self.frozen).map(|line| line.after(&gutter).trimmed()));
         (lines, head)
     }
@@ -116,11 +117,11 @@ impl Draft {
         &mut self,
         room: usize,
         columns: usize,
-        teller: &mut Renderer,
+        renderer: &mut Renderer,
         above: &mut Vec<Line>,
     ) -> Vec<Line> {
-        let gutter = teller.gutter(&self.key.0);
-        let (mut lines, head) = self.final_lines(teller);
+        let gutter = renderer.gutter(&self.key.0);
+        let (mut lines, head) = self.final_lines(renderer);
         let pending = [self.thoughts.pending(), self.texts.pending()].concat();
         let pending: Vec<Line> = pending.iter().map(|line| line.after(&gutter).trimmed()).collect();
         let height: usize = lines.iter().chain(&pending).map(|line| rows(line, columns)).sum();
@@ -132,7 +133,7 @@ impl Draft {
             above.extend(lines.drain(..leave));
             self.frozen += leave - head;
             self.head_frozen = true;
-            teller.in_turn(&self.key);
+            renderer.in_turn(&self.key);
         }
         // One more makes room for the ellipsis.
         let (hidden, _) = leaving(&pending, if left > 0 { left + 1 } else { 0 }, columns);
@@ -144,10 +145,10 @@ impl Draft {
     }
 
     /// All that is not frozen, for good.
-    pub(super) fn seal(mut self, teller: &mut Renderer) -> Vec<Line> {
+    pub(super) fn seal(mut self, renderer: &mut Renderer) -> Vec<Line> {
         self.finish();
-        let (lines, _) = self.final_lines(teller);
-        teller.in_turn(&self.key);
+        let (lines, _) = self.final_lines(renderer);
+        renderer.in_turn(&self.key);
         lines
     }
 }

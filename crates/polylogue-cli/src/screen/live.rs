@@ -13,10 +13,11 @@ use super::draft::Draft;
 use super::end::RunEnd;
 use super::picture::Pictures;
 use super::region::{Region, Size};
-use super::renderer::{Format, Key, Renderer};
+use super::renderer::{Format, Renderer};
 use super::style::Style;
 use super::text::Line;
 use super::turns::{Turn, Turns};
+use crate::presentation::{Detail, Key, Presentation};
 
 /// The size of the terminal, asked before each frame.
 pub(crate) type SizeOf = Box<dyn Fn() -> Size + Send>;
@@ -32,7 +33,8 @@ const NOT_SAID: &str = "this was not said";
 
 /// A run on a terminal.
 pub(crate) struct Live {
-    teller: Renderer,
+    fold: Presentation,
+    renderer: Renderer,
     /// Whether replies are shown while they are written.
     stream: bool,
     size: SizeOf,
@@ -55,7 +57,8 @@ impl Live {
         let now = size();
         let format = Format { width: Some(now.text_columns()), whole: false, thoughts };
         Self {
-            teller: Renderer::new(format),
+            fold: Presentation::new(Detail::Brief),
+            renderer: Renderer::new(format),
             stream,
             size,
             clock,
@@ -72,14 +75,14 @@ impl Live {
 
     /// Shows pictures so.
     pub(crate) fn show(&mut self, pictures: Pictures) {
-        self.teller.pictures = pictures;
+        self.renderer.pictures = pictures;
     }
 
     /// A piece of a reply arrived. Returns what to write, if it is time for a frame.
     pub(crate) fn delta(&mut self, at: &Path, who: &Name, piece: &Delta) -> String {
         let now = (self.clock)();
         let key = (at.clone(), who.clone());
-        let to = self.teller.audience(&key);
+        let to = self.fold.audience(&key);
         if matches!(piece, Delta::Restart) || self.draft.as_ref().is_some_and(|d| d.key == key && d.complete)
         {
             self.drop_draft(&key, NOT_SAID);
@@ -88,7 +91,7 @@ impl Live {
             turn.piece(piece, now);
         }
         match self.draft.as_mut().filter(|draft| draft.key == key) {
-            Some(draft) => feed(draft, piece, self.teller.format.thoughts),
+            Some(draft) => feed(draft, piece, self.renderer.format.thoughts),
             None => self.next_draft(),
         }
         if now.saturating_sub(self.drawn) >= FRAME { self.frame() } else { String::new() }
@@ -120,12 +123,12 @@ impl Live {
     pub(crate) fn recall(&mut self, event: &Event) {
         self.take(event, true);
         self.above.clear();
-        self.teller.begin_anew();
+        self.renderer.begin_anew();
     }
 
     /// Tells again of an event that was told by an earlier process.
     pub(crate) fn remind(&mut self, event: &Event) -> String {
-        self.tell(event);
+        self.tell(event, false);
         self.frame()
     }
 
@@ -151,7 +154,7 @@ impl Live {
                 }
             }
             Body::ToolCalled { who, call } => {
-                let to = self.teller.audience(&key(who));
+                let to = self.fold.audience(&key(who));
                 self.turns
                     .of(&key(who), &to, now)
                     .into_iter()
@@ -170,7 +173,7 @@ impl Live {
             | Body::Failed { who, .. } => self.end_turn(&key(who)),
             Body::InputRequired(question) => self.end_turn(&key(&question.who)),
             Body::InputProvided { to, .. } => {
-                let audience = self.teller.audience(&key(to));
+                let audience = self.fold.audience(&key(to));
                 self.turns.of(&key(to), &audience, now);
             }
             Body::Closed { .. } => {
@@ -182,7 +185,7 @@ impl Live {
             }
             _ => {}
         }
-        self.tell(event);
+        self.tell(event, false);
     }
 
     fn end_turn(&mut self, key: &Key) {
@@ -190,9 +193,12 @@ impl Live {
         self.turns.end(key);
     }
 
-    fn tell(&mut self, event: &Event) {
-        let lines = self.teller.event(event);
-        self.print(lines);
+    /// Tells of an event; its text is on the screen if it was `streamed`.
+    fn tell(&mut self, event: &Event, streamed: bool) {
+        for item in self.fold.event(event) {
+            let lines = if streamed { self.renderer.streamed(&item) } else { self.renderer.item(&item) };
+            self.print(lines);
+        }
     }
 
     /// Writes lines for good, above the reply that is being written; below it, if some of it is written for good.
@@ -204,19 +210,19 @@ impl Live {
     fn sampled(&mut self, event: &Event, sample: &ModelReply) {
         let now = (self.clock)();
         let key = (event.at.clone(), sample.who.clone());
-        let thoughts = self.teller.format.thoughts;
+        let thoughts = self.renderer.format.thoughts;
         match self.draft.take_if(|draft| draft.key == key && draft.shows(&sample.parts, thoughts)) {
             Some(mut draft) => {
-                self.teller.sampled_already(&key, sample);
                 draft.finish();
                 self.draft = Some(draft);
                 if calls_tools(&sample.parts) {
                     self.seal();
                 }
+                self.tell(event, true);
             }
             None => {
                 self.drop_draft(&key, NOT_SAID);
-                self.tell(event);
+                self.tell(event, false);
             }
         }
         self.turns.known(&key).into_iter().for_each(|turn| turn.replied(now));
@@ -224,25 +230,23 @@ impl Live {
 
     fn said(&mut self, event: &Event, message: &Message) {
         let key = (event.at.clone(), message.from.clone());
-        let thoughts = self.teller.format.thoughts;
+        let thoughts = self.renderer.format.thoughts;
         let shown = self.draft.as_ref().is_some_and(|draft| {
             draft.key == key && draft.is_to(&message.to) && draft.shows(&message.parts, thoughts)
         });
         if shown {
             self.seal();
-            let rest = self.teller.said_already(&event.at, message);
-            self.print(rest);
         } else {
             self.drop_draft(&key, NOT_SAID);
-            self.tell(event);
         }
+        self.tell(event, shown);
         self.turns.end(&key);
     }
 
     /// The reply on the screen stays.
     fn seal(&mut self) {
         if let Some(draft) = self.draft.take() {
-            let lines = draft.seal(&mut self.teller);
+            let lines = draft.seal(&mut self.renderer);
             self.above.extend(lines);
             self.release();
         }
@@ -253,8 +257,8 @@ impl Live {
         let Some(draft) = self.draft.take_if(|draft| draft.key == *key) else { return };
         if draft.is_frozen() {
             let note = Line::new(&format!("({why})"), Style::DIM);
-            self.above.push(note.after(&self.teller.gutter(&key.0)));
-            self.teller.interrupted();
+            self.above.push(note.after(&self.renderer.gutter(&key.0)));
+            self.renderer.interrupted();
         }
         self.turns.known(key).into_iter().for_each(|turn| turn.text.clear());
         self.release();
@@ -264,7 +268,7 @@ impl Live {
     fn release(&mut self) {
         if !self.held.is_empty() {
             self.above.append(&mut self.held);
-            self.teller.interrupted();
+            self.renderer.interrupted();
         }
     }
 
@@ -274,9 +278,9 @@ impl Live {
             return;
         }
         let Some(turn) = self.turns.to_show() else { return };
-        let width = self.teller.width(&turn.key.0).unwrap_or(usize::MAX);
+        let width = self.renderer.width(&turn.key.0).unwrap_or(usize::MAX);
         let mut draft = Draft::new(turn.key.clone(), turn.to.clone(), width);
-        if self.teller.format.thoughts {
+        if self.renderer.format.thoughts {
             draft.think(&turn.thought);
         }
         draft.write(&turn.text);
@@ -293,17 +297,17 @@ impl Live {
         let size = self.resize();
         let now = (self.clock)();
         let shown = self.draft.as_ref().map(|draft| draft.key.clone());
-        let mut status = self.turns.status(shown.as_ref(), now, &mut self.teller);
+        let mut status = self.turns.status(shown.as_ref(), now, &mut self.renderer);
         // One row is left, so that the region never scrolls by itself.
         let most = size.rows.saturating_sub(1).max(2);
         status.truncate(most / 2);
-        if !status.is_empty() && size.rows > 6 && (self.teller.has_begun() || shown.is_some()) {
+        if !status.is_empty() && size.rows > 6 && (self.renderer.has_begun() || shown.is_some()) {
             status.insert(0, Line::default());
         }
         status.extend(self.notice.clone());
         let room = most - status.len().min(most - 1);
         let mut lines = match &mut self.draft {
-            Some(draft) => draft.lines(room, size.columns, &mut self.teller, &mut self.above),
+            Some(draft) => draft.lines(room, size.columns, &mut self.renderer, &mut self.above),
             None => Vec::new(),
         };
         lines.append(&mut status);
@@ -326,9 +330,9 @@ impl Live {
         let size = (self.size)();
         if size.columns != self.columns {
             self.columns = size.columns;
-            self.teller.format.width = Some(size.text_columns());
+            self.renderer.format.width = Some(size.text_columns());
             if let Some(draft) = &mut self.draft {
-                draft.rewrap(self.teller.width(&draft.key.0).unwrap_or(usize::MAX));
+                draft.rewrap(self.renderer.width(&draft.key.0).unwrap_or(usize::MAX));
             }
         }
         size
@@ -343,12 +347,14 @@ impl Live {
     /// The run is over, or stopped.
     pub(crate) fn end(&mut self, ending: &RunEnd) -> String {
         self.settle();
-        let unfinished = self.teller.unfinished();
-        self.above.extend(unfinished);
-        if self.teller.has_begun() {
+        for item in self.fold.finish() {
+            let lines = self.renderer.item(&item);
+            self.above.extend(lines);
+        }
+        if self.renderer.has_begun() {
             self.above.push(Line::default());
         }
-        self.above.extend(ending.lines(self.teller.format.width));
+        self.above.extend(ending.lines(self.renderer.format.width));
         self.frame()
     }
 
@@ -359,10 +365,10 @@ impl Live {
             let what = if draft.complete { "not said yet" } else { "broken off here" };
             let note =
                 Line::new(&format!("({what}; the turn continues when the run is resumed)"), Style::DIM);
-            let note = note.after(&self.teller.gutter(&draft.key.0));
+            let note = note.after(&self.renderer.gutter(&draft.key.0));
             self.seal();
             self.above.push(note);
-            self.teller.interrupted();
+            self.renderer.interrupted();
         }
         self.turns.end_all();
         self.notice = None;

@@ -6,7 +6,7 @@
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
 //!   (the rows that change in place)
 //! - [`plain`], [`autogen`], [`json`], [`document`] and [`sides`] (`show`), [`end`] (the closing lines)
-//! - [`renderer`]: what each event says, in lines; [`call`]: a tool call on one line; [`room`]: the name of a chat
+//! - [`renderer`]: the lines of each item of the [presentation](crate::presentation); [`call`]: a tool call on one line; [`room`]: the name of a chat
 //! - [`markdown`], [`text`], [`style`]: what lines are made of; [`picture`]: pictures, named and drawn
 //!
 //! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
@@ -16,7 +16,6 @@ use std::io::{self, Write};
 
 use polylogue_core::{Body, Event, LogId, Name, Update};
 
-mod again;
 mod autogen;
 mod call;
 mod choice;
@@ -37,7 +36,6 @@ pub(crate) mod sides;
 mod style;
 pub(crate) mod text;
 mod turns;
-mod value;
 
 pub(crate) use end::{RunEnd, cost, time, tokens};
 pub(crate) use live::{Clock, SizeOf};

@@ -7,10 +7,12 @@ use super::picture::Pictures;
 use super::renderer::{Format, Renderer};
 use super::sanitized::Sanitized;
 use super::text::Line;
+use crate::presentation::{Detail, Presentation};
 
 /// A run, told in whole messages.
 pub(crate) struct Plain {
-    teller: Renderer,
+    fold: Presentation,
+    renderer: Renderer,
     colour: bool,
 }
 
@@ -18,30 +20,34 @@ impl Plain {
     /// With colours, Markdown is rendered for rows of `width` columns; without, it is written unchanged.
     pub(crate) fn new(thoughts: bool, colour: bool, width: usize) -> Self {
         let format = Format { width: colour.then_some(width), whole: false, thoughts };
-        Self { teller: Renderer::new(format), colour }
+        Self { fold: Presentation::new(Detail::Brief), renderer: Renderer::new(format), colour }
     }
 
     /// Shows pictures so.
     pub(crate) fn show(&mut self, pictures: Pictures) {
-        self.teller.pictures = pictures;
+        self.renderer.pictures = pictures;
     }
 
     pub(crate) fn recall(&mut self, event: &Event) {
-        self.teller.event(event);
-        self.teller.begin_anew();
+        self.lines(event);
+        self.renderer.begin_anew();
     }
 
     pub(crate) fn event(&mut self, event: &Event) -> String {
-        let lines = self.teller.event(event);
-        written(&lines, self.colour)
+        written(&self.lines(event), self.colour)
+    }
+
+    fn lines(&mut self, event: &Event) -> Vec<Line> {
+        self.fold.event(event).iter().flat_map(|item| self.renderer.item(item)).collect()
     }
 
     pub(crate) fn end(&mut self, ending: &RunEnd) -> String {
-        let mut lines = self.teller.unfinished();
-        if self.teller.has_begun() {
+        let unfinished = self.fold.finish();
+        let mut lines: Vec<Line> = unfinished.iter().flat_map(|item| self.renderer.item(item)).collect();
+        if self.renderer.has_begun() {
             lines.push(Line::default());
         }
-        lines.extend(ending.lines(self.teller.format.width));
+        lines.extend(ending.lines(self.renderer.format.width));
         written(&lines, self.colour)
     }
 }

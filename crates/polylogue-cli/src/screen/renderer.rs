@@ -1,19 +1,14 @@
-//! What each event of a log says to a person, as lines. Whatever shows a run - the live screen, plain text, `show` - tells it in
-//! these words; they differ in when and how the lines are written.
+//! What each item of a conversation looks like, as lines. The live screen, plain text and `show` use the same lines; they differ
+//! in when and how the lines are written.
 
-mod already;
-mod private;
-mod tools;
+mod parts;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use polylogue::approval::MARGIN;
-use polylogue_core::{
-    Audience, Body, Call, Event, Failure, Message, ModelReply, Name, Opening, Outcome, Part, Path, Question,
-    Timestamp, TurnRequest, plain,
-};
+use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, TurnRequest};
 
-use super::call::{self, calls_tools};
+use super::call;
 use super::choice;
 use super::markdown::Markdown;
 use super::moves;
@@ -21,20 +16,18 @@ use super::picture::Pictures;
 use super::room;
 use super::style::{Palette, Style};
 use super::text::{Line, folded, verbatim, wrap};
+use crate::presentation::{Item, Key, Kind};
 
 /// How much is shown, and for what output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
     /// Columns of a row, for rendered Markdown; `None` for plain text, which is never wrapped.
     pub(crate) width: Option<usize>,
-    /// Everything, as `show` does: private prompts, drafts, results of tools. Otherwise what one follows a run by.
+    /// Texts and results in full, as `show` does; otherwise private ones and results are folded to a line.
     pub(crate) whole: bool,
     /// Thoughts too, dimmed.
     pub(crate) thoughts: bool,
 }
-
-/// Whose turn it is: a chat and one of its participants.
-pub(crate) type Key = (Path, Name);
 
 /// What was told last, which decides what stands between it and the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,39 +41,17 @@ enum Last {
     Speech,
 }
 
-/// Turns events into lines.
+/// Turns items into lines.
 #[derive(Debug, Clone)]
 pub(crate) struct Renderer {
     pub(crate) format: Format,
     pub(crate) pictures: Pictures,
     palette: Palette,
     rooms: HashMap<Path, Vec<Name>>,
-    /// Whom the open turns speak to.
-    audiences: HashMap<Key, Audience>,
-    calls: HashMap<(Key, String), (Call, Timestamp)>,
-    /// The calls that messages ask others to make: in which chat, who asks, and the call's id.
-    asked: HashMap<(Path, Name, String), Call>,
-    /// Results of calls in the open turns, which the message that answers them need not repeat.
-    returned: Vec<(Key, Outcome)>,
-    /// Calls in the open turns whose results were not told, because the message that follows has them.
-    held: Vec<(Key, Call, Outcome)>,
-    /// The words of a handoff that were told with its call, and who hands over.
-    handed: Option<(Key, String)>,
-    /// What an agent said with a reply that has calls: it is not told again as its message.
-    narrated: HashMap<Key, String>,
-    /// Text of an open turn's last reply, which is either said or was a draft.
-    drafts: HashMap<Key, String>,
-    /// Thoughts of the open turns that were told.
-    thoughts: HashSet<(Key, String)>,
+    /// Whether the line of the last call has all of its handoff's note.
+    note_is_shown: bool,
     last: Last,
     depth: usize,
-    last_said: String,
-    /// A private text that the next event may make superfluous: its chat, its label and itself.
-    waiting: Option<(Path, String, String)>,
-    /// Prompts of open private turns.
-    prompts: HashMap<Key, Vec<String>>,
-    /// What agents are going to remember of their open turns to have said.
-    memories: HashMap<Key, String>,
     out: Vec<Line>,
 }
 
@@ -94,84 +65,72 @@ impl Renderer {
             pictures: Pictures::default(),
             palette: Palette::default(),
             rooms: HashMap::new(),
-            audiences: HashMap::new(),
-            calls: HashMap::new(),
-            asked: HashMap::new(),
-            returned: Vec::new(),
-            held: Vec::new(),
-            handed: None,
-            narrated: HashMap::new(),
-            drafts: HashMap::new(),
-            thoughts: HashSet::new(),
+            note_is_shown: false,
             last: Last::Nothing,
             depth: 0,
-            last_said: String::new(),
-            waiting: None,
-            prompts: HashMap::new(),
-            memories: HashMap::new(),
             out: Vec::new(),
         }
     }
 
-    /// The lines that tell of `event`.
-    pub(crate) fn event(&mut self, event: &Event) -> Vec<Line> {
-        let at = &event.at;
-        self.release(Some(&event.body));
-        match &event.body {
-            Body::Opened(opening) => self.opened(at, opening),
-            Body::TurnStarted { turns: cues } => cues.iter().for_each(|cue| self.cued(at, cue)),
-            Body::ModelReplied(sample) => self.sampled(at, sample),
-            Body::Prompted { who, text } => self.prompted(at, who, text),
-            Body::ToolCalled { who, call } => {
-                let key = ((at.clone(), who.clone()), call.id.clone());
-                self.calls.insert(key, (call.clone(), event.time));
+    /// The lines of `item`.
+    pub(crate) fn item(&mut self, item: &Item) -> Vec<Line> {
+        let at = &item.at;
+        match &item.kind {
+            Kind::ChatOpened { opening, task } => self.opened(at, opening, task.as_deref()),
+            Kind::TurnStarted(request) => self.started(at, request),
+            Kind::TurnEnded { .. } => self.interrupted(),
+            Kind::Replied { who, cached } if *cached && self.format.whole => {
+                self.note(at, &format!("{who}'s next reply is from the cache"), Style::DIM);
             }
-            Body::ToolReturned { .. } => self.returned(event),
-            Body::Message(message) => self.said(at, message),
-            Body::Posted(message) if self.was_handed(at, message) => {}
-            Body::Posted(message) => self.speech(at, message),
-            Body::InputRequired(question) => self.asked(at, question),
-            Body::InputProvided { to, text } => self.answered(at, to, text),
-            Body::Failed { who, error } => self.failed(at, who, error),
-            Body::Closed { reason, summary } => self.closed(at, &reason.to_string(), summary),
-            Body::Reopened { message } => {
-                self.note(at, "the conversation continues", Style::DIM);
-                message.iter().for_each(|message| self.speech(at, message));
+            Kind::Replied { .. } | Kind::CallStarted { .. } => {}
+            Kind::Thought { who, to, text } => self.thought(&(at.clone(), who.clone()), to, text),
+            Kind::Narration { who, to, text } => {
+                self.begin(&(at.clone(), who.clone()), to);
+                let lines = self.prose(at, text, Style::PLAIN);
+                self.put(at, &lines);
             }
-            Body::Remembered { who, entries: words } => self.remembered(at, who, words),
-            Body::Passed { who } if self.learnt(at, who) => {}
-            other => self.moved(at, other),
+            Kind::Draft { who, text } => self.private(at, &format!("{who} wrote, but did not say: "), text),
+            Kind::Prompted { who, text } => self.private(at, &format!("{who} is prompted: "), text),
+            Kind::CallReturned(returned) => self.returned(at, returned),
+            Kind::Said(said) if said.is_note && (self.format.whole || self.note_is_shown) => {}
+            Kind::Said(said) => self.said(at, said),
+            Kind::Aside { who, text } => self.private(at, &format!("{who} (aside): "), text),
+            Kind::Decision { who, text } => {
+                self.note(at, &format!("{who} (aside): {}", folded(text)), Style::DIM);
+            }
+            Kind::Question(question) => self.asked(at, question),
+            Kind::Answered { is_repeated: true, .. } => {}
+            Kind::Answered { to, text, .. } => self.answered(at, to, text.trim()),
+            Kind::Failed { who, error } => self.failed(at, who, error),
+            Kind::Moved(body) => self.moved(at, body),
+            Kind::Remembered { who, text } => {
+                self.private(at, &format!("{who} remembers to have said: "), text);
+            }
+            Kind::ChatClosed { reason, summary, is_shown } => {
+                self.closed(at, &reason.to_string(), (!is_shown).then_some(summary));
+            }
+            Kind::Reopened => self.note(at, "the conversation continues", Style::DIM),
+            Kind::Unfinished { who, call } => {
+                let text = format!("{who}: {} has no result yet", call::call(call).text());
+                self.note(at, &text, Style::DIM);
+            }
         }
         std::mem::take(&mut self.out)
     }
 
-    /// What is left to tell when the run is over: the calls that have no result, too.
-    pub(crate) fn unfinished(&mut self) -> Vec<Line> {
-        self.release(None);
-        let held: Vec<Key> = self.held.iter().map(|(key, ..)| key.clone()).collect();
-        held.iter().for_each(|key| self.tell_held(key));
-        let mut calls: Vec<_> = self.calls.drain().collect();
-        calls.sort_by_key(|(_, (_, time))| *time);
-        for (((at, who), _), (wanted, _)) in calls {
-            let text = format!("{who}: {} has no result yet", call::call(&wanted).text());
-            self.note(&at, &text, Style::DIM);
-        }
-        std::mem::take(&mut self.out)
-    }
-
-    fn cued(&mut self, at: &Path, cue: &TurnRequest) {
-        self.audiences.insert((at.clone(), cue.who.clone()), cue.to.clone());
-        if let Some(text) = choice::told(cue, self.format.whole) {
-            self.interrupted();
-            self.note(at, &text, Style::DIM);
-        }
-        if let Some(prompt) = cue.prompt.as_ref().filter(|_| self.format.whole) {
-            self.private(at, &format!("{} is prompted in private: ", cue.who), prompt);
+    /// The same, when its text is on the screen: what is left to show of it.
+    pub(crate) fn streamed(&mut self, item: &Item) -> Vec<Line> {
+        match &item.kind {
+            Kind::Thought { .. } | Kind::Narration { .. } => Vec::new(),
+            Kind::Said(said) => {
+                self.extras(&item.at, said);
+                std::mem::take(&mut self.out)
+            }
+            _ => self.item(item),
         }
     }
 
-    fn opened(&mut self, at: &Path, opening: &Opening) {
-        self.prompts_around(at);
+    fn opened(&mut self, at: &Path, opening: &Opening, task: Option<&str>) {
         let names: Vec<_> = opening.participants.iter().map(Name::as_str).collect();
         // In this order, whichever speaks first.
         opening.participants.iter().for_each(|name| {
@@ -184,18 +143,19 @@ impl Renderer {
         if let Some(introduction) = &opening.introduction {
             self.private(at, "introduction: ", introduction);
         }
-        let quoted = opening.messages.iter().any(|message| message.plain().contains(&*opening.task));
-        // What was said last is not told again as the task that it gives.
-        let known = !self.format.whole && opening.task.trim() == self.last_said.trim();
-        if !opening.task.trim().is_empty() && !quoted && !known {
-            self.private(at, "task: ", &opening.task);
+        if let Some(task) = task {
+            self.private(at, "task: ", task);
         }
-        opening.messages.iter().for_each(|message| self.speech(at, message));
     }
 
-    /// Whom `who` speaks to in its open turn.
-    pub(crate) fn audience(&self, key: &Key) -> Audience {
-        self.audiences.get(key).cloned().unwrap_or_default()
+    fn started(&mut self, at: &Path, request: &TurnRequest) {
+        if let Some(text) = choice::told(request, self.format.whole) {
+            self.interrupted();
+            self.note(at, &text, Style::DIM);
+        }
+        if let Some(prompt) = request.prompt.as_ref().filter(|_| self.format.whole) {
+            self.private(at, &format!("{} is prompted in private: ", request.who), prompt);
+        }
     }
 
     /// What stands above what `key` says, unless its turn continues right here: a blank line, and who speaks to whom.
@@ -297,6 +257,15 @@ impl Renderer {
         self.out.extend(lines.iter().map(|line| line.after(&gutter).trimmed()));
     }
 
+    /// A line in rows that fit the chat `at`.
+    fn put_wrapped(&mut self, at: &Path, line: Line) {
+        let rows = match self.width(at) {
+            Some(width) if line.width() > width => wrap(&line, width),
+            _ => vec![line],
+        };
+        self.put(at, &rows);
+    }
+
     /// The blank line before a message.
     fn separation(&self, at: &Path) -> Vec<Line> {
         let depth = at.depth().min(self.depth);
@@ -317,132 +286,49 @@ impl Renderer {
             let separation = self.separation(at);
             self.out.extend(separation);
         }
-        let line = Line::new(text, style);
-        let rows = self.width(at).map_or_else(|| vec![line.clone()], |width| wrap(&line, width));
-        self.put(at, &rows);
+        self.put_wrapped(at, Line::new(text, style));
         self.last = Last::Note;
         self.depth = at.depth();
     }
 
-    fn moved(&mut self, at: &Path, body: &Body) {
-        let Some((who, does)) = moves::told(body) else { return };
-        if !matches!(body, Body::CapabilityMissing { .. } | Body::ContinuationFailed { .. }) {
-            self.end_turn(&(at.clone(), who.clone()));
-        }
-        self.note(at, &format!("{who} {}", folded(&does)), Style::DIM);
-    }
-
-    fn sampled(&mut self, at: &Path, sample: &ModelReply) {
-        let key = (at.clone(), sample.who.clone());
-        self.draft(&key);
-        self.thoughts(&key, &sample.parts);
-        if sample.cached && self.format.whole {
-            self.note(at, &format!("{}'s next reply is from the cache", sample.who), Style::DIM);
-        }
-        let text = plain(&sample.parts);
-        if calls_tools(&sample.parts) {
-            self.narrated(&key, &text);
-        } else {
-            self.drafts.insert(key, text.into_owned());
-        }
-    }
-
-    /// What an agent says to itself before it uses tools.
-    fn narrated(&mut self, key: &Key, text: &str) {
-        if !text.trim().is_empty() {
-            let to = self.audience(key);
-            self.begin(key, &to);
-            let lines = self.prose(&key.0, text, Style::PLAIN);
-            self.put(&key.0, &lines);
-            self.narrated.insert(key.clone(), text.to_owned());
-        }
-    }
-
-    fn thoughts(&mut self, key: &Key, parts: &[Part]) {
-        for part in parts {
-            let Part::Thought(text) = part else { continue };
-            if self.format.thoughts
-                && !part.is_blank()
-                && self.thoughts.insert((key.clone(), text.to_string()))
-            {
-                let to = self.audience(key);
-                self.begin(key, &to);
-                if self.format.width.is_none() {
-                    // Where nothing is dimmed, thoughts must not pass for words.
-                    self.put(&key.0, &[Line::new("(thinks:)", Style::PLAIN)]);
-                }
-                let lines = self.prose(&key.0, text, Style { italic: true, ..Style::DIM });
-                self.put(&key.0, &lines);
-            }
-        }
-    }
-
-    /// A reply that was not said.
-    fn draft(&mut self, key: &Key) {
-        let draft = self.drafts.remove(key).filter(|draft| self.format.whole && !draft.trim().is_empty());
-        if let Some(draft) = draft {
-            self.private(&key.0, &format!("{} wrote, but did not say: ", key.1), &draft);
-        }
-    }
-
-    fn end_turn(&mut self, key: &Key) {
-        self.prompts(key);
-        self.memories.remove(key);
-        self.tell_held(key);
-        self.draft(key);
-        self.audiences.remove(key);
-        self.narrated.remove(key);
-        self.returned.retain(|(turn, _)| turn != key);
-        self.thoughts.retain(|(turn, _)| turn != key);
-        self.interrupted();
-    }
-
-    fn said(&mut self, at: &Path, message: &Message) {
-        let key = (at.clone(), message.from.clone());
-        if self.drafts.get(&key).is_some_and(|draft| *draft == message.plain()) {
-            self.drafts.remove(&key);
-        }
-        self.draft(&key);
-        self.prompts_of(at, message);
-        match self.besides_results(&key, message) {
-            Some(parts) if parts.is_empty() => self.known(at, message),
-            Some(parts) => self.speech(at, &Message { parts, ..message.clone() }),
-            None => self.speech(at, message),
-        }
-        self.end_turn(&key);
-    }
-
-    fn speech(&mut self, at: &Path, message: &Message) {
-        let key = (at.clone(), message.from.clone());
-        let text = message.plain();
-        if message.to.is_private() && !self.format.whole {
-            return self.aside(at, message);
-        }
-        // What was said before calls may be what is said in the end.
-        let is_known = self.narrated.get(&key).is_some_and(|told| *told == text);
-        self.thoughts(&key, &message.parts);
-        self.begin(&key, &message.to);
-        let before = self.out.len();
-        if !is_known {
-            let lines = self.prose(at, &text, Style::PLAIN);
+    /// A text that is no message: folded to a line, or whole.
+    fn private(&mut self, at: &Path, label: &str, text: &str) {
+        if self.format.whole && text.trim().contains('\n') {
+            self.note(at, label.trim_end(), Style::DIM);
+            let lines = self.prose(at, text, Style::DIM);
             self.put(at, &lines);
+        } else {
+            let room = self.width(at).unwrap_or(usize::MAX).saturating_sub(label.chars().count());
+            let text = Line::new(&folded(text), Style::DIM).fit(room).text();
+            self.note(at, &format!("{label}{text}"), Style::DIM);
         }
-        self.extras(at, &message.from, &message.parts);
-        let is_shown = is_known || message.parts.iter().any(|part| matches!(part, Part::Outcome(_)));
-        if self.out.len() == before && !is_shown {
-            self.put(at, &[Line::new("(says nothing)", Style::DIM)]);
+    }
+
+    fn thought(&mut self, key: &Key, to: &Audience, text: &str) {
+        if !self.format.thoughts {
+            return;
         }
-        self.origin(at, &message.outside);
-        self.last_said = text.into_owned();
-        self.interrupted();
+        self.begin(key, to);
+        if self.format.width.is_none() {
+            // Where nothing is dimmed, thoughts must not pass for words.
+            self.put(&key.0, &[Line::new("(thinks:)", Style::PLAIN)]);
+        }
+        let lines = self.prose(&key.0, text, Style { italic: true, ..Style::DIM });
+        self.put(&key.0, &lines);
+    }
+
+    fn moved(&mut self, at: &Path, body: &Body) {
+        if let Some((who, does)) = moves::told(body) {
+            self.note(at, &format!("{who} {}", folded(&does)), Style::DIM);
+        }
     }
 
     fn asked(&mut self, at: &Path, question: &Question) {
-        self.tell_held(&(at.clone(), question.who.clone()));
         self.interrupted();
         let separation = self.separation(at);
         self.out.extend(separation);
-        let head = self.name(&question.who).with(" is asked:", Style::BOLD);
+        let asked = if question.is_approval() { " asks for approval:" } else { " is asked:" };
+        let head = self.name(&question.who).with(asked, Style::BOLD);
         self.put(at, &[head]);
         // What is to run is shown verbatim, never rendered.
         let is_exact = question.is_approval() || question.text.contains(MARGIN);
@@ -455,31 +341,29 @@ impl Renderer {
         self.last = Last::Speech;
     }
 
-    /// An answer is shown with its result. A person at the terminal has seen that there was none.
+    /// A person at the terminal has seen that there was no answer.
     fn answered(&mut self, at: &Path, to: &Name, text: &str) {
-        let label = match text.trim() {
-            "" if !self.format.whole => return,
-            "" => format!("no answer for {to}"),
-            _ => format!("answer for {to}: "),
-        };
-        self.waiting = Some((at.clone(), label, text.trim().to_owned()));
+        match text {
+            "" if !self.format.whole => {}
+            "" => self.note(at, &format!("no answer for {to}"), Style::DIM),
+            text => self.private(at, &format!("answer for {to}: "), text),
+        }
     }
 
     fn failed(&mut self, at: &Path, who: &Name, error: &Failure) {
         self.interrupted();
-        self.prompts(&(at.clone(), who.clone()));
         self.note(at, &format!("✗ {who} failed ({}): {}", error.fault, error.message), Style::ERROR);
         if let Some(hint) = &error.hint {
             self.note(at, &format!("  hint: {hint}"), Style::DIM);
         }
     }
 
-    fn closed(&mut self, at: &Path, reason: &str, summary: &str) {
+    fn closed(&mut self, at: &Path, reason: &str, summary: Option<&str>) {
         if !at.is_root() {
             self.note(at, &format!("{} ends: {}", room::called(at), folded(reason)), Style::DIM);
             return;
         }
-        if !summary.trim().is_empty() && summary.trim() != self.last_said.trim() {
+        if let Some(summary) = summary.filter(|summary| !summary.trim().is_empty()) {
             self.note(at, "summary", Style::BOLD);
             let lines = self.prose(at, summary, Style::PLAIN);
             self.put(at, &lines);

@@ -5,9 +5,10 @@ use std::time::Duration;
 use polylogue_core::{Audience, Call, Delta, Name, Path};
 
 use super::call;
-use super::renderer::{Key, Renderer};
+use super::renderer::Renderer;
 use super::style::Style;
 use super::text::{Line, wrap};
+use crate::presentation::Key;
 
 /// What a turn's model is at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -104,13 +105,13 @@ impl Turn {
     }
 
     /// The lines that say what it is at, `shown` if its text is on the screen.
-    fn status(&self, shown: bool, alone: bool, now: Duration, teller: &mut Renderer) -> Vec<Line> {
+    fn status(&self, shown: bool, alone: bool, now: Duration, renderer: &mut Renderer) -> Vec<Line> {
         let (at, who) = &self.key;
-        let gutter = teller.gutter(at);
-        let width = teller.width(at).unwrap_or(usize::MAX);
+        let gutter = renderer.gutter(at);
+        let width = renderer.width(at).unwrap_or(usize::MAX);
         let mut lines: Vec<Line> = Vec::new();
         for (wanted, begun) in &self.calls {
-            let caller = if alone { Line::default() } else { teller.name(who).with(": ", Style::DIM) };
+            let caller = if alone { Line::default() } else { renderer.name(who).with(": ", Style::DIM) };
             let room = width.saturating_sub(caller.width());
             lines.push(call::running(wanted, now.saturating_sub(*begun), room).after(&caller));
         }
@@ -123,9 +124,9 @@ impl Turn {
         if let Some(doing) = doing {
             let again = if self.attempt > 1 { format!(" (attempt {})", self.attempt) } else { String::new() };
             let text = format!(" {doing}... {}{again}", call::seconds(now.saturating_sub(self.since)));
-            lines.push(teller.name(who).with(&text, Style::DIM).fit(width));
+            lines.push(renderer.name(who).with(&text, Style::DIM).fit(width));
         }
-        if self.doing == TurnPhase::Thinking && !teller.format.thoughts {
+        if self.doing == TurnPhase::Thinking && !renderer.format.thoughts {
             lines.extend(last_thoughts(&self.thought, width));
         }
         lines.iter().map(|line| line.after(&gutter)).collect()
@@ -210,10 +211,10 @@ impl Turns {
     }
 
     /// The quiet lines below the conversation. `shown` is the turn whose text is on the screen.
-    pub(super) fn status(&self, shown: Option<&Key>, now: Duration, teller: &mut Renderer) -> Vec<Line> {
+    pub(super) fn status(&self, shown: Option<&Key>, now: Duration, renderer: &mut Renderer) -> Vec<Line> {
         let inner: Vec<&Turn> = self.turns.iter().filter(|turn| !self.is_outer(turn)).collect();
         let alone = inner.len() == 1;
-        let blocks = inner.iter().map(|turn| turn.status(shown == Some(&turn.key), alone, now, teller));
+        let blocks = inner.iter().map(|turn| turn.status(shown == Some(&turn.key), alone, now, renderer));
         let blocks: Vec<Vec<Line>> = blocks.filter(|block| !block.is_empty()).collect();
         let more = blocks.len().saturating_sub(Self::MAX_STATUS);
         let mut lines: Vec<Line> = blocks.into_iter().take(Self::MAX_STATUS).flatten().collect();

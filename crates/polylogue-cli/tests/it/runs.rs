@@ -134,10 +134,6 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
 
         GOODBYE
 
-        ## Summary
-
-        GOODBYE
-
         *Ended: Bob said \`GOODBYE\`*
     "#]]
     .assert_eq(&home.run(&["show", "last", "--markdown"]).ok().out);
@@ -332,7 +328,7 @@ fn the_whole_of_the_help() {
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
               --max-calls <N>                Maximum number of model calls
               --input <WHAT>                 What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given [possible values: answers, approvals, none]
-              --json                         Print every event as one line of JSON
+              --json                         Print every event as one line of JSON, after a line with the conversation's id and before one with the totals
           -q, --quiet                        Print only the result
               --style <STYLE>                Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
               --no-stream                    Do not stream: request and show complete replies

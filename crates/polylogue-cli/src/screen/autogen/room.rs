@@ -1,8 +1,8 @@
 //! Who is in a chat, and what its open turns are at.
 
-use polylogue_core::{Audience, Call, Message, Name, Opening, Outcome, Path, TurnRequest};
+use polylogue_core::{Audience, Message, Name, Opening, Path, TurnRequest};
 
-use crate::screen::renderer::Key;
+use crate::presentation::Key;
 use crate::screen::room::participant;
 
 /// A chat.
@@ -20,8 +20,6 @@ pub(super) struct Room {
     pub(super) has_speakers: bool,
     /// All its messages, those that are not told included.
     pub(super) all: Vec<Message>,
-    /// The calls that messages ask others to make, by their ids.
-    pub(super) asked: Vec<String>,
 }
 
 impl Room {
@@ -57,16 +55,8 @@ pub(super) struct Turn {
     pub(super) chosen: bool,
     /// The result of the chat that ran in it last.
     pub(super) within: Option<String>,
-    /// The ids of the calls in its last reply.
-    pub(super) calls: Vec<String>,
-    /// The call that was made last.
-    pub(super) made: Option<Call>,
-    /// The results of code that the reply is going to have, by the ids of the calls.
-    pub(super) ran: Vec<(String, Outcome)>,
     /// What the reply said besides.
     pub(super) text: Option<String>,
-    /// The same, once it was told with the calls.
-    pub(super) told: Option<String>,
     /// A question that is printed together with its answer.
     pub(super) asked: Option<String>,
     /// Whether the person left the reply to the program.

@@ -160,9 +160,11 @@ fn a_document_has_it_too() {
 
         *Ann's next reply is from the cache*
 
-        ### Ann
+        #### Ann before it calls tools
 
         I add.
+
+        ### Ann
 
         asks for
 
@@ -192,10 +194,6 @@ fn a_document_has_it_too() {
         *Cy is next in order among Ann, Bob, Cy, because \`Zoe\` is no participant; the reply was: Zoe*
 
         ### Cy
-
-        Done
-
-        ## Summary
 
         Done
 

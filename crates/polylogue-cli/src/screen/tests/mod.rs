@@ -1,5 +1,6 @@
 //! Plays signals to a screen and looks at what a person would see.
 
+mod alike;
 mod documents;
 mod familiar;
 mod groups;

@@ -112,7 +112,7 @@ fn a_turn_that_fails_tells_what_was_told_in_it() {
     };
     stage.root(Body::Failed { who: name("A"), error });
     assert!(
-        stage.sees().contains("A is prompted: Yes or no?\n✗ A failed (provider): status 429"),
+        stage.sees().contains("A is prompted: Yes or no?\n\n✗ A failed (provider): status 429"),
         "{}",
         stage.sees()
     );

@@ -1,17 +1,32 @@
-//! Lines for the values in a message.
+//! Values as text.
 
 use polylogue::group_solve::Verdict;
-use polylogue_core::Part;
+use polylogue_core::{Outcome, Part};
 use serde_json::Value;
 
-/// The line for `value`, one of `parts`; nothing when its JSON stands there as a text.
+/// What is shown of a value in a message.
 pub(crate) enum Told {
+    /// Nothing: a text of the message has its JSON.
     Nothing,
-    /// Whether an agent holds its task to be complete.
+    /// Whether an agent judges its task to be complete.
     Words(String),
+    /// Its JSON.
     Json(String),
 }
 
+/// The result of a tool as text. Text from outside is marked, the same way as for models.
+pub(crate) fn result_text(outcome: &Outcome) -> String {
+    let parts = outcome.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.to_string()),
+        Part::Data(value) => Some(value.to_string()),
+        Part::Media(media) => Some(format!("[{}]", media.kind)),
+        _ => None,
+    });
+    let text = parts.collect::<Vec<_>>().join("\n");
+    if outcome.outside.is_some() { format!("[from outside] {text}") } else { text }
+}
+
+/// What is shown of `value`, one of `parts`.
 pub(crate) fn told(value: &Value, parts: &[Part]) -> Told {
     let json = value.to_string();
     if parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json)) {
@@ -20,17 +35,8 @@ pub(crate) fn told(value: &Value, parts: &[Part]) -> Told {
     verdict(value).map_or(Told::Json(json), Told::Words)
 }
 
-/// The same as one text.
-pub(crate) fn text(value: &Value, parts: &[Part]) -> Option<String> {
-    match told(value, parts) {
-        Told::Nothing => None,
-        Told::Words(words) => Some(format!("({words})")),
-        Told::Json(json) => Some(json),
-    }
-}
-
 /// What an agent decided of its task, if `parts` have it.
-pub(crate) fn decision(parts: &[Part]) -> Option<String> {
+pub(super) fn decision(parts: &[Part]) -> Option<String> {
     parts.iter().find_map(|part| match part {
         Part::Data(value) => verdict(value),
         _ => None,

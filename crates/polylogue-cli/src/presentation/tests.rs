@@ -1,0 +1,255 @@
+//! Events in, items out.
+
+use expect_test::{Expect, expect};
+use polylogue_core::{
+    Body, Call, Digest, Event, Finish, Message, ModelReply, Name, Opening, Outcome, Part, Path, Question,
+    StopReason, Timestamp, TurnRequest, Usage, plain,
+};
+use serde_json::json;
+
+use super::*;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn replied(who: &str, parts: Vec<Part>) -> Body {
+    Body::ModelReplied(ModelReply {
+        who: name(who),
+        model: "script:test".into(),
+        request: Digest::try_from("0".repeat(32)).unwrap(),
+        parts,
+        finish: Finish::Stop,
+        usage: Usage::default(),
+        cost: None,
+        cached: false,
+    })
+}
+
+fn events(bodies: Vec<Body>) -> Vec<Event> {
+    let event = |(seq, body): (usize, Body)| {
+        let seq = u64::try_from(seq).unwrap();
+        Event { seq, at: Path::root(), time: Timestamp(seq * 1000), ran_ms: 0, body }
+    };
+    bodies.into_iter().enumerate().map(event).collect()
+}
+
+/// Each item in a line.
+fn line(item: &Item) -> String {
+    match &item.kind {
+        Kind::ChatOpened { opening, task } => {
+            format!("opened with {}, task {task:?}", opening.participants.len())
+        }
+        Kind::TurnStarted(request) => format!("turn of {}", request.who),
+        Kind::TurnEnded { who } => format!("end of the turn of {who}"),
+        Kind::Replied { who, .. } => format!("reply to {who}"),
+        Kind::Thought { who, text, .. } => format!("{who} thinks {text:?}"),
+        Kind::Narration { who, text, .. } => format!("{who} narrates {text:?}"),
+        Kind::Draft { who, text } => format!("{who} drafts {text:?}"),
+        Kind::Prompted { who, text } => format!("{who} is prompted {text:?}"),
+        Kind::CallStarted { who, call, is_code, is_requested } => {
+            format!("{who} calls {}, code {is_code}, requested {is_requested}", call.tool)
+        }
+        Kind::CallReturned(returned) => {
+            let result = result_text(&returned.outcome);
+            format!(
+                "{} returned {result:?} after {:?}, {:?}",
+                returned.call.tool, returned.took, returned.shown
+            )
+        }
+        Kind::Said(said) => {
+            format!(
+                "{} says {:?}, known {}, note {}",
+                said.message.from,
+                plain(&said.parts),
+                said.is_known(),
+                said.is_note
+            )
+        }
+        Kind::Aside { who, text } => format!("{who} writes aside {text:?}"),
+        Kind::Decision { who, text } => format!("{who} decides {text:?}"),
+        Kind::Question(question) => format!("{} is asked", question.who),
+        Kind::Answered { to, text, is_repeated } => {
+            format!("answer for {to} {text:?}, repeated {is_repeated}")
+        }
+        Kind::Failed { who, error } => format!("{who} failed: {}", error.message),
+        Kind::Moved(body) => format!("{body:?}"),
+        Kind::Remembered { who, text } => format!("{who} remembers {text:?}"),
+        Kind::ChatClosed { summary, is_shown, .. } => format!("closed with {summary:?}, told {is_shown}"),
+        Kind::Reopened => "reopened".into(),
+        Kind::Unfinished { who, call } => format!("{who} waits for {}", call.tool),
+    }
+}
+
+fn check(detail: Detail, bodies: Vec<Body>, expected: &Expect) {
+    let lines: Vec<String> = Presentation::of(detail, &events(bodies)).iter().map(line).collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+fn opened() -> Body {
+    let messages = vec![Message::text(Name::user(), "Add 1 and 2.")];
+    let participants = vec![name("Ann"), name("Bob")];
+    Body::Opened(Opening { participants, task: "Add 1 and 2.".into(), messages, ..Opening::default() })
+}
+
+fn turn(who: &str) -> Body {
+    Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] }
+}
+
+fn call(id: &str, tool: &str) -> Call {
+    Call { id: id.into(), tool: tool.into(), args: json!({}) }
+}
+
+fn said(who: &str, text: &str) -> Body {
+    Body::Message(Message::text(name(who), text))
+}
+
+/// A reply becomes a message, and the message the summary.
+#[test]
+fn a_text_that_three_events_have_is_in_one_item() {
+    let closed = Body::Closed { reason: StopReason::Finished, summary: "3".into() };
+    let (called, result) = (call("c", "add"), Outcome::done("3"));
+    let bodies = vec![
+        opened(),
+        turn("Ann"),
+        replied("Ann", vec![Part::Thought("Hm.".into()), Part::text("I add."), Part::Call(called.clone())]),
+        Body::ToolCalled { who: name("Ann"), call: called },
+        Body::ToolReturned { who: name("Ann"), id: "c".into(), outcome: result },
+        replied("Ann", vec![Part::text("3")]),
+        said("Ann", "3"),
+        closed,
+    ];
+    check(
+        Detail::Brief,
+        bodies,
+        &expect![[r#"
+        opened with 2, task None
+        user says "Add 1 and 2.", known false, note false
+        turn of Ann
+        reply to Ann
+        Ann thinks "Hm."
+        Ann narrates "I add."
+        Ann calls add, code false, requested false
+        add returned "3" after 1s, Here
+        reply to Ann
+        Ann says "3", known false, note false
+        end of the turn of Ann
+        closed with "3", told true"#]],
+    );
+}
+
+#[test]
+fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
+    let ask = |text: &str| Body::Prompted { who: name("Ann"), text: text.into() };
+    let private = Body::TurnStarted { turns: vec![TurnRequest::private(name("Ann"), "Who is next?")] };
+    let choice = Message::text(name("Ann"), "Bob").to(Audience::private());
+    let bodies = || {
+        vec![
+            private.clone(),
+            replied("Ann", vec![Part::text("Zoe")]),
+            ask("There is no Zoe."),
+            replied("Ann", vec![Part::text("Bob")]),
+            Body::Message(choice.clone()),
+            Body::Closed { reason: StopReason::Finished, summary: "Bob".into() },
+        ]
+    };
+    check(
+        Detail::Brief,
+        bodies(),
+        &expect![[r#"
+        turn of Ann
+        reply to Ann
+        reply to Ann
+        Ann is prompted "There is no Zoe."
+        end of the turn of Ann
+        closed with "Bob", told false"#]],
+    );
+    check(
+        Detail::Whole,
+        bodies(),
+        &expect![[r#"
+        turn of Ann
+        reply to Ann
+        Ann drafts "Zoe"
+        Ann is prompted "There is no Zoe."
+        reply to Ann
+        Ann says "Bob", known false, note false
+        end of the turn of Ann
+        closed with "Bob", told true"#]],
+    );
+}
+
+#[test]
+fn results_of_code_are_with_their_message_or_late() {
+    let code = call(&format!("{}0-0", polylogue::code::CALL_ID), "python");
+    let ran = |outcome: Outcome| {
+        let id = code.id.clone();
+        vec![
+            turn("Bob"),
+            Body::ToolCalled { who: name("Bob"), call: code.clone() },
+            Body::ToolReturned { who: name("Bob"), id, outcome },
+        ]
+    };
+    let result = Outcome::done("exitcode: 0 (execution succeeded)\nCode output: 3");
+    let reply = Message {
+        parts: polylogue::code::reply_of(std::slice::from_ref(&result)),
+        ..Message::text(name("Bob"), "")
+    };
+    let with_message = || [ran(result.clone()), vec![Body::Message(reply.clone())]].concat();
+    check(
+        Detail::Brief,
+        with_message(),
+        &expect![[r#"
+        turn of Bob
+        Bob calls python, code true, requested false
+        python returned "exitcode: 0 (execution succeeded)\nCode output: 3" after 1s, InMessage
+        Bob says "exitcode: 0 (execution succeeded)\nCode output: 3", known false, note false
+        end of the turn of Bob"#]],
+    );
+    check(
+        Detail::Whole,
+        with_message(),
+        &expect![[r#"
+        turn of Bob
+        Bob calls python, code true, requested false
+        python returned "exitcode: 0 (execution succeeded)\nCode output: 3" after 1s, Here
+        Bob says "", known true, note false
+        end of the turn of Bob"#]],
+    );
+    check(
+        Detail::Brief,
+        [ran(result), vec![said("Bob", "I say no more.")]].concat(),
+        &expect![[r#"
+        turn of Bob
+        Bob calls python, code true, requested false
+        python returned "exitcode: 0 (execution succeeded)\nCode output: 3" after 1s, InMessage
+        python returned "exitcode: 0 (execution succeeded)\nCode output: 3" after 0ns, Late
+        Bob says "I say no more.", known false, note false
+        end of the turn of Bob"#]],
+    );
+}
+
+#[test]
+fn an_answer_that_becomes_a_message_is_marked_and_open_calls_come_last() {
+    let bodies = vec![
+        turn("Bob"),
+        Body::InputRequired(Question::new(name("Bob"), "Well?")),
+        Body::InputProvided { to: name("Bob"), text: "Yes.".into() },
+        said("Bob", "Yes."),
+        turn("Ann"),
+        Body::ToolCalled { who: name("Ann"), call: call("c", "add") },
+    ];
+    check(
+        Detail::Brief,
+        bodies,
+        &expect![[r#"
+        turn of Bob
+        Bob is asked
+        answer for Bob "Yes.", repeated true
+        Bob says "Yes.", known false, note false
+        end of the turn of Bob
+        turn of Ann
+        Ann calls add, code false, requested false
+        Ann waits for add"#]],
+    );
+}

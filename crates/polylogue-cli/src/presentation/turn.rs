@@ -1,0 +1,64 @@
+//! The open turns of a conversation.
+
+use polylogue::code::reply_of;
+use polylogue_core::{Audience, Call, Message, Outcome, Part, Timestamp};
+
+/// An open turn.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Turn {
+    pub(super) audience: Audience,
+    /// The text with the last tool calls.
+    pub(super) narrated: Option<String>,
+    /// The text of the last reply: it becomes a message, or was a draft.
+    pub(super) draft: Option<String>,
+    /// The reasoning that was shown.
+    pub(super) thoughts: Vec<String>,
+    /// The ids of the calls in the last reply.
+    pub(super) own_calls: Vec<String>,
+    /// Calls without a result, and when they began.
+    pub(super) calls: Vec<(Call, Timestamp)>,
+    /// The results that were shown.
+    pub(super) returned: Vec<Outcome>,
+    /// Calls whose results the message is going to have.
+    pub(super) held: Vec<(Call, Outcome)>,
+    /// Prompts that are shown if the turn does not end with a decision.
+    pub(super) prompts: Vec<String>,
+    /// What the participant is going to remember to have said.
+    pub(super) memory: Option<String>,
+}
+
+impl Turn {
+    pub(super) fn of(audience: Audience) -> Self {
+        Self { audience, ..Self::default() }
+    }
+
+    pub(super) fn take_call(&mut self, id: &str) -> Option<(Call, Timestamp)> {
+        let index = self.calls.iter().position(|(call, _)| call.id == id)?;
+        Some(self.calls.remove(index))
+    }
+
+    /// The content of `message` that was not shown with calls; results of code were shown there if `with_code`.
+    pub(super) fn not_shown_of(&self, message: &Message, with_code: bool) -> Vec<Part> {
+        let rest = besides_results(message, &self.returned).filter(|_| with_code);
+        let mut parts = rest.unwrap_or_else(|| message.parts.clone());
+        let is_narrated = self.narrated.as_ref().is_some_and(|narrated| **narrated == *message.plain());
+        parts.retain(|part| match part {
+            Part::Outcome(came) => !self.returned.contains(&came.outcome),
+            Part::Text(_) => !is_narrated,
+            _ => true,
+        });
+        parts
+    }
+
+    /// Whether `message` has the results that wait for it.
+    pub(super) fn is_answered_by(&self, message: &Message) -> bool {
+        let held: Vec<Outcome> = self.held.iter().map(|(_, outcome)| outcome.clone()).collect();
+        besides_results(message, &held).is_some()
+    }
+}
+
+fn besides_results(message: &Message, outcomes: &[Outcome]) -> Option<Vec<Part>> {
+    let results = if outcomes.is_empty() { return None } else { reply_of(outcomes) };
+    let has_all = results.iter().all(|result| message.parts.contains(result));
+    has_all.then(|| message.parts.iter().filter(|part| !results.contains(part)).cloned().collect())
+}

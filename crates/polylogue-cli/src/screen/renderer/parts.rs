@@ -1,0 +1,111 @@
+//! Lines for messages, and for the results of calls.
+
+use std::time::Duration;
+
+use polylogue_core::{Media, Outcome, Part, Path, plain};
+
+use super::Renderer;
+use crate::presentation::{ResultShown, Returned, Said, Told, result_text, told};
+use crate::screen::call;
+use crate::screen::style::Style;
+use crate::screen::text::{Line, folded, wrap};
+
+impl Renderer {
+    pub(super) fn said(&mut self, at: &Path, said: &Said) {
+        let message = &said.message;
+        if !said.is_known() {
+            self.begin(&(at.clone(), message.from.clone()), &message.to);
+        }
+        let before = self.out.len();
+        let lines = self.prose(at, &plain(&said.parts), Style::PLAIN);
+        self.put(at, &lines);
+        self.extras(at, said);
+        if self.out.len() == before && !said.is_shown() {
+            self.put(at, &[Line::new("(says nothing)", Style::DIM)]);
+        }
+        self.interrupted();
+    }
+
+    /// The parts of a message that are no text, and the sources of text from outside that its author had read.
+    pub(super) fn extras(&mut self, at: &Path, said: &Said) {
+        let (parts, outside) = (&said.parts, &said.message.outside);
+        for part in parts {
+            match part {
+                Part::Media(media) => self.picture(at, media),
+                Part::Data(value) => match told(value, parts) {
+                    Told::Nothing => {}
+                    Told::Words(words) => self.put_wrapped(at, Line::new(&format!("({words})"), Style::DIM)),
+                    Told::Json(json) => self.put_wrapped(at, Line::new(&json, Style::DIM)),
+                },
+                Part::Call(wanted) => {
+                    self.put_wrapped(at, Line::new("⚙ ", Style::DIM).joined(&call::call(wanted)));
+                }
+                Part::Outcome(came) => {
+                    let call = said.call_of(came);
+                    self.put(at, &[call::finished(&call, &came.outcome, Duration::ZERO, self.width(at))]);
+                    self.whole_result(at, &result_text(&came.outcome));
+                    self.pictures_of(at, &came.outcome);
+                }
+                Part::Cut(finish) => self.put_wrapped(at, Line::new(&format!("({finish})"), Style::DIM)),
+                _ => {}
+            }
+        }
+        if self.format.whole && !outside.is_empty() {
+            self.put_wrapped(at, Line::new(&call::read_before(outside), Style::DIM));
+        }
+    }
+
+    fn pictures_of(&mut self, at: &Path, outcome: &Outcome) {
+        for part in &outcome.parts {
+            if let Part::Media(media) = part {
+                self.picture(at, media);
+            }
+        }
+    }
+
+    fn picture(&mut self, at: &Path, media: &Media) {
+        let lines = self.pictures.lines(media, self.width(at));
+        lines.into_iter().for_each(|line| self.put_wrapped(at, line));
+    }
+
+    pub(super) fn returned(&mut self, at: &Path, returned: &Returned) {
+        let Returned { who, to, call, outcome, took, shown, is_code, note, .. } = returned;
+        self.begin(&(at.clone(), who.clone()), to);
+        let made = call::made(call, outcome, *took, self.width(at));
+        if *shown == ResultShown::InMessage {
+            return self.put(at, &[made]);
+        }
+        let result = result_text(outcome);
+        let has_note =
+            |line: &Line| note.as_ref().is_some_and(|note| line.text().contains(&folded(&note.text)));
+        if *is_code && self.format.whole {
+            self.put(at, &[made]);
+            self.below(at, &result);
+        } else if note.as_ref().is_some_and(|note| note.in_arguments) && has_note(&made) {
+            self.put(at, &[made]);
+            self.note_is_shown = true;
+        } else {
+            let line = call::finished(call, outcome, *took, self.width(at));
+            self.note_is_shown = has_note(&line);
+            self.put(at, &[line]);
+            self.whole_result(at, &result);
+        }
+        self.pictures_of(at, outcome);
+    }
+
+    /// All of a result that did not fit on the line.
+    fn whole_result(&mut self, at: &Path, text: &str) {
+        if self.format.whole && (text.trim().lines().count() > 1 || text.chars().count() > 60) {
+            self.below(at, text);
+        }
+    }
+
+    /// A result below the line of its call.
+    fn below(&mut self, at: &Path, text: &str) {
+        let width = self.width(at).unwrap_or(usize::MAX);
+        let margin = Line::new("  ", Style::PLAIN);
+        let lines = text.lines().flat_map(|line| wrap(&Line::new(line, Style::DIM), width.saturating_sub(2)));
+        let lines: Vec<Line> = lines.map(|line| line.after(&margin)).collect();
+        self.put(at, &lines);
+    }
+}
