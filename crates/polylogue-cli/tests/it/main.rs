@@ -61,6 +61,8 @@ mod reasoning;
 #[cfg(test)]
 mod received;
 #[cfg(test)]
+mod recipes;
+#[cfg(test)]
 mod recordings;
 #[cfg(test)]
 mod runs;

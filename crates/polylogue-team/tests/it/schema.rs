@@ -122,6 +122,7 @@ fn shipped() -> Vec<Value> {
 fn the_examples_of_the_documentation_are_right() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("editors.yaml"), BASE.replace("name: base", "name: editors")).unwrap();
+    fs::write(folder.path().join("vat.py"), "").unwrap();
     let pages = folder.path().join("data/reading-room");
     fs::create_dir_all(&pages).unwrap();
     fs::write(pages.join("bees.md"), "# Bees\n").unwrap();
