@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::turn::ChatInfo;
 use crate::{
-    Agent, AnyAgent, Error, Message, Name, Opening, Path, Policy, Question, Result, Step, StopReason,
+    Agent, AnyAgent, ConfigError, Message, Name, Opening, Path, Policy, Question, Result, Step, StopReason,
     Transcript, TurnRequest,
 };
 
@@ -351,19 +351,17 @@ impl ChatBuilder {
         let mut names: Vec<&Name> = Vec::new();
         for agent in self.setup.all_agents() {
             if *agent.name() == Name::user() {
-                return Err(Error::Config(
-                    "`user` is the author of the task; no agent can have this name".into(),
-                ));
+                return Err(ConfigError::ReservedName.into());
             }
             if names.contains(&agent.name()) {
-                return Err(Error::Config(format!("two agents of `{name}` are named `{}`", agent.name())));
+                return Err(ConfigError::NameUsedTwice { chat: name, name: agent.name().clone() }.into());
             }
             names.push(agent.name());
         }
         if self.setup.participants.is_empty() {
-            return Err(Error::Config(format!("`{name}` has no participants")));
+            return Err(ConfigError::NoParticipants { chat: name }.into());
         }
-        let policy = self.policy.ok_or_else(|| Error::Config(format!("`{name}` has no policy")))?;
+        let Some(policy) = self.policy else { return Err(ConfigError::NoPolicy { chat: name }.into()) };
         let mut setup = self.setup;
         if let Some(introduce) = self.introduce {
             let joiners: Vec<AnyAgent> = setup.participants.iter().chain(&setup.later).cloned().collect();

@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 mod capabilities;
+mod config_error;
 mod digest;
 mod error;
 mod fault;
@@ -19,8 +20,9 @@ mod store_error;
 mod usage;
 
 pub use self::capabilities::{Capabilities, Capability};
+pub use self::config_error::{ConfigError, ImpossibleStep};
 pub use self::digest::Digest;
-pub use self::error::{Error, Failure, Result};
+pub use self::error::{Error, Failure, Interrupt, Result};
 pub use self::fault::Fault;
 pub use self::message::{Audience, Message};
 pub use self::model_error::{ModelError, ModelErrorKind};

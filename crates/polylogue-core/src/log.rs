@@ -38,8 +38,8 @@ use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, CancelMode};
 use crate::{
-    Budget, Cancellation, ChargeReason, Error, Limits, LogId, Name, Path, Result, StopReason, StoreError,
-    TotalUsage,
+    Budget, Cancellation, ChargeReason, Error, Interrupt, Limits, LogId, Name, Path, Result, StopReason,
+    StoreError, TotalUsage,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -424,7 +424,7 @@ impl Log {
 
     /// Ends a run in which a limit refused a call, however its agent handled the error.
     pub(crate) fn check_refused(&self) -> Result<()> {
-        self.account.refused().map_or(Ok(()), |reason| Err(Error::Limit(reason)))
+        self.account.refused().map_or(Ok(()), |reason| Err(Error::Interrupt(Interrupt::Limit(reason))))
     }
 
     /// The limit that the run exceeded, if it did.
@@ -446,7 +446,9 @@ impl Log {
     /// Whether the limits allow another turn.
     pub(crate) async fn admit_turn(&self) -> Result<()> {
         match self.limits.turns {
-            Some(limit) if self.turns().await >= limit => Err(Error::Limit(StopReason::Turns { limit })),
+            Some(limit) if self.turns().await >= limit => {
+                Err(Error::Interrupt(Interrupt::Limit(StopReason::Turns { limit })))
+            }
             _ => Ok(()),
         }
     }
@@ -463,17 +465,21 @@ impl Log {
     pub(crate) async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T> {
         match select(pin!(work), pin!(self.cancellation.wait(CancelMode::Now))).await {
             Either::Left((done, _)) => Ok(done),
-            Either::Right(_) => Err(Error::Cancelled),
+            Either::Right(_) => Err(Interrupt::Cancelled.into()),
         }
     }
 
     /// Fails if the run is to stop at once.
     pub(crate) fn check_not_cancelled_now(&self) -> Result<()> {
-        if self.cancellation.mode() == CancelMode::Now { Err(Error::Cancelled) } else { Ok(()) }
+        if self.cancellation.mode() == CancelMode::Now { Err(Interrupt::Cancelled.into()) } else { Ok(()) }
     }
 
     /// Fails if no further step may begin.
     pub(crate) fn check_not_cancelled(&self) -> Result<()> {
-        if self.cancellation.mode() >= CancelMode::AfterStep { Err(Error::Cancelled) } else { Ok(()) }
+        if self.cancellation.mode() >= CancelMode::AfterStep {
+            Err(Interrupt::Cancelled.into())
+        } else {
+            Ok(())
+        }
     }
 }

@@ -52,7 +52,7 @@ pub enum Step {
         /// The result.
         summary: Arc<str>,
     },
-    /// A configuration error: the run ends with [`Error::Config`](crate::Error::Config), the log unchanged. The text
+    /// A configuration error: the run ends with [`ConfigError::Policy`](crate::ConfigError::Policy), the log unchanged. The text
     /// continues a sentence about the policy, as in "gives a turn to `Zoe`, who is no participant".
     Fail(Arc<str>),
 }

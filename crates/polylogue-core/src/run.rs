@@ -15,8 +15,9 @@ use crate::log::Doubt;
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::{ChatInfo, Trace};
 use crate::{
-    Act, Agent, Body, Chat, Error, Event, Failure, JoinHistory, Log, LoopKind, Message, Name, Opening, Part,
-    Question, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn, TurnRequest, View,
+    Act, Agent, Body, Chat, ConfigError, Error, Event, Failure, ImpossibleStep, Interrupt, JoinHistory, Log,
+    LoopKind, Message, Name, Opening, Part, Question, Result, RunOutcome, Status, Step, StopReason,
+    Transcript, Turn, TurnRequest, View,
 };
 
 /// A running chat.
@@ -69,7 +70,7 @@ impl<'l> Scope<'l> {
                 match self.step(chat).await {
                     Ok(bodies) => self.append(bodies).await?,
                     // The staged events are stored with the end of the outermost chat.
-                    Err(error @ Error::Limit(_)) => return Err(error),
+                    Err(error @ Error::Interrupt(Interrupt::Limit(_))) => return Err(error),
                     Err(error) => {
                         self.log.flush().await?;
                         return Err(error);
@@ -134,7 +135,7 @@ impl<'l> Scope<'l> {
                     if chat.is_for_calls() { reason } else { outcome(reason, &summary, &self.transcript) };
                 Ok(vec![Body::Closed { reason, summary }])
             }
-            Step::Fail(why) => Err(Error::Config(format!("the policy of `{}` {why}", chat.name()))),
+            Step::Fail(why) => Err(impossible(chat, ImpossibleStep::Failed(why))),
         }
     }
 
@@ -149,24 +150,23 @@ impl<'l> Scope<'l> {
         if left || self.transcript.late_joiners().any(|name| *name == who) {
             return Ok(vec![Body::Joined { who, sees }]);
         }
-        let chat = chat.name();
-        Err(Error::Config(format!("the policy of `{chat}` admits `{who}`, who is not waiting to join")))
+        Err(impossible(chat, ImpossibleStep::NotWaiting(who)))
     }
 
     fn requests(&self, chat: &Chat, requests: Vec<TurnRequest>) -> Result<Vec<Body>> {
-        let wrong = |what: String| Err(Error::Config(format!("the policy of `{}` {what}", chat.name())));
         if requests.is_empty() {
-            return wrong("starts a step without turns".into());
+            return Err(impossible(chat, ImpossibleStep::NoTurns));
         }
         for (index, request) in requests.iter().enumerate() {
+            let wrong = |step: fn(Name) -> ImpossibleStep| Err(impossible(chat, step(request.who.clone())));
             if chat.agent(&request.who).is_none() {
-                return wrong(format!("gives a turn to `{}`, who is no participant", request.who));
+                return wrong(ImpossibleStep::UnknownParticipant);
             }
             if self.transcript.late_joiners().any(|name| *name == request.who) {
-                return wrong(format!("gives a turn to `{}`, who has not joined", request.who));
+                return wrong(ImpossibleStep::NotJoined);
             }
             if requests.iter().take(index).any(|other| other.who == request.who) {
-                return wrong(format!("gives two turns at once to `{}`", request.who));
+                return wrong(ImpossibleStep::TwoTurns);
             }
         }
         Ok(vec![Body::TurnStarted { turns: requests }])
@@ -259,11 +259,17 @@ impl<'l> Scope<'l> {
         let missing = self.transcript.participants().iter().find(|name| chat.agent(name).is_none());
         match missing {
             None => Ok(()),
-            Some(name) => {
-                Err(Error::Config(format!("the log is not of `{}`: it knows no `{name}`", chat.name())))
+            Some(unknown) => {
+                let (chat, unknown) = (chat.name().clone(), unknown.clone());
+                Err(ConfigError::OtherChat { chat, unknown }.into())
             }
         }
     }
+}
+
+/// The error of a policy that requests a step that the chat cannot make.
+fn impossible(chat: &Chat, step: ImpossibleStep) -> Error {
+    ConfigError::Policy { chat: chat.name().clone(), step }.into()
 }
 
 struct Done {
@@ -278,11 +284,10 @@ async fn take_turn(chat: &Chat, open: &OpenTurn, mut turn: Turn<'_>) -> Done {
         // Nothing can happen before the answer comes.
         _ if open.asked.is_some() => Ok(Act::Wait),
         Some(agent) => agent.act(&mut turn).await,
-        None => Err(Error::Config(format!(
-            "it is the turn of `{}`, who is no participant of `{}`",
-            request.who,
-            chat.name()
-        ))),
+        None => {
+            let (who, chat) = (request.who.clone(), chat.name().clone());
+            Err(ConfigError::UnknownParticipant { who, chat }.into())
+        }
     };
     Done { request, act, trace: turn.into_trace() }
 }
@@ -306,10 +311,12 @@ impl StepEnd {
             // It acts again when the chat is resumed, with the same result: its calls are in the log.
             Ok(_) if is_blocked => {}
             Ok(act) => self.bodies.extend(body_of(act, request)),
-            Err(Error::Waiting) => self.waiting = true,
+            Err(Error::Interrupt(Interrupt::Waiting)) => self.waiting = true,
             // An agent that it called ended its chat, and it did not handle that.
-            Err(Error::Ended { .. }) if is_blocked => {}
-            Err(Error::Ended { reason, .. }) => self.bodies.extend(body_of(Act::Stop(reason), request)),
+            Err(Error::Interrupt(Interrupt::Ended { .. })) if is_blocked => {}
+            Err(Error::Interrupt(Interrupt::Ended { reason, .. })) => {
+                self.bodies.extend(body_of(Act::Stop(reason), request))
+            }
             Err(error) => {
                 if !failed_within && is_failure(&error) {
                     self.bodies.push(Body::Failed { who: request.who.clone(), error: Failure::from(&error) });
@@ -344,7 +351,7 @@ fn has_output(reason: &StopReason, chat: &Transcript) -> bool {
 
 /// Whether the error is logged: not for cancellations, limits, and logs that cannot be written.
 const fn is_failure(error: &Error) -> bool {
-    !matches!(error, Error::Cancelled | Error::Limit(_) | Error::Store(_))
+    !matches!(error, Error::Interrupt(Interrupt::Cancelled | Interrupt::Limit(_)) | Error::Store(_))
 }
 
 /// Whether no participant sees the step.

@@ -82,7 +82,7 @@ impl Catalog {
     /// When the server is not in the catalog, or has no tool that is named.
     pub fn tools(&self, server: &str, allowed: &Allowed) -> Result<Vec<AnyTool>> {
         let Some(tools) = self.servers.get(server) else {
-            return Err(Error::Config(format!("the MCP server `{server}` was not asked for its tools")));
+            return Err(Error::config(format!("the MCP server `{server}` was not asked for its tools")));
         };
         knows(server, allowed, tools)?;
         let included = tools.iter().filter(|(name, _)| allowed.includes(name));
@@ -96,7 +96,7 @@ fn knows(server: &str, allowed: &Allowed, tools: &[(String, AnyTool)]) -> Result
     stranger.map_or(Ok(()), |name| {
         let names: Vec<&str> = tools.iter().map(|(name, _)| name.as_str()).collect();
         let names = names.join(", ");
-        Err(Error::Config(format!("the MCP server `{server}` has no tool `{name}`; it has: {names}")))
+        Err(Error::config(format!("the MCP server `{server}` has no tool `{name}`; it has: {names}")))
     })
 }
 

@@ -81,7 +81,7 @@ pub async fn serve(
         in_flight: Arc::clone(&in_flight),
     };
     let wrong =
-        |why: String| Error::Config(format!("the other side does not speak as MCP clients do: {why}"));
+        |why: String| Error::config(format!("the other side does not speak as MCP clients do: {why}"));
     let (lines, ends) = Lines::between(input, output);
     let served = match serve_server(offering, ends).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| Error::Bug(error.to_string())),

@@ -37,7 +37,7 @@ impl Server {
     /// # Errors
     /// When it cannot be started.
     pub(crate) async fn tools(&self) -> Result<Arc<[Tool]>> {
-        let wrong = |why: String| Error::Config(format!("the MCP server `{}` {why}", self.name));
+        let wrong = |why: String| Error::config(format!("the MCP server `{}` {why}", self.name));
         let connection = self.connected().await.map_err(wrong)?;
         connection.look_again().await.map_err(|broken| wrong(broken.why))?;
         Ok(connection.tools())

@@ -49,12 +49,12 @@ impl Servers {
         look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self> {
         let wrong =
-            |error| Error::Config(format!("no list of MCP servers, an object with `mcpServers`: {error}"));
+            |error| Error::config(format!("no list of MCP servers, an object with `mcpServers`: {error}"));
         let document: Document = serde_json::from_str(text).map_err(wrong)?;
         let mut declared = BTreeMap::new();
         for (name, value) in document.servers {
             let declaration = Declaration::of(value)
-                .map_err(|why| Error::Config(format!("the MCP server `{name}` {why}")))?;
+                .map_err(|why| Error::config(format!("the MCP server `{name}` {why}")))?;
             declared.insert(name, declaration);
         }
         Ok(Self::of(declared, Variables::new(look_up), Settings::default()))
@@ -144,7 +144,7 @@ impl Servers {
         self.servers.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.names().collect();
             let names = names.join(", ");
-            Error::Config(format!("there is no MCP server `{name}` among those declared: {names}"))
+            Error::config(format!("there is no MCP server `{name}` among those declared: {names}"))
         })
     }
 }

@@ -221,7 +221,7 @@ impl<'a> AgentBuilder<'a> {
     fn model_of(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {
         match own.or(self.model) {
             Some(model) => (self.provide)(model),
-            None => Err(Error::Config(format!("`{who}` has no model"))),
+            None => Err(Error::config(format!("`{who}` has no model"))),
         }
     }
 }

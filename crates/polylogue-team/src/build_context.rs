@@ -72,7 +72,7 @@ impl BuildContext {
             None => {
                 let why =
                     format!("the tools of the MCP server `{}` are needed, which was not started", given.mcp);
-                Err(Error::Config(why))
+                Err(Error::config(why))
             }
         };
         found.or_else(|error| if self.unused { Ok(Vec::new()) } else { Err(error) })
@@ -89,7 +89,7 @@ impl BuildContext {
         match &self.memory {
             Some(memory) => Ok(memory.clone()),
             None if self.unused => Ok(AnyMemory::new(Nothing)),
-            None => Err(Error::Config(format!("`{who}` needs a memory, and there is none"))),
+            None => Err(Error::config(format!("`{who}` needs a memory, and there is none"))),
         }
     }
 
@@ -127,7 +127,7 @@ impl BuildContext {
         if what.is_empty() || self.granted.contains(&grant) {
             return Ok(());
         }
-        Err(Error::Config(refusal(grant, what)))
+        Err(Error::config(refusal(grant, what)))
     }
 
     /// Allows what a team file asks for.
@@ -140,11 +140,11 @@ impl BuildContext {
     /// The sandbox that `settings` describe.
     pub(crate) fn sandbox(&self, settings: &SandboxSettings) -> Result<Sandbox> {
         let dir = self.dir.as_deref().ok_or_else(|| {
-            Error::Config("there is no work directory for the programs that this team runs".into())
+            Error::config("there is no work directory for the programs that this team runs")
         })?;
         for (grant, what) in settings.wants() {
             if !self.granted.contains(&grant) {
-                return Err(Error::Config(refusal(grant, &what)));
+                return Err(Error::config(refusal(grant, &what)));
             }
         }
         let mut sandbox = placed(settings, dir)?.limited(limits(settings));
@@ -152,7 +152,7 @@ impl BuildContext {
             sandbox = sandbox.network(Network::Hosts(settings.network.clone()));
         }
         for path in settings.readable.iter().filter(|_| !self.unused) {
-            sandbox = sandbox.readable(path).map_err(|error| Error::Config(error.to_string()))?;
+            sandbox = sandbox.readable(path).map_err(|error| Error::config(error.to_string()))?;
         }
         Ok(sandbox)
     }
@@ -191,7 +191,7 @@ fn placed(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
 fn contained(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
     use polylogue_sandbox::Engine;
     let image = settings.image.as_deref();
-    let image = image.ok_or_else(|| Error::Config("a container needs an `image`".into()))?;
+    let image = image.ok_or_else(|| Error::config("a container needs an `image`"))?;
     let engine = if settings.backend == SandboxBackend::Docker {
         Engine::docker(image)
     } else {
@@ -202,7 +202,7 @@ fn contained(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
 
 #[cfg(not(unix))]
 fn contained(_: &SandboxSettings, _: &Path) -> Result<Sandbox> {
-    Err(Error::Config("containers are supported on Unix only".into()))
+    Err(Error::config("containers are supported on Unix only"))
 }
 
 fn limits(settings: &SandboxSettings) -> Limits {

@@ -69,7 +69,7 @@ impl Command {
     /// When the declaration contradicts itself: a word names an argument that is not declared, an argument is not used, a
     /// default is none of the choices, and the like. Says which.
     pub fn new(declaration: Declaration, sandbox: Sandbox) -> Result<Self, Error> {
-        let wrong = |text: String| Error::Config(format!("the command `{}`: {text}", declaration.name));
+        let wrong = |text: String| Error::config(format!("the command `{}`: {text}", declaration.name));
         declaration.check().map_err(wrong)?;
         let (program, template) = Template::of(&declaration).map_err(wrong)?;
         let spec = declaration.spec();

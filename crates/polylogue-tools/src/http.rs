@@ -68,7 +68,7 @@ impl Call {
         client: impl FnOnce(Reach) -> Client,
         env: &Env,
     ) -> Result<Self, Error> {
-        let wrong = |text: String| Error::Config(format!("the call `{}`: {text}", declaration.name));
+        let wrong = |text: String| Error::config(format!("the call `{}`: {text}", declaration.name));
         let request = request_of(&declaration).map_err(wrong)?;
         let reach = Reach::only([request.place().map_err(wrong)?]);
         let mut sender = Sender::new(client(reach));
@@ -89,7 +89,7 @@ impl Call {
     /// # Errors
     /// As [`new`](Self::new), but for variables.
     pub fn check(declaration: &Declaration) -> Result<(), Error> {
-        let wrong = |text: String| Error::Config(format!("the call `{}`: {text}", declaration.name));
+        let wrong = |text: String| Error::config(format!("the call `{}`: {text}", declaration.name));
         request_of(declaration).and_then(|request| request.place()).map(drop).map_err(wrong)
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Agent, Assistant, Call, CallOutcome, Chat, Error, Event, Function, HistoryEntry, Human, JoinHistory,
-    Log, LogId, Message, Meta, Name, Outcome, Part, Policy, Result, Step, StopReason, Tool, ToolCx,
-    ToolError, ToolSpec, Transcript, Turn, TurnRequest, View, ViewOptions, reflected, round_robin,
+    Act, Agent, Assistant, Call, CallOutcome, Chat, Error, Event, Function, HistoryEntry, Human, Interrupt,
+    JoinHistory, Log, LogId, Message, Meta, Name, Outcome, Part, Policy, Result, Step, StopReason, Tool,
+    ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest, View, ViewOptions, reflected, round_robin,
     sequential, until,
 };
 use polylogue_core::{AnyStore, Status, Timestamp};
@@ -213,7 +213,7 @@ async fn a_policy_that_admits_or_requests_an_unknown_participant_is_refused() {
         let store = AnyStore::new(Memory::default());
         let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
         let error = chat.run(&mut log, "go").await.unwrap_err();
-        assert!(matches!(&error, Error::Config(text) if text.contains(flaw)), "{error}");
+        assert!(matches!(&error, Error::Config(cause) if cause.to_string().contains(flaw)), "{error}");
     }
 }
 
@@ -395,7 +395,7 @@ impl Agent for Twice {
             match turn.run(chat, &task).await? {
                 Status::Closed { summary, .. } => task = summary.to_string(),
                 Status::Waiting(_) => return Ok(Act::Wait),
-                Status::Halted => return Err(Error::Cancelled),
+                Status::Halted => return Err(Interrupt::Cancelled.into()),
             }
         }
         Ok(Act::say(task))

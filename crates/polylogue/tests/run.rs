@@ -10,8 +10,9 @@ use expect_test::{Expect, expect};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
     Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Counted, Delta, Error, Fault, Function, GetHistory,
-    Human, Limits, Log, LogId, Message, Money, Name, Outcome, Part, Status, Step, StopReason, Store, Tool,
-    ToolCx, ToolError, ToolSpec, Transcript, TurnRequest, Update, round_robin, sequential, summed_up, until,
+    Human, Interrupt, Limits, Log, LogId, Message, Money, Name, Outcome, Part, Status, Step, StopReason,
+    Store, Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest, Update, round_robin, sequential,
+    summed_up, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -609,6 +610,6 @@ impl polylogue::Model for Replies {
 
 #[test]
 fn errors_say_whose_fault_they_are() {
-    assert_eq!(Error::Config("x".into()).fault(), Fault::Config);
-    assert_eq!(Error::Limit(StopReason::Calls { limit: 1 }).fault(), Fault::Limit);
+    assert_eq!(Error::config("x").fault(), Fault::Config);
+    assert_eq!(Error::Interrupt(Interrupt::Limit(StopReason::Calls { limit: 1 })).fault(), Fault::Limit);
 }

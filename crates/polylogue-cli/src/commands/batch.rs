@@ -238,18 +238,18 @@ impl<'a> Job<'a> {
 
     /// The conversation about `row`.
     fn start(&self, row: &Row) -> polylogue::Result<BatchStart> {
-        let config = |trouble: CliError| Error::Config(trouble.to_string().trim_end().into());
+        let config = |trouble: CliError| Error::config(trouble.to_string().trim_end());
         let given = overrides(self.args, Some(row));
         let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits).map_err(config)?;
         if loaded.digest != self.digest {
-            return Err(Error::Config("the team file was changed while the batch ran".into()));
+            return Err(Error::config("the team file was changed while the batch ran"));
         }
         let mut team = loaded.team;
         self.check(&team).map_err(config)?;
         let provide = self.crew.cast(&mut team);
         if team.mcp_document() != self.team.mcp_document() {
             let why = "a variable of the row changes an MCP server, and all rows share them";
-            return Err(Error::Config(why.into()));
+            return Err(Error::config(why));
         }
         let id = self.id(row)?;
         let chat = team.build_at(&provide, &self.workplace(&team, &id)?)?;
@@ -257,7 +257,7 @@ impl<'a> Job<'a> {
         let (offline, allowed, digest) =
             (self.crew.is_scripted(), self.access.kept(&team), self.digest.clone());
         let file = remote::kept(self.args.allowed.mcp.as_deref());
-        let mcp = file.map_err(|trouble| Error::Config(trouble.to_string()))?;
+        let mcp = file.map_err(|trouble| Error::config(trouble.to_string()))?;
         let (capabilities, remote_tools) = (self.args.models.capabilities, self.servers.described());
         let limits = self.args.limits.overrides();
         let kept =
@@ -295,7 +295,7 @@ impl<'a> Job<'a> {
     fn workplace(&self, team: &Team, id: &LogId) -> polylogue::Result<BuildContext> {
         let place = work::place_of(team, Some(&self.store), id, &self.access);
         let place = place.and_then(|place| work::prepare(team, Some(&self.store), id).map(|()| place));
-        let place = place.map_err(|trouble| Error::Config(trouble.to_string()))?;
+        let place = place.map_err(|trouble| Error::config(trouble.to_string()))?;
         Ok(self.memory.furnish(self.servers.furnish(place)))
     }
 

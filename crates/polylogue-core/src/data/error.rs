@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::config_error::ConfigError;
 use super::fault::Fault;
 use super::model_error::ModelError;
 use super::name::{Name, NameError};
@@ -17,8 +18,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The definition of agents or a chat is wrong.
-    #[error("{0}")]
-    Config(String),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A name is illegal.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -31,9 +32,33 @@ pub enum Error {
     /// An agent of the caller's own failed.
     #[error("{0}")]
     Agent(String),
-    /// A limit of the whole run was reached. The outermost chat is closed with this reason.
+    /// Not a failure: the turn or the run ends here, or waits.
+    #[error(transparent)]
+    Interrupt(#[from] Interrupt),
+    /// An agent that another agent called failed.
+    #[error("`{at}`: {error}")]
+    Within {
+        /// The path at which it was called, as labels with dots: `blogger.writer`.
+        at: String,
+        /// The error there.
+        error: Box<Error>,
+    },
+    /// An internal error, such as a log that is not a valid conversation.
     #[error("{0}")]
-    Limit(StopReason),
+    Bug(String),
+}
+
+/// What interrupts a turn or a run without being a failure: return it from a turn, by `?`, and the run loop handles
+/// it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Interrupt {
+    /// A person must answer first. The run continues when there is an answer.
+    #[error("a person has to answer first")]
+    Waiting,
+    /// The run was cancelled. It can be resumed.
+    #[error("stopped")]
+    Cancelled,
     /// An agent that was called ended its chat instead of replying. If the caller does not handle it, its own chat
     /// ends with the same reason.
     #[error("`{who}` did not reply: {reason}")]
@@ -43,26 +68,18 @@ pub enum Error {
         /// The reason.
         reason: StopReason,
     },
-    /// A person must answer first. Not a failure: the run continues when there is an answer.
-    #[error("a person has to answer first")]
-    Waiting,
-    /// An agent that another agent called failed.
-    #[error("`{at}`: {error}")]
-    Within {
-        /// The path at which it was called, as labels with dots: `blogger.writer`.
-        at: String,
-        /// The error there.
-        error: Box<Error>,
-    },
-    /// The run was cancelled. Not a failure: the run can be resumed.
-    #[error("stopped")]
-    Cancelled,
-    /// An internal error, such as a log that is not a valid conversation.
+    /// A limit of the whole run was reached. The outermost chat is closed with this reason.
     #[error("{0}")]
-    Bug(String),
+    Limit(StopReason),
 }
 
 impl Error {
+    /// An error in the definition of agents, policies, tools or teams outside the kernel.
+    #[must_use]
+    pub fn config(what: impl Into<String>) -> Self {
+        Self::Config(ConfigError::Custom(what.into()))
+    }
+
     /// The same error, of an agent called at `at`. The innermost agent is named, and an agent called at the root is
     /// known to the caller. Limits, cancellation and the like stay as they are.
     pub(crate) fn within(self, at: &Path) -> Self {
@@ -83,7 +100,7 @@ impl Error {
             Self::Config(_) | Self::Name(_) | Self::Agent(_) => Fault::Config,
             Self::Model(error) => error.fault(),
             Self::Store(error) => error.fault(),
-            Self::Limit(_) | Self::Cancelled | Self::Waiting | Self::Ended { .. } => Fault::Limit,
+            Self::Interrupt(_) => Fault::Limit,
             Self::Within { error, .. } => error.fault(),
             Self::Bug(_) => Fault::Bug,
         }
@@ -97,7 +114,7 @@ impl Error {
             Self::Model(error) => error.hint.clone(),
             Self::Store(error) => error.hint(),
             Self::Within { error, .. } => error.hint(),
-            Self::Waiting => Some("answer the open question, then resume".into()),
+            Self::Interrupt(Interrupt::Waiting) => Some("answer the open question, then resume".into()),
             _ => None,
         }
     }
@@ -123,6 +140,6 @@ impl From<&Error> for Failure {
 
 impl From<LabelError> for Error {
     fn from(error: LabelError) -> Self {
-        Self::Config(error.to_string())
+        Self::Config(error.into())
     }
 }

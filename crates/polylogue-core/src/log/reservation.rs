@@ -9,8 +9,8 @@ use futures_util::future::select;
 use super::buffer::Tally;
 use crate::limits::{self, Admission, Amount, Fit};
 use crate::{
-    Body, Bound, Budget, Charge, ChargeReason, Error, Log, ModelError, ModelErrorKind, Money, Name, Path,
-    Reply, Result, Usage,
+    Body, Bound, Budget, Charge, ChargeReason, Error, Interrupt, Log, ModelError, ModelErrorKind, Money,
+    Name, Path, Reply, Result, Usage,
 };
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
@@ -104,7 +104,7 @@ impl Log {
     /// Returns the reservation with the number of calls of the agent that ended before.
     pub(crate) async fn reserve(&self, asked: Asked<'_>) -> Result<(Reservation<'_>, u64)> {
         let hold = self.hold(&asked.bound, asked.who, asked.calls).await;
-        if let Err(Error::Cancelled) = &hold {
+        if let Err(Error::Interrupt(Interrupt::Cancelled)) = &hold {
             // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
             let unsent =
@@ -167,7 +167,7 @@ impl Log {
             Admission::Later => return Ok(Admitted::Later),
             Admission::Never(reason) => {
                 book.refused = Some(reason.clone());
-                return Err(Error::Limit(reason));
+                return Err(Interrupt::Limit(reason).into());
             }
         };
         let shared = match self.budget.as_ref().map(|budget| budget.reserve(bound)) {
@@ -175,7 +175,7 @@ impl Log {
             Some(Fit::Now(amount)) => amount,
             Some(Fit::Later) => return Ok(Admitted::Later),
             // The run is cancelled with all others that share the budget.
-            Some(Fit::Never) => return Err(Error::Cancelled),
+            Some(Fit::Never) => return Err(Interrupt::Cancelled.into()),
         };
         book.reserved.add(run);
         Ok(Admitted::Now(Hold { run, shared }))

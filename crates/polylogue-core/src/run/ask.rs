@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::call::{Visit, Visited, received_from};
-use crate::{Agent, AnyAgent, Body, Chat, Error, Message, Path, Result, StopReason, Turn, TurnRequest};
+use crate::{
+    Agent, AnyAgent, Body, Chat, ConfigError, Interrupt, Message, Path, Result, StopReason, Turn, TurnRequest,
+};
 
 /// A call of another agent, for [`Turn::ask_all`].
 #[derive(Debug, Clone)]
@@ -42,8 +44,8 @@ impl Turn<'_> {
     /// below this agent's. They are logged: a resumed turn receives the same replies.
     ///
     /// # Errors
-    /// When the agent fails: [`Error::Within`] names it. When it ends its chat instead of replying: [`Error::Ended`].
-    /// When a person must answer first: [`Error::Waiting`]. Return these, by `?`, so that the turn ends or waits.
+    /// When the agent fails: [`Error::Within`] names it. When it ends its chat instead of replying: [`Interrupt::Ended`].
+    /// When a person must answer first: [`Interrupt::Waiting`]. Return these, by `?`, so that the turn ends or waits.
     /// When agents are nested too deep, a limit is reached, the run is cancelled, or the log cannot be written.
     ///
     /// If this agent handles the error and continues - with another call, of this agent or of others - the failed
@@ -84,9 +86,7 @@ impl Turn<'_> {
             let label = Arc::clone(&asking.label);
             let visit = self.visit(asking)?;
             if paths.contains(&visit.at) {
-                return Err(Error::Config(format!(
-                    "`{label}` is called twice in parallel; give each call its own label"
-                )));
+                return Err(ConfigError::CalledTwice { label }.into());
             }
             paths.push(visit.at.clone());
             Ok(visit)
@@ -119,7 +119,7 @@ impl Turn<'_> {
         let AgentCall { label, agent, message } = asking;
         let at = self.home()?.room(&label)?;
         if at.depth() > self.log.depth() {
-            return Err(Error::Limit(StopReason::Depth { limit: self.log.depth() }));
+            return Err(Interrupt::Limit(StopReason::Depth { limit: self.log.depth() }).into());
         }
         let nth = self.asked.get(&at).copied().unwrap_or_default();
         self.asked.insert(at.clone(), nth + 1);

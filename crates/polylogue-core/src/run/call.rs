@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Scope;
 use crate::log::calls_before;
 use crate::{
-    Agent, AnyAgent, Body, Chat, Error, Event, JoinHistory, Log, Message, Name, Opening, Path, Result,
-    Status, StopReason, Transcript,
+    Agent, AnyAgent, Body, Chat, ConfigError, Error, Event, Interrupt, JoinHistory, Log, Message, Name,
+    Opening, Path, Result, Status, StopReason, Transcript,
 };
 
 /// One call of an agent.
@@ -70,8 +70,8 @@ impl Visit {
         let failed = status.as_ref().err().and(began).map(|seq| (self.at.clone(), seq));
         let result = match status {
             Ok(Status::Closed { .. }) => self.result_of(scope.transcript()),
-            Ok(Status::Waiting(_)) => Err(Error::Waiting),
-            Ok(Status::Halted) => Err(Error::Cancelled),
+            Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
+            Ok(Status::Halted) => Err(Interrupt::Cancelled.into()),
             Err(error) => Err(error.within(&self.at)),
         };
         Visited { result, replies, failed, is_past: false }
@@ -88,10 +88,9 @@ impl Visit {
         // The transcript does not contain calls that were rolled back.
         self.nth = past.iter().take(self.nth).filter(|failure| failure.is_none()).count();
         match (self.received(&transcript), &self.message) {
-            (Some((received, _)), Some(message)) if received != message => Err(Error::Config(format!(
-                "`{}` receives another message than before; has its caller changed since?",
-                self.chat.name()
-            ))),
+            (Some((received, _)), Some(message)) if received != message => {
+                Err(ConfigError::CallDiverged { who: self.chat.name().clone() }.into())
+            }
             (Some((_, events)), _) => {
                 let reply = reply_of(events, self.chat.name());
                 Ok((transcript, reply))
@@ -168,7 +167,7 @@ fn is_call(event: &Event) -> bool {
 /// The result of the call that these events follow; `None` if it is not over.
 fn reply_of(events: &[Arc<Event>], who: &Name) -> Option<Result<Message>> {
     let closed = events.iter().rposition(|event| matches!(event.body, Body::Closed { .. }))?;
-    let ended = |reason: StopReason| Err(Error::Ended { who: who.clone(), reason });
+    let ended = |reason: StopReason| Err(Interrupt::Ended { who: who.clone(), reason }.into());
     Some(match &events.get(closed)?.body {
         Body::Closed { reason, .. } if *reason != StopReason::Finished => ended(reason.clone()),
         _ => {
@@ -197,8 +196,8 @@ impl Log {
     /// back](Body::RolledBack).
     ///
     /// # Errors
-    /// When a turn fails, a limit is reached, or the agent [ends](Error::Ended) its chat instead of replying: then
-    /// the call is rolled back. [`Error::Waiting`], [`Error::Cancelled`] and errors of the store leave the call
+    /// When a turn fails, a limit is reached, or the agent [ends](Interrupt::Ended) its chat instead of replying: then
+    /// the call is rolled back. [`Interrupt::Waiting`], [`Interrupt::Cancelled`] and errors of the store leave the call
     /// unfinished: [`resume_call`](Self::resume_call) continues it, [`undo_call`](Self::undo_call) rolls it back, and
     /// no other call can be made before.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
@@ -236,8 +235,8 @@ impl Log {
         self.begin().await?;
         let Some((at, first)) = self.open_call().await? else { return Ok(None) };
         if at != self.room_of(agent.name()).await? {
-            let (id, who) = (self.id(), agent.name());
-            return Err(Error::Config(format!("the call in `{id}` that is not over is none of `{who}`")));
+            let (log, who) = (self.id().clone(), agent.name().clone());
+            return Err(ConfigError::CallOfAnother { log, who }.into());
         }
         self.count_from(first).await;
         let chat = Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
@@ -309,17 +308,14 @@ impl Log {
     async fn check_idle(&self) -> Result<()> {
         match self.open_call().await? {
             None => Ok(()),
-            Some(_) => Err(Error::Config(format!(
-                "a call in `{}` is not over; resume it or undo it first",
-                self.id()
-            ))),
+            Some(_) => Err(ConfigError::CallNotOver { log: self.id().clone() }.into()),
         }
     }
 
     /// Rolls back a call that failed for good.
     async fn unless_failed(&self, first: u64, result: Result<Message>) -> Result<Message> {
         if let Err(error) = &result
-            && !matches!(error, Error::Waiting | Error::Cancelled | Error::Store(_))
+            && !matches!(error, Error::Interrupt(Interrupt::Waiting | Interrupt::Cancelled) | Error::Store(_))
         {
             self.undo(&Path::root(), first).await?;
         }

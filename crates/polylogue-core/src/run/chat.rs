@@ -1,7 +1,10 @@
 //! Running a chat: from a task, from its log, or as a participant of another chat.
 
 use super::Scope;
-use crate::{Act, Agent, Chat, Error, Line, Log, Message, Name, Result, Start, Status, TaskFrom, Turn};
+use crate::{
+    Act, Agent, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Result, Start, Status,
+    TaskFrom, Turn,
+};
 
 impl Chat {
     /// Opens the chat in an empty log and runs it until it closes, waits for a person, or is cancelled.
@@ -10,7 +13,7 @@ impl Chat {
     /// When its conversation has begun already, and as [`resume`](Self::resume).
     pub async fn run(&self, log: &mut Log, task: &str) -> Result<Status> {
         if log.has_begun().await? {
-            return Err(Error::Config(format!("the conversation `{}` has begun already", log.id())));
+            return Err(ConfigError::BegunAlready { log: log.id().clone() }.into());
         }
         self.drive(log, Some(task)).await
     }
@@ -38,14 +41,14 @@ impl Chat {
         log.begin().await?;
         let transcript = log.transcript().await?;
         if !transcript.is_open() && task.is_none() {
-            return Err(Error::Config(format!("the conversation `{}` has not begun", log.id())));
+            return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
         }
         let mut scope = Scope::new(log, transcript);
         let start = Start { task: task.unwrap_or_default(), around: None, who: &self.name };
         let opening = self.opening(&start, Vec::new());
         match scope.run(self, opening).await {
-            Err(Error::Cancelled) => Ok(Status::Halted),
-            Err(Error::Limit(reason)) => scope.close_at_limit(reason).await,
+            Err(Error::Interrupt(Interrupt::Cancelled)) => Ok(Status::Halted),
+            Err(Error::Interrupt(Interrupt::Limit(reason))) => scope.close_at_limit(reason).await,
             result => result,
         }
     }
@@ -88,7 +91,7 @@ impl Agent for Chat {
         match turn.run(self, &task).await? {
             Status::Closed { summary, .. } => Ok(turn.says(summary)),
             Status::Waiting(_) => Ok(Act::Wait),
-            Status::Halted => Err(Error::Cancelled),
+            Status::Halted => Err(Interrupt::Cancelled.into()),
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Chats that run within a turn.
 
 use super::Scope;
-use crate::{Chat, Error, Message, Result, Start, Status, StopReason, Transcript, Turn};
+use crate::{Chat, Interrupt, Message, Result, Start, Status, StopReason, Transcript, Turn};
 
 impl Turn<'_> {
     /// Runs a nested chat within this turn. Its events have their own path; each further chat of the turn has another
     /// one.
     ///
     /// # Errors
-    /// As [`Chat::run`]; [`Error::Limit`] when chats are nested too deep.
+    /// As [`Chat::run`]; [`Interrupt::Limit`] when chats are nested too deep.
     pub async fn run(&mut self, chat: &Chat, task: &str) -> Result<Status> {
         let turn = self.transcript.at().child(self.me(), self.transcript.turns_begun_by(self.me()));
         let at = turn.sibling(self.runs);
         self.runs += 1;
         if at.depth() > self.log.depth() {
-            return Err(Error::Limit(StopReason::Depth { limit: self.log.depth() }));
+            return Err(Interrupt::Limit(StopReason::Depth { limit: self.log.depth() }).into());
         }
         let mut transcript =
             if self.resumed { self.log.transcript_of(&at).await? } else { Transcript::new(at) };

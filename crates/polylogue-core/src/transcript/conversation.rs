@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{OpenTurn, Transcript};
-use crate::{Body, Error, Event, LimitOverrides, Log, Message, Name, Path, Question, Result, StopReason};
+use crate::{
+    Body, ConfigError, Error, Event, LimitOverrides, Log, Message, Name, Path, Question, Result, StopReason,
+};
 
 impl Log {
     /// The transcript of the outermost chat.
@@ -53,7 +55,7 @@ impl Log {
     /// When there is no such question, or the store cannot be written.
     pub async fn answer(&mut self, at: &Path, who: &Name, text: impl Into<Arc<str>>) -> Result<()> {
         if !self.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
-            return Err(Error::Config(format!("`{who}` asks nothing")));
+            return Err(ConfigError::NothingAsked { who: who.clone() }.into());
         }
         self.append(at, [Body::InputProvided { to: who.clone(), text: text.into() }]).await?;
         Ok(())
@@ -73,7 +75,7 @@ impl Log {
     /// Reopens a closed conversation with a new message.
     pub(crate) async fn continue_with(&self, message: Message) -> Result<()> {
         if self.transcript().await?.closed().is_none() {
-            return Err(Error::Config(format!("the conversation `{}` is not over", self.id())));
+            return Err(ConfigError::NotOver { log: self.id().clone() }.into());
         }
         self.append(&Path::root(), [Body::Reopened { message: Some(message) }]).await?;
         Ok(())
@@ -87,7 +89,7 @@ impl Log {
     pub async fn close(&mut self, by: &str) -> Result<()> {
         let transcript = self.transcript().await?;
         if !transcript.is_open() {
-            return Err(Error::Config(format!("the conversation `{}` has not begun", self.id())));
+            return Err(ConfigError::NotBegun { log: self.id().clone() }.into());
         }
         if transcript.closed().is_none() {
             let reason = StopReason::Stopped { by: by.to_owned() };

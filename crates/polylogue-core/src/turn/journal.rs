@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Turn;
-use crate::{Body, Error, Event, HistoryEntry, Name, Result};
+use crate::{Body, ConfigError, Error, Event, HistoryEntry, Name, Result};
 
 impl Turn<'_> {
     /// Prompts the agent's own model, such as with what was wrong with its last reply. Logged, so no prompt is
@@ -112,11 +112,7 @@ impl Turn<'_> {
         self.journal.push(event);
     }
 
-    pub(super) fn diverged(&self, event: &Event, does: &str) -> Error {
-        let me = self.me();
-        Error::Config(format!(
-            "`{me}` {does}, but the log has something else (event {}); has the agent changed since?",
-            event.seq
-        ))
+    pub(super) fn diverged(&self, event: &Event, does: &'static str) -> Error {
+        ConfigError::TurnDiverged { who: self.me().clone(), does, event: event.seq }.into()
     }
 }

@@ -6,7 +6,7 @@ use super::Turn;
 use super::calls::outcome_of;
 use super::repeats::repeated_calls;
 use crate::transcript::in_order;
-use crate::{AnyTool, Body, Call, Error, Meter, Outcome, Result, Tool, ToolCx};
+use crate::{AnyTool, Body, Call, Interrupt, Meter, Outcome, Result, Tool, ToolCx};
 
 impl Turn<'_> {
     /// Executes tool calls in parallel, and returns their results in the order of the calls. There is always a
@@ -16,12 +16,12 @@ impl Turn<'_> {
     /// unknown, and the model receives that.
     ///
     /// # Errors
-    /// [`Error::Ended`] when this turn has made the same calls with equal results as often in a row as the chat
+    /// [`Interrupt::Ended`] when this turn has made the same calls with equal results as often in a row as the chat
     /// [allows](crate::ChatBuilder::max_equal_calls): return it, by `?`, and the chat ends. Also when the run is
     /// cancelled or the log cannot be written.
     pub async fn call(&mut self, tools: &[AnyTool], calls: &[Call]) -> Result<Vec<Outcome>> {
         if let Some(reason) = repeated_calls(&self.journal, calls, self.chat.max_equal_calls()) {
-            return Err(Error::Ended { who: self.me().clone(), reason });
+            return Err(Interrupt::Ended { who: self.me().clone(), reason }.into());
         }
         let mut outcomes: Vec<Option<Outcome>> = vec![None; calls.len()];
         let mut begun = vec![false; calls.len()];

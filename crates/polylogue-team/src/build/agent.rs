@@ -79,7 +79,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     fn nested(&self, nested: &NestedChat, around: &Around<'a>) -> Result<Chats> {
-        let no_chat = || Error::Config(format!("`{}` has no chat `{}`", self.team.name, nested.chat));
+        let no_chat = || Error::config(format!("`{}` has no chat `{}`", self.team.name, nested.chat));
         let inner = self.team.chats.iter().find(|inner| inner.name == nested.chat).ok_or_else(no_chat)?;
         let chats = Chats::new(self.inner(inner, around)?.build()?).message(begins(inner));
         Ok(match &nested.context {
@@ -204,7 +204,7 @@ impl<R: Reply> Reply for Conditioned<R> {
             Ok(false) => Ok(None),
             Err(why) => {
                 let (who, text) = (turn.me(), condition.text());
-                Err(Error::Config(format!(
+                Err(Error::config(format!(
                     "`{who}` has the condition `{text}`, which cannot be evaluated: {why}"
                 )))
             }
@@ -296,7 +296,7 @@ fn human_input(agent: &Agent) -> Result<Option<HumanInput>> {
 }
 
 pub(super) fn expression(pattern: &str) -> Result<Regex> {
-    Regex::new(pattern).map_err(|error| Error::Config(error.to_string()))
+    Regex::new(pattern).map_err(|error| Error::config(error.to_string()))
 }
 
 fn trigger(given: &Trigger) -> Result<Triggers> {

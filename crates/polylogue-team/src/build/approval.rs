@@ -166,5 +166,5 @@ fn filled(words: &str, args: &Value) -> String {
 }
 
 fn refused(text: &str, error: &NoCondition) -> Error {
-    Error::Config(format!("`{text}` is no condition: {}", error.why))
+    Error::config(format!("`{text}` is no condition: {}", error.why))
 }

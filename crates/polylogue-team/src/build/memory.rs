@@ -37,7 +37,7 @@ impl<'a> AgentBuilder<'a> {
         if agent.memory.is_off() {
             return Ok(None);
         }
-        let scope = self.team.scope_of(agent).map_err(|error| Error::Config(error.to_string()))?;
+        let scope = self.team.scope_of(agent).map_err(|error| Error::config(error.to_string()))?;
         Ok(Some(LongTerm::new(self.workplace.memory(&agent.name)?, scope)))
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn ended(chat: &chat::Chat, mut order: Box<dyn Policy>) -> Result<Box
 fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy>> {
     let first = || chat.participants.first().cloned();
     let begins = |start: &Option<Name>| {
-        start.clone().or_else(first).ok_or_else(|| Error::Config(format!("`{name}` has no participants")))
+        start.clone().or_else(first).ok_or_else(|| Error::config(format!("`{name}` has no participants")))
     };
     Ok(match &chat.pattern {
         Pattern::RoundRobin => Box::new(round_robin()),
@@ -175,7 +175,7 @@ fn stated(
 }
 
 pub(super) fn compile(text: &str) -> Result<Condition> {
-    Condition::new(text).map_err(|error| Error::Config(format!("`{text}` is no condition: {}", error.why)))
+    Condition::new(text).map_err(|error| Error::config(format!("`{text}` is no condition: {}", error.why)))
 }
 
 fn condition(text: &str) -> Result<Ends> {
@@ -203,7 +203,7 @@ pub(super) fn ends(given: &Stop) -> Result<Option<Ends>> {
     }
     if let Some(matches) = &given.matches {
         let regex = stop::matches(&matches.pattern, matches.by.clone());
-        any.push(regex.map_err(|error| Error::Config(error.to_string()))?);
+        any.push(regex.map_err(|error| Error::config(error.to_string()))?);
     }
     if let Some(when) = &given.when {
         any.push(condition(when)?);

@@ -106,7 +106,7 @@ impl<'a> AgentBuilder<'a> {
     pub(super) fn speaker(&self, name: &Name, around: &Around<'a>) -> Result<Assistant> {
         let agent = self.team.agents.iter().find(|agent| agent.name == *name);
         let no_agent =
-            || Error::Config(format!("`{name}` is no agent that speaks by a model and by nothing else"));
+            || Error::config(format!("`{name}` is no agent that speaks by a model and by nothing else"));
         self.assistant(agent.filter(|agent| agent.is_plain()).ok_or_else(no_agent)?, around)
     }
 

@@ -120,13 +120,13 @@ impl<'a> AgentBuilder<'a> {
         }
         match self.team.teams.iter().find(|sub| sub.name == *name) {
             Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.task_from)?)),
-            None => Err(Error::Config(format!("`{}` has no agent, chat or team `{name}`", self.team.name))),
+            None => Err(Error::config(format!("`{}` has no agent, chat or team `{name}`", self.team.name))),
         }
     }
 
     pub(super) fn inner(&self, inner: &'a InnerChat, around: &Around<'a>) -> Result<ChatBuilder> {
         if around.chats.contains(&&inner.name) {
-            return Err(Error::Config(format!("the chat `{}` takes part in itself", inner.name)));
+            return Err(Error::config(format!("the chat `{}` takes part in itself", inner.name)));
         }
         let mut around = around.clone();
         around.chats.push(&inner.name);

@@ -136,7 +136,7 @@ impl<'a> AgentBuilder<'a> {
         if scope != Some(StateScope::Chat) {
             return self.tools(name, limits);
         }
-        let none = || Error::Config(format!("`{name}` keeps no state that could belong to a chat"));
+        let none = || Error::config(format!("`{name}` keeps no state that could belong to a chat"));
         Ok(vec![limits.around(of_one_chat(name).ok_or_else(none)?)])
     }
 
@@ -169,7 +169,7 @@ impl<'a> AgentBuilder<'a> {
             return Ok((calls, None));
         }
         if !is_work_tool(name) {
-            return Err(Error::Config(format!("there is no tool `{name}`")));
+            return Err(Error::config(format!("there is no tool `{name}`")));
         }
         let desk = self.desk()?;
         let files = file_tools(&desk.shelf);

@@ -50,16 +50,16 @@ fn engine(given: &SearchEngine, env: &Env) -> Result<AnySearch> {
         let text = format!(
             "there is no key for the search engine: set `{variable}`, in the environment or in `.env`"
         );
-        return Err(Error::Config(text));
+        return Err(Error::config(text));
     }
     let engine = Engine::new(kind, given.url.as_deref(), key);
-    let engine = engine.map_err(|why| Error::Config(format!("the search engine cannot be used: {why}")))?;
+    let engine = engine.map_err(|why| Error::config(format!("the search engine cannot be used: {why}")))?;
     Ok(AnySearch::new(engine.proxies(Proxies::of(env))))
 }
 
 /// Whom pages are fetched from.
 pub(crate) fn reach(settings: &FetchSettings) -> Result<Reach> {
-    let place = |text: &String| text.parse().map_err(|why| Error::Config(format!("{why}")));
+    let place = |text: &String| text.parse().map_err(|why| Error::config(format!("{why}")));
     let private = settings.private.iter().map(place).collect::<Result<Vec<_>>>()?;
     if settings.hosts.is_empty() {
         return Ok(Reach::public().allowing(private));
@@ -108,7 +108,7 @@ impl AgentBuilder<'_> {
             return Ok(Some(web_fetch(browser.fetcher.clone(), browser.pages.clone())));
         }
         let search = browser.search.clone();
-        let search = search.ok_or_else(|| Error::Config(format!("`{SEARCH}` has nothing to search")))?;
+        let search = search.ok_or_else(|| Error::config(format!("`{SEARCH}` has nothing to search")))?;
         Ok(Some(web_search(search)))
     }
 }

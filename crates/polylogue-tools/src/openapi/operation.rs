@@ -236,7 +236,7 @@ pub fn tool(
     env: &Env,
     time: Option<Duration>,
 ) -> Result<AnyTool, Error> {
-    let wrong = |why: String| Error::Config(format!("the operation `{}`: {why}", operation.name));
+    let wrong = |why: String| Error::config(format!("the operation `{}`: {why}", operation.name));
     let request = operation.request().map_err(wrong)?;
     let mut sender = Sender::new(client(Reach::only([request.place().map_err(wrong)?])));
     auth::add(&mut sender, &operation.credentials, keys, env).map_err(wrong)?;

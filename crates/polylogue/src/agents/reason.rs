@@ -39,7 +39,7 @@ pub use self::rewoo::Rewoo;
 
 use std::sync::Arc;
 
-use polylogue_core::{AnyAgent, Chat, ChatBuilder, Error, Result, Status, Turn};
+use polylogue_core::{AnyAgent, Chat, ChatBuilder, Error, Interrupt, Result, Status, Turn};
 
 use crate::order::sequence;
 
@@ -54,8 +54,8 @@ async fn came_of(turn: &mut Turn<'_>, chat: &Chat, task: &str) -> Result<Arc<str
     use polylogue_core::Agent;
     match turn.run(chat, task).await {
         Ok(Status::Closed { summary, .. }) => Ok(summary),
-        Ok(Status::Waiting(_)) => Err(Error::Waiting),
-        Ok(Status::Halted) => Err(Error::Cancelled),
+        Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
+        Ok(Status::Halted) => Err(Interrupt::Cancelled.into()),
         Err(error @ (Error::Model(_) | Error::Agent(_) | Error::Config(_))) => {
             Err(Error::Within { at: format!("{}.{}", turn.me(), chat.name()), error: Box::new(error) })
         }

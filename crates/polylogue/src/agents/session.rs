@@ -5,7 +5,7 @@
 //!
 //! # Message in, message out
 //! ```
-//! use polylogue::{AnyModel, AnyStore, Assistant, LogId, Session};
+//! use polylogue::{Interrupt, AnyModel, AnyStore, Assistant, LogId, Session};
 //! # use polylogue_models::Script;
 //! # use polylogue_store::Memory;
 //!
@@ -120,7 +120,7 @@ impl Session {
     /// memory.
     ///
     /// # Errors
-    /// A failed call leaves no trace in the session, except for its usage. [`Error::Waiting`], [`Error::Cancelled`] and
+    /// A failed call leaves no trace in the session, except for its usage. [`Interrupt::Waiting`], [`Interrupt::Cancelled`] and
     /// errors of the store leave the call open: [`resume`](Self::resume) continues it, [`undo`](Self::undo) drops it.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
         self.log.call(agent, message).await

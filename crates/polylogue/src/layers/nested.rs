@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, Chat, Error, Line, Result, Status, Step, StopReason, Transcript, Turn, TurnRequest,
+    Act, Agent, Chat, Interrupt, Line, Result, Status, Step, StopReason, Transcript, Turn, TurnRequest,
 };
 
 use crate::carryover::with_context;
@@ -137,7 +137,7 @@ fn closed(status: Status) -> Result<Option<(StopReason, Arc<str>)>> {
     match status {
         Status::Closed { reason, summary } => Ok(Some((reason, summary))),
         Status::Waiting(_) => Ok(None),
-        Status::Halted => Err(Error::Cancelled),
+        Status::Halted => Err(Interrupt::Cancelled.into()),
     }
 }
 

@@ -10,7 +10,7 @@
 //! use polylogue::carryover::Carryover;
 //! use polylogue::order::sequence;
 //! use polylogue::stop::max_turns;
-//! use polylogue::{Agent, Chat, round_robin, until};
+//! use polylogue::{Interrupt, Agent, Chat, round_robin, until};
 //!
 //! let pair = |name: &str, message: &str| {
 //!     let chat = Chat::named(name).participant(ann.clone()).participant(bob.clone()).policy(until(max_turns(3), round_robin()));
@@ -294,7 +294,7 @@ impl Agent for WithCarryover {
         Ok(match turn.run(&self.chat, &task).await? {
             Status::Closed { summary, .. } => turn.says(summary),
             Status::Waiting(_) => Act::Wait,
-            Status::Halted => return Err(polylogue_core::Error::Cancelled),
+            Status::Halted => return Err(polylogue_core::Interrupt::Cancelled.into()),
         })
     }
 }

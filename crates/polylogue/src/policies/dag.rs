@@ -45,14 +45,14 @@ impl Dag {
             let chat = Name::new(chat)?;
             let before = before.iter().map(Name::new).collect::<Result<Vec<_>, _>>()?;
             if needs.insert(chat.clone(), before).is_some() {
-                return Err(Error::Config(format!("the chat `{chat}` is listed twice")));
+                return Err(Error::config(format!("the chat `{chat}` is listed twice")));
             }
         }
         for (chat, before) in &needs {
             if let Some(unknown) = before.iter().find(|name| !needs.contains_key(*name)) {
                 let known: Vec<String> = needs.keys().map(|name| format!("`{name}`")).collect();
                 let known = known.join(", ");
-                return Err(Error::Config(format!(
+                return Err(Error::config(format!(
                     "`{chat}` waits for `{unknown}`, which is not listed; the chats are {known}"
                 )));
             }
@@ -61,7 +61,7 @@ impl Dag {
             None => Ok(Self(Arc::new(needs))),
             Some(circle) => {
                 let names: Vec<String> = circle.iter().map(|name| format!("`{name}`")).collect();
-                Err(Error::Config(format!("chats wait for each other: {}", names.join(" waits for "))))
+                Err(Error::config(format!("chats wait for each other: {}", names.join(" waits for "))))
             }
         }
     }

@@ -84,7 +84,7 @@ impl fmt::Display for DebateError {
 
 impl From<DebateError> for Error {
     fn from(error: DebateError) -> Self {
-        Self::Config(error.to_string())
+        Self::config(error.to_string())
     }
 }
 

@@ -182,7 +182,7 @@ impl Group {
     /// When transitions or repeats name unknown participants, or both are set.
     pub fn check(&self, members: &[Name]) -> Result<Vec<Warning>> {
         match self.flaw(members) {
-            Some(flaw) => Err(Error::Config(format!("the group {flaw}"))),
+            Some(flaw) => Err(Error::config(format!("the group {flaw}"))),
             None => Ok(self.transitions.as_ref().map_or_else(Vec::new, |graph| graph.warnings(members))),
         }
     }

@@ -299,7 +299,7 @@ impl RolePlay {
     /// As [`builder`](Self::builder).
     pub fn begin(self, name: &str) -> Result<(ChatBuilder, impl Policy + use<>)> {
         if self.cast.done.trim().is_empty() {
-            return Err(Error::Config("the marker that says that a task is done is blank".into()));
+            return Err(Error::config("the marker that says that a task is done is blank"));
         }
         let society = if self.sets_temperatures { self.tempered() } else { self };
         let cast = Arc::new(society.cast);

@@ -211,11 +211,11 @@ impl Task {
     /// Whether the worker supports all settings.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.has_prompt && self.media.is_empty() {
-            return Err(Error::Config(format!("the task of `{}` has no prompt", self.who())));
+            return Err(Error::config(format!("the task of `{}` has no prompt", self.who())));
         }
         self.flaw.map_or(Ok(()), |what| {
             let who = self.who();
-            Err(Error::Config(format!(
+            Err(Error::config(format!(
                 "the task of `{who}` {what}, but `{who}` does not speak by a model: for an `Assistant`, use `Task::new`"
             )))
         })

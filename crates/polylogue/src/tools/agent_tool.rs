@@ -26,8 +26,8 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyAgent, AnyTool, Call, Chat, Error, Name, Outcome, OutcomeStatus, Part, Result, Status,
-    Tool, ToolCx, ToolError, ToolSpec, Turn,
+    Act, Agent, AnyAgent, AnyTool, Call, Chat, Error, Interrupt, Name, Outcome, OutcomeStatus, Part, Result,
+    Status, Tool, ToolCx, ToolError, ToolSpec, Turn,
 };
 use serde_json::{Value, json};
 
@@ -143,15 +143,15 @@ impl AgentTool {
                     };
                     Ok(Outcome::new(OutcomeStatus::Done, told(parts)).bounded())
                 }
-                Status::Waiting(_) => Err(Error::Waiting),
-                Status::Halted => Err(Error::Cancelled),
+                Status::Waiting(_) => Err(Interrupt::Waiting.into()),
+                Status::Halted => Err(Interrupt::Cancelled.into()),
             },
             Whom::Agent(agent) => match turn.ask(agent, task).await {
                 Ok(reply) if reply.parts.iter().all(Part::is_blank) => {
                     Ok(Outcome::failed("Nothing came of it"))
                 }
                 Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, told(reply.parts)).bounded()),
-                Err(Error::Ended { reason, .. }) => {
+                Err(Error::Interrupt(Interrupt::Ended { reason, .. })) => {
                     Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
                 }
                 Err(error) => Err(error),

@@ -5,7 +5,8 @@ use polylogue::parse::{Actions, Parsed, Ran, RunState, ToolBlock, value};
 use polylogue::reason::React;
 use polylogue::tool::Finish;
 use polylogue::{
-    AnyAgent, Message, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, ViewOptions, plain, tool, toolkit,
+    AnyAgent, Interrupt, Message, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, ViewOptions, plain, tool,
+    toolkit,
 };
 use serde_json::{Value, json};
 
@@ -210,7 +211,7 @@ async fn a_call_that_was_rejected_or_changed_says_so() {
         let mut session = session().await;
         let call = json!({"name": "Shop.price", "parameters": {"article": "tea"}});
         let waiting = session.call(&runner, note(call)).await.unwrap_err();
-        assert!(matches!(waiting, Error::Waiting), "{waiting}");
+        assert!(matches!(waiting, Error::Interrupt(Interrupt::Waiting)), "{waiting}");
         let (at, question) = session.log().questions().await.unwrap().remove(0);
         session.answer(&at, &question.who, answer).await.unwrap();
         let reply = session.resume(&runner).await.unwrap().unwrap();

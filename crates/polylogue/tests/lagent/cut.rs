@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyAgent, AnyModel, AnyStore, Body, Chat, Error, Event, Human, Log, LogId, Meta, Path, Session, Store,
-    Timestamp, round_robin, until,
+    AnyAgent, AnyModel, AnyStore, Body, Chat, Error, Event, Human, Interrupt, Log, LogId, Meta, Path,
+    Session, Store, Timestamp, round_robin, until,
 };
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
@@ -58,7 +58,7 @@ async fn play(
             Ok(None) => session.call(&agents[*agent], *text).await.map(Some),
             other => other,
         };
-        while let Err(Error::Waiting) = reply {
+        while let Err(Error::Interrupt(Interrupt::Waiting)) = reply {
             let questions = session.log().questions().await.unwrap();
             if let Some((at, question)) = questions.first() {
                 session.answer(at, &question.who, "an answer").await.unwrap();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use polylogue::session::{Growing, Stage};
 use polylogue::{
-    Act, AnyAgent, AnyStore, Body, Chat, Error, Event, Function, Log, LogId, Meta, Session, Store, Timestamp,
-    sequential,
+    Act, AnyAgent, AnyStore, Body, Chat, Error, Event, Function, Interrupt, Log, LogId, Meta, Session, Store,
+    Timestamp, sequential,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
@@ -69,7 +69,7 @@ async fn a_cancelled_call_continues_later() {
         tokio::task::yield_now().await;
     }
     halt.now();
-    assert!(matches!(calling.await.unwrap(), Err(Error::Cancelled)));
+    assert!(matches!(calling.await.unwrap(), Err(Error::Interrupt(Interrupt::Cancelled))));
     let error = session.call(&bot, "other").await.unwrap_err();
     assert!(error.to_string().contains("a call in `test` is not over"), "{error}");
     let other = agent("other", &script("[]"));
@@ -90,7 +90,7 @@ async fn an_agent_that_left_is_back_when_it_is_called_again() {
         }
         async fn act(&self, turn: &mut polylogue::Turn<'_>) -> polylogue::Result<Act> {
             let first = turn.ask(&self.1, "leave").await;
-            assert!(matches!(first, Err(Error::Ended { .. })), "{first:?}");
+            assert!(matches!(first, Err(Error::Interrupt(Interrupt::Ended { .. }))), "{first:?}");
             Ok(Act::Say(turn.ask(&self.1, turn.message()).await?.parts))
         }
     }

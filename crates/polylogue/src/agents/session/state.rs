@@ -108,7 +108,7 @@ impl Session {
             .collect();
         if !missing.is_empty() {
             let who = agent.name();
-            return Err(Error::Config(format!("the state of `{who}` has no {}", missing.join(", "))));
+            return Err(Error::config(format!("the state of `{who}` has no {}", missing.join(", "))));
         }
         let mut rooms = self.all_rooms(agent).await?;
         let home = self.home(agent.name()).await?;
@@ -139,7 +139,7 @@ impl Session {
                 rooms.retain(|room| room.key == key);
                 if rooms.is_empty() {
                     let who = agent.name();
-                    return Err(Error::Config(format!("`{who}` has no layer `{label}`")));
+                    return Err(Error::config(format!("`{who}` has no layer `{label}`")));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, AnyModel, Chat, Error, Finish, ModelMistake, Name, Params, Part, Reply, Result, Status,
+    Act, AnyModel, Chat, Finish, Interrupt, ModelMistake, Name, Params, Part, Reply, Result, Status,
 };
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ impl Work<'_, '_> {
         for _ in 0..self.agent.repairs {
             let chat = self.workshop(schema)?;
             let status = self.turn.run(&chat, &words::repair(schema, &last, &flaw)).await?;
-            let Status::Closed { summary, .. } = status else { return Err(Error::Cancelled) };
+            let Status::Closed { summary, .. } = status else { return Err(Interrupt::Cancelled.into()) };
             let reply = Reply::text(Arc::clone(&summary));
             match reads(&reply, schema) {
                 Ok(value) => return Ok(Some(value)),

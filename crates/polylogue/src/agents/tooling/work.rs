@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, AnyTool, Body, Call, Capability, Error, Finish, HistoryEntry, Model, ModelAttempt, ModelCall,
-    ModelMistake, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn, ViewOptions, plain,
+    Act, AnyTool, Body, Call, Capability, Error, Finish, HistoryEntry, Interrupt, Model, ModelAttempt,
+    ModelCall, ModelMistake, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn, ViewOptions,
+    plain,
 };
 use serde_json::Value;
 
@@ -88,7 +89,7 @@ impl<'w, 't> Work<'w, 't> {
     pub(crate) async fn act(mut self) -> Result<Act> {
         let done = self.speak().await;
         match (done, self.ends) {
-            (Err(Error::Waiting), Some(act)) => Ok(act),
+            (Err(Error::Interrupt(Interrupt::Waiting)), Some(act)) => Ok(act),
             (done, _) => done,
         }
     }
@@ -109,7 +110,7 @@ impl<'w, 't> Work<'w, 't> {
             }
             if self.way() == way {
                 let (me, model) = (self.turn.me(), self.agent.model.name());
-                return Err(Error::Config(format!(
+                return Err(Error::config(format!(
                     "`{model}` cannot do what the parameters of `{me}` ask for; for structured output, use `Assistant::output_schema`"
                 )));
             }
@@ -319,7 +320,7 @@ impl<'w, 't> Work<'w, 't> {
         let decided = Decided::of(&agent.approval, self.turn, wanted, is_own).await;
         decided.map_err(|act| {
             self.ends = Some(act);
-            Error::Waiting
+            Error::Interrupt(Interrupt::Waiting)
         })
     }
 

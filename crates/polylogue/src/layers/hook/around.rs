@@ -55,7 +55,7 @@ impl std::error::Error for NoSuchHook {}
 
 impl From<NoSuchHook> for polylogue_core::Error {
     fn from(error: NoSuchHook) -> Self {
-        Self::Config(error.to_string())
+        Self::config(error.to_string())
     }
 }
 

@@ -64,7 +64,7 @@ impl Stack {
             return Ok(self);
         }
         let (name, labels) = (&self.name, labels.join(", "));
-        Err(Error::Config(format!("`{name}` has no layer `{label}`; its layers are {labels}")))
+        Err(Error::config(format!("`{name}` has no layer `{label}`; its layers are {labels}")))
     }
 
     /// Sets the description of the agent, which speaker selection reads.

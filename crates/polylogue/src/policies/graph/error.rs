@@ -39,7 +39,7 @@ impl std::error::Error for GraphError {}
 
 impl From<GraphError> for Error {
     fn from(error: GraphError) -> Self {
-        Self::Config(error.to_string())
+        Self::config(error.to_string())
     }
 }
 

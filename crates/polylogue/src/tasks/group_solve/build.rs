@@ -71,7 +71,7 @@ impl Plan {
 }
 
 pub(super) fn wrong<T>(what: impl Into<String>) -> Result<T> {
-    Err(Error::Config(what.into()))
+    Err(Error::config(what.into()))
 }
 
 /// Whether a solo task has no settings for groups.

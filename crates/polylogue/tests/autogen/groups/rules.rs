@@ -17,7 +17,7 @@ fn members() -> Vec<Name> {
 
 fn error(group: &Group) -> String {
     match group.check(&members()).unwrap_err() {
-        Error::Config(why) => why,
+        Error::Config(why) => why.to_string(),
         other => panic!("{other}"),
     }
 }

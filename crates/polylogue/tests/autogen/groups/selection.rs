@@ -241,7 +241,7 @@ async fn a_rule_that_names_a_stranger_is_an_error() {
     let mut log = log().await;
     let error = room(Group::by(rule)).build().unwrap().run(&mut log, "hi").await.unwrap_err();
     let Error::Config(why) = error else { panic!("{error}") };
-    assert_eq!(why, "the policy of `room` picks `Zoe` where only Ann, Bob, Cid may speak");
+    assert_eq!(why.to_string(), "the policy of `room` picks `Zoe` where only Ann, Bob, Cid may speak");
     assert_eq!(speakers(&log.events().await), "user Ann");
 }
 

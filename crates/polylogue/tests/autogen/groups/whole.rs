@@ -231,7 +231,7 @@ fn names_are_given_once() {
         .participant(speaker("Ann"))
         .policy(Group::round_robin());
     let Err(Error::Config(why)) = twice.build() else { panic!("two agents have one name") };
-    assert_eq!(why, "two agents of `room` are named `Ann`");
+    assert_eq!(why.to_string(), "two agents of `room` are named `Ann`");
     let selector = Selector::new("Ann", script("[]")).unwrap();
     let twice =
         Chat::named("room").participant(speaker("Ann")).private_agent(selector).policy(Group::round_robin());
@@ -239,7 +239,7 @@ fn names_are_given_once() {
     let Err(Error::Config(why)) = Chat::named("room").policy(Group::round_robin()).build() else {
         panic!("a group of nobody")
     };
-    assert_eq!(why, "`room` has no participants");
+    assert_eq!(why.to_string(), "`room` has no participants");
 }
 
 // Members join when they are called, see what the rule says, and leave; the conversation continues (issue: joining and

@@ -76,7 +76,9 @@ fn a_reflection_by_an_unknown_agent_is_refused_before_the_first_message() {
     // item 44: without a model there is no agent that could be asked, and an unknown method does not compile
     let bob = || Function::new("Bob", |_| Ok(Act::Pass)).unwrap();
     let twice = reflecting(Chat::named("solo").participant(bob()), bob(), TAKEAWAY, round_robin()).build();
-    assert!(matches!(twice, Err(Error::Config(why)) if why == "two agents of `solo` are named `Bob`"));
+    assert!(
+        matches!(twice, Err(Error::Config(why)) if why.to_string() == "two agents of `solo` are named `Bob`")
+    );
 }
 
 #[tokio::test]
