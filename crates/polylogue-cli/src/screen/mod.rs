@@ -101,6 +101,8 @@ pub(crate) struct Screen<W> {
     kind: Kind,
     /// The next event to show: whatever order signals and events that were read again come in, each is shown once.
     next: Option<u64>,
+    /// Whether events were read again that are yet to come as signals: the pieces between these are of replies that are shown.
+    is_behind: bool,
     gone: bool,
 }
 
@@ -128,7 +130,7 @@ impl<W: Write> Screen<W> {
             }
             Output::Talk => Kind::Plain(Box::new(Plain::new(thoughts, looks.colour, width))),
         };
-        Self { out, kind, next: None, gone: false }
+        Self { out, kind, next: None, is_behind: false, gone: false }
     }
 
     /// The same, which shows pictures so.
@@ -188,7 +190,10 @@ impl<W: Write> Screen<W> {
     pub(crate) fn hear(&mut self, signal: &Update) -> io::Result<Flow> {
         match signal {
             Update::Event(event) => {
-                if let Kind::Live(live) = &mut self.kind {
+                self.is_behind = self.next.is_some_and(|next| event.seq + 1 < next);
+                if let Kind::Live(live) = &mut self.kind
+                    && !self.is_behind
+                {
                     live.in_order(event);
                 }
                 match self.next {
@@ -196,6 +201,7 @@ impl<W: Write> Screen<W> {
                     _ => self.event(event, true),
                 }
             }
+            Update::Delta { .. } if self.is_behind => Ok(self.flow()),
             Update::Delta { at, who, delta: piece } => match &mut self.kind {
                 Kind::Live(live) => {
                     let text = live.delta(at, who, piece);
