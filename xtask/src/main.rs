@@ -6,6 +6,7 @@ mod finding;
 #[cfg(test)]
 mod fixture;
 mod layers_list;
+mod lines;
 mod manifest;
 mod model_table;
 mod modules;
@@ -22,6 +23,7 @@ usage: cargo xtask <chore>
 
 chores:
   layers [CRATE]                    lists the modules of a crate, or of all, from the bottom up
+  lines [PATH]                      counts lines of code of the crates here or in another checkout, without tests
   tidy                              checks what neither rustc nor clippy checks: layers, lengths, printing, neutrality, links
   model-table FILE VERSION DATE     makes the table of models, with their prices, of a file of litellm";
 
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
         ["layers"] => layers(None),
+        ["lines"] => lines(None),
+        ["lines", path] => lines(Some(Path::new(path))),
         ["layers", name] => layers(Some(name)),
         ["model-table", file, version, date] => model_table(Path::new(file), version, date),
         [] | ["help" | "--help" | "-h"] => {
@@ -45,7 +49,10 @@ fn main() -> ExitCode {
 
 /// The repository that this program is part of.
 fn open() -> Result<Repo, ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    open_at(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")))
+}
+
+fn open_at(root: &Path) -> Result<Repo, ExitCode> {
     Repo::open(root).map_err(|error| {
         eprintln!("error: the repository cannot be read: {error}");
         ExitCode::from(2)
@@ -66,6 +73,16 @@ fn layers(only: Option<&str>) -> ExitCode {
             eprintln!("error: there is no crate `{}`", only.unwrap_or_default());
             ExitCode::from(2)
         }
+    }
+}
+
+fn lines(path: Option<&Path>) -> ExitCode {
+    match path.map_or_else(open, open_at) {
+        Ok(repo) => {
+            print!("{}", lines::table(&repo));
+            ExitCode::SUCCESS
+        }
+        Err(code) => code,
     }
 }
 
