@@ -102,6 +102,22 @@ impl From<Error> for CliError {
     }
 }
 
+impl From<polylogue_runtime::Error> for CliError {
+    fn from(error: polylogue_runtime::Error) -> Self {
+        use polylogue_runtime::Error as Runtime;
+        match error {
+            Runtime::Run(error) => error.into(),
+            Runtime::Model(error) => error.into(),
+            Runtime::Recording(error) => error.into(),
+            Runtime::Team(diagnostics) => diagnostics.into(),
+            error => {
+                let exit = if error.is_usage() { Exit::Usage } else { Exit::Failed };
+                Self { exit, what: error.to_string(), fault: Some(error.fault()), hint: error.hint() }
+            }
+        }
+    }
+}
+
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         Error::Store(error).into()

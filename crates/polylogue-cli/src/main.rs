@@ -2,10 +2,9 @@
 
 mod args;
 mod commands;
-mod endpoint_resolver;
 mod error;
-mod lease_renewal;
-mod model_builder;
+mod launch;
+mod limit;
 mod place;
 mod presentation;
 mod probe;
@@ -16,8 +15,9 @@ mod runner;
 mod screen;
 mod shipped;
 mod signals;
-mod team_memory;
+mod tell;
 mod trust;
+mod work;
 
 use std::process::ExitCode;
 
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             done
         });
     done.unwrap_or_else(|trouble| {
-        runner::tell(&trouble.to_string());
+        tell::tell(&trouble.to_string());
         trouble.exit
     })
     .into()

@@ -14,10 +14,10 @@ use polylogue::approval::visible;
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcdrain, tcflush, tcgetattr, tcsetattr};
 
 use crate::error::CliError;
-use crate::runner::tell;
 use crate::screen::text::{Line, verbatim};
 use crate::screen::{Size, Style};
 use crate::signals::Signals;
+use crate::tell::tell;
 
 /// The longest answer, in bytes.
 const MAX_ANSWER: usize = 4 << 20;

@@ -1,45 +1,39 @@
 //! A run while it is watched: the screen, Ctrl-C, and people who are asked at the terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use polylogue::{
-    Agent as _, AnyStore, Body, Cancellation, Chat, Event, Limits, Log, LogId, Message, Path, Question,
-    RunOutcome as Kind, Status, Store, Subscription,
+    Agent as _, Body, Cancellation, Event, LogId, Path, Question, RunOutcome as Kind, Status, Store as _,
+    Subscription,
 };
-
 use polylogue_mcp::Progress;
+use polylogue_runtime::{Conversation, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::piped::Input;
-use crate::commands::{limit, work};
 use crate::error::{CliError, Exit};
 use crate::place;
 use crate::prompt::question::{meant, prompt as prompt_for};
 use crate::prompt::{self, tell_verbatim};
-use crate::screen::text::{Line, neutral, wrap};
-use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size, Style};
+use crate::screen::text::neutral;
+use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size};
 use crate::signals::{FINISHING, Signals};
+use crate::tell::{tell, tell_wrapped};
 use crate::trust::rules::Always;
+use crate::{limit, work};
 
 /// How often a screen is redrawn while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A chat to be run on a log, and how it is shown.
-pub(crate) struct Runner<'a> {
-    pub(crate) chat: &'a Chat,
-    pub(crate) log: Log,
-    /// The limits of the log.
-    pub(crate) limits: Limits,
-    pub(crate) store: AnyStore,
+/// A conversation to be run, and how it is shown.
+pub(crate) struct Runner {
+    pub(crate) conversation: Conversation,
+    pub(crate) runtime: Runtime,
     pub(crate) settings: Settings,
-    /// The task, for a log that is empty.
-    pub(crate) task: String,
-    /// The message with which a closed conversation continues.
-    pub(crate) more: Option<Message>,
     /// Answers the first question instead of asking at the terminal.
     pub(crate) answer: Option<String>,
     /// What a standard input that is no terminal answers.
@@ -52,17 +46,22 @@ pub(crate) struct Runner<'a> {
     pub(crate) progress: Option<UnboundedReceiver<Progress>>,
 }
 
-impl Runner<'_> {
+impl Runner {
     /// Runs until the chat ends, needs input that no one here can give, or is stopped; shows it, and says how it ended.
     pub(crate) async fn run(mut self) -> Result<Exit, CliError> {
         let begun = Instant::now();
-        let (store, id, watch) = (self.store.clone(), self.log.id().clone(), self.log.subscribe().await);
-        let mut view = View { screen: self.screen(begun), watch, store, id, broken: None };
-        view.hear(|screen| screen.begin(self.log.id(), self.chat.name()), &self.log.cancellation());
-        let before = self.log.events().await;
+        let (runtime, id) = (self.runtime.clone(), self.conversation.id().clone());
+        let watch = self.conversation.subscribe().await;
+        let mut view = View { screen: self.screen(begun), watch, runtime, id, broken: None };
+        let conversation = &self.conversation;
+        view.hear(
+            |screen| screen.begin(conversation.id(), conversation.chat().name()),
+            &conversation.cancellation(),
+        );
+        let before = self.conversation.events().await;
         before.iter().for_each(|event| view.screen.recall(event));
-        for (at, question) in self.log.questions().await? {
-            view.remind(&before, &at, &question, &self.log.cancellation());
+        for (at, question) in self.conversation.questions().await {
+            view.remind(&before, &at, &question, &self.conversation.cancellation());
         }
         let mut signals = Signals::new()?;
         let status = loop {
@@ -79,10 +78,10 @@ impl Runner<'_> {
     }
 
     fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
-        let pictures = work::pictures(self.work.as_deref(), self.log.id(), self.settings.looks);
+        let pictures = work::pictures(self.work.as_deref(), self.conversation.id(), self.settings.looks);
         let screen = Screen::new(
             io::stdout(),
-            self.chat.name().as_str(),
+            self.conversation.chat().name().as_str(),
             self.settings,
             Box::new(Size::of_terminal),
             Box::new(move || begun.elapsed()),
@@ -91,19 +90,10 @@ impl Runner<'_> {
     }
 
     /// Runs the chat as far as it goes, and shows what happens.
-    async fn step(&mut self, view: &mut View, signals: &mut Signals) -> polylogue::Result<Status> {
-        let halt = self.log.cancellation();
-        let is_new = !self.log.has_begun().await?;
-        let (chat, task, more, log) = (self.chat, &self.task, self.more.take(), &mut self.log);
+    async fn step(&mut self, view: &mut View, signals: &mut Signals) -> polylogue_runtime::Result<Status> {
+        let halt = self.conversation.cancellation();
         let progress = &mut self.progress;
-        let run = async move {
-            match more {
-                Some(message) => chat.continue_with(log, message).await,
-                None if is_new => chat.run(log, task).await,
-                None => chat.resume(log).await,
-            }
-        };
-        let mut run = std::pin::pin!(run);
+        let mut run = std::pin::pin!(self.conversation.run());
         let mut ticks = tokio::time::interval(TICK);
         let status = loop {
             tokio::select! {
@@ -141,7 +131,7 @@ impl Runner<'_> {
                 if question.is_approval() {
                     tell_wrapped(Always::HINT);
                 }
-                let given = answers(&self.log.events().await);
+                let given = answers(&self.conversation.events().await);
                 let answer = prompt::ask(&prompt_for(question), given, signals).await?;
                 answer.map(|answer| meant(question, answer))
             }
@@ -149,7 +139,7 @@ impl Runner<'_> {
         };
         let Some(text) = text else { return Ok(InputOutcome::No) };
         let text = self.always.answer(question, text)?;
-        self.log.answer(at, &question.who, text).await?;
+        self.conversation.answer(at, &question.who, text).await?;
         Ok(InputOutcome::Yes)
     }
 
@@ -165,13 +155,13 @@ impl Runner<'_> {
             ));
             return Ok(None);
         }
-        let id = self.log.id();
+        let id = self.conversation.id();
         let hint = || format!("nothing is lost: `polylogue resume {id}` asks again");
         prompt::read_piped(signals).await.map_err(|trouble| trouble.hint(hint()))
     }
 
     /// Says beside an output that shows no conversation which question waits, and how to answer it.
-    fn tell_question(&self, status: &polylogue::Result<Status>, end: &RunEnd) {
+    fn tell_question(&self, status: &polylogue_runtime::Result<Status>, end: &RunEnd) {
         let (Output::Result, Ok(Status::Waiting(questions))) = (self.settings.output, status) else { return };
         for (_, question) in questions {
             tell(&format!("{} is asked:", question.who));
@@ -188,12 +178,14 @@ impl Runner<'_> {
     async fn finish(
         self,
         mut view: View,
-        status: polylogue::Result<Status>,
+        status: polylogue_runtime::Result<Status>,
         elapsed: Duration,
     ) -> Result<Exit, CliError> {
-        let (spent, turns, id) = (self.log.usage().await, self.log.turns().await, self.log.id().clone());
+        let conversation = &self.conversation;
+        let (spent, turns) = (conversation.usage().await, conversation.turns().await);
+        let (id, events) = (conversation.id().clone(), conversation.events().await);
         let cut = match &status {
-            Ok(Status::Closed { .. }) => polylogue::Report::of(&self.log.events().await).cut,
+            Ok(Status::Closed { .. }) => polylogue::Report::of(&events).cut,
             _ => None,
         };
         let told = match &status {
@@ -205,7 +197,7 @@ impl Runner<'_> {
         let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
         let resumable = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.outcome()));
         let option = match &status {
-            Ok(Status::Closed { reason, .. }) => limit::option(reason, &self.limits),
+            Ok(Status::Closed { reason, .. }) => limit::option(reason, conversation.limits()),
             Ok(Status::Waiting(_)) => Some("--answer TEXT"),
             _ => None,
         };
@@ -213,11 +205,11 @@ impl Runner<'_> {
         let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));
         let end = RunEnd { state, status: told, spent, turns, elapsed, id, resumable, option, files, store };
         self.tell_question(&status, &end);
-        view.hear(|screen| screen.end(&end), &self.log.cancellation());
-        let is_shown = self.is_seen()
-            && self.log.events().await.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
+        view.hear(|screen| screen.end(&end), &conversation.cancellation());
+        let is_shown =
+            self.is_seen() && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
         // What was appended is kept, whatever the store says now.
-        let released = self.log.release().await;
+        let released = conversation.release().await;
         if status.is_err() && is_shown {
             return Ok(Exit::Failed);
         }
@@ -254,7 +246,7 @@ fn waiting(questions: &[(Path, Question)]) -> String {
 struct View {
     screen: Screen<io::Stdout>,
     watch: Subscription,
-    store: AnyStore,
+    runtime: Runtime,
     id: LogId,
     /// Why the output cannot be written.
     broken: Option<io::Error>,
@@ -264,7 +256,7 @@ impl View {
     async fn show(&mut self, signal: &polylogue::Update, halt: &Cancellation) {
         let Flow::Reread(from) = self.hear(|screen| screen.hear(signal), halt) else { return };
         // The screen fell behind. Whatever cannot be read now is read when the next event comes.
-        for event in self.store.read(&self.id, from).await.unwrap_or_default() {
+        for event in self.runtime.store().read(&self.id, from).await.unwrap_or_default() {
             self.hear(|screen| screen.reread(&event), halt);
         }
     }
@@ -316,19 +308,4 @@ fn obey(signals: &Signals, halt: &Cancellation, screen: &mut Screen<io::Stdout>)
     if signals.pass_on(halt) && !screen.notice(FINISHING).unwrap_or(false) {
         tell(FINISHING);
     }
-}
-
-/// A line for the person, beside the output.
-pub(crate) fn tell(text: &str) {
-    // Without a reader there is nothing left to do.
-    let _ = writeln!(io::stderr(), "{}", neutral(text));
-}
-
-/// As [`tell`], in rows that fit the terminal.
-pub(crate) fn tell_wrapped(text: &str) {
-    if !io::stderr().is_terminal() {
-        return tell(text);
-    }
-    let line = Line::new(text, Style::PLAIN);
-    wrap(&line, Size::of_terminal().text_columns()).iter().for_each(|row| tell(&row.text()));
 }

@@ -5,110 +5,50 @@ pub(crate) mod book;
 mod dotenv;
 pub(crate) mod pins;
 pub(crate) mod rules;
-mod words;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use polylogue::approval::visible;
 use polylogue_models::Env;
-use polylogue_team::{Grant, Loaded, Overrides, Rules, Team, Usage};
+use polylogue_runtime::{Access, Sealer, StoredTeam, Want, permission_text as words};
+use polylogue_team::{Grant, Loaded, Overrides, Team, Usage};
 
 use crate::args::Permits;
 use crate::error::CliError;
-use crate::prompt;
-use crate::runner::tell_wrapped;
 use crate::signals::Signals;
-pub(crate) use book::Want;
+use crate::tell::tell_wrapped;
+use crate::{place, prompt};
 use book::{Entry, TrustFile};
 pub(crate) use dotenv::{addresses, of_folder};
-use rules::Always;
-pub(crate) use words::list;
 
-/// What a run may use: environment variables, and what was allowed.
-#[derive(Clone)]
-pub(crate) struct Access {
-    pub(crate) env: Env,
-    /// Whole permissions, by `--allow`.
-    flags: BTreeSet<Grant>,
-    /// What was allowed, one by one.
-    items: BTreeSet<Want>,
-    /// The user's rules for approvals, and the team that they may be about.
-    pub(crate) always: Always,
+/// How the person answers.
+const CHOICES: &str =
+    "`yes` allows this to the content of these files from now on, `once` for this run, `no` refuses";
+
+/// Nothing but `permits` and what the content `digest` was trusted with before.
+pub(crate) fn known(env: Env, permits: &Permits, digest: &str) -> Result<Access, CliError> {
+    let mut access = Access::new(env, digest);
+    access.grants.extend(permits.grants.iter().copied());
+    access.items = TrustFile::read()?.allowed(digest);
+    Ok(access)
 }
 
-impl Access {
-    /// Nothing but `permits` and what the content `digest` was trusted with before.
-    pub(crate) fn known(env: Env, permits: &Permits, digest: &str) -> Result<Self, CliError> {
-        let flags = permits.grants.iter().copied().collect();
-        let always = Always { rules: Rules::default(), team: digest.to_owned() };
-        Ok(Self { env, flags, items: TrustFile::read()?.allowed(digest), always })
-    }
-
-    /// Whether all of `wants` is allowed.
-    pub(crate) fn covers<'w>(&self, wants: impl IntoIterator<Item = &'w Want>) -> bool {
-        wants.into_iter().all(|want| self.has(want))
-    }
-
-    fn has(&self, want: &Want) -> bool {
-        want.grant().is_some_and(|grant| self.flags.contains(&grant)) || self.items.contains(want)
-    }
-
-    /// The permissions of which something is allowed.
-    pub(crate) fn grants(&self) -> BTreeSet<Grant> {
-        self.flags.iter().copied().chain(self.items.iter().filter_map(Want::grant)).collect()
-    }
-
-    /// The models of `team` for which its own prices count although they are below the list prices.
-    pub(crate) fn lower_prices(&self, team: &Team) -> BTreeSet<String> {
-        let wants = wants_of(team, &Usage::default()).into_iter();
-        wants.filter(|want| want.is_optional() && self.has(want)).map(|want| want.what).collect()
-    }
-
-    /// What of `team` is to be kept with its conversation, so that it can be resumed.
-    pub(crate) fn kept(&self, team: &Team) -> Vec<Want> {
-        let memory = self.items.iter().filter(|want| want.grant() == Some(Grant::Memory));
-        wants_of(team, &Usage::default())
-            .into_iter()
-            .filter(|want| self.has(want))
-            .chain(memory.cloned())
-            .collect()
-    }
-
-    /// Refuses a team that asks for more than was allowed: one whose variables were given other values, say.
-    pub(crate) fn check(&self, team: &Team, usage: &Usage) -> Result<(), CliError> {
-        let wants = wants_of(team, usage);
-        let missing: Vec<&Want> =
-            wants.iter().filter(|want| !want.is_optional() && !self.has(want)).collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let what = format!(
-            "`{}` asks for more than was allowed:\n{}",
-            team.name,
-            words::list(missing.iter().copied())
-        );
-        Err(CliError::usage(what).hint(words::flags(missing.iter().copied())))
-    }
+/// The user's seal of what is stored with a conversation, where it allows something.
+fn sealer() -> Option<Sealer> {
+    // Rules for approvals may be about this team.
+    let has_rules = place::of_rules().is_some_and(|rules| rules.exists());
+    Some(Arc::new(move |stored: &StoredTeam| {
+        let needs_none = stored.allowed.is_empty() && stored.mcp.is_none() && !has_rules;
+        if needs_none { None } else { TrustFile::seal(&stored.content()?) }
+    }))
 }
 
-impl Access {
-    /// Refuses a team that would share memory with other teams, unless that was allowed.
-    pub(crate) fn check_memory(&self, team: &Team, of_others: &BTreeSet<String>) -> Result<(), CliError> {
-        let shared = team.memory_scopes().into_iter().filter(|scope| of_others.contains(scope.as_str()));
-        let wants: Vec<Want> = shared.map(|scope| Want::new(Grant::Memory, scope.as_str())).collect();
-        if self.covers(&wants) {
-            return Ok(());
-        }
-        let what = format!("`{}` asks for more than was allowed:\n{}", team.name, words::list(&wants));
-        Err(CliError::usage(what).hint(words::flags(&wants)))
-    }
-}
-
-/// What `team` asks for when it is used in the way `usage` says.
-pub(crate) fn wants_of(team: &Team, usage: &Usage) -> Vec<Want> {
-    let wants = team.wants_of(usage).into_iter();
-    wants.flat_map(|(grant, what)| what.into_iter().map(move |what| Want::new(grant, what))).collect()
+/// Whether this user allowed what is in `stored`.
+pub(crate) fn is_sealed(stored: &StoredTeam) -> Result<bool, CliError> {
+    let Some((seal, content)) = stored.seal.as_ref().zip(stored.content()) else { return Ok(false) };
+    Ok(TrustFile::read()?.is_sealed(&content, seal))
 }
 
 /// Reads a team file. Team files outside its folder are part of what it asks for: when they are not trusted, they are not
@@ -176,7 +116,7 @@ impl Request<'_> {
     fn wants(&self) -> Vec<Want> {
         let outside = self.outside.iter().map(|file| Want::new(Grant::OutsideFiles, file.as_str()));
         let memory = self.memory.iter().map(|scope| Want::new(Grant::Memory, scope.as_str()));
-        wants_of(self.team, &self.usage).into_iter().chain(memory).chain(outside).collect()
+        Want::of_team(self.team, &self.usage).into_iter().chain(memory).chain(outside).collect()
     }
 
     /// What it may use, if it may have all that it asks for: what was allowed before, by the command line or by the person at the
@@ -188,12 +128,12 @@ impl Request<'_> {
         let flags: BTreeSet<Grant> = self.permits.grants.iter().copied().collect();
         let before = self.before.iter().cloned();
         let items = before.chain(book.allowed(self.digest)).chain(book.allowed(&addresses.digest)).collect();
-        let always = Always { rules: rules::read()?, team: self.digest.to_owned() };
-        let mut access = Access { env, flags, items, always };
+        let (rules, digest) = (rules::read()?, self.digest.to_owned());
+        let mut access = Access { env, grants: flags, items, rules, digest, sealer: sealer() };
         let mut missing: Vec<Want> = wants.iter().filter(|want| !access.has(want)).cloned().collect();
         if self.permits.trust {
             // Trust is for all that it asks for, however it is used this time.
-            let all = wants_of(self.team, &Usage::default()).into_iter();
+            let all = Want::of_team(self.team, &Usage::default()).into_iter();
             missing.extend(all.filter(|want| !access.has(want) && !wants.contains(want)));
         }
         let is_asked = missing.iter().any(|want| !want.is_optional()) && !self.permits.trust;
@@ -243,7 +183,7 @@ impl Request<'_> {
             return Err(CliError::usage(what).hint(words::flags(missing)));
         }
         let question = format!("{} is not trusted yet. It wants to\n{}", self.title(), words::list(missing));
-        let question = format!("{question}\n{}", words::CHOICES);
+        let question = format!("{question}\n{}", CHOICES);
         match prompt::choose(&question, &["yes", "once", "no"], &mut Signals::new()?).await? {
             Some("yes") => Ok(Verdict::Trusted),
             Some("once") => Ok(Verdict::Once),

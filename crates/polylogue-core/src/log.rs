@@ -4,6 +4,7 @@ mod buffer;
 pub mod chain;
 mod clock;
 mod event;
+mod handle;
 mod meter;
 mod origins;
 mod request;
@@ -28,6 +29,8 @@ pub(crate) use self::buffer::calls_before;
 pub use self::clock::{Clock, Timestamp};
 use self::clock::{Stopwatch, system_time};
 pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening, Question};
+use self::handle::Inbox;
+pub use self::handle::LogHandle;
 pub use self::meter::Meter;
 pub use self::request::{Choice, Chooser, TurnRequest};
 pub(crate) use self::reservation::{Asked, Doubt};
@@ -60,7 +63,9 @@ pub struct Log {
     live: Publisher,
     cancellation: Cancellation,
     resources: Resources,
-    pub(crate) buffer: Mutex<EventBuffer>,
+    pub(crate) buffer: Arc<Mutex<EventBuffer>>,
+    /// Messages from outside, posted between two steps.
+    pub(crate) inbox: Inbox,
     /// Locked by the agent call in progress: one at a time.
     pub(crate) calls: Mutex<()>,
     /// Whether events wait for the next append, and would be lost if the process died while the run waits.
@@ -164,7 +169,8 @@ impl Log {
             live,
             cancellation,
             resources: Resources::default(),
-            buffer: Mutex::new(buffer),
+            buffer: Arc::new(Mutex::new(buffer)),
+            inbox: Inbox::default(),
             calls: Mutex::new(()),
             unwritten: AtomicBool::new(false),
             released: false,
@@ -228,6 +234,18 @@ impl Log {
     /// Subscribes to updates from now on. Subscribe before reading, so that nothing is missed.
     pub async fn subscribe(&self) -> Subscription {
         self.live.subscribe(self.buffer.lock().await.next_seq())
+    }
+
+    /// A handle for others than the runner.
+    #[must_use]
+    pub fn handle(&self) -> LogHandle {
+        LogHandle {
+            id: self.id.clone(),
+            buffer: Arc::clone(&self.buffer),
+            updates: self.live.downgrade(),
+            cancellation: self.cancellation(),
+            inbox: self.inbox.clone(),
+        }
     }
 
     /// The events so far.

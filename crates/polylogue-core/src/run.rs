@@ -67,6 +67,7 @@ impl<'l> Scope<'l> {
             } else {
                 self.resumed = false;
                 self.doubt = None;
+                self.post_inbox().await?;
                 match self.step(chat).await {
                     Ok(bodies) => self.append(bodies).await?,
                     // The staged events are stored with the end of the outermost chat.
@@ -78,6 +79,12 @@ impl<'l> Scope<'l> {
                 }
             }
         }
+    }
+
+    /// Posts the messages that were sent from outside, before the policy selects the next step.
+    async fn post_inbox(&mut self) -> Result<()> {
+        let sent = if self.transcript.at().is_root() { self.log.inbox.take() } else { Vec::new() };
+        if sent.is_empty() { Ok(()) } else { self.append(sent.into_iter().map(Body::Sent)).await }
     }
 
     /// The next step, if another may begin.

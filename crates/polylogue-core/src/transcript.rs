@@ -33,6 +33,8 @@ pub struct Transcript {
     last_speaker: Option<Name>,
     steps: u64,
     open: Vec<OpenTurn>,
+    /// Messages from outside that arrived while turns were open: they take effect when these have ended.
+    arrived: Vec<Arc<Event>>,
     left: Vec<(Name, String)>,
     over: Option<(Name, StopReason)>,
     closed: Option<(StopReason, Arc<str>)>,
@@ -73,6 +75,8 @@ pub enum Source {
     Opening,
     /// Posted by the policy.
     Posted,
+    /// Sent from outside while the conversation was open.
+    Sent,
     /// The message of a turn.
     Turn,
 }

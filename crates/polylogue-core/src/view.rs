@@ -164,7 +164,9 @@ impl View {
                     self.turn_started(request);
                 }
             }
-            Body::Message(message) | Body::Posted(message) => self.message_said(message),
+            Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
+                self.message_said(message);
+            }
             Body::ModelReplied(reply) if of_turn(&reply.who) => self.model_replied(&reply.parts),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),
             Body::ToolReturned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),

@@ -85,6 +85,7 @@ fn body(body: &Body) -> String {
         Body::Passed { who } => format!("{who} passes"),
         Body::Left { who, why } => format!("{who} leaves: {}", line(why)),
         Body::Posted(message) => format!("posted {}", self::message(message, "")),
+        Body::Sent(message) => format!("sent {}", self::message(message, "")),
         Body::InputRequired(question) => format!("{} asks: {}", question.who, line(&question.text)),
         Body::InputProvided { to, text } => format!("{to} is answered: {}", line(text)),
         Body::Failed { who, error } => format!("{who} fails {}", failure(error)),

@@ -7,7 +7,7 @@ use crate::repo::Repo;
 const CORE: &str = "polylogue-core";
 
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`beside`] says.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["polylogue-config-derive"],
     &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http", "polylogue-config"],
     &["polylogue-memory"],
@@ -20,6 +20,7 @@ const LAYERS: [&[&str]; 8] = [
         "polylogue-test",
     ],
     &["polylogue-team"],
+    &["polylogue-runtime"],
     &["polylogue-server"],
     &["polylogue-cli"],
     // Nothing is above these, so nothing depends on them.
@@ -33,7 +34,7 @@ const KERNEL_MAY_USE: [&str; 7] =
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
-const HINT: &str = "core, macros, sandbox, http <- memory <- polylogue, models, tools, mcp, store, test <- team <- server <- cli; see ARCHITECTURE.md";
+const HINT: &str = "core, macros, sandbox, http <- memory <- polylogue, models, tools, mcp, store, test <- team <- runtime <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {

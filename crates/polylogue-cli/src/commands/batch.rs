@@ -6,30 +6,25 @@ mod records;
 mod tally;
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use polylogue::batch::{Batch, BatchResult, BatchStart};
 use polylogue::{
-    AnyStore, Budget, Cancellation, Error, LogId, Meta, Money, Report, Status, Store as _, StoreError,
-    Timestamp,
+    AnyStore, Budget, Cancellation, Error, LogId, Money, Report, Status, Store as _, StoreError,
 };
-use polylogue_team::{BuildContext, Loaded, Overrides, Row, Rows, Team, Usage};
+use polylogue_runtime::{Prepared, limits_of};
+use polylogue_team::{Overrides, Row, Rows};
 
-use super::limit::counted;
-use super::remote::{self, Remote, Wanted};
-use super::run::{has_budget, manner, settings, tell_unbounded, usage};
-use super::{StoredRun, limits_of, work, write};
+use super::write;
 use crate::error::{CliError, Exit};
-use crate::model_builder::{MODEL_HINT, ModelBuilder};
-use crate::runner::{tell, tell_wrapped};
+use crate::launch::{Launch, tell_scripted, tell_unbounded};
+use crate::limit::counted;
 use crate::screen::Sanitized;
 use crate::signals::{FINISHING, Signals};
-use crate::team_memory::TeamMemoryStore;
-use crate::trust::pins::Asking;
-use crate::trust::{self, Access, Request};
-use crate::{args, place, team_memory};
+use crate::tell::tell_wrapped;
+use crate::{args, place, trust};
 use progress::Progress;
 use record::Record;
 use records::Records;
@@ -52,7 +47,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, Cli
     let all = || (0..total).filter_map(|index| rows.get(index));
     let (settled, left) =
         (|| all().filter(|row| over.contains(&row.id)), || all().filter(|row| !over.contains(&row.id)));
-    let store = place::open(Some(&job.store))?;
+    let runtime = place::open(Some(&job.store))?;
+    let store = runtime.store().clone();
     if let Some(budget) = &budget {
         budget.spend(job.uncertain(&store, settled()).await?);
     }
@@ -112,18 +108,7 @@ fn beside(output: &Path) -> PathBuf {
 struct Job<'a> {
     args: &'a args::Batch,
     /// The team without any row.
-    team: Team,
-    /// Identifies its content.
-    digest: String,
-    usage: Usage,
-    access: Access,
-    /// The memory that other teams have written to.
-    memory_of_others: BTreeSet<String>,
-    crew: ModelBuilder,
-    /// The MCP servers, which all conversations share.
-    servers: Remote,
-    /// What all rows remember together.
-    memory: TeamMemoryStore,
+    prepared: Prepared,
     /// Where the conversations are: their work directories are beside.
     store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
@@ -134,68 +119,36 @@ impl<'a> Job<'a> {
     /// Reads the team, and finds out what is wrong with it or with the keys of the rows before anything costs anything.
     async fn prepare(cli: &args::Cli, args: &'a args::Batch, rows: &Rows) -> Result<Self, CliError> {
         let permits = &args.allowed.permits;
-        let Loaded { mut team, warnings, digest, outside } =
-            trust::load(&args.team, &overrides(args, None), permits)?;
-        warnings.iter().for_each(|warning| tell(&warning.to_string()));
+        let loaded = trust::load(&args.team, &overrides(args, None), permits)?;
         for row in rows.samples() {
             trust::load(&args.team, &overrides(args, Some(&row)), permits).map_err(|wrong| {
                 CliError::usage(format!("the team cannot be run over the row `{}`:\n{wrong}", row.id))
             })?;
         }
-        let settings = settings(cli.color, args::Output { no_stream: true, ..args::Output::default() });
-        let budget = args.budget.is_some() || has_budget(&team, args.limits.overrides());
         let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
-        let file = args.allowed.mcp.as_deref();
-        let usage = usage(&args.models, file)?;
-        let request = Request {
-            team: &team,
-            digest: &digest,
-            file: &args.team.display().to_string(),
-            outside: &outside,
-            usage: usage.clone(),
-            permits,
-            before: Vec::new(),
-            memory: team_memory::of_others(&team, Some(&store), &digest).await?,
-            asks: true,
-            tells: true,
-        };
-        let access = request.pass(trust::of_folder(Some(&store))?).await?;
-        let mut manner = manner(&args.models, &settings, budget, false, &access);
-        manner.watched = false;
-        let crew = ModelBuilder::choose(&mut team, &manner).await?;
-        work::tell_refusals(&team);
-        let servers =
-            Remote::start(&team, &Wanted { file, access: &access, asking: Asking { permits, asks: true } })
-                .await?;
-        let memory = TeamMemoryStore::of(&team, Some(&store), &crew)?;
-        let memory_of_others = team_memory::all_of_others(&team, Some(&store), &digest).await?;
-        let workplace = servers.furnish(work::place_of(&team, Some(&store), &place::fresh_id()?, &access)?);
-        let workplace = memory.furnish(workplace);
-        team.build_at(&|name| crew.model(name), &workplace).map_err(CliError::from)?;
-        let key = key(&team, args)?;
-        Ok(Self { args, team, digest, usage, access, memory_of_others, crew, servers, memory, store, key })
+        let mut launch = Launch::of(loaded, &args.team, &args.models, &args.allowed, args.limits);
+        launch.shared_budget = args.budget.is_some();
+        let prepared = launch.prepare(Some(&store)).await?;
+        let key = key(&prepared, args)?;
+        Ok(Self { args, prepared, store, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
-        if self.crew.is_scripted() {
-            let why = self.crew.why_scripted().map(|why| format!(", because {why}")).unwrap_or_default();
-            tell_wrapped(&format!("This is a demonstration: the agents speak by the team's script{why}."));
-            tell_wrapped(&format!("For a real model, use {MODEL_HINT}."));
-        }
+        tell_scripted(&self.prepared, false);
         let over = if skipped > 0 { format!(", {skipped} of them over before") } else { String::new() };
         let cost = match self.args.budget {
             Some(dollars) => format!(", {} for all", Money::dollars(dollars)),
-            None if self.crew.is_scripted() => String::new(),
+            None if self.prepared.is_scripted() => String::new(),
             None => "; no limit on cost (`--budget`)".into(),
         };
         let at_once = self.args.at_once;
         tell_wrapped(&format!(
             "{}: {}{over}, {at_once} at once{cost}",
-            self.team.name,
+            self.prepared.team().name,
             counted(total as u64, "row")
         ));
         if self.args.budget.is_some() {
-            tell_unbounded(&self.team, &self.crew);
+            tell_unbounded(&self.prepared);
         }
     }
 
@@ -208,7 +161,8 @@ impl<'a> Job<'a> {
         state: &RefCell<State>,
     ) -> Result<(), CliError> {
         let batch = Batch::new(store).concurrency(self.args.at_once.into());
-        let batch = batch.limits(self.team.limits()).overrides(self.args.limits.overrides(), limits_of);
+        let batch =
+            batch.limits(self.prepared.team().limits()).overrides(self.args.limits.overrides(), limits_of);
         let batch = match budget {
             Some(budget) => {
                 let batch = batch.budget(budget.clone());
@@ -238,42 +192,16 @@ impl<'a> Job<'a> {
 
     /// The conversation about `row`.
     fn start(&self, row: &Row) -> polylogue::Result<BatchStart> {
-        let config = |trouble: CliError| Error::config(trouble.to_string().trim_end());
+        let config = |trouble: String| Error::config(trouble.trim_end());
         let given = overrides(self.args, Some(row));
-        let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits).map_err(config)?;
-        if loaded.digest != self.digest {
-            return Err(Error::config("the team file was changed while the batch ran"));
-        }
-        let mut team = loaded.team;
-        self.check(&team).map_err(config)?;
-        let provide = self.crew.cast(&mut team);
-        if team.mcp_document() != self.team.mcp_document() {
-            let why = "a variable of the row changes an MCP server, and all rows share them";
-            return Err(Error::config(why));
-        }
-        let id = self.id(row)?;
-        let chat = team.build_at(&provide, &self.workplace(&team, &id)?)?;
-        let (title, task) = (format!("{} {}", team.name, row.id), team.task.clone().unwrap_or_default());
-        let (offline, allowed, digest) =
-            (self.crew.is_scripted(), self.access.kept(&team), self.digest.clone());
-        let file = remote::kept(self.args.allowed.mcp.as_deref());
-        let mcp = file.map_err(|trouble| Error::config(trouble.to_string()))?;
-        let (capabilities, remote_tools) = (self.args.models.capabilities, self.servers.described());
-        let limits = self.args.limits.overrides();
-        let kept =
-            StoredRun { team, offline, capabilities, digest, allowed, mcp, remote_tools, limits, seal: None }
-                .sealed();
-        let kept = serde_json::to_value(&kept)
-            .map_err(|error| Error::Bug(format!("the team cannot be kept: {error}")))?;
-        let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let created = Timestamp(u64::try_from(created).unwrap_or(u64::MAX));
-        Ok(BatchStart { id, meta: Meta { title, created, team: kept }, chat, task })
-    }
-
-    /// Refuses a row whose variables make the team ask for more than was allowed before the first one.
-    fn check(&self, team: &Team) -> Result<(), CliError> {
-        self.access.check(team, &self.usage)?;
-        self.access.check_memory(team, &self.memory_of_others)
+        let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits);
+        let run = self.prepared.run_of(loaded.map_err(|trouble| config(trouble.to_string()))?);
+        let run = run.map_err(|error| config(CliError::from(error).to_string()))?;
+        let title = format!("{} {}", run.team().name, row.id);
+        run.batch_start(self.id(row)?, title).map_err(|error| match error {
+            polylogue_runtime::Error::Run(error) => error,
+            error => config(CliError::from(error).to_string()),
+        })
     }
 
     /// What calls without a known usage took at most in the conversations about `rows`. Records, which are the same however
@@ -289,14 +217,6 @@ impl<'a> Job<'a> {
             sum += Report::of_all(&events).spent.uncertain.cost;
         }
         Ok(sum)
-    }
-
-    /// Where the programs of the conversation `id` work, with the files that the team brings along.
-    fn workplace(&self, team: &Team, id: &LogId) -> polylogue::Result<BuildContext> {
-        let place = work::place_of(team, Some(&self.store), id, &self.access);
-        let place = place.and_then(|place| work::prepare(team, Some(&self.store), id).map(|()| place));
-        let place = place.map_err(|trouble| Error::config(trouble.to_string()))?;
-        Ok(self.memory.furnish(self.servers.furnish(place)))
     }
 
     /// What the conversation about `row` is called: the same in every run over this row with this team.
@@ -332,8 +252,8 @@ fn overrides(args: &args::Batch, row: Option<&Row>) -> Overrides {
 }
 
 /// What makes conversations those of this batch: the team, and what its models are said to be able to do.
-fn key(team: &Team, args: &args::Batch) -> Result<String, CliError> {
-    let text = serde_json::to_string(&(team, args.models.capabilities))
+fn key(prepared: &Prepared, args: &args::Batch) -> Result<String, CliError> {
+    let text = serde_json::to_string(&(prepared.team(), args.models.capabilities))
         .map_err(|error| CliError::failed(format!("the team cannot be written: {error}")))?;
     Ok(digest(&text))
 }

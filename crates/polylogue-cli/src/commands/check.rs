@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use polylogue_runtime::{Want, permission_text};
 use polylogue_team::{Diagnostics, Loaded, Overrides, Usage};
 use serde_json::{Value, json};
 
 use super::write;
 use crate::error::{CliError, Exit};
-use crate::runner::tell;
 use crate::screen::Sanitized;
-use crate::trust::{self, Access, Want};
+use crate::tell::tell;
+use crate::trust;
 use crate::{args, trust::book::TrustFile};
 
 /// Checks every file, whatever is wrong with those before. Nothing is sent, started or read but the files.
@@ -56,11 +57,11 @@ impl Wants {
         let Loaded { team, digest, outside, .. } = loaded;
         let outside =
             outside.iter().map(|file| Want::new(polylogue_team::Grant::OutsideFiles, file.as_str()));
-        let all: Vec<Want> = trust::wants_of(team, &Usage::default()).into_iter().chain(outside).collect();
+        let all: Vec<Want> = Want::of_team(team, &Usage::default()).into_iter().chain(outside).collect();
         if args.permits.trust && !all.is_empty() {
             TrustFile::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
         }
-        let access = Access::known(trust::of_folder(cli.store.as_deref())?, &args.permits, digest)?;
+        let access = trust::known(trust::of_folder(cli.store.as_deref())?, &args.permits, digest)?;
         let memory = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned()).collect();
         Ok(Self { is_trusted: access.covers(all.iter().filter(|want| !want.is_optional())), all, memory })
     }
@@ -78,7 +79,7 @@ fn tell_right(file: &Path, Loaded { team, warnings, .. }: &Loaded, wants: &Wants
         let state = if wants.is_trusted { "trusted" } else { "not trusted yet" };
         write(&Sanitized::plain(&format!(
             "  {state}, and asks to\n{}\n",
-            indented(&trust::list(&wants.all))
+            indented(&permission_text::list(&wants.all))
         )))?;
     }
     if !wants.memory.is_empty() {

@@ -9,16 +9,17 @@ use std::path::Path;
 
 use polylogue::Store;
 use polylogue_models::{Config, Env, Provider};
+use polylogue_runtime::address::{is_local, listens, shown};
+use polylogue_runtime::{Access, endpoint_allowed, memory_of_others};
 use polylogue_team::{Endpoint, Grant, Loaded, Overrides, Team, Usage};
 
 use super::write;
-use crate::endpoint_resolver::{allowed, is_ones_own};
 use crate::error::{CliError, Exit};
-use crate::probe::{listens, ollama, shown};
-use crate::runner::tell;
+use crate::probe::ollama;
 use crate::screen::Sanitized;
-use crate::trust::{self, Access, Request};
-use crate::{args, place, team_memory};
+use crate::tell::tell;
+use crate::trust::{self, Request};
+use crate::{args, place};
 
 /// Says what is there; values of keys are never shown. Fails when the store cannot be used.
 pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, CliError> {
@@ -54,6 +55,9 @@ fn team(file: &Path, args: &args::Doctor) -> Result<Loaded, CliError> {
 async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -> Result<Access, CliError> {
     let env = trust::of_folder(cli.store.as_deref())?;
     if let (Some(Loaded { team, digest, outside, .. }), true) = (loaded, args.probe || args.permits.trust) {
+        let place = place::of(cli.store.as_deref())?;
+        let of_others = memory_of_others(team, &place, digest).await?;
+        let scopes = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
         let request = Request {
             team,
             digest,
@@ -62,7 +66,7 @@ async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -
             usage: Usage::default(),
             permits: &args.permits,
             before: Vec::new(),
-            memory: team_memory::of_others(team, cli.store.as_deref(), digest).await?,
+            memory: scopes.filter(|scope| of_others.contains(scope)).collect(),
             asks: true,
             tells: true,
         };
@@ -70,7 +74,7 @@ async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -
     }
     let digest = loaded.map(|loaded| loaded.digest.as_str()).unwrap_or_default();
     let trusts = args.permits.trust || args.permits.grants.contains(&Grant::Dotenv);
-    Access::known(if trusts { env.trusting() } else { env }, &args.permits, digest)
+    trust::known(if trusts { env.trusting() } else { env }, &args.permits, digest)
 }
 
 /// What is said of addresses in `.env` that are not used.
@@ -89,7 +93,7 @@ fn addresses(env: &Env) -> String {
 async fn endpoints(team: &Team, access: &Access) -> String {
     let mut text = String::new();
     for (name, endpoint) in team.all_endpoints() {
-        let lines = match allowed(team, name, access) {
+        let lines = match endpoint_allowed(team, name, access) {
             Ok(()) => of_endpoint(name, endpoint, &access.env).await,
             Err(_) => untrusted(endpoint),
         };
@@ -122,7 +126,7 @@ async fn of_endpoint(name: &str, endpoint: &Endpoint, env: &Env) -> Vec<String> 
         Err(error) => return vec![error.message],
     };
     let address = shown(&config.base_url);
-    let (at, ollama) = match is_ones_own(&config) {
+    let (at, ollama) = match is_local(&config) {
         true if listens(&config.base_url).await => (format!("answers at {address}"), ollama(&config).await),
         true => (format!("nothing answers at {address}"), Vec::new()),
         false => (format!("at {address}"), Vec::new()),
@@ -170,10 +174,9 @@ async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
 
 async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
     let tried = async {
-        let place = place::place(cli.store.as_deref())?;
-        let store = place::open(cli.store.as_deref())?;
-        let logs = store.list().await?.len();
-        Ok(format!("{logs} in {} ({})", place.display(), place::kind(&place)))
+        let runtime = place::open(cli.store.as_deref())?;
+        let (place, logs) = (runtime.place(), runtime.store().list().await?.len());
+        Ok(format!("{logs} in {} ({place})", place.path().display()))
     };
     tried.await.map_err(|trouble: CliError| ("cannot be used".to_owned(), trouble))
 }

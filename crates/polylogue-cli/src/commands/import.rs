@@ -8,8 +8,8 @@ use polylogue_team::import::{Imported, import};
 
 use super::write;
 use crate::error::{CliError, Exit};
-use crate::runner::tell;
 use crate::screen::Sanitized;
+use crate::tell::tell;
 use crate::{args, place};
 
 /// The largest definition that is read: as for team files.

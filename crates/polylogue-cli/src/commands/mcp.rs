@@ -6,13 +6,14 @@ mod talk;
 use std::collections::HashSet;
 use std::future::Future;
 
-use polylogue::{AnyStore, ToolSpec};
+use polylogue::ToolSpec;
 use polylogue_mcp::serve::{Answer, Caller, Host, serve};
+use polylogue_runtime::Runtime;
 use serde_json::{Map, Value};
 
 use crate::error::{CliError, Exit};
-use crate::runner::tell_wrapped;
 use crate::signals::Signals;
+use crate::tell::tell_wrapped;
 use crate::{args, place};
 use offer::Offer;
 
@@ -37,7 +38,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, CliEr
         told.join(", ")
     ));
     let specs = offers.iter().map(|offer| offer.spec.clone()).collect();
-    let teams = Teams { specs, offers, store: place::open(cli.store.as_deref())? };
+    let teams = Teams { specs, offers, runtime: place::open(cli.store.as_deref())? };
     let mut signals = Signals::new()?;
     tokio::select! {
         served = serve(teams, ABOUT, tokio::io::stdin(), tokio::io::stdout()) => {
@@ -53,7 +54,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, CliEr
 struct Teams {
     specs: Vec<ToolSpec>,
     offers: Vec<Offer>,
-    store: AnyStore,
+    runtime: Runtime,
 }
 
 impl Host for Teams {
@@ -70,7 +71,7 @@ impl Host for Teams {
         let offer = self.offers.iter().find(|offer| offer.spec.name == tool);
         async move {
             let Some(offer) = offer else { return Answer::failed("there is no such team") };
-            match offer.begin(&self.store, args).await {
+            match offer.begin(&self.runtime, args).await {
                 Ok(talk) => talk.hold(caller).await,
                 Err(trouble) => Answer::failed(trouble.to_string()),
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::memory::{Fact, Memory as _, MemoryError, Query, Scope};
+use polylogue_runtime::open_memory;
 use polylogue_store::Facts;
 
 use super::runs::age;
@@ -11,14 +12,14 @@ use super::write;
 use crate::args::memory::{Command, Forget, List, Memory, Search};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
-use crate::{args, place, team_memory};
+use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, CliError> {
     // A place without a store holds no facts, and no store is created.
     if place::is_missing(cli.store.as_deref()) && !matches!(args.command, Command::Forget(_)) {
         return Ok(Exit::Done);
     }
-    let facts = team_memory::open(cli.store.as_deref())?;
+    let facts = open_memory(&place::of(cli.store.as_deref())?)?;
     match &args.command {
         Command::List(args) => list(&facts, args).await,
         Command::Search(args) => search(&facts, args).await,

@@ -8,9 +8,9 @@ use super::write;
 use crate::args;
 use crate::error::{CliError, Exit};
 use crate::place::shell_word;
-use crate::runner::tell;
 use crate::screen::Sanitized;
 use crate::shipped::{self, Template};
+use crate::tell::tell;
 
 pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
     let templates = Template::all();

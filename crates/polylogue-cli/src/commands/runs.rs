@@ -14,7 +14,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Runs) -> Result<Exit, CliE
     // A place without a store lists nothing, and no store is created.
     let all = match place::is_missing(cli.store.as_deref()) {
         true => Vec::new(),
-        false => listed(&place::open(cli.store.as_deref())?).await?,
+        false => listed(place::open(cli.store.as_deref())?.store()).await?,
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);

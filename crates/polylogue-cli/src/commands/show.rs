@@ -13,21 +13,23 @@ use polylogue::{
     StoreError, Transcript, View,
 };
 use polylogue_models::{Forms, Provider, Script};
+use polylogue_runtime::StoredTeam;
 use polylogue_team::{DecisionTemperature, Pattern, Team};
 use serde_json::{Value, json};
 
-use super::limit::counted;
-use super::run::wish;
-use super::{StoredRun, work, write};
+use super::write;
 use crate::error::{CliError, Exit};
-use crate::runner::tell;
+use crate::launch::wish;
+use crate::limit::counted;
 use crate::screen::{Looks, Sanitized, Size, document};
+use crate::tell::tell;
+use crate::work;
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliError> {
-    let store = place::existing(cli.store.as_deref())?;
-    let id = place::find(&store, &args.id).await?;
-    let Intact { mut events, damage } = store.read_intact(&id).await?;
+    let runtime = place::existing(cli.store.as_deref())?;
+    let id = runtime.find(&args.id).await?;
+    let Intact { mut events, damage } = runtime.store().read_intact(&id).await?;
     // From the first bad event on, nothing is known to be what was written.
     if let Some(damage) = &damage {
         events.truncate(usize::try_from(damage.intact()).unwrap_or(usize::MAX));
@@ -37,10 +39,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     let text = match &args.agent {
         _ if args.cost => cost::shown(&events, args.json, looks.colour).map_err(unwritable)?,
         _ if args.history || args.side_by_side => {
-            sides::shown(&StoredRun::of(&store, &id).await?, &events, args, looks)?
+            sides::shown(&runtime.stored_team(&id).await?, &events, args, looks)?
         }
         Some(agent) => {
-            let kept = StoredRun::of(&store, &id).await?;
+            let kept = runtime.stored_team(&id).await?;
             match args.call.is_none() && !args.json && sides::works_on_tasks(&kept, agent)? {
                 true => sides::shown(&kept, &events, args, looks)?,
                 false => received(&kept, &events, agent, args, looks)?,
@@ -49,9 +51,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         None if args.json => {
             events.iter().map(Sanitized::json).collect::<Result<Sanitized, _>>().map_err(unwritable)?
         }
-        None if args.markdown => document::markdown(&store.meta(&id).await?.title, &events, pictures),
+        None if args.markdown => {
+            document::markdown(&runtime.store().meta(&id).await?.title, &events, pictures)
+        }
         None if args.style == args::Style::Autogen => {
-            document::familiar(&store.meta(&id).await?.title, &events, looks.colour)
+            document::familiar(&runtime.store().meta(&id).await?.title, &events, looks.colour)
         }
         None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns()), pictures),
     };
@@ -81,7 +85,7 @@ fn unwritable(error: serde_json::Error) -> CliError {
 
 /// One request of the agent: what its view was when the model was asked.
 fn received(
-    kept: &StoredRun,
+    kept: &StoredTeam,
     events: &[Event],
     agent: &str,
     args: &args::Show,
@@ -126,14 +130,14 @@ fn received(
     }
 }
 
-fn no_such_agent(kept: &StoredRun, agent: &str) -> CliError {
+fn no_such_agent(kept: &StoredTeam, agent: &str) -> CliError {
     let names: Vec<_> = kept.team.voices().iter().map(|name| format!("`{name}`")).collect();
     CliError::usage(format!("no model speaks for `{agent}`")).hint(format!("there are {}", names.join(", ")))
 }
 
 /// The forms in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
 /// no endpoint.
-fn forms(kept: &StoredRun, before: &[Arc<Event>], sample: &ModelReply) -> Forms {
+fn forms(kept: &StoredTeam, before: &[Arc<Event>], sample: &ModelReply) -> Forms {
     let mut forms = Forms::NONE;
     let provider = sample.model.split(':').next().and_then(Provider::find);
     let endpoint = kept.team.endpoint_of(&sample.model).map(|(_, endpoint)| endpoint);
@@ -158,7 +162,7 @@ fn forms(kept: &StoredRun, before: &[Arc<Event>], sample: &ModelReply) -> Forms 
 
 /// The requests that `who` may have made: those of an agent, of a participant that is made of the chat around it, and of a picker.
 fn asked_of(
-    kept: &StoredRun,
+    kept: &StoredTeam,
     who: &Name,
     before: &[Arc<Event>],
     event: &Event,

@@ -7,7 +7,7 @@ use crate::args::trust::{Command, Forget, List, Trust};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::trust::book::{Entry, TrustFile};
-use crate::trust::list;
+use polylogue_runtime::permission_text::list;
 
 /// How many digits of a digest are shown.
 const DIGITS: usize = 12;

@@ -6,25 +6,26 @@ use polylogue::{AnyStore, Intact, LogId, Store, StoreError};
 use polylogue_models::{CassetteError, Recording};
 use serde_json::{Value, json};
 
-use super::limit::counted;
 use super::write;
 use crate::error::{CliError, Exit};
-use crate::runner::tell;
+use crate::limit::counted;
 use crate::screen::Sanitized;
+use crate::tell::tell;
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<Exit, CliError> {
     if let Some(file) = &args.recording {
         return of_recording(file, args.json);
     }
-    let store = place::existing(cli.store.as_deref())?;
+    let runtime = place::existing(cli.store.as_deref())?;
+    let store = runtime.store();
     let mut verdicts = Vec::new();
     if let Some(text) = &args.id {
-        verdicts.push(of_log(&store, place::find(&store, text).await?, args.repair).await?);
+        verdicts.push(of_log(store, runtime.find(text).await?, args.repair).await?);
     } else {
         let all = store.list().await?;
         for listing in all {
-            verdicts.push(of_log(&store, listing.id, false).await?);
+            verdicts.push(of_log(store, listing.id, false).await?);
         }
         verdicts.extend(store.damage().await?.map(|damage| Verdict::new(None, 0, Some(damage))));
     }

@@ -29,6 +29,7 @@ impl Presentation {
                 let is_note = self.is_note(at, message);
                 self.said(at, message, Source::Posted, is_note);
             }
+            Body::Sent(message) => self.said(at, message, Source::Posted, false),
             Body::InputRequired(question) => {
                 self.late_results(&(at.clone(), question.who.clone()));
                 self.put(at, Kind::Question(question.clone()));

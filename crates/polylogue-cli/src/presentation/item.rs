@@ -159,6 +159,6 @@ pub(crate) enum Source {
     Reopening,
     /// A turn ended with it.
     Turn,
-    /// The policy posted it.
+    /// The policy posted it, or it was sent from outside.
     Posted,
 }

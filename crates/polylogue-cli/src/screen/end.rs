@@ -55,7 +55,7 @@ pub(crate) enum RunState {
 
 impl RunEnd {
     /// Why a run with this `status` stopped.
-    pub(crate) fn state(status: &polylogue_core::Result<Status>) -> RunState {
+    pub(crate) fn state<E>(status: &Result<Status, E>) -> RunState {
         match status {
             Ok(Status::Closed { reason, .. }) => match reason.outcome() {
                 Kind::Done => RunState::Done,

@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue_team::Grant;
+use polylogue_runtime::Want;
 use serde::{Deserialize, Serialize};
 
 use super::pins::Pin;
@@ -19,30 +19,6 @@ const FORMAT: u32 = 1;
 const LARGEST: u64 = 16 << 20;
 /// How many entries are kept; the oldest go first.
 const MOST: usize = 2_000;
-
-/// One thing that a team file asks for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Want {
-    /// The permission, by its word.
-    pub(crate) permission: String,
-    /// What of it: a host, a path, a command.
-    pub(crate) what: String,
-}
-
-impl Want {
-    pub(crate) fn new(grant: Grant, what: impl Into<String>) -> Self {
-        Self { permission: grant.word().to_owned(), what: what.into() }
-    }
-
-    pub(crate) fn grant(&self) -> Option<Grant> {
-        Grant::of_word(&self.permission)
-    }
-
-    /// Whether the team runs without it when it is not allowed.
-    pub(crate) fn is_optional(&self) -> bool {
-        self.grant().is_some_and(Grant::is_optional)
-    }
-}
 
 /// A content that is trusted, and what it is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

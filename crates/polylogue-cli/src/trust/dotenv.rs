@@ -4,13 +4,13 @@ use std::path::Path;
 
 use polylogue_http::Proxies;
 use polylogue_models::{Env, Provider};
+use polylogue_runtime::Want;
+use polylogue_runtime::address::shown;
 use polylogue_team::{Grant, Team, Usage};
 
-use super::Want;
 use crate::error::CliError;
 use crate::place;
-use crate::probe::shown;
-use crate::runner::tell_wrapped;
+use crate::tell::tell_wrapped;
 
 /// What the file is called.
 pub(super) const FILE: &str = ".env";

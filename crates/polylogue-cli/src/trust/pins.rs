@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use polylogue::approval::visible;
 use polylogue_mcp::Described;
+use polylogue_runtime::Prepared;
 use polylogue_team::Grant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::Access;
 use super::book::TrustFile;
 use crate::args::Permits;
 use crate::error::CliError;
 use crate::prompt;
-use crate::runner::tell_wrapped;
 use crate::signals::Signals;
+use crate::tell::tell_wrapped;
 
 /// A server, and what it said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,26 +69,25 @@ pub(crate) struct Asking<'a> {
     pub(crate) asks: bool,
 }
 
-/// Compares what the servers that are declared as `servers` say of their tools with what they said before, and keeps it. What a
-/// server says first counts as allowed with the server.
+/// Compares what the MCP servers of `prepared` say of their tools with what they said before, and keeps it. What a server says
+/// first counts as allowed with the server.
 ///
 /// # Errors
 /// When a server says something else, and that is not allowed.
-pub(crate) async fn check(
-    servers: &Map<String, Value>,
-    described: &[Described],
-    access: &Access,
-    asking: Asking<'_>,
-) -> Result<(), CliError> {
+pub(crate) async fn check(prepared: &Prepared, asking: Asking<'_>) -> Result<(), CliError> {
+    let (servers, described) = (prepared.servers().declared(), prepared.servers().described());
+    if described.is_empty() {
+        return Ok(());
+    }
     let known = TrustFile::read()?.servers;
     let (mut fresh, mut changed) = (Vec::new(), Vec::new());
     let mut told = Vec::new();
-    for pin in Pin::all(servers, described) {
+    for pin in Pin::all(servers, &described) {
         match known.iter().find(|before| before.server == pin.server) {
             None => fresh.push(pin),
             Some(before) => {
                 let tools: Vec<&String> = pin.changes(before).collect();
-                told.extend(tools.iter().map(|tool| shown(&pin.name, tool, described)));
+                told.extend(tools.iter().map(|tool| shown(&pin.name, tool, &described)));
                 if !tools.is_empty() || pin.tools.len() != before.tools.len() {
                     changed.push(pin);
                 }
@@ -101,7 +100,7 @@ pub(crate) async fn check(
     match told.is_empty() || asking.permits.trust {
         true if changed.is_empty() => Ok(()),
         true => TrustFile::pin(changed),
-        false if access.flags.contains(&Grant::Mcp) => {
+        false if prepared.access().grants.contains(&Grant::Mcp) => {
             tell_wrapped(&what);
             Ok(())
         }

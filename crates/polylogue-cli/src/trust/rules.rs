@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use polylogue::{Call, Question};
+use polylogue_runtime::Access;
 use polylogue_team::{Rule, RuleEntry, Rules};
 
 use crate::error::CliError;
@@ -44,6 +45,11 @@ pub(crate) struct Always {
 const ALWAYS: &str = "always";
 
 impl Always {
+    /// For the team that `access` is of.
+    pub(crate) fn of(access: &Access) -> Self {
+        Self { rules: access.rules.clone(), team: access.digest.clone() }
+    }
+
     /// Told with a question for approval.
     pub(crate) const HINT: &str = "`always` runs it, and allows exactly this call of this team from now on (`polylogue trust rules` says where).";
 

@@ -333,7 +333,10 @@ script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: heard}}}}]}}}}, {{Ann: I
     let records = Ran { out: fs::read_to_string(home.path("out.jsonl")).unwrap(), ..ran }.lines();
     let ends: Vec<String> = records.iter().map(|record| record["status"].to_string()).collect();
     assert_eq!(records.len(), 3, "{ends:?}");
-    let changed = records.iter().filter(|record| record.to_string().contains("all rows share them")).count();
+    let changed = records
+        .iter()
+        .filter(|record| record.to_string().contains("which all its conversations share"))
+        .count();
     assert_eq!((changed, starts(&home)), (1, 1), "{records:?}");
     gone(&home);
 }

@@ -141,6 +141,9 @@ pub enum Body {
     },
     /// The policy posted a message without a turn.
     Posted(Message),
+    /// A message was sent into the conversation from outside. Agents see it from their next turn on: in a turn that is
+    /// open, it has no effect before the turn ends.
+    Sent(Message),
     /// A person is asked; the answer may come in another process, or another week.
     InputRequired(Question),
     /// A person answered the chat's open question of `to`.
@@ -235,6 +238,22 @@ pub struct Question {
 }
 
 impl Question {
+    /// The questions without an answer in the log `events`, with the paths of their chats.
+    #[must_use]
+    pub fn open_in(events: &[Arc<Event>]) -> Vec<(Path, Self)> {
+        let mut open: Vec<(Path, Self)> = Vec::new();
+        for event in events {
+            match &event.body {
+                Body::InputRequired(question) => open.push((event.at.clone(), question.clone())),
+                Body::InputProvided { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
+                // A call is rolled back with all chats and questions within it.
+                Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
+                _ => {}
+            }
+        }
+        open
+    }
+
     /// A question of `who` that asks for text, not for approval.
     #[must_use]
     pub fn new(who: Name, text: impl Into<Arc<str>>) -> Self {

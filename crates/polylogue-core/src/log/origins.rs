@@ -31,7 +31,9 @@ impl Origins {
                     self.push(seq, at, Audience::Only(vec![who.clone()]), source);
                 }
             }
-            Body::Message(message) | Body::Posted(message) => self.said(seq, at, message),
+            Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
+                self.said(seq, at, message);
+            }
             Body::Reopened { message } => message.iter().for_each(|message| self.said(seq, at, message)),
             Body::Opened(opening) => {
                 opening.messages.iter().for_each(|message| self.said(seq, at, message));

@@ -1,6 +1,6 @@
 //! Subscriptions to a run: events and streamed pieces as they happen.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -59,6 +59,16 @@ impl Subscription {
 #[derive(Debug, Clone)]
 pub(crate) struct Publisher(Arc<OnceLock<broadcast::Sender<Update>>>);
 
+/// The same, of a log that may be gone.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakPublisher(Weak<OnceLock<broadcast::Sender<Update>>>);
+
+impl WeakPublisher {
+    pub(crate) fn upgrade(&self) -> Option<Publisher> {
+        self.0.upgrade().map(Publisher)
+    }
+}
+
 impl Publisher {
     /// How many updates a subscriber can lag behind: a long reply in small pieces, at about 100 bytes each.
     const CAPACITY: usize = 4096;
@@ -67,6 +77,10 @@ impl Publisher {
     /// without subscribers need none of it.
     pub(crate) fn new() -> Self {
         Self(Arc::new(OnceLock::new()))
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakPublisher {
+        WeakPublisher(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn subscribe(&self, next_seq: u64) -> Subscription {

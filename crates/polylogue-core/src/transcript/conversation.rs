@@ -34,18 +34,7 @@ impl Log {
     /// # Errors
     /// When the log is not a valid conversation.
     pub async fn questions(&self) -> Result<Vec<(Path, Question)>> {
-        let events = self.events().await;
-        let mut open: Vec<(Path, Question)> = Vec::new();
-        for event in &events {
-            match &event.body {
-                Body::InputRequired(question) => open.push((event.at.clone(), question.clone())),
-                Body::InputProvided { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
-                // A call is rolled back with all chats and questions within it.
-                Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
-                _ => {}
-            }
-        }
-        Ok(open)
+        Ok(self.look(Question::open_in).await)
     }
 
     /// Answers the question of `who` in the chat `at`. The answer is in the log when this returns; run the chat again
@@ -72,13 +61,48 @@ impl Log {
         Ok(())
     }
 
-    /// Reopens a closed conversation with a new message.
-    pub(crate) async fn continue_with(&self, message: Message) -> Result<()> {
+    /// Reopens a closed conversation with a new message. Run the chat again to continue.
+    ///
+    /// # Errors
+    /// When the conversation is not closed, or the store cannot be written.
+    pub async fn continue_with(&mut self, message: Message) -> Result<()> {
         if self.transcript().await?.closed().is_none() {
             return Err(ConfigError::NotOver { log: self.id().clone() }.into());
         }
         self.append(&Path::root(), [Body::Reopened { message: Some(message) }]).await?;
         Ok(())
+    }
+
+    /// Sends a message into a conversation that is not running: reopens a closed one with it, as
+    /// [`continue_with`](Self::continue_with) does, and adds it to any other. Run the chat again to continue.
+    ///
+    /// # Errors
+    /// When the conversation has not begun, or the store cannot be written.
+    pub async fn send(&mut self, message: Message) -> Result<()> {
+        let transcript = self.transcript().await?;
+        let body = match transcript.closed() {
+            _ if !transcript.is_open() => {
+                return Err(ConfigError::NotBegun { log: self.id().clone() }.into());
+            }
+            Some(_) => Body::Reopened { message: Some(message) },
+            None => Body::Sent(message),
+        };
+        self.append(&Path::root(), [body]).await?;
+        Ok(())
+    }
+
+    /// Sends the messages that were [sent by a handle](crate::LogHandle::send) after the last step of a run. Returns
+    /// whether there were any.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn post_inbox(&mut self) -> Result<bool> {
+        let mut is_any = false;
+        while let Some(message) = self.inbox.take_first() {
+            self.send(message).await?;
+            is_any = true;
+        }
+        Ok(is_any)
     }
 
     /// Closes a conversation from outside, with the stop reason [`Stopped`](crate::StopReason::Stopped) by `by`. Does

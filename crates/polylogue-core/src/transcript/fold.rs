@@ -34,6 +34,11 @@ impl Transcript {
             Body::Opened(opening) => self.opened(opening, &event),
             Body::TurnStarted { turns: requests } => self.begun_turns(requests, &event),
             Body::Posted(message) => self.posted(message, &event),
+            Body::Sent(_) => {
+                self.arrived.push(Arc::clone(&event));
+                self.take_in_arrived();
+                Ok(())
+            }
             Body::Message(message) => {
                 self.ended(&message.from, &event, |me| me.add_message(message, event.seq))
             }
@@ -117,6 +122,21 @@ impl Transcript {
         Ok(())
     }
 
+    /// Messages from outside, once no turn is open. They are no step: the messages of the last step stay the latest.
+    fn take_in_arrived(&mut self) {
+        if !self.open.is_empty() {
+            return;
+        }
+        for event in std::mem::take(&mut self.arrived) {
+            if let Body::Sent(message) = &event.body {
+                self.lines.push(Line { seq: event.seq, source: Source::Sent, message: message.clone() });
+                self.ask_around(message);
+            }
+            self.share(&event);
+            self.events.push(event);
+        }
+    }
+
     fn joined(&mut self, who: &Name, event: &Arc<Event>) {
         self.steps += 1;
         self.left.retain(|(gone, _)| gone != who);
@@ -167,6 +187,7 @@ impl Transcript {
         before.usage = self.usage;
         before.inherited = std::mem::take(&mut self.inherited);
         before.known_until = self.known_until;
+        before.arrived = std::mem::take(&mut self.arrived);
         before.shared = self.shared.iter().filter(|event| event.seq < since).cloned().collect();
         before.events.push(Arc::clone(event));
         *self = before;
@@ -223,6 +244,7 @@ impl Transcript {
             self.last_speaker = Some(who.clone());
         }
         effect(self);
+        self.take_in_arrived();
         Ok(())
     }
 

@@ -13,9 +13,10 @@ pub(crate) fn is_shared(body: &Body) -> bool {
     let has_value = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Data(_)));
     match body {
         Body::ToolCalled { .. } | Body::ToolReturned { .. } => true,
-        Body::Message(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
-            has_value(message)
-        }
+        Body::Message(message)
+        | Body::Posted(message)
+        | Body::Sent(message)
+        | Body::Reopened { message: Some(message) } => has_value(message),
         Body::Opened(opening) => opening.messages.iter().any(has_value),
         _ => false,
     }

@@ -177,7 +177,9 @@ impl Reader {
         match body {
             Body::Opened(opening) => self.messages.extend(opening.messages.iter().cloned()),
             Body::Message(message) if message.to.is_private() => self.private = Some(message.clone()),
-            Body::Message(message) | Body::Posted(message) => self.messages.push(message.clone()),
+            Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
+                self.messages.push(message.clone());
+            }
             Body::Closed { reason, summary } => self.closed = Some((reason.clone(), Arc::clone(summary))),
             Body::Reopened { message } => {
                 self.closed = None;

@@ -101,7 +101,10 @@ fn apply(event: &Event, at: &Path, state: &mut Map<String, Value>) {
                 .skip(inherited)
                 .for_each(|message| take_in(&message.parts, is_here, state));
         }
-        Body::Message(message) | Body::Posted(message) | Body::Reopened { message: Some(message) } => {
+        Body::Message(message)
+        | Body::Posted(message)
+        | Body::Sent(message)
+        | Body::Reopened { message: Some(message) } => {
             take_in(&message.parts, is_here, state);
         }
         Body::ToolReturned { outcome, .. } if outcome.status == OutcomeStatus::Done => {

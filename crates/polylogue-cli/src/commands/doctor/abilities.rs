@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use polylogue::{Capabilities, Capability, Model as _, ModelError};
 use polylogue_models::{Config, EndpointModel, Env, Finding, LearnedCapabilities, Models, Probed, Provider};
+use polylogue_runtime::{Access, endpoint_allowed};
 use polylogue_team::Team;
 
-use crate::endpoint_resolver::allowed;
 use crate::error::CliError;
-use crate::runner::tell_wrapped;
-use crate::trust::{Access, addresses};
+use crate::tell::tell_wrapped;
+use crate::trust::addresses;
 use crate::{args, place};
 
 const CAPABILITIES: [(Capability, &str); 3] =
@@ -22,7 +22,7 @@ pub(super) async fn told(
     team: Option<&Team>,
     access: &Access,
 ) -> Result<String, CliError> {
-    let known = place::of_skills().map(LearnedCapabilities::at);
+    let known = place::of_capabilities().map(LearnedCapabilities::at);
     let mut names: Vec<String> = args.model.iter().cloned().collect();
     if names.is_empty() {
         names.extend(team.iter().flat_map(|team| team.models()).map(str::to_owned));
@@ -83,7 +83,7 @@ impl Reachability {
         }
         let own = team.iter().flat_map(|team| team.all_endpoints().into_iter().map(|own| (*team, own)));
         let tried = own.map(|(team, (name, endpoint))| {
-            let config = allowed(team, name, access).and_then(|()| endpoint.config(name, env));
+            let config = endpoint_allowed(team, name, access).and_then(|()| endpoint.config(name, env));
             (name, config.and_then(define))
         });
         let broken = tried.filter_map(|(name, tried)| Some((name.to_owned(), tried.err()?))).collect();

@@ -1,8 +1,9 @@
 //! A conversation that another program requested, and the messages it receives about it.
 
 use futures_util::FutureExt;
-use polylogue::{Body, Chat, Event, Log, Path, Question, RunOutcome as Kind, Status, Subscription, Update};
+use polylogue::{Body, Event, Path, Question, RunOutcome as Kind, Status, Subscription, Update};
 use polylogue_mcp::serve::{Answer, Answered, Caller};
+use polylogue_runtime::Conversation;
 use serde_json::{Value, json};
 
 use crate::screen::RunEnd;
@@ -12,22 +13,20 @@ const SAID_BYTES: usize = 200;
 
 /// A conversation that begins.
 pub(super) struct Talk {
-    pub(super) chat: Chat,
-    pub(super) log: Log,
-    pub(super) task: String,
+    pub(super) conversation: Conversation,
 }
 
 /// How a step ended.
 enum Step {
-    Ended(polylogue::Result<Status>),
+    Ended(polylogue_runtime::Result<Status>),
     /// Its caller gave it up, and perhaps said why.
     GivenUp(Option<String>),
 }
 
 impl Talk {
     /// Runs it until it ends, needs input that no one can give, or its caller cancels it.
-    pub(super) async fn hold(mut self, caller: &mut Caller) -> Answer {
-        let mut watch = self.log.subscribe().await;
+    pub(super) async fn hold(self, caller: &mut Caller) -> Answer {
+        let mut watch = self.conversation.subscribe().await;
         loop {
             let status = match self.step(caller, &mut watch).await {
                 Step::Ended(status) => status,
@@ -38,7 +37,7 @@ impl Talk {
             let told = format!("{} is asked: {}", question.who, question.text);
             match caller.ask(&told).await {
                 Answered::With(text) => {
-                    if let Err(error) = self.log.answer(at, &question.who, text).await {
+                    if let Err(error) = self.conversation.answer(at, &question.who, text).await {
                         return self.answer(Err(error)).await;
                     }
                 }
@@ -57,12 +56,9 @@ impl Talk {
     }
 
     /// Runs the chat as far as it goes, and tells what is said.
-    async fn step(&mut self, caller: &mut Caller, watch: &mut Subscription) -> Step {
-        let halt = self.log.cancellation();
-        let is_new = !self.log.has_begun().await.unwrap_or_default();
-        let (chat, task, log) = (&self.chat, &self.task, &mut self.log);
-        let run = async move { if is_new { chat.run(log, task).await } else { chat.resume(log).await } };
-        let mut run = std::pin::pin!(run);
+    async fn step(&self, caller: &mut Caller, watch: &mut Subscription) -> Step {
+        let halt = self.conversation.cancellation();
+        let mut run = std::pin::pin!(self.conversation.run());
         let ended = loop {
             tokio::select! {
                 biased;
@@ -83,23 +79,23 @@ impl Talk {
     }
 
     /// Ends the conversation for good, with the reason in its log.
-    async fn given_up(mut self, why: Option<String>) -> Answer {
+    async fn given_up(self, why: Option<String>) -> Answer {
         let why = match why {
             Some(why) => format!("the host, which says: {why}"),
             None => "the host".to_owned(),
         };
-        self.log.cancellation().clear();
-        let closed = self.log.close(&why).await;
-        let _ = self.log.release().await;
+        self.conversation.cancellation().clear();
+        let closed = self.conversation.close(&why).await;
+        let _ = self.conversation.release().await;
         // It is not reported.
         Answer::failed(closed.map_or_else(|error| error.to_string(), |()| format!("stopped by {why}")))
     }
 
     /// What comes of a conversation that is over, or failed.
-    async fn answer(self, status: polylogue::Result<Status>) -> Answer {
-        let (turns, id) = (self.log.turns().await, self.log.id().to_string());
-        let cut = polylogue::Report::of(&self.log.events().await).cut;
-        let released = self.log.release().await;
+    async fn answer(self, status: polylogue_runtime::Result<Status>) -> Answer {
+        let (turns, id) = (self.conversation.turns().await, self.conversation.id().to_string());
+        let cut = polylogue::Report::of(&self.conversation.events().await).cut;
+        let released = self.conversation.release().await;
         let status = status.and_then(|status| released.map(|()| status));
         let (result, ended, is_error) = match &status {
             Ok(Status::Closed { reason, summary }) => {
@@ -117,9 +113,9 @@ impl Talk {
 
     /// The text about a conversation that waits for a person.
     async fn waits(self, at: &Path, question: &Question, why: &str) -> Answer {
-        let id = self.log.id().clone();
+        let id = self.conversation.id().clone();
         // A person who can answer resumes it. What was appended is kept, whatever the store says now.
-        let _ = self.log.release().await;
+        let _ = self.conversation.release().await;
         let Question { who, text, .. } = question;
         let told = format!(
             "The conversation `{id}` waits for {who}, and {why}. {who} is asked: {text}\n`polylogue resume {id} \

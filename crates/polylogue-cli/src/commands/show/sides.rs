@@ -5,18 +5,18 @@ use std::sync::Arc;
 use serde_json::json;
 
 use polylogue::{Agent as _, Body, Event, History, Name, Path, Transcript, ViewOptions};
+use polylogue_runtime::StoredTeam;
 
 use super::{no_such_agent, silent, unwritable};
 use crate::args;
-use crate::commands::StoredRun;
 use crate::error::CliError;
-use crate::runner::tell;
 use crate::screen::sides::{Side, alone, below, beside};
 use crate::screen::{Looks, Sanitized, Size};
+use crate::tell::tell;
 
 /// The points of view of those who speak by models, or that of one of them.
 pub(super) fn shown(
-    kept: &StoredRun,
+    kept: &StoredTeam,
     events: &[Event],
     args: &args::Show,
     looks: Looks,
@@ -52,7 +52,7 @@ fn as_json(side: &Side) -> serde_json::Result<Sanitized> {
 }
 
 /// Whether `agent` solves tasks: what it was sent is then its history, as a person reads it.
-pub(super) fn works_on_tasks(kept: &StoredRun, agent: &str) -> Result<bool, CliError> {
+pub(super) fn works_on_tasks(kept: &StoredTeam, agent: &str) -> Result<bool, CliError> {
     let assistants = kept.assistants()?;
     Ok(assistants
         .iter()
@@ -60,7 +60,7 @@ pub(super) fn works_on_tasks(kept: &StoredRun, agent: &str) -> Result<bool, CliE
 }
 
 /// Everybody whose model was asked as a member of a chat, in the order of the chats and of their members.
-fn sides(kept: &StoredRun, events: &[Event]) -> Result<Vec<Side>, CliError> {
+fn sides(kept: &StoredTeam, events: &[Event]) -> Result<Vec<Side>, CliError> {
     let assistants = kept.assistants()?;
     // Agents that solve tasks are listed once more, with the views of these tasks.
     let agent = |who: &Name| assistants.iter().rfind(|agent| agent.name() == who);

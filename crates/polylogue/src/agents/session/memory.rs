@@ -34,7 +34,10 @@ impl Memory<'_> {
                 opening.introduction.iter().for_each(|text| self.hear(text));
                 opening.messages.iter().for_each(|message| self.said(message));
             }
-            Body::Reopened { message: Some(message) } | Body::Posted(message) | Body::Message(message) => {
+            Body::Reopened { message: Some(message) }
+            | Body::Posted(message)
+            | Body::Sent(message)
+            | Body::Message(message) => {
                 self.said(message);
             }
             Body::TurnStarted { turns: cues } => {

@@ -1,30 +1,29 @@
 //! What agents remember from one conversation to the next: in the database that keeps the conversations.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use polylogue::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
-use polylogue::{LogId, Meter, Store as _, StoreError};
+use polylogue_core::{LogId, Meter, Store as _, StoreError};
 use polylogue_models::Embedder;
 use polylogue_store::Facts;
 use polylogue_team::{BuildContext, Team};
 
-use crate::error::CliError;
-use crate::model_builder::ModelBuilder;
-use crate::place;
+use crate::models::TeamModels;
+use crate::{Error, Place, Result};
 
 /// The memory of the agents of a team, if they have one.
-pub(crate) struct TeamMemoryStore(Option<AnyMemory>);
+pub(crate) struct TeamMemory(Option<AnyMemory>);
 
-impl TeamMemoryStore {
-    /// The memory beside the conversations in `store`. Nothing is opened before an agent wants it.
-    pub(crate) fn of(team: &Team, store: Option<&Path>, crew: &ModelBuilder) -> Result<Self, CliError> {
+impl TeamMemory {
+    /// The memory beside the conversations at `place`. Nothing is opened before an agent wants it.
+    pub(crate) fn of(team: &Team, place: &Place, models: &TeamModels) -> Result<Self> {
         if !team.needs_memory() {
             return Ok(Self(None));
         }
-        let model = team.memory.embed.as_deref().map(|name| crew.embedder(name)).transpose()?.flatten();
-        let facts = LazyMemory { place: place(store)?, model, facts: OnceLock::new() };
+        let model = team.memory.embed.as_deref().map(|name| models.embedder(name)).transpose()?.flatten();
+        let facts = LazyMemory { place: database(place)?, model, facts: OnceLock::new() };
         Ok(Self(Some(AnyMemory::new(facts))))
     }
 
@@ -37,29 +36,17 @@ impl TeamMemoryStore {
     }
 }
 
-/// The memory of `team` that holds what teams of another content have written down, by scope. `digest` is of the content.
-pub(crate) async fn of_others(
-    team: &Team,
-    store: Option<&Path>,
-    digest: &str,
-) -> Result<Vec<String>, CliError> {
-    let all = all_of_others(team, store, digest).await?;
-    let scopes = team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
-    Ok(scopes.filter(|scope| all.contains(scope)).collect())
-}
-
-/// All memory that holds what teams of another content have written down, by scope; none for a `team` that has no memory.
-pub(crate) async fn all_of_others(
-    team: &Team,
-    store: Option<&Path>,
-    digest: &str,
-) -> Result<BTreeSet<String>, CliError> {
-    let at = place::place(store)?;
-    if !team.needs_memory() || !at.exists() || place::is_folder(&at) {
+/// The scopes of memory that hold what teams of another content than `digest` have written down; none for a `team`
+/// that has no memory.
+///
+/// # Errors
+/// When the memory or its store cannot be read.
+pub async fn memory_of_others(team: &Team, place: &Place, digest: &str) -> Result<BTreeSet<String>> {
+    if !team.needs_memory() || !place.path().exists() || place.is_folder() {
         return Ok(BTreeSet::new());
     }
-    let facts = Facts::open(&at)?.list(None, usize::MAX).await?;
-    let store = place::open(store)?;
+    let facts = Facts::open(place.path())?.list(None, usize::MAX).await.map_err(unreadable)?;
+    let store = place.open()?;
     let mut whose: BTreeMap<LogId, bool> = BTreeMap::new();
     let mut scopes = BTreeSet::new();
     for fact in facts.into_iter().filter(|fact| !fact.text.is_empty()) {
@@ -81,18 +68,26 @@ pub(crate) async fn all_of_others(
     Ok(scopes)
 }
 
-/// The memory in `store`.
-pub(crate) fn open(store: Option<&Path>) -> Result<Facts, CliError> {
-    Ok(Facts::open(place(store)?)?)
+fn unreadable(error: MemoryError) -> Error {
+    match error {
+        MemoryError::Store(error) => error.into(),
+        error => Error::Memory { why: error.to_string() },
+    }
 }
 
-fn place(store: Option<&Path>) -> Result<PathBuf, CliError> {
-    let place = place::place(store)?;
-    if place::is_folder(&place) {
-        let what = format!("`{}` keeps conversations as JSON lines, which have no memory", place.display());
-        return Err(CliError::usage(what).hint("name a file for SQLite with `--store`"));
+/// Opens the long-term memory of agents at `place`.
+///
+/// # Errors
+/// When conversations are kept there as JSON lines, which have no memory beside them, or it cannot be opened.
+pub fn open_memory(place: &Place) -> Result<Facts> {
+    Ok(Facts::open(database(place)?)?)
+}
+
+fn database(place: &Place) -> Result<PathBuf> {
+    match place.is_folder() {
+        true => Err(Error::NoMemory { place: place.path().to_owned() }),
+        false => Ok(place.path().to_owned()),
     }
-    Ok(place)
 }
 
 /// A memory that is opened when it is first used.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use polylogue::{AnyStore, Claim, Event, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, Event, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
 use tokio::task::AbortHandle;
 
 /// A store whose claims are renewed until they are given back.

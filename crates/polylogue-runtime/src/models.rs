@@ -1,24 +1,28 @@
 //! Which models speak for a team: its script, real ones, or a recording.
 
+mod endpoints;
+mod options;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use polylogue::memory::Embed as _;
-use polylogue::{AnyModel, Body, Error, Event, Model as _, ModelError, ModelErrorKind, Params, Price};
-use polylogue_models::{
-    Cassette, Embedder, LearnedCapabilities, Models, Recorder, Recording, Script, ScriptStep,
+use polylogue_core::{
+    AnyModel, Body, Error as RunError, Event, Model as _, ModelError, ModelErrorKind, Params, Price,
 };
+use polylogue_models::{Cassette, Embedder, Models, Recorder, Recording, Script, ScriptStep};
 use polylogue_team::Team;
 
-use crate::args;
-use crate::endpoint_resolver::EndpointResolver;
-use crate::error::CliError;
-use crate::probe::{listens, shown};
-use crate::trust::Access;
+use self::endpoints::EndpointResolver;
+pub use self::endpoints::endpoint_allowed;
+pub(crate) use self::options::Choosing;
+pub use self::options::ModelOptions;
+use crate::address::{listens, shown};
+use crate::{Error, Result};
 
-/// Gives models by name.
-pub(crate) struct ModelBuilder {
+/// The models of a team, by name.
+pub(crate) struct TeamModels {
     source: ModelSource,
     record: Option<Cassette>,
     /// What the team says that models cost.
@@ -26,24 +30,6 @@ pub(crate) struct ModelBuilder {
     /// The models for which that counts, even below the list price.
     cheap: BTreeSet<String>,
     budget: bool,
-}
-
-/// How the models are to be used.
-pub(crate) struct ModelOptions<'a> {
-    /// What the command line says of them.
-    pub(crate) wish: &'a args::Models,
-    /// Whether replies are asked for in pieces.
-    pub(crate) stream: bool,
-    /// Whether there is a limit on the cost.
-    pub(crate) budget: bool,
-    /// Whether replies are shown while they are written.
-    pub(crate) watched: bool,
-    /// Whether the conversation has begun before.
-    pub(crate) resumed: bool,
-    /// What is known of what models can do.
-    pub(crate) known: Option<LearnedCapabilities>,
-    /// Where keys are, and which endpoints of the team may be used.
-    pub(crate) access: &'a Access,
 }
 
 enum ModelSource {
@@ -56,34 +42,34 @@ enum ModelSource {
 /// The name that stands for the team's script.
 const SCRIPT: &str = "script";
 
-impl ModelBuilder {
-    /// Chooses as the command line wants; without a wish, real models when all that the team names can be reached, else
+impl TeamModels {
+    /// Chooses as the options say; by default, real models when all that the team names can be reached, else
     /// its script.
     ///
     /// Changes `team` so that every agent has a model.
-    pub(crate) async fn choose(team: &mut Team, manner: &ModelOptions<'_>) -> Result<Self, CliError> {
-        let wish = manner.wish;
-        if let Some(model) = &wish.model {
+    pub(crate) async fn choose(team: &mut Team, choosing: &Choosing<'_>) -> Result<Self> {
+        let options = choosing.options;
+        if let Some(model) = &options.model {
             team.use_model(model);
         }
-        let source = match (&wish.replay, wish.offline) {
+        let source = match (&options.replay, options.offline) {
             (Some(file), _) => replayed(team, file)?,
             // People among themselves, or agents that only run tools, need no model.
             (None, _) if team.voices().is_empty() => {
-                ModelSource::Live(EndpointResolver::of(team, manner).models)
+                ModelSource::Live(EndpointResolver::of(team, choosing).models)
             }
-            (None, true) => scripted(team, manner, None)?,
-            (None, false) => live_or_scripted(team, manner).await?,
+            (None, true) => scripted(team, choosing, None)?,
+            (None, false) => live_or_scripted(team, choosing).await?,
         };
         // A resumed run is recorded in the same file.
-        let record = wish
+        let record = options
             .record
             .as_ref()
-            .map(|file| if manner.resumed { Cassette::append(file) } else { Cassette::create(file) });
+            .map(|file| if choosing.resumed { Cassette::append(file) } else { Cassette::create(file) });
         let record = record.transpose()?;
         let prices = team.prices.iter().map(|(name, price)| (name.clone(), Price::from(*price))).collect();
-        let cheap = manner.access.lower_prices(team);
-        Ok(Self { source, record, prices, cheap, budget: manner.budget })
+        let cheap = choosing.access.lower_prices(team);
+        Ok(Self { source, record, prices, cheap, budget: choosing.budget })
     }
 
     /// Whether the team's script speaks.
@@ -97,11 +83,6 @@ impl ModelBuilder {
             ModelSource::Script(_, why) => why.as_deref(),
             _ => None,
         }
-    }
-
-    /// The model called `name`.
-    pub(crate) fn model(&self, name: &str) -> Result<AnyModel, Error> {
-        self.model_or(None, name)
     }
 
     /// Takes note of the forms of requests that models refused, as the log of a conversation tells that is resumed.
@@ -149,23 +130,23 @@ impl ModelBuilder {
         }
     }
 
-    /// The crew for another team that is the same but for its task and the values of its variables.
+    /// The script of another team that is the same but for its task and the values of its variables, if a script
+    /// speaks.
     ///
     /// Changes `team` so that every agent has a model.
-    pub(crate) fn cast(&self, team: &mut Team) -> impl Fn(&str) -> Result<AnyModel, Error> + use<'_> {
-        let script = match &self.source {
+    pub(crate) fn cast(&self, team: &mut Team) -> Option<AnyModel> {
+        match &self.source {
             ModelSource::Script(..) => Some(speak_by(&at_once(&team.script), team)),
             ModelSource::Recording(recording) => {
                 use_recorded(team, recording);
                 None
             }
             ModelSource::Live(_) => None,
-        };
-        move |name| self.model_or(script.as_ref(), name)
+        }
     }
 
     /// The model called `name`, or `script` where one speaks.
-    fn model_or(&self, script: Option<&AnyModel>, name: &str) -> Result<AnyModel, Error> {
+    pub(crate) fn model_or(&self, script: Option<&AnyModel>, name: &str) -> Result<AnyModel, RunError> {
         let model = match &self.source {
             ModelSource::Script(own, _) => script.unwrap_or(own).clone(),
             ModelSource::Recording(recording) => AnyModel::new(recording.model(name)),
@@ -200,15 +181,11 @@ impl ModelBuilder {
     }
 }
 
-fn scripted(
-    team: &mut Team,
-    manner: &ModelOptions<'_>,
-    why: Option<String>,
-) -> Result<ModelSource, CliError> {
+fn scripted(team: &mut Team, choosing: &Choosing<'_>, why: Option<String>) -> Result<ModelSource> {
     if team.script.is_empty() {
-        return Err(no_model(team));
+        return Err(Error::NoModel { team: team.name.clone() });
     }
-    let script = match manner.watched {
+    let script = match choosing.options.paced {
         true => team.script.clone().paced(team.script_pace.unwrap_or(0.0)),
         false => at_once(&team.script),
     };
@@ -226,7 +203,7 @@ fn at_once(script: &Script) -> Script {
     script.steps().iter().map(step).collect()
 }
 
-fn replayed(team: &mut Team, file: &Path) -> Result<ModelSource, CliError> {
+fn replayed(team: &mut Team, file: &Path) -> Result<ModelSource> {
     let recording = Recording::open(file)?;
     use_recorded(team, &recording);
     Ok(ModelSource::Recording(recording))
@@ -240,16 +217,16 @@ fn use_recorded(team: &mut Team, recording: &Recording) {
     }
 }
 
-async fn live_or_scripted(team: &mut Team, manner: &ModelOptions<'_>) -> Result<ModelSource, CliError> {
-    let reach = EndpointResolver::of(team, manner);
+async fn live_or_scripted(team: &mut Team, choosing: &Choosing<'_>) -> Result<ModelSource> {
+    let reach = EndpointResolver::of(team, choosing);
     // A script stands in for models that the team names, not for one that was asked for.
-    let may_play = manner.wish.model.is_none() && !team.script.is_empty();
+    let may_play = choosing.options.model.is_none() && !team.script.is_empty();
     if team.models().is_empty() {
-        return scripted(team, manner, Some("no model is named".into()));
+        return scripted(team, choosing, Some("no model is named".into()));
     }
     let mut why = None;
     for name in team.models() {
-        match reach.check(name, manner) {
+        match reach.check(name, choosing) {
             Err(error) if !may_play => return Err(error.into()),
             Err(error) => why = why.or(Some(error.message)),
             Ok(Some(server)) if may_play && !listens(&server).await => {
@@ -260,14 +237,6 @@ async fn live_or_scripted(team: &mut Team, manner: &ModelOptions<'_>) -> Result<
     }
     match why {
         None => Ok(ModelSource::Live(reach.models)),
-        why => scripted(team, manner, why),
+        why => scripted(team, choosing, why),
     }
 }
-
-fn no_model(team: &Team) -> CliError {
-    CliError::usage(format!("`{}` names no model and has no script", team.name)).hint(MODEL_HINT)
-}
-
-/// How to use a real model.
-pub(crate) const MODEL_HINT: &str =
-    "`--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running";

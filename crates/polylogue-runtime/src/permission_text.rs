@@ -1,4 +1,4 @@
-//! What a team file asks for, in words.
+//! What a team asks for, as text for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,11 +6,7 @@ use std::fmt::Write as _;
 use polylogue::approval::visible;
 use polylogue_team::Grant;
 
-use super::Want;
-
-/// How the person answers.
-pub(super) const CHOICES: &str =
-    "`yes` allows this to the content of these files from now on, `once` for this run, `no` refuses";
+use crate::Want;
 
 /// What it does with what it is allowed.
 const fn does(grant: Grant) -> &'static str {
@@ -39,7 +35,8 @@ fn by_grant<'w>(wants: impl IntoIterator<Item = &'w Want>) -> BTreeMap<Grant, Ve
 }
 
 /// A line for each permission, and one below it for each thing.
-pub(crate) fn list<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
+#[must_use]
+pub fn list<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
     let mut text = String::new();
     for (grant, what) in by_grant(wants) {
         let _ = writeln!(text, "  {} ({grant}):", does(grant));
@@ -51,7 +48,8 @@ pub(crate) fn list<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
 }
 
 /// The same in one line, of what is allowed.
-pub(super) fn allowed(name: &str, wants: &[Want]) -> String {
+#[must_use]
+pub fn allowed(name: &str, wants: &[Want]) -> String {
     let parts = by_grant(wants).into_iter().map(|(grant, what)| {
         let what = what.iter().map(|what| format!("`{}`", visible(what))).collect::<Vec<_>>().join(", ");
         format!("{}: {what}", does(grant))
@@ -60,7 +58,8 @@ pub(super) fn allowed(name: &str, wants: &[Want]) -> String {
 }
 
 /// That a team runs without `wants`.
-pub(super) fn without(name: &str, wants: &[Want]) -> String {
+#[must_use]
+pub fn without(name: &str, wants: &[Want]) -> String {
     let what: Vec<String> = wants.iter().map(|want| format!("`{}`", visible(&want.what))).collect();
     format!(
         "The prices of `{name}` for {} are below the list prices, which count unless you add `--allow prices`.",
@@ -69,7 +68,8 @@ pub(super) fn without(name: &str, wants: &[Want]) -> String {
 }
 
 /// The options that allow `wants`.
-pub(super) fn flags<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
+#[must_use]
+pub fn flags<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
     let grants: BTreeSet<Grant> = wants.into_iter().filter_map(Want::grant).collect();
     let grants: Vec<&str> = grants.into_iter().map(Grant::word).collect();
     format!("if you trust it, add `--allow {}` for this run, or `--trust` to remember it", grants.join(","))

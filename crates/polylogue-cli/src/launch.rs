@@ -1,0 +1,168 @@
+//! How every command prepares a team: what the command line says, what the user trusts, then the runtime.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use polylogue::LimitOverrides;
+use polylogue_models::LearnedCapabilities;
+use polylogue_runtime::{MODEL_HINT, ModelOptions, Prepared, RunOptions, Want, memory_of_others};
+use polylogue_team::{Loaded, Team};
+
+use crate::error::CliError;
+use crate::screen::{ColourWish, Looks, Output, Settings};
+use crate::tell::{tell, tell_wrapped};
+use crate::trust::pins::{self, Asking};
+use crate::trust::{self, Request};
+use crate::work;
+use crate::{args, place};
+
+/// A team that is about to be prepared, and how.
+pub(crate) struct Launch<'a> {
+    pub(crate) team: Team,
+    /// Identifies its content.
+    pub(crate) digest: String,
+    /// Identifies the content that is trusted: that of the stored team, where its own is not sealed.
+    pub(crate) trusted: String,
+    /// Where it is, for a person.
+    pub(crate) file: String,
+    /// Team files outside its folder.
+    pub(crate) outside: Vec<String>,
+    pub(crate) models: &'a args::Models,
+    pub(crate) permits: &'a args::Permits,
+    /// The user's own document of MCP servers.
+    pub(crate) servers: Option<PathBuf>,
+    pub(crate) limits: LimitOverrides,
+    pub(crate) shared_budget: bool,
+    /// What the conversation was allowed when it began.
+    pub(crate) before: Vec<Want>,
+    pub(crate) resumed: bool,
+    /// Whether there may be a person to ask.
+    pub(crate) asks: bool,
+    /// How the conversation is shown; `None` for one that no person watches.
+    pub(crate) shown: Option<&'a Settings>,
+}
+
+impl<'a> Launch<'a> {
+    /// The launch of a team file that was just read.
+    pub(crate) fn of(
+        loaded: Loaded,
+        file: &Path,
+        models: &'a args::Models,
+        allowed: &'a args::Allowed,
+        limits: args::Limits,
+    ) -> Self {
+        let Loaded { team, warnings, digest, outside } = loaded;
+        warnings.iter().for_each(|warning| tell(&warning.to_string()));
+        Self {
+            team,
+            trusted: digest.clone(),
+            digest,
+            file: file.display().to_string(),
+            outside,
+            models,
+            permits: &allowed.permits,
+            servers: allowed.mcp.clone(),
+            limits: limits.overrides(),
+            shared_budget: false,
+            before: Vec::new(),
+            resumed: false,
+            asks: true,
+            shown: None,
+        }
+    }
+
+    /// Asks for the user's trust where that is needed, and prepares the team to run at the place of `store`.
+    pub(crate) async fn prepare(self, store: Option<&Path>) -> Result<Prepared, CliError> {
+        let options = self.options();
+        let place = place::of(store)?;
+        let tells = self.shown.is_none_or(|settings| settings.output.is_conversation());
+        let of_others = memory_of_others(&self.team, &place, &self.digest).await?;
+        let scopes = self.team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
+        let request = Request {
+            team: &self.team,
+            digest: &self.trusted,
+            file: &self.file,
+            outside: &self.outside,
+            usage: options.usage()?,
+            permits: self.permits,
+            before: self.before,
+            memory: scopes.filter(|scope| of_others.contains(scope)).collect(),
+            asks: self.asks,
+            tells,
+        };
+        let access = request.pass(trust::of_folder(store)?).await?;
+        if tells {
+            work::tell_refusals(&self.team);
+        }
+        let prepared = Prepared::new(&place, self.team, self.digest, access, options).await?;
+        pins::check(&prepared, Asking { permits: self.permits, asks: self.asks }).await?;
+        Ok(prepared)
+    }
+
+    fn options(&self) -> RunOptions {
+        let args::Models { model, capabilities, offline, timeout, record, replay } = self.models.clone();
+        let models = ModelOptions {
+            model,
+            capabilities,
+            offline,
+            timeout: timeout.map(Duration::from_secs),
+            record,
+            replay,
+            stream: self.shown.is_some_and(|settings| settings.stream),
+            paced: self.shown.is_some_and(|settings| settings.output == Output::Talk && settings.looks.live),
+            learned: place::of_capabilities().map(LearnedCapabilities::at),
+        };
+        RunOptions {
+            models,
+            servers: self.servers.clone(),
+            limits: self.limits,
+            shared_budget: self.shared_budget,
+            resumed: self.resumed,
+        }
+    }
+}
+
+/// Says that no model speaks, and why.
+pub(crate) fn tell_scripted(prepared: &Prepared, own_task: bool) {
+    if !prepared.is_scripted() {
+        return;
+    }
+    let why = prepared.why_scripted().map(|why| format!(", because {why}")).unwrap_or_default();
+    tell_wrapped(&format!("This is a demonstration: the agents speak by the team's script{why}."));
+    if own_task {
+        tell_wrapped("The script does not know your task: it replies to the one it was written for.");
+    }
+    tell_wrapped(&format!("For a real model, use {MODEL_HINT}."));
+}
+
+/// Says which models have no known limit on what a call takes, under a budget.
+pub(crate) fn tell_unbounded(prepared: &Prepared) {
+    for name in prepared.unbounded_models() {
+        tell_wrapped(&format!(
+            "`{name}` has no known limit on the length of a reply: its calls are made one after the other, and the last one can \
+             pass the budget. Set `max_tokens` in `parameters` to bound it."
+        ));
+    }
+}
+
+/// How a conversation is shown.
+pub(crate) fn settings(color: args::Color, output: args::Output) -> Settings {
+    let what = match output {
+        args::Output { json: true, .. } => Output::Json,
+        args::Output { quiet: true, .. } => Output::Result,
+        args::Output { style: args::Style::Autogen, .. } => Output::Familiar,
+        _ => Output::Talk,
+    };
+    let looks = Looks::of(wish(color), &io::stdout());
+    Settings { output: what, looks, stream: !output.no_stream, thoughts: output.thoughts }
+}
+
+/// When colors are used.
+pub(crate) const fn wish(color: args::Color) -> ColourWish {
+    match color {
+        args::Color::Auto => ColourWish::Auto,
+        args::Color::Always => ColourWish::Always,
+        args::Color::Never => ColourWish::Never,
+    }
+}

@@ -1,0 +1,99 @@
+//! What a team may use: environment variables, and what the user allowed it.
+
+use std::collections::BTreeSet;
+
+use polylogue_models::Env;
+use polylogue_team::{Grant, Rules, Team, Usage};
+
+use crate::stored::Sealer;
+use crate::{Error, Result, Want};
+
+/// What a run may use: the decisions of the user, as data.
+#[derive(Clone)]
+pub struct Access {
+    /// Environment variables: keys of providers, addresses, proxies.
+    pub env: Env,
+    /// Whole permissions.
+    pub grants: BTreeSet<Grant>,
+    /// What was allowed one by one.
+    pub items: BTreeSet<Want>,
+    /// The user's rules for approvals.
+    pub rules: Rules,
+    /// Identifies the content that is trusted: rules can be about it.
+    pub digest: String,
+    /// Seals what is stored with conversations. Default: nothing is sealed, and a resumed team must be allowed anew.
+    pub sealer: Option<Sealer>,
+}
+
+impl Access {
+    /// Access to nothing but the variables of `env`, for the content `digest`.
+    #[must_use]
+    pub fn new(env: Env, digest: impl Into<String>) -> Self {
+        Self {
+            env,
+            grants: BTreeSet::new(),
+            items: BTreeSet::new(),
+            rules: Rules::default(),
+            digest: digest.into(),
+            sealer: None,
+        }
+    }
+
+    /// Whether `want` is allowed.
+    #[must_use]
+    pub fn has(&self, want: &Want) -> bool {
+        want.grant().is_some_and(|grant| self.grants.contains(&grant)) || self.items.contains(want)
+    }
+
+    /// Whether all of `wants` is allowed.
+    pub fn covers<'w>(&self, wants: impl IntoIterator<Item = &'w Want>) -> bool {
+        wants.into_iter().all(|want| self.has(want))
+    }
+
+    /// The permissions of which something is allowed.
+    #[must_use]
+    pub fn all_grants(&self) -> BTreeSet<Grant> {
+        self.grants.iter().copied().chain(self.items.iter().filter_map(Want::grant)).collect()
+    }
+
+    /// The models of `team` for which its own prices count although they are below the list prices.
+    pub(crate) fn lower_prices(&self, team: &Team) -> BTreeSet<String> {
+        let wants = Want::of_team(team, &Usage::default()).into_iter();
+        wants.filter(|want| want.is_optional() && self.has(want)).map(|want| want.what).collect()
+    }
+
+    /// What of `team` is stored with its conversation, so that it can be resumed.
+    pub(crate) fn stored(&self, team: &Team) -> Vec<Want> {
+        let memory = self.items.iter().filter(|want| want.grant() == Some(Grant::Memory));
+        Want::of_team(team, &Usage::default())
+            .into_iter()
+            .filter(|want| self.has(want))
+            .chain(memory.cloned())
+            .collect()
+    }
+
+    /// Refuses a team that asks for more than was allowed, such as one whose variables were given other values, or
+    /// that would share memory with other teams.
+    pub(crate) fn check(&self, team: &Team, usage: &Usage, of_others: &BTreeSet<String>) -> Result<()> {
+        self.refuse(team, Want::of_team(team, usage).into_iter().filter(|want| !want.is_optional()))?;
+        let shared = team.memory_scopes().into_iter().filter(|scope| of_others.contains(scope.as_str()));
+        self.refuse(team, shared.map(|scope| Want::new(Grant::Memory, scope.as_str())))
+    }
+
+    fn refuse(&self, team: &Team, wants: impl Iterator<Item = Want>) -> Result<()> {
+        let missing: Vec<Want> = wants.filter(|want| !self.has(want)).collect();
+        if missing.is_empty() { Ok(()) } else { Err(Error::NotAllowed { team: team.name.clone(), missing }) }
+    }
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Variables may be secrets.
+        let Self { grants, items, digest, .. } = self;
+        f.debug_struct("Access")
+            .field("grants", grants)
+            .field("items", items)
+            .field("digest", digest)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,309 @@
+//! Errors of preparing teams and of running their conversations.
+
+use std::path::PathBuf;
+
+use polylogue_core::{Fault, LogId, ModelError, Name, Path, StoreError};
+use polylogue_models::CassetteError;
+use polylogue_team::Diagnostics;
+
+use crate::Want;
+use crate::permission_text::{flags, list};
+
+/// A result with the runtime's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a team could not be prepared, or a conversation not be opened, changed or run.
+///
+/// [`fault`](Self::fault) says who can fix it, [`hint`](Self::hint) how.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A run failed, or a team cannot be built.
+    #[error(transparent)]
+    Run(#[from] polylogue_core::Error),
+    /// A model that the team needs cannot be used.
+    #[error("{0}")]
+    Model(ModelError),
+    /// A recording of model calls cannot be read or written.
+    #[error(transparent)]
+    Recording(#[from] CassetteError),
+    /// The team file has mistakes.
+    #[error("{0}")]
+    Team(Diagnostics),
+    /// The team names no model and has no script.
+    #[error("`{team}` names no model and has no script")]
+    NoModel {
+        /// The team.
+        team: Name,
+    },
+    /// The team asks for more than it was allowed.
+    #[error("`{team}` asks for more than was allowed:\n{}", list(.missing))]
+    NotAllowed {
+        /// The team.
+        team: Name,
+        /// What was not allowed.
+        missing: Vec<Want>,
+    },
+    /// MCP servers of the team were not allowed.
+    #[error("the MCP servers of `{team}` were not allowed")]
+    ServersNotAllowed {
+        /// The team.
+        team: Name,
+    },
+    /// An agent needs an MCP server that neither the team nor the user declares.
+    #[error("`{team}` needs the MCP server `{server}`, which is not declared")]
+    ServerMissing {
+        /// The team.
+        team: Name,
+        /// The server.
+        server: String,
+    },
+    /// The user declares MCP servers, and no agent uses any.
+    #[error("no agent of `{team}` has tools of MCP servers")]
+    ServersUnused {
+        /// The team.
+        team: Name,
+    },
+    /// The user's document of MCP servers cannot be used.
+    #[error("no MCP servers are in `{}`: {why}", .file.display())]
+    BadServers {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Values of variables change an MCP server, which all conversations of the prepared team share.
+    #[error("a variable changes an MCP server of `{team}`, which all its conversations share")]
+    ServersChanged {
+        /// The team.
+        team: Name,
+    },
+    /// The team file was changed after the team was prepared.
+    #[error("the team file of `{team}` was changed since it was read")]
+    TeamChanged {
+        /// The team.
+        team: Name,
+    },
+    /// Conversations in JSON lines have no long-term memory beside them.
+    #[error("`{}` keeps conversations as JSON lines, which have no memory", .place.display())]
+    NoMemory {
+        /// The folder.
+        place: PathBuf,
+    },
+    /// The long-term memory of agents cannot be read.
+    #[error("{why}")]
+    Memory {
+        /// The error message of the memory.
+        why: String,
+    },
+    /// The store has no conversation yet.
+    #[error("there are no conversations yet")]
+    Empty,
+    /// No conversation has this id, or an id that begins so.
+    #[error("there is no conversation `{text}`")]
+    Unknown {
+        /// The id, or its beginning.
+        text: String,
+    },
+    /// Several ids begin so.
+    #[error("`{text}` is the beginning of several: {}", quoted(.ids))]
+    Ambiguous {
+        /// The beginning.
+        text: String,
+        /// Some of the ids.
+        ids: Vec<LogId>,
+    },
+    /// The conversation was not begun by a team: only the program that began it knows its agents.
+    #[error("the conversation `{id}` was begun by a program of its own, which alone knows its agents")]
+    NoTeam {
+        /// The conversation.
+        id: LogId,
+    },
+    /// The team that is stored with a conversation cannot be read.
+    #[error("the team of the conversation `{id}` cannot be read: {why}")]
+    BadTeam {
+        /// The conversation.
+        id: LogId,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A closed conversation is needed, and this one is not.
+    #[error("the conversation `{id}` is not over")]
+    NotClosed {
+        /// The conversation.
+        id: LogId,
+        /// Who waits for a person's answer, if anyone does.
+        asks: Option<Name>,
+    },
+    /// The conversation has not begun.
+    #[error("the conversation `{id}` has not begun")]
+    NotBegun {
+        /// The conversation.
+        id: LogId,
+    },
+    /// This process has released the conversation.
+    #[error("the conversation `{id}` was released")]
+    Released {
+        /// The conversation.
+        id: LogId,
+    },
+    /// The conversation asks nothing.
+    #[error("there is no open question in `{id}`")]
+    NoQuestion {
+        /// The conversation.
+        id: LogId,
+    },
+    /// A conversation cannot be forked at this event.
+    #[error("`{id}` cannot be forked before event {event}: {why}")]
+    BadFork {
+        /// The conversation.
+        id: LogId,
+        /// The first event that would not be copied.
+        event: u64,
+        /// Why not.
+        why: ForkError,
+    },
+    /// A file or folder cannot be read or written.
+    #[error("`{}` cannot be {what}: {why}", .path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried: `made`, `removed`, `read`.
+        what: &'static str,
+        /// The system's error message.
+        why: String,
+    },
+}
+
+/// Why a conversation cannot be forked at an event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForkError {
+    /// It has no such event.
+    #[error("it has {events} events")]
+    NoEvent {
+        /// How many it has.
+        events: u64,
+    },
+    /// A tool call before the event has its result after it.
+    #[error("the call `{tool}` of `{who}` at event {called} has no result by then")]
+    OpenCall {
+        /// The agent that calls.
+        who: Name,
+        /// The tool.
+        tool: String,
+        /// The event with which the call began.
+        called: u64,
+        /// The event of its result, if it has one.
+        returned: Option<u64>,
+    },
+    /// The text of a message is to be replaced, and the event is no message.
+    #[error("event {event} in the chat `{at}` is no message whose text can be replaced")]
+    NoMessage {
+        /// The event.
+        event: u64,
+        /// Its chat.
+        at: Path,
+    },
+}
+
+impl Error {
+    /// Who can fix it.
+    #[must_use]
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Run(error) => error.fault(),
+            Self::Model(error) => error.fault(),
+            Self::Recording(error) => error.fault(),
+            Self::BadTeam { .. } | Self::Memory { .. } | Self::Io { .. } => Fault::System,
+            _ => Fault::Config,
+        }
+    }
+
+    /// How to fix it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Run(error) => return error.hint(),
+            Self::Model(error) => return polylogue_core::Error::Model(error.clone()).hint(),
+            Self::Recording(error) => return error.hint(),
+            Self::NoModel { .. } => MODEL_HINT.into(),
+            Self::NotAllowed { missing, .. } => flags(missing),
+            Self::ServersNotAllowed { .. } => {
+                "if you trust it, add `--allow mcp,env`, or `--trust` to remember it".into()
+            }
+            Self::ServerMissing { .. } => "name a file that declares it, with `--mcp FILE`".into(),
+            Self::ServersUnused { .. } => {
+                "add `{mcp: NAME}` to the `tools` of an agent, or leave out `--mcp`".into()
+            }
+            Self::ServersChanged { .. } => "give that server in the team file, without variables".into(),
+            Self::TeamChanged { .. } => "prepare it again: restart the program that runs it".into(),
+            Self::NoMemory { .. } => "name a file for SQLite with `--store`".into(),
+            Self::Empty => "`polylogue run` begins one".into(),
+            Self::Unknown { .. } => "`polylogue runs` lists them".into(),
+            Self::NoTeam { id } => format!("`polylogue show {id}` shows what was said"),
+            Self::NotClosed { id, asks: Some(who) } => {
+                format!("`polylogue resume {id} --answer TEXT` answers for {who}, who is asked")
+            }
+            Self::NotClosed { id, asks: None } => {
+                format!("`polylogue resume {id}` continues it; say more when it has ended")
+            }
+            Self::NotBegun { id } => format!("`polylogue resume {id}` begins it"),
+            Self::Released { .. } => "open it again".into(),
+            Self::Io { what: "made", .. } => "choose another place with `--store`".into(),
+            Self::BadFork { why, .. } => return why.hint(),
+            _ => return None,
+        })
+    }
+
+    /// Whether the request is wrong, and not what was done about it: the exit code 2 of the program, 4xx of a server.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::Recording(_) => false,
+            Self::Model(_) => true,
+            _ => matches!(self.fault(), Fault::Config),
+        }
+    }
+}
+
+impl ForkError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::OpenCall { called, returned: Some(returned), .. } => {
+                Some(format!("fork before event {called}, or after event {returned}"))
+            }
+            Self::OpenCall { called, .. } => Some(format!("fork before event {called}")),
+            Self::NoMessage { .. } => {
+                Some("`polylogue show ID --json` shows the events with their numbers".into())
+            }
+            Self::NoEvent { .. } => None,
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+impl From<ModelError> for Error {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<Diagnostics> for Error {
+    fn from(error: Diagnostics) -> Self {
+        Self::Team(error)
+    }
+}
+
+fn quoted(ids: &[LogId]) -> String {
+    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// How to use a real model.
+pub const MODEL_HINT: &str =
+    "`--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running";

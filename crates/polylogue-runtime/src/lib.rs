@@ -1,0 +1,64 @@
+//! The runtime: prepares a team once, and runs its conversations. It prints nothing and knows no terminal; the
+//! command-line program and servers are front ends of it.
+//!
+//! | step | by |
+//! |---|---|
+//! | what a team may use, as the user decided | [`Access`] |
+//! | models, tools, MCP servers, sandbox and memory of a team, once | [`Prepared::new`] |
+//! | conversations of a store | [`Runtime`]: `begin`, `open`, `find`, `answer`, `subscribe`, `remove` |
+//! | one conversation, shared by a runner and its watchers | [`Conversation`]: `run`, `resume`, `answer`, `cancellation`, `subscribe` |
+//!
+//! ```
+//! use polylogue_core::Status;
+//! use polylogue_models::Env;
+//! use polylogue_runtime::{Access, ModelOptions, Place, Prepared, RunOptions, Runtime};
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! # let dir = tempfile::tempdir()?;
+//! # let file = dir.path().join("hello.yaml");
+//! # std::fs::write(&file, "name: hello\ntask: Say hello.\nagents: [{name: Ann, system: You are brief.}]\nchat: {participants: [Ann], pattern: sequential}\nscript: [{Ann: Hello!}]\n")?;
+//! let loaded = polylogue_team::load(&file, &Default::default())?;
+//! let place = Place::new(dir.path().join("conversations.db"));
+//! let access = Access::new(Env::process(), loaded.digest.as_str());
+//! let models = ModelOptions { offline: true, ..ModelOptions::default() };
+//! let options = RunOptions { models, ..RunOptions::default() };
+//! let team = Prepared::new(&place, loaded.team, loaded.digest, access, options).await?;
+//!
+//! let runtime = Runtime::open_at(place)?;
+//! let conversation = runtime.begin(&team.run()).await?;
+//! let Status::Closed { summary, .. } = conversation.run().await? else { panic!("it waits") };
+//! assert_eq!(&*summary, "Hello!");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod access;
+pub mod address;
+mod conversation;
+mod error;
+mod id;
+mod lease_renewal;
+mod memory;
+mod models;
+pub mod permission_text;
+mod place;
+mod prepared;
+mod runtime;
+mod servers;
+mod stored;
+mod want;
+mod work_dir;
+
+pub use access::Access;
+pub use conversation::{Conversation, Resumed};
+pub use error::{Error, ForkError, MODEL_HINT, Result};
+pub use id::fresh_id;
+pub use memory::{memory_of_others, open_memory};
+pub use models::{ModelOptions, endpoint_allowed};
+pub use place::Place;
+pub use prepared::{Prepared, RunOptions, TeamRun};
+pub use runtime::{OpenOptions, Runtime};
+pub use servers::{TeamServers, server_names};
+pub use stored::{Sealer, StoredTeam, limits_of};
+pub use want::Want;
+pub use work_dir::refused_programs;

@@ -1,0 +1,52 @@
+//! Which models speak, and how they are called.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use polylogue_core::Capabilities;
+use polylogue_models::LearnedCapabilities;
+
+use crate::Access;
+
+/// Which models speak, and how they are called.
+///
+/// Default: the models that the team names, or its script if one of them cannot be reached.
+#[derive(Debug, Clone, Default)]
+pub struct ModelOptions {
+    /// The model of every agent, as `provider:model`.
+    pub model: Option<String>,
+    /// What the models support besides text. Default: as the team says, or as the endpoint shows.
+    pub capabilities: Option<Capabilities>,
+    /// Whether the team's script speaks; no model is called.
+    pub offline: bool,
+    /// The maximum duration of a model call. Default: as its endpoint says.
+    pub timeout: Option<Duration>,
+    /// A file to which every model call is recorded.
+    pub record: Option<PathBuf>,
+    /// A recording from which every reply is taken; no model is called.
+    pub replay: Option<PathBuf>,
+    /// Whether replies are requested in pieces.
+    pub stream: bool,
+    /// Whether a script speaks at the pace of a person who types, for those who watch.
+    pub paced: bool,
+    /// What models turned out to support, in a file.
+    pub learned: Option<LearnedCapabilities>,
+}
+
+impl ModelOptions {
+    /// Whether no model is called.
+    #[must_use]
+    pub const fn is_offline(&self) -> bool {
+        self.offline || self.replay.is_some()
+    }
+}
+
+/// How models are chosen.
+pub(crate) struct Choosing<'a> {
+    pub(crate) options: &'a ModelOptions,
+    /// Whether there is a limit on the cost.
+    pub(crate) budget: bool,
+    /// Whether the conversation has begun before.
+    pub(crate) resumed: bool,
+    pub(crate) access: &'a Access,
+}

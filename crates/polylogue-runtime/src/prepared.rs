@@ -1,0 +1,272 @@
+//! A team that is ready to run: its models, tools, MCP servers, sandbox and memory.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use polylogue::batch::BatchStart;
+use polylogue_core::{AnyModel, Chat, LimitOverrides, Limits, LogId};
+use polylogue_team::{Loaded, Team, Usage};
+
+use crate::memory::{TeamMemory, memory_of_others};
+use crate::models::{Choosing, TeamModels};
+use crate::servers::{TeamServers, server_names};
+use crate::{Access, Error, ModelOptions, Place, Result, StoredTeam, fresh_id};
+
+/// How a team is run, besides what its file says.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Its models.
+    pub models: ModelOptions,
+    /// The user's own document of MCP servers, a JSON file with `mcpServers`.
+    pub servers: Option<PathBuf>,
+    /// Limits of each conversation, over those of the team.
+    pub limits: LimitOverrides,
+    /// Whether all conversations share a budget: models of unknown price are then refused, as under a limit on cost.
+    pub shared_budget: bool,
+    /// Whether the conversation has begun before: a recording is then continued.
+    pub resumed: bool,
+}
+
+impl RunOptions {
+    /// How the team is used, as far as it decides what it asks for.
+    ///
+    /// # Errors
+    /// When the user's document of MCP servers cannot be read.
+    pub fn usage(&self) -> Result<Usage> {
+        let own_servers = server_names(self.servers.as_deref())?;
+        Ok(Usage { offline: self.models.is_offline(), own_servers })
+    }
+
+    /// Whether the conversations of `team` have a limit on cost.
+    fn has_budget(&self, team: &Team) -> bool {
+        self.shared_budget || self.limits.over(team.limits()).cost.is_some()
+    }
+}
+
+/// A team that is prepared once and has any number of conversations: its models are chosen, its MCP servers run.
+///
+/// Dropping it ends its MCP servers.
+pub struct Prepared {
+    place: Place,
+    team: Team,
+    digest: String,
+    options: RunOptions,
+    usage: Usage,
+    access: Access,
+    models: TeamModels,
+    servers: TeamServers,
+    memory: TeamMemory,
+    /// The memory that other teams have written to.
+    of_others: Mutex<BTreeSet<String>>,
+}
+
+impl Prepared {
+    /// Prepares `team`, whose content is identified by `digest`, to run at `place` with what `access` allows: chooses
+    /// its models, starts its MCP servers and builds its agents once, so that mistakes show before a conversation
+    /// begins. No store is created.
+    ///
+    /// # Errors
+    /// When a model, a server, a tool or the sandbox that it needs is missing or was not allowed.
+    pub async fn new(
+        place: &Place,
+        mut team: Team,
+        digest: impl Into<String>,
+        access: Access,
+        options: RunOptions,
+    ) -> Result<Self> {
+        let (digest, usage) = (digest.into(), options.usage()?);
+        let choosing = Choosing {
+            options: &options.models,
+            budget: options.has_budget(&team),
+            resumed: options.resumed,
+            access: &access,
+        };
+        let models = TeamModels::choose(&mut team, &choosing).await?;
+        let servers = TeamServers::start(&team, options.servers.as_deref(), &access).await?;
+        let memory = TeamMemory::of(&team, place, &models)?;
+        let of_others = Mutex::new(memory_of_others(&team, place, &digest).await?);
+        let place = place.clone();
+        let prepared =
+            Self { place, team, digest, options, usage, access, models, servers, memory, of_others };
+        prepared.run().chat(&fresh_id())?;
+        Ok(prepared)
+    }
+
+    /// The team, in which every agent has a model.
+    #[must_use]
+    pub const fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// Where its conversations are kept.
+    #[must_use]
+    pub const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What it may use.
+    #[must_use]
+    pub const fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// The limits of a new conversation.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.options.limits.over(self.team.limits())
+    }
+
+    /// Whether the team's script speaks instead of models.
+    #[must_use]
+    pub const fn is_scripted(&self) -> bool {
+        self.models.is_scripted()
+    }
+
+    /// Why the team's script speaks, unless that was asked for.
+    #[must_use]
+    pub fn why_scripted(&self) -> Option<&str> {
+        self.models.why_scripted()
+    }
+
+    /// The models with a price and no known limit on the length of a reply. Under a budget their calls are made one
+    /// after the other, and the last one can exceed it.
+    #[must_use]
+    pub fn unbounded_models(&self) -> Vec<String> {
+        self.models.unbounded(&self.team)
+    }
+
+    /// The MCP servers, which all its conversations share.
+    #[must_use]
+    pub const fn servers(&self) -> &TeamServers {
+        &self.servers
+    }
+
+    /// The same, to take their progress reports.
+    pub const fn servers_mut(&mut self) -> &mut TeamServers {
+        &mut self.servers
+    }
+
+    /// The team as it was prepared, for one conversation.
+    #[must_use]
+    pub fn run(&self) -> TeamRun<'_> {
+        TeamRun { prepared: self, team: self.team.clone(), script: None }
+    }
+
+    /// The same team with another task and other values of its variables, for one conversation.
+    ///
+    /// # Errors
+    /// When its content is another one, it asks for more than was allowed, or its variables change an MCP server.
+    pub fn run_of(&self, loaded: Loaded) -> Result<TeamRun<'_>> {
+        let Loaded { mut team, digest, .. } = loaded;
+        if digest != self.digest {
+            return Err(Error::TeamChanged { team: team.name });
+        }
+        self.access.check(&team, &self.usage, &self.of_others())?;
+        let script = self.models.cast(&mut team);
+        if team.mcp_document() != self.team.mcp_document() {
+            return Err(Error::ServersChanged { team: team.name });
+        }
+        Ok(TeamRun { prepared: self, team, script })
+    }
+
+    /// Reads again which memory other teams have written to. For a team that has been prepared for a long time.
+    ///
+    /// # Errors
+    /// When the memory cannot be read.
+    pub async fn reread_memory(&self) -> Result<()> {
+        let found = memory_of_others(&self.team, &self.place, &self.digest).await?;
+        *self.of_others() = found;
+        Ok(())
+    }
+
+    fn of_others(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.of_others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) const fn models(&self) -> &TeamModels {
+        &self.models
+    }
+}
+
+/// A prepared team with the task and the variables of one conversation.
+pub struct TeamRun<'p> {
+    prepared: &'p Prepared,
+    team: Team,
+    /// Speaks for all agents, if a script does that is not the one of the prepared team.
+    script: Option<AnyModel>,
+}
+
+impl TeamRun<'_> {
+    /// The team.
+    #[must_use]
+    pub const fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// The task; empty if there is none.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        self.team.task.as_deref().unwrap_or_default()
+    }
+
+    /// Builds the agents for the conversation `id`.
+    ///
+    /// # Errors
+    /// When the team cannot be built.
+    pub fn chat(&self, id: &LogId) -> Result<Chat> {
+        let Prepared { place, access, models, servers, memory, .. } = self.prepared;
+        let context = memory.furnish(servers.furnish(place.context(&self.team, id, access)?));
+        Ok(self.team.build_at(&|name| models.model_or(self.script.as_ref(), name), &context)?)
+    }
+
+    /// The limits of its conversation.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.prepared.options.limits.over(self.team.limits())
+    }
+
+    /// What is stored with its conversation.
+    ///
+    /// # Errors
+    /// When the path of the user's document of MCP servers is unknown.
+    pub(crate) fn stored(&self) -> Result<StoredTeam> {
+        let Prepared { digest, options, access, models, servers, .. } = self.prepared;
+        let stored = StoredTeam {
+            team: self.team.clone(),
+            offline: models.is_scripted(),
+            capabilities: options.models.capabilities,
+            digest: digest.clone(),
+            allowed: access.stored(&self.team),
+            mcp: options.servers.as_deref().map(absolute).transpose()?,
+            remote_tools: servers.described(),
+            limits: options.limits,
+            seal: None,
+        };
+        Ok(stored.sealed(access.sealer.as_ref()))
+    }
+
+    pub(crate) const fn place(&self) -> &Place {
+        &self.prepared.place
+    }
+
+    /// The beginning of a conversation with a known `id`, for a [`Batch`](polylogue::batch::Batch). Makes its work
+    /// directory.
+    ///
+    /// # Errors
+    /// When the team cannot be built, or the work directory not be made.
+    pub fn batch_start(&self, id: LogId, title: String) -> Result<BatchStart> {
+        self.place().make_work_dir(&self.team, &id)?;
+        let (chat, meta) = (self.chat(&id)?, self.stored()?.meta(title)?);
+        Ok(BatchStart { id, meta, chat, task: self.task().to_owned() })
+    }
+}
+
+/// The whole path of a file, to be found again from another folder.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| Error::Io {
+        path: path.to_owned(),
+        what: "found",
+        why: error.to_string(),
+    })
+}

@@ -1,0 +1,227 @@
+//! The conversations of a store: beginning, finding, opening and changing them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use polylogue_core::{
+    AnyStore, LimitOverrides, Listing, Log, LogId, Message, Name, Path, Store as _, StoreError, Subscription,
+};
+
+use crate::conversation::{Conversation, Opened, Shared};
+use crate::{Error, Place, Prepared, Result, StoredTeam, TeamRun, fresh_id};
+
+/// The conversations of one store, and those of them that this process has open.
+///
+/// Cloning shares it: a server gives one to each of its requests.
+#[derive(Clone)]
+pub struct Runtime(Arc<Inner>);
+
+struct Inner {
+    place: Place,
+    store: AnyStore,
+    open: Mutex<HashMap<LogId, Weak<Shared>>>,
+}
+
+/// How a stored conversation is opened.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenOptions {
+    /// Takes it from a process that is stopped or hangs, once its lease has expired.
+    pub take_over: bool,
+    /// Limits from now on, over those that it had.
+    pub limits: LimitOverrides,
+}
+
+/// How long a process that was just killed may hold a conversation: until a program that it was about to start has
+/// closed what it inherited.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Runtime {
+    /// Opens the store at `place`, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// As [`Place::open`].
+    pub fn open_at(place: Place) -> Result<Self> {
+        let store = place.open()?;
+        Ok(Self::with_store(place, store))
+    }
+
+    /// As [`open_at`](Self::open_at) with another store: `place` is for work directories and memory. The caller renews
+    /// the leases of claims.
+    #[must_use]
+    pub fn with_store(place: Place, store: AnyStore) -> Self {
+        Self(Arc::new(Inner { place, store, open: Mutex::default() }))
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &AnyStore {
+        &self.0.store
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// The conversations that this process has open.
+    fn opened(&self) -> MutexGuard<'_, HashMap<LogId, Weak<Shared>>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a conversation while a handle of it exists.
+    fn register(&self, conversation: Conversation) -> Conversation {
+        let mut opened = self.opened();
+        opened.retain(|_, shared| shared.strong_count() > 0);
+        opened.insert(conversation.id().clone(), Arc::downgrade(&conversation.0));
+        conversation
+    }
+
+    /// Begins a conversation of `run` under an id of its own. [`Conversation::run`] runs it.
+    ///
+    /// # Errors
+    /// When the team cannot be built, or the store not be written.
+    pub async fn begin(&self, run: &TeamRun<'_>) -> Result<Conversation> {
+        let meta = run.stored()?.meta(run.team().name.to_string())?;
+        let log = loop {
+            match Log::create(self.store().clone(), fresh_id(), &meta).await {
+                Err(polylogue_core::Error::Store(StoreError::Exists { .. })) => {}
+                log => break log?,
+            }
+        };
+        let (chat, log) = (run.chat(log.id())?, log.limits(run.limits()));
+        run.place().make_work_dir(run.team(), log.id())?;
+        let opened = Opened { task: run.task().to_owned(), limits: run.limits(), changed: None };
+        Ok(self.register(Conversation::new(chat, log, opened)))
+    }
+
+    /// Opens the stored conversation `id`, of which `prepared` is the team. One that this process has open is returned
+    /// again, with the agents that it has.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when another process runs it, or when it is damaged.
+    pub async fn open(&self, id: &LogId, prepared: &Prepared, options: OpenOptions) -> Result<Conversation> {
+        if let Some(conversation) = self.get(id) {
+            return Ok(conversation);
+        }
+        let run = prepared.run();
+        prepared.place().make_work_dir(run.team(), id)?;
+        let chat = run.chat(id)?;
+        let log = self.claim(id, options.take_over).await?;
+        let events = log.events().await;
+        let before = match LimitOverrides::last_of(&events) {
+            Some(changed) => changed,
+            None => crate::stored::limits_of(&self.store().meta(id).await?),
+        };
+        let overrides = options.limits.or(before);
+        let limits = overrides.over(run.team().limits());
+        prepared.models().learn(&events);
+        let changed = Some(overrides).filter(|now| *now != before);
+        let opened = Opened { task: run.task().to_owned(), limits, changed };
+        Ok(self.register(Conversation::new(chat, log.limits(limits), opened)))
+    }
+
+    async fn claim(&self, id: &LogId, take_over: bool) -> Result<Log> {
+        if take_over {
+            return Ok(Log::take_over(self.store().clone(), id.clone()).await?);
+        }
+        let begun = Instant::now();
+        loop {
+            match Log::open(self.store().clone(), id.clone()).await {
+                Err(polylogue_core::Error::Store(StoreError::Busy { .. })) if begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                log => return Ok(log?),
+            }
+        }
+    }
+
+    /// The conversation `id`, if this process has it open.
+    #[must_use]
+    pub fn get(&self, id: &LogId) -> Option<Conversation> {
+        self.opened().get(id).and_then(Weak::upgrade).map(Conversation)
+    }
+
+    /// Updates of the conversation `id` from now on, if this process has it open.
+    pub async fn subscribe(&self, id: &LogId) -> Option<Subscription> {
+        Some(self.get(id)?.subscribe().await)
+    }
+
+    /// The team that is stored with the conversation `id`, to [prepare](Prepared::new) it again.
+    ///
+    /// # Errors
+    /// As [`StoredTeam::of`].
+    pub async fn stored_team(&self, id: &LogId) -> Result<StoredTeam> {
+        StoredTeam::of(self.store(), id).await
+    }
+
+    /// The conversation that `text` names: an id, the beginning of just one, or `last`.
+    ///
+    /// # Errors
+    /// When there is none, or several.
+    pub async fn find(&self, text: &str) -> Result<LogId> {
+        if let Ok(id) = LogId::new(text)
+            && self.store().meta(&id).await.is_ok()
+        {
+            return Ok(id);
+        }
+        let all = self.store().list().await?;
+        let found: Vec<&Listing> = match text {
+            "last" => all.iter().take(1).collect(),
+            _ => all.iter().filter(|listing| listing.id.as_str().starts_with(text)).collect(),
+        };
+        match found.as_slice() {
+            [only] => Ok(only.id.clone()),
+            [] if all.is_empty() => Err(Error::Empty),
+            [] => Err(Error::Unknown { text: text.to_owned() }),
+            several => {
+                let ids = several.iter().take(5).map(|listing| listing.id.clone()).collect();
+                Err(Error::Ambiguous { text: text.to_owned(), ids })
+            }
+        }
+    }
+
+    /// Answers the question of `who` in the chat `at` of the conversation `id`, whether this process has it open or no
+    /// process runs it.
+    ///
+    /// # Errors
+    /// [`Error::NoQuestion`], or when another process runs it.
+    pub async fn answer(&self, id: &LogId, at: &Path, who: &Name, text: &str) -> Result<()> {
+        if let Some(conversation) = self.get(id) {
+            return conversation.answer(at, who, text).await;
+        }
+        let mut log = self.claim(id, false).await?;
+        if !log.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
+            return Err(Error::NoQuestion { id: id.clone() });
+        }
+        log.answer(at, who, text).await?;
+        Ok(log.release().await?)
+    }
+
+    /// Sends `message` into the conversation `id`, whether this process has it open or no process runs it, as
+    /// [`Conversation::send`] does.
+    ///
+    /// # Errors
+    /// When it has not begun, or another process runs it.
+    pub async fn send(&self, id: &LogId, message: Message) -> Result<()> {
+        if let Some(conversation) = self.get(id) {
+            return conversation.send(message).await;
+        }
+        let mut log = self.claim(id, false).await?;
+        if !log.has_begun().await? {
+            return Err(Error::NotBegun { id: id.clone() });
+        }
+        log.send(message).await?;
+        Ok(log.release().await?)
+    }
+
+    /// Removes the conversation `id` and its work directory.
+    ///
+    /// # Errors
+    /// When a process runs it, or the store cannot be written.
+    pub async fn remove(&self, id: &LogId) -> Result<()> {
+        self.store().remove(id).await?;
+        self.place().remove_work_dir(id)
+    }
+}

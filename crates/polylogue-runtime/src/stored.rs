@@ -1,0 +1,111 @@
+//! What is stored with a conversation so that it can be run again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use polylogue::Assistant;
+use polylogue_core::{AnyModel, AnyStore, Capabilities, LimitOverrides, LogId, Meta, Store as _, Timestamp};
+use polylogue_mcp::{Catalog, Described};
+use polylogue_models::Script;
+use polylogue_team::Team;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, Want};
+
+/// Seals the [content](StoredTeam::content) of a team that is stored with a conversation, so that a store from elsewhere
+/// allows nothing. `None` if it needs no seal, or there is no key.
+pub type Sealer = Arc<dyn Fn(&StoredTeam) -> Option<String> + Send + Sync>;
+
+/// What is stored with a conversation so that it can be run again when its team file has changed or is gone.
+#[derive(Serialize, Deserialize)]
+pub struct StoredTeam {
+    /// The team as it was loaded, with its variables filled in.
+    pub team: Team,
+    /// Whether its script spoke.
+    pub offline: bool,
+    /// What its models support, where the caller said so: a turn continues in the way it was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Capabilities>,
+    /// Identifies the content of the team file and of what it includes.
+    #[serde(default)]
+    pub digest: String,
+    /// What it was allowed of what it asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<Want>,
+    /// The user's own document of MCP servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<PathBuf>,
+    /// What models were told of the tools of MCP servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remote_tools: Vec<Described>,
+    /// The limits that it began with, over those of the team.
+    #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
+    pub limits: LimitOverrides,
+    /// Shows that this user allowed it: a store of another user allows nothing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
+}
+
+impl StoredTeam {
+    /// The team of the conversation `id`.
+    ///
+    /// # Errors
+    /// When there is no such conversation, or a program of its own began it.
+    pub async fn of(store: &AnyStore, id: &LogId) -> Result<Self> {
+        let meta = store.meta(id).await?;
+        if meta.team.is_null() {
+            return Err(Error::NoTeam { id: id.clone() });
+        }
+        serde_json::from_value(meta.team)
+            .map_err(|error| Error::BadTeam { id: id.clone(), why: error.to_string() })
+    }
+
+    /// The same, sealed.
+    pub(crate) fn sealed(self, sealer: Option<&Sealer>) -> Self {
+        let seal = sealer.and_then(|seal| seal(&self));
+        Self { seal, ..self }
+    }
+
+    /// The metadata of a new conversation.
+    pub(crate) fn meta(&self, title: String) -> Result<Meta> {
+        let team = serde_json::to_value(self)
+            .map_err(|error| polylogue_core::Error::Bug(format!("the team cannot be stored: {error}")))?;
+        Ok(Meta { title, created: now(), team })
+    }
+
+    /// What the seal is of.
+    #[must_use]
+    pub fn content(&self) -> Option<Vec<u8>> {
+        serde_json::to_vec(&(&self.team, &self.digest, &self.allowed, &self.mcp)).ok()
+    }
+
+    /// Identifies the stored team itself, for one without a valid seal.
+    #[must_use]
+    pub fn own_digest(&self) -> String {
+        let team = serde_json::to_vec(&self.team).unwrap_or_default();
+        format!("kept-{}", blake3::hash(&team).to_hex())
+    }
+
+    /// The agents that speak by models, to be looked at, with the tools that they had.
+    ///
+    /// # Errors
+    /// When the team cannot be built.
+    pub fn assistants(&self) -> Result<Vec<Assistant>> {
+        let silent = |_: &str| Ok(AnyModel::new(Script::default().model("none")));
+        Ok(self.team.assistants_with(&silent, Catalog::of_described(self.remote_tools.clone()))?)
+    }
+}
+
+/// The limits that the conversation with this `meta` began with, over those of its team.
+#[must_use]
+pub fn limits_of(meta: &Meta) -> LimitOverrides {
+    let limits = meta.team.get("limits").cloned();
+    limits.and_then(|limits| serde_json::from_value(limits).ok()).unwrap_or_default()
+}
+
+/// The time of day.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
