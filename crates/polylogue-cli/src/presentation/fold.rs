@@ -31,7 +31,9 @@ impl Presentation {
             }
             Body::Sent(message) => self.said(at, message, Source::Posted, false),
             Body::InputRequired(question) => {
-                self.late_results(&(at.clone(), question.who.clone()));
+                let key = (at.clone(), question.who.clone());
+                self.late_results(&key);
+                self.turn(&key).approved.extend(question.call.clone());
                 self.put(at, Kind::Question(question.clone()));
             }
             Body::InputProvided { to, text } => {
@@ -187,12 +189,14 @@ impl Presentation {
             ResultShown::InMessage => turn.held.push((call.clone(), outcome.clone())),
             _ => turn.returned.push(outcome.clone()),
         }
+        let is_approved = turn.approved.contains(&call);
         let (to, took) = (turn.audience.clone(), event.time.0.saturating_sub(begun.0));
         if shown == ResultShown::Here {
             self.handed = note.as_ref().map(|note| (key, note.text.clone()));
         }
         let (who, outcome, took) = (who.clone(), outcome.clone(), Duration::from_millis(took));
-        let returned = Returned { who, to, call, outcome, took, shown, is_code, is_requested, note };
+        let returned =
+            Returned { who, to, call, outcome, took, shown, is_code, is_requested, is_approved, note };
         self.put(&event.at, Kind::CallReturned(returned));
     }
 
@@ -202,8 +206,10 @@ impl Presentation {
         let to = turn.audience.clone();
         for (call, outcome) in std::mem::take(&mut turn.held) {
             let (who, to, took) = (key.1.clone(), to.clone(), Duration::ZERO);
-            let (shown, is_code, is_requested, note) = (ResultShown::Late, true, false, None);
-            let returned = Returned { who, to, call, outcome, took, shown, is_code, is_requested, note };
+            let (shown, is_code, note) = (ResultShown::Late, true, None);
+            let (is_requested, is_approved) = (false, false);
+            let returned =
+                Returned { who, to, call, outcome, took, shown, is_code, is_requested, is_approved, note };
             self.put(&key.0, Kind::CallReturned(returned));
         }
     }
@@ -219,13 +225,17 @@ impl Presentation {
         }
         self.draft(&key);
         self.prompts(&key);
-        if self.turn(&key).is_answered_by(message) {
+        let output = self.turn(&key).output_in(message);
+        if output.is_some() {
             self.turn(&key).held.clear();
         }
         self.late_results(&key);
         match decision {
             _ if !message.to.is_private() || self.is_whole() => {
                 self.said(at, message, Source::Turn, false);
+                if let Some(Item { kind: Kind::Said(said), .. }) = self.out.last_mut() {
+                    said.output = output.unwrap_or_default();
+                }
             }
             Some(text) => self.put(at, Kind::Decision { who: message.from.clone(), text }),
             None => self.aside(at, message),
@@ -269,7 +279,8 @@ impl Presentation {
             None => message.parts.clone(),
         };
         self.last_said = message.plain().into_owned();
-        self.put(at, Kind::Said(Said { message: message.clone(), parts, source, is_note, answered }));
+        let (message, output) = (message.clone(), Vec::new());
+        self.put(at, Kind::Said(Said { message, parts, output, source, is_note, answered }));
     }
 
     fn end_turn(&mut self, key: &Key) {

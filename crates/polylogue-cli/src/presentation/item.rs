@@ -96,6 +96,8 @@ pub(crate) struct Returned {
     pub(crate) shown: ResultShown,
     pub(crate) is_code: bool,
     pub(crate) is_requested: bool,
+    /// Whether its arguments were shown in full: with the question for approval.
+    pub(crate) is_approved: bool,
     /// The note of a handoff, which is also posted as a message.
     pub(crate) note: Option<HandoffNote>,
 }
@@ -125,6 +127,8 @@ pub(crate) struct Said {
     pub(crate) message: Message,
     /// The content that was not shown before.
     pub(crate) parts: Vec<Part>,
+    /// The parts that are the output of programs.
+    pub(crate) output: Vec<Part>,
     pub(crate) source: Source,
     /// Whether it is the note of a handoff whose call was shown.
     pub(crate) is_note: bool,

@@ -23,6 +23,8 @@ pub(super) struct Turn {
     pub(super) held: Vec<(Call, Outcome)>,
     /// Prompts that are shown if the turn does not end with a decision.
     pub(super) prompts: Vec<String>,
+    /// The calls that a person was asked to approve.
+    pub(super) approved: Vec<Call>,
     /// What the participant is going to remember to have said.
     pub(super) memory: Option<String>,
 }
@@ -50,10 +52,10 @@ impl Turn {
         parts
     }
 
-    /// Whether `message` has the results that wait for it.
-    pub(super) fn is_answered_by(&self, message: &Message) -> bool {
+    /// The parts of `message` that are the results that wait for it, if it has all of them.
+    pub(super) fn output_in(&self, message: &Message) -> Option<Vec<Part>> {
         let held: Vec<Outcome> = self.held.iter().map(|(_, outcome)| outcome.clone()).collect();
-        besides_results(message, &held).is_some()
+        besides_results(message, &held).map(|_| reply_of(&held))
     }
 }
 

@@ -40,18 +40,52 @@ pub(super) fn made(wanted: &Call, outcome: &Outcome, took: Duration, width: Opti
 }
 
 fn ended(wanted: &Call, outcome: &Outcome, result: &str, took: Duration, width: Option<usize>) -> Line {
+    let (call, result) = share(call(wanted), timed(result, took), width);
+    let line = sign(outcome).joined(&call);
+    if result.is_empty() { line } else { line.with(" → ", Style::DIM).joined(&result) }
+}
+
+fn sign(outcome: &Outcome) -> Line {
     let (sign, style) = match outcome.status {
         OutcomeStatus::Done => ("⚙ ", Style::DIM),
         OutcomeStatus::Failed => ("✗ ", Style::ERROR),
         OutcomeStatus::Unknown => ("? ", Style::PLAIN.colour(Colour::Yellow)),
     };
+    Line::new(sign, style)
+}
+
+fn timed(result: &str, took: Duration) -> Line {
     let mut result = Line::new(result, Style::PLAIN);
     if took >= LONG {
         result.push(&format!(" ({})", seconds(took)), Style::DIM);
     }
-    let (call, result) = share(call(wanted), result, width);
-    let line = Line::new(sign, style).joined(&call);
-    if result.is_empty() { line } else { line.with(" → ", Style::DIM).joined(&result) }
+    result
+}
+
+/// Whether an argument is code, or another text of several lines, which is shown verbatim.
+fn is_code(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.trim().contains('\n'))
+}
+
+/// The arguments of `call` that are code.
+pub(super) fn code(call: &Call) -> Vec<String> {
+    let fields = call.args.as_object().into_iter().flat_map(serde_json::Map::values);
+    fields.filter(|value| is_code(value)).filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// A call with a result, save its code.
+pub(super) fn without_code(wanted: &Call, outcome: &Outcome) -> Line {
+    let mut short = wanted.clone();
+    if let Some(args) = short.args.as_object_mut() {
+        args.retain(|_, value| !is_code(value));
+    }
+    sign(outcome).joined(&call(&short)).with(":", Style::DIM)
+}
+
+/// A result on one line, below the code of its call.
+pub(super) fn result_of(outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
+    let room = width.unwrap_or(PLAIN_WIDTH).saturating_sub(2);
+    Line::new("→ ", Style::DIM).joined(&timed(&gist(outcome), took).fit(room))
 }
 
 /// A result as one line. Of code that is what it printed, or what went wrong, which stands at its end.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use polylogue::approval::MARGIN;
 use unicode_width::UnicodeWidthChar;
 
-use super::style::Style;
+use super::style::{Colour, Style};
 
 /// A character that can be shown: what would move the cursor, change the terminal or reorder the text is replaced by
 /// a picture of itself.
@@ -68,6 +68,8 @@ pub(crate) struct Line {
     width: usize,
     /// What draws a picture behind it, on a terminal that can.
     drawing: Option<Arc<str>>,
+    /// Whether it begins at the left edge, whatever stands before other lines, and is never broken: so it can be copied.
+    is_verbatim: bool,
 }
 
 impl Line {
@@ -79,6 +81,16 @@ impl Line {
         let mut line = Self::default();
         line.push(text, style);
         line
+    }
+
+    /// A line of code or of a program's output, from the left edge and unbroken.
+    pub(crate) fn verbatim(text: &str, style: Style) -> Self {
+        Self { is_verbatim: true, ..Self::new(text, style) }
+    }
+
+    /// Whether it is [`Line::verbatim`].
+    pub(crate) const fn is_verbatim(&self) -> bool {
+        self.is_verbatim
     }
 
     /// A picture, drawn by `commands`, which go to the terminal verbatim: no words of others may be in them.
@@ -147,8 +159,11 @@ impl Line {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// Without blanks at its end.
+    /// Without blanks at its end, unless it is verbatim.
     pub(crate) fn trimmed(mut self) -> Self {
+        if self.is_verbatim {
+            return self;
+        }
         while let Some(span) = self.spans.last_mut() {
             let kept = span.text.trim_end_matches(' ').len();
             self.width -= span.text.len() - kept;
@@ -161,8 +176,11 @@ impl Line {
         self
     }
 
-    /// `before` and then this.
+    /// `before` and then this; only this if it is verbatim.
     pub(crate) fn after(&self, before: &Self) -> Self {
+        if self.is_verbatim {
+            return self.clone();
+        }
         before.clone().joined(self)
     }
 
@@ -241,31 +259,37 @@ pub(crate) fn wrap(line: &Line, width: usize) -> Vec<Line> {
     rows.finish()
 }
 
-/// Breaks `line` after every `width` columns, blanks and all: for code.
-pub(crate) fn chop(line: &Line, width: usize) -> Vec<Line> {
-    let mut rows = Rows { width: width.max(2), done: Vec::new(), row: Line::default(), gap: Vec::new() };
-    line.glyphs().for_each(|glyph| rows.glyph(glyph));
-    rows.finish()
-}
-
-/// `text` in rows that fit `width`, without Markdown. What stands behind a [`MARGIN`] keeps it in every row, broken anywhere, with
-/// another mark where the row continues a line.
+/// `text` in rows that fit `width`, without Markdown. What stands behind [`MARGIN`]s is code: with colours, which nothing in it can
+/// imitate, it is [`Line::verbatim`] between two rules, the first of which says how many lines there are.
 pub(crate) fn verbatim(text: &str, width: Option<usize>, style: Style) -> Vec<Line> {
-    let rows = |line: &str| match (width, line.strip_prefix(MARGIN)) {
-        (None, _) => vec![Line::new(line, style)],
-        (Some(width), None) => wrap(&Line::new(line, style), width),
-        (Some(width), Some(exact)) => {
-            let room = width.saturating_sub(MARGIN.chars().count());
-            let margin = |nth: usize| Line::new(if nth == 0 { MARGIN } else { CONTINUED }, Style::DIM);
-            let rows = chop(&Line::new(exact, style), room).into_iter().enumerate();
-            rows.map(|(nth, row)| row.after(&margin(nth))).collect()
+    let Some(width) = width else { return text.lines().map(|line| Line::new(line, style)).collect() };
+    let mut lines = Vec::new();
+    let mut rest = text.lines().peekable();
+    while let Some(line) = rest.next() {
+        let Some(first) = code_of(line) else {
+            lines.extend(wrap(&Line::new(line, style), width));
+            continue;
+        };
+        let mut code = vec![first];
+        while let Some(next) = rest.peek().and_then(|line| code_of(line)) {
+            code.push(next);
+            rest.next();
         }
-    };
-    text.lines().flat_map(rows).collect()
+        let count = if code.len() == 1 { "1 line".into() } else { format!("{} lines", code.len()) };
+        lines.push(Line::new(&format!("── {count}"), Style::DIM));
+        lines.extend(code.into_iter().map(|line| Line::verbatim(line, CODE)));
+        lines.push(Line::new("──", Style::DIM));
+    }
+    lines
 }
 
-/// What a row begins with that continues a line behind a [`MARGIN`].
-const CONTINUED: &str = "    ┆ ";
+/// What stands behind the [`MARGIN`] of `line`.
+fn code_of(line: &str) -> Option<&str> {
+    line.strip_prefix(MARGIN).or_else(|| (line == MARGIN.trim_end()).then_some(""))
+}
+
+/// Code.
+pub(crate) const CODE: Style = Style::PLAIN.colour(Colour::Cyan);
 
 struct Rows {
     width: usize,
@@ -359,26 +383,16 @@ mod tests {
         for width in 2..60 {
             let line = Line::new(text, Style::PLAIN);
             assert!(wrap(&line, width).iter().all(|row| row.width() <= width), "{width}");
-            assert!(chop(&line, width).iter().all(|row| row.width() <= width), "{width}");
-            assert_eq!(chop(&line, width).iter().map(Line::text).collect::<String>(), text);
         }
     }
 
     #[test]
-    fn verbatim_text_keeps_its_margin_in_every_row() {
+    fn code_is_unbroken_between_rules_and_keeps_its_margin_without_colours() {
         let text = "**run** it:\n\n    │ echo `a` *b* and more words\n    │\n\n`yes` runs it";
         let rows: Vec<String> =
             verbatim(text, Some(16), Style::PLAIN).iter().map(|row| row.clone().trimmed().text()).collect();
-        let expected = [
-            "**run** it:",
-            "",
-            "    │ echo `a` *",
-            "    ┆ b* and mor",
-            "    ┆ e words",
-            "    │",
-            "",
-            "`yes` runs it",
-        ];
+        let expected =
+            ["**run** it:", "", "── 2 lines", "echo `a` *b* and more words", "", "──", "", "`yes` runs it"];
         assert_eq!(rows, expected);
         let whole: Vec<String> = verbatim(text, None, Style::PLAIN).iter().map(Line::text).collect();
         assert_eq!(whole.join("\n"), text);

@@ -64,13 +64,13 @@ fn a_person_at_the_terminal_lets_a_call_be_made_rejects_one_and_changes_one() {
         let mut terminal = Terminal::open(&home, (110, 60), &RUN);
         terminal.wait_for_question("`exit` ends the conversation.");
         let seen = terminal.sees();
-        assert!(seen.contains("`Ann` calls `note` with:\n\n    │ {\"text\":\"one\"}\n"), "{seen}");
+        assert!(seen.contains("`Ann` calls `note` with:\n\n── 1 line\n{\"text\":\"one\"}\n──\n"), "{seen}");
         assert!(noted(&home).is_empty());
         terminal.press("yes\r");
-        terminal.wait_for("    │ {\"text\":\"two\"}");
+        terminal.wait_for("\n{\"text\":\"two\"}\n──");
         terminal.wait_for_question("`exit` ends the conversation.");
         terminal.press("no, that is a secret\r");
-        terminal.wait_for("    │ {\"text\":\"three\"}");
+        terminal.wait_for("\n{\"text\":\"three\"}\n──");
         terminal.wait_for_question("`exit` ends the conversation.");
         terminal.press("```json\r{\"text\":\r \"3\"}\r```\r");
         let (code, seen) = terminal.end();
@@ -296,14 +296,9 @@ fn a_question_at_the_terminal_is_verbatim_whole_and_the_same_when_it_is_resumed(
     fs::write(home.path("store.db.work/go"), "").unwrap();
     let shown = "\"text\": \"echo `touch pwned` [build](http://a.example/x) *a* ⟨U+202E⟩cod.txt⟨U+200B⟩ \\u001b]52;c;eA==\\u0007 # ";
     let is_whole = |seen: &str| {
-        // Long lines are broken in rows: joined again, nothing is missing.
-        let exact =
-            seen.lines().filter_map(|line| line.strip_prefix("    │ ").or(line.strip_prefix("    ┆ ")));
-        let whole: String = exact.map(|row| format!("{row:<52}")).collect();
-        let squeezed: Vec<&str> = whole.split_whitespace().collect();
-        let expected = format!("{shown}{}END\"", "word ".repeat(40));
-        let expected: Vec<&str> = expected.split_whitespace().collect();
-        assert!(squeezed.join(" ").contains(&expected.join(" ")), "{squeezed:?}\n{expected:?}");
+        // Only the terminal breaks long lines: what is copied is what runs.
+        let expected = format!("── 3 lines\n{{\n  {shown}{}END\"\n}}\n──\n", "word ".repeat(40));
+        assert!(seen.contains(&expected), "{seen}\n{expected}");
     };
     let mut terminal = Terminal::open(&home, (60, 60), &RUN);
     terminal.wait_for_question("conversation.");

@@ -272,21 +272,24 @@ fn the_whole_of_the_help() {
         Usage: polylogue [OPTIONS] <COMMAND>
 
         Commands:
-          run     Run a team on a task
-          batch   Run a team on many tasks, each in its own conversation
-          resume  Resume a conversation, or continue one that has ended with another message
-          runs    List conversations, each by its last event; `verify` checks all events
-          show    Show a conversation, or the requests to an agent's model
-          verify  Check that stored conversations are unaltered
-          rm      Remove conversations
-          memory  List, find and delete the long-term memory of agents
-          check   Check a team file, and list the permissions it asks for
-          trust   List and revoke your trust in team files
-          import  Convert an AutoGen definition to a team file
-          mcp     Serve teams as tools for MCP hosts, over standard input and output
-          doctor  Show the keys, endpoints and stores that are configured
-          schema  Print the JSON Schema of team files, for editors
-          help    Print this message or the help of the given subcommand(s)
+          new          Write a commented team file to begin with
+          run          Run a team on a task
+          batch        Run a team on many tasks, each in its own conversation
+          resume       Resume a conversation, or continue one that has ended with another message
+          runs         List conversations, each by its last event; `verify` checks all events
+          show         Show a conversation, or the requests to an agent's model
+          verify       Check that stored conversations are unaltered
+          rm           Remove conversations
+          memory       List, find and delete the long-term memory of agents
+          check        Check a team file, and list the permissions it asks for
+          trust        List and revoke your trust in team files
+          import       Convert an AutoGen definition to a team file
+          mcp          Serve teams as tools for MCP hosts, over standard input and output
+          doctor       Show the keys, endpoints and stores that are configured
+          schema       Print the JSON Schema of team files, for editors
+          completions  Print completions for a shell
+          man          Print the manual for `man`
+          help         Print this message or the help of the given subcommand(s)
 
         Options:
               --color <WHEN>  When to use colours [default: auto] [possible values: auto, always, never]

@@ -85,8 +85,8 @@ fn a_run_at_80_columns() {
             ┊ ⚙ get_history(limit: 1) → Boss: Instruction: count the customers, all of the…
             ┊ Solution:
             ┊
-            ┊ ┌ python
-            ┊ │ print(len(customers))  # ten
+            ┊ ── python
+            print(len(customers))  # ten
             ┊
             ┊ who │ tea
             ┊ ────┼────
@@ -133,8 +133,8 @@ fn a_run_at_120_columns_with_whole_replies() {
             ┊ ⚙ get_history(limit: 1) → Boss: Instruction: count the customers, all of them, one after the othe…
             ┊ Solution:
             ┊
-            ┊ ┌ python
-            ┊ │ print(len(customers))  # ten
+            ┊ ── python
+            print(len(customers))  # ten
             ┊
             ┊ who │ tea
             ┊ ────┼────

@@ -66,7 +66,7 @@ fn a_person_at_the_terminal_is_asked_before_code_runs() {
     let mut terminal = Terminal::open(&home, (100, 40), &RUN);
     terminal.wait_for_question("`exit` ends the conversation.");
     assert!(
-        terminal.sees().contains("`Runner` is about to run sh code:\n\n    │ echo ran > ran.txt\n"),
+        terminal.sees().contains("`Runner` is about to run sh code:\n\n── 1 line\necho ran > ran.txt\n──\n"),
         "{}",
         terminal.sees()
     );

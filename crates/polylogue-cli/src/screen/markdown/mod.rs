@@ -132,7 +132,7 @@ fn rendered(piece: &Piece, frame: Frame) -> Vec<Line> {
             render(source, frame, *number).iter().map(|line| line.after(&margin)).collect()
         }
         Piece::CodeBegin(language) => vec![code_begin(language, frame)],
-        Piece::CodeLine(line) => code_line(line, frame),
+        Piece::CodeLine(line) => vec![code_line(line, frame)],
     }
 }
 

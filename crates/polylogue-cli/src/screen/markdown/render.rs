@@ -5,11 +5,8 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::table::Table;
-use crate::screen::style::{Colour, Style};
-use crate::screen::text::{Line, chop, wrap};
-
-/// Code in a line of text.
-const CODE: Style = Style::PLAIN.colour(Colour::Cyan);
+use crate::screen::style::Style;
+use crate::screen::text::{CODE, Line, wrap};
 
 /// How to render.
 #[derive(Debug, Clone, Copy)]
@@ -35,18 +32,15 @@ pub(super) fn render(source: &str, frame: Frame, number: Option<u64>) -> Vec<Lin
     renderer.done
 }
 
-/// The lines of code, behind a gutter; one of them `line`.
-pub(super) fn code_line(line: &str, frame: Frame) -> Vec<Line> {
-    let gutter = Line::new("│ ", Style::DIM);
-    let text = Line::new(line, Style { colour: frame.base.colour.or(CODE.colour), ..frame.base });
-    let width = frame.width.saturating_sub(gutter.width());
-    chop(&text, width).iter().map(|row| row.after(&gutter)).collect()
+/// A line of code.
+pub(super) fn code_line(line: &str, frame: Frame) -> Line {
+    Line::verbatim(line, Style { colour: frame.base.colour.or(CODE.colour), ..frame.base })
 }
 
 /// What stands above a block of code: a fence is seen even if there is nothing in it.
 pub(super) fn code_begin(language: &str, frame: Frame) -> Line {
-    let corner = Line::new("┌ ", Style::DIM);
-    corner.with(language, Style { italic: true, ..Style::DIM }).fit(frame.width)
+    let rule = if language.is_empty() { "──" } else { "── " };
+    Line::new(rule, Style::DIM).with(language, Style { italic: true, ..Style::DIM }).fit(frame.width)
 }
 
 /// What a container puts before the lines in it.
@@ -245,7 +239,7 @@ impl<'a> Renderer<'a> {
         let frame = Frame { width: self.room(), ..self.frame };
         let code = self.code.take().unwrap_or_default();
         for line in code.lines() {
-            code_line(line, frame).iter().for_each(|row| self.put(row));
+            self.put(&code_line(line, frame));
         }
     }
 
@@ -324,6 +318,9 @@ impl<'a> Renderer<'a> {
 
     /// Writes a row behind what the containers put before it.
     fn put(&mut self, row: &Line) {
+        if row.is_verbatim() {
+            return self.done.push(row.clone());
+        }
         let shown = self.shown_indents();
         let mut line = Line::default();
         for (depth, indent) in self.indents.iter_mut().enumerate() {

@@ -8,7 +8,7 @@ use super::Renderer;
 use crate::presentation::{ResultShown, Returned, Said, Told, result_text, told};
 use crate::screen::call;
 use crate::screen::style::Style;
-use crate::screen::text::{Line, folded, wrap};
+use crate::screen::text::{CODE, Line, folded};
 
 impl Renderer {
     pub(super) fn said(&mut self, at: &Path, said: &Said) {
@@ -17,7 +17,10 @@ impl Renderer {
             self.begin(&(at.clone(), message.from.clone()), &message.to);
         }
         let before = self.out.len();
-        let lines = self.prose(at, &plain(&said.parts), Style::PLAIN);
+        let (output, words): (Vec<Part>, Vec<Part>) =
+            said.parts.iter().cloned().partition(|part| said.output.contains(part));
+        let lines = self.prose(at, &plain(&words), Style::PLAIN);
+        self.put(at, &verbatim_lines(&plain(&output), Style::PLAIN));
         self.put(at, &lines);
         self.extras(at, said);
         if self.out.len() == before && !said.is_shown() {
@@ -71,6 +74,11 @@ impl Renderer {
     pub(super) fn returned(&mut self, at: &Path, returned: &Returned) {
         let Returned { who, to, call, outcome, took, shown, is_code, note, .. } = returned;
         self.begin(&(at.clone(), who.clone()), to);
+        let code = if *is_code || returned.is_approved { Vec::new() } else { call::code(call) };
+        if !code.is_empty() {
+            self.put_wrapped(at, call::without_code(call, outcome));
+            code.iter().for_each(|text| self.put(at, &verbatim_lines(text, CODE)));
+        }
         let made = call::made(call, outcome, *took, self.width(at));
         if *shown == ResultShown::InMessage {
             return self.put(at, &[made]);
@@ -84,6 +92,9 @@ impl Renderer {
         } else if note.as_ref().is_some_and(|note| note.in_arguments) && has_note(&made) {
             self.put(at, &[made]);
             self.note_is_shown = true;
+        } else if !code.is_empty() {
+            self.put(at, &[call::result_of(outcome, *took, self.width(at))]);
+            self.whole_result(at, &result);
         } else {
             let line = call::finished(call, outcome, *took, self.width(at));
             self.note_is_shown = has_note(&line);
@@ -102,10 +113,12 @@ impl Renderer {
 
     /// A result below the line of its call.
     fn below(&mut self, at: &Path, text: &str) {
-        let width = self.width(at).unwrap_or(usize::MAX);
         let margin = Line::new("  ", Style::PLAIN);
-        let lines = text.lines().flat_map(|line| wrap(&Line::new(line, Style::DIM), width.saturating_sub(2)));
-        let lines: Vec<Line> = lines.map(|line| line.after(&margin)).collect();
-        self.put(at, &lines);
+        let lines = text.lines().map(|line| margin.clone().with(line, Style::DIM));
+        self.put(at, &lines.collect::<Vec<Line>>());
     }
+}
+
+fn verbatim_lines(text: &str, style: Style) -> Vec<Line> {
+    text.lines().map(|line| Line::verbatim(line, style)).collect()
 }

@@ -1,6 +1,7 @@
 //! Whatever shows a conversation, and however its signals come in: each message once, in order.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::screen::document::shown;
@@ -143,7 +144,7 @@ fn hear(stage: &mut Stage, signal: &Update, events: &[Event]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
 
     #[test]
     fn live_reread_plain_and_show_tell_each_message_once_and_in_order(

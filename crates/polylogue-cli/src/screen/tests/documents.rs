@@ -111,8 +111,8 @@ fn the_whole_conversation_on_a_terminal() {
           ```
           2
         Done:
-        ┌ py
-        │ print(1)
+        ── py
+        print(1)
 
         ┊ critic begins, with judge
         ┊

@@ -27,9 +27,9 @@ fn a_conversation_at_40_columns() {
             ⚙ quotes(symbol: "… → day,price (+2 li…
             Solution: here is the plot:
 
-            ┌ python
-            │ import matplotlib
-            │ plot(x)
+            ── python
+            import matplotlib
+            plot(x)
 
             Day │ Price
             ────┼──────
@@ -65,9 +65,9 @@ fn a_conversation_at_80_columns() {
             ⚙ quotes(symbol: "AAPL", days: 30) → day,price (+2 lines) (1.5s)
             Solution: here is the plot:
 
-            ┌ python
-            │ import matplotlib
-            │ plot(x)
+            ── python
+            import matplotlib
+            plot(x)
 
             Day │ Price
             ────┼──────
@@ -101,9 +101,9 @@ fn a_conversation_at_120_columns() {
             ⚙ quotes(symbol: "AAPL", days: 30) → day,price (+2 lines) (1.5s)
             Solution: here is the plot:
 
-            ┌ python
-            │ import matplotlib
-            │ plot(x)
+            ── python
+            import matplotlib
+            plot(x)
 
             Day │ Price
             ────┼──────
@@ -387,4 +387,43 @@ fn what_the_next_event_repeats_is_shown_once() {
         All agreed.
     "#]]
     .assert_eq(&stage.written.text());
+}
+
+#[test]
+fn code_of_a_call_is_shown_as_code_and_output_of_a_program_as_it_is() {
+    let mut stage = Stage::live(60, 40);
+    stage.root(opened(&["Ann", "Bob"], "user", "Count."));
+    stage.root(cued("Ann"));
+    let code = "for n in range(2):\n    print(n, '*a* long line that is not broken', '# no heading')";
+    stage.root(called("Ann", "c1", "python", json!({"code": code, "timeout": 5})));
+    stage.root(returned("Ann", "c1", Outcome::done("0\n1")));
+    stage.root(said("Ann", "Done."));
+    stage.root(cued("Bob"));
+    let id = format!("{}0-0", polylogue::code::CALL_ID);
+    let outcome = Outcome::done("exitcode: 0 (execution succeeded)\nCode output: # *a*\n    1. b");
+    stage.root(called("Bob", &id, "python", json!({"code": "print(1)\nprint(2)"})));
+    stage.root(returned("Bob", &id, outcome.clone()));
+    let parts = polylogue::code::reply_of(&[outcome]);
+    stage.root(Body::Message(Message { parts, ..Message::text(name("Bob"), "") }));
+    expect![[r#"
+        with Ann, Bob
+
+        user → all
+        Count.
+
+        Ann → Bob
+        ⚙ python(timeout: 5):
+        for n in range(2):
+            print(n, '*a* long line that is not broken', '# no headi
+        ng')
+        → 0 (+1 line)
+        Done.
+
+        Bob → Ann
+        ⚙ python(code: "print(1)\nprint(2)")
+        exitcode: 0 (execution succeeded)
+        Code output: # *a*
+            1. b
+    "#]]
+    .assert_eq(&stage.scrolls());
 }
