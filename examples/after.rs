@@ -1,11 +1,11 @@
 //! A DAG of chats: two run in parallel, a third starts after both with their results.
 
 use polylogue::{Assistant, Carryover, Chat, Dag, sequential};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Clerk": "A ton costs 90."}, {"Reporter": "The harbour is closed."},
             {"Analyst": {"say": "Buy: it will be 100.", "expect": {"last": "Context: \nA ton costs 90.\nThe harbour"}}}]"#,
     )?;

@@ -2,12 +2,12 @@
 //! answer.
 
 use polylogue::{Assistant, Task, task::tasks};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Clerk": "Sure! ```json\n{\"city\": \"Paris\", \"population\": \"two million\"}\n```"},
             {"Clerk": "{\"city\": \"Paris\", \"population\": 2000000}"}]"#,
     )?;

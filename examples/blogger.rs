@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{Act, Agent, AnyStore, Assistant, Layer, LogId, Name, Session, Turn, ViewOptions};
-use polylogue_examples::{Result, scripted};
+use polylogue_examples::Result;
 use polylogue_store::Memory;
 
 /// Writes, and rewrites after each criticism, for some rounds.
@@ -52,7 +52,7 @@ async fn post(
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"writer": "A draft."}, {"critic": "Longer, please."}, {"writer": "A longer draft."}]"#,
     )?;
     // Added before the writer's text that the critic receives.

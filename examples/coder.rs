@@ -4,9 +4,8 @@
 
 use polylogue::executor::Declared;
 use polylogue::parse::{Actions, Block, Parsed, ToolBlock};
-use polylogue::{Act, Agent, AnyStore, Assistant, Layer, LogId, Name, Params, Session, Turn};
-use polylogue_examples::{Result, scripted};
-use polylogue_store::Memory;
+use polylogue::{Act, Agent, Assistant, Layer, Name, Params, Session, Turn};
+use polylogue_examples::Result;
 
 /// Writes code and has it run, for a limited number of turns.
 #[derive(Clone)]
@@ -42,7 +41,7 @@ impl Agent for Coder {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
     // As from a model with a stop word at the end of a block: the end marker is missing.
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Solver": "The projection is (a·b / b·b) b. So:\n```python\nprint(2 / 10, -6 / 10)"},
             {"Solver": "It is (1/5, -3/5)."}]"#,
     )?;
@@ -58,7 +57,7 @@ async fn main() -> Result {
         executor: Actions::new("Executor")?.runs("interpreter", python),
         max_turn: 3,
     };
-    let session = Session::create(AnyStore::new(Memory::new()), LogId::new("coder")?).await?;
+    let session = Session::in_memory();
     let answer = session.call(&coder, "Find the projection of a onto b = (1, -3) if a·b = 2.").await?;
     println!("{}\n", answer.plain());
     for message in session.state(&coder).await?.get("agent.memory").unwrap_or_default() {

@@ -2,11 +2,11 @@
 
 use polylogue::debate::Tie;
 use polylogue::{Assistant, Chat, Debate};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Ann": "A bench is cheap"}, {"Bob": "Trees last"}, {"Cem": "Children need to play"},
             {"Ann": "a bench"}, {"Bob": "2"}, {"Cem": "I vote for the playground"}, {"Cem": "a playground"},
             {"Ann": "Trees give shade, too"}, {"Bob": "They do"}, {"Cem": "And one can climb them"},

@@ -3,13 +3,12 @@
 
 use polylogue::aggregate::few_shot;
 use polylogue::hook::Hooked;
-use polylogue::{AnyModel, AnyStore, Assistant, LogId, Session};
-use polylogue_examples::{Result, scripted};
-use polylogue_store::Memory;
+use polylogue::{AnyModel, Assistant, Session};
+use polylogue_examples::Result;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(r#"[{"forecaster": "【雨】"}, {"forecaster": "【阴】"}]"#)?;
+    let model = polylogue::models::scripted(r#"[{"forecaster": "【雨】"}, {"forecaster": "【阴】"}]"#)?;
     // It prints its request; the examples are in no log and in no agent's memory.
     let model = Hooked::new(model).on_view(few_shot([("今天天气", "【晴】")])).on_view(|entries, _| {
         let sent = entries.iter().map(|entry| polylogue::plain(entry.parts()));
@@ -17,7 +16,7 @@ async fn main() -> Result {
         entries
     });
     let forecaster = Assistant::new("forecaster", AnyModel::new(model))?;
-    let session = Session::create(AnyStore::new(Memory::new()), LogId::new("weather")?).await?;
+    let session = Session::in_memory();
     for question in ["昨天天气", "明天天气"] {
         println!("{}", session.call(&forecaster, question).await?.plain());
     }

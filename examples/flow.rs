@@ -2,11 +2,11 @@
 
 use polylogue::graph::Edge;
 use polylogue::{Assistant, Chat, Graph};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Writer": "Rain fell."}, {"Grammar": "Correct."}, {"Style": "Dull."}, {"Editor": "Once again."},
             {"Writer": "Rain drummed."}, {"Grammar": "Correct."}, {"Style": "Better."}, {"Editor": "Print it."},
             {"Printer": "Printed."}]"#,

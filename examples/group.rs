@@ -1,12 +1,12 @@
 //! A group chat in which a model selects the next speaker.
 
 use polylogue::stop::{max_messages, says};
-use polylogue::{Assistant, Chat, Group, Name, Selector, until};
-use polylogue_examples::{Result, play, scripted};
+use polylogue::{Assistant, Chat, Group, Selector};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"selector": "Coder"}, {"Coder": "def half(n): return n / 2"}, {"selector": "I choose Tester."},
             {"Tester": "half(3) is 1.5, and should be whole"}, {"selector": "Coder"},
             {"Coder": "def half(n): return n // 2"}, {"selector": "Tester"}, {"Tester": "APPROVED"}]"#,
@@ -15,8 +15,8 @@ async fn main() -> Result {
         .participant(Assistant::new("Coder", model.clone())?.description("writes code"))
         .participant(Assistant::new("Tester", model.clone())?.description("tests code"))
         .participant(Assistant::new("Writer", model.clone())?.description("writes manuals"))
-        .private_agent(Selector::new("selector", model)?)
-        .policy(until(says("APPROVED") | max_messages(12), Group::selected_by(Name::new("selector")?)))
+        .order(Group::select_by(Selector::new("selector", model)?))
+        .stop(says("APPROVED") | max_messages(12))
         .build()?;
     play(&chat, "A function that halves whole numbers", &[]).await
 }

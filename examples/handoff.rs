@@ -2,11 +2,11 @@
 
 use polylogue::handoff::AfterHandoff;
 use polylogue::{Assistant, Chat, Handoff, Human, Name, handoffs};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Front": {"calls": [{"tool": "transfer_to_Billing", "args": {"note": "Invoice 7 was paid twice."}}]}},
             {"Billing": "I see both payments. Shall I send one back?"}, {"Billing": "It is on its way."}]"#,
     )?;

@@ -1,7 +1,7 @@
 //! An orchestrator keeps facts and a plan, selects and instructs each speaker, and gives the final answer.
 
 use polylogue::{Assistant, Chat, Orchestrator};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -17,7 +17,7 @@ async fn main() -> Result {
         {"Planner": stands(false, "Clerk", "How long are 300 km at 100 km/h?")}, {"Clerk": "3 hours"},
         {"Planner": stands(true, "Clerk", "Nothing more")}, {"Planner": "It takes 3 hours."},
     ]);
-    let model = scripted(&script.to_string())?;
+    let model = polylogue::models::scripted(&script.to_string())?;
     let surfer = Assistant::new("Surfer", model.clone())?.description("Looks things up.");
     let clerk = Assistant::new("Clerk", model.clone())?.description("Works things out.");
     let ledger = Orchestrator::new("Planner")?.participant(&surfer).participant(&clerk);

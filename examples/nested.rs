@@ -1,12 +1,12 @@
 //! A chat as one participant: a conversation of its participants is one reply in the outer chat.
 
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Chat, round_robin, sequential, until};
-use polylogue_examples::{Result, play, scripted};
+use polylogue::{Assistant, Chat, round_robin, sequential};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Writer": "The sea is blue."}, {"Reader": "Too plain."}, {"Judge": "Add a comparison."},
             {"Writer": "The sea is blue like old glass."}, {"Reader": "I like it."}, {"Judge": "Leave it so."}]"#,
     )?;
@@ -15,12 +15,13 @@ async fn main() -> Result {
         .participant(
             Assistant::new("Judge", model.clone())?.system("You sum up what readers say, as advice."),
         )
-        .policy(sequential())
+        .order(sequential())
         .build()?;
     let chat = Chat::named("desk")
         .participant(Assistant::new("Writer", model)?)
         .participant(critics)
-        .policy(until(max_turns(4), round_robin()))
+        .order(round_robin())
+        .stop(max_turns(4))
         .build()?;
     play(&chat, "A sentence about the sea", &[]).await
 }

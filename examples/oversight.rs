@@ -2,11 +2,11 @@
 
 use polylogue::stop::says;
 use polylogue::{Assistant, Chat, HumanInput, Stack, round_robin};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Coder": "def area(r): return 3 * r * r"}, {"Boss": "3 is not pi"},
             {"Coder": "def area(r): return math.pi * r * r\nDONE"}, {"Coder": "import math, then. DONE"}]"#,
     )?;

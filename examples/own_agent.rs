@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Chat, Log, LogId, Meta, ModelCall, Name, Outcome, Result, Tool,
+    Act, Agent, AnyModel, AnyStore, AnyTool, Chat, Log, LogId, ModelCall, Name, Outcome, Result, Tool,
     ToolCx, ToolError, ToolSpec, Turn, sequential,
 };
 use polylogue_models::Script;
@@ -71,11 +71,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             {"Forecaster": "21.5"}]"#,
     )?;
     let store = AnyStore::new(Memory::default());
-    let mut log = Log::create(store, LogId::new("weather")?, &Meta::default()).await?;
-    if let Err(error) = chat(&script)?.run(&mut log, "How warm is it?").await {
+    let mut log = Log::create(store, LogId::new("weather")?).await?;
+    if let Err(error) = chat(&script)?.run_in(&mut log, "How warm is it?").await {
         println!("failed: {error}");
     }
     // A new chat value: its only input is the log.
-    println!("{:?}", chat(&script)?.resume(&mut log).await?);
+    println!("{:?}", chat(&script)?.resume(&mut log).await?.status);
     Ok(())
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Line, Log, LogId, Meta, Name, Status, Step, StopReason, Transcript,
+    AnyModel, AnyStore, Assistant, Chat, Line, Log, LogId, Name, Status, Step, StopReason, Transcript,
     TurnRequest,
 };
 use polylogue_models::Script;
@@ -49,8 +49,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let chat = chat.policy(vote).build()?;
 
     let store = AnyStore::new(Memory::default());
-    let mut log = Log::create(store, LogId::new("council")?, &Meta::default()).await?;
-    let status = chat.run(&mut log, "What should we build?").await?;
+    let mut log = Log::create(store, LogId::new("council")?).await?;
+    let status = chat.run_in(&mut log, "What should we build?").await?.status;
     for line in log.transcript().await?.messages() {
         println!("{}: {}", line.message.from, line.message.plain());
     }

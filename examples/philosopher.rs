@@ -2,16 +2,16 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::session::Stage;
-use polylogue::{AnyStore, Assistant, LogId, Session};
-use polylogue_examples::{Result, scripted};
-use polylogue_store::Memory;
+use polylogue::{Assistant, Session};
+use polylogue_examples::Result;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model =
-        scripted(r#"[{"philosopher": {"say": "To ask for it\nis a good part of it.", "pace": 2000}}]"#)?;
+    let model = polylogue::models::scripted(
+        r#"[{"philosopher": {"say": "To ask for it\nis a good part of it.", "pace": 2000}}]"#,
+    )?;
     let philosopher = Assistant::new("philosopher", model)?.system("你是一个哲学家。");
-    let session = Session::create(AnyStore::new(Memory::new()), LogId::new("meaning")?).await?;
+    let session = Session::in_memory();
     let mut growing = session.growing().await;
     let show = async {
         print!("Bot: ");

@@ -10,9 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Error, Limits, Log, LogId, Meta, Result, round_robin, until,
-};
+use polylogue::{AnyModel, AnyStore, Assistant, Chat, Error, Limits, Log, LogId, Result, round_robin, until};
 use polylogue_models::{Env, Models};
 use polylogue_store::Memory;
 
@@ -24,9 +22,9 @@ async fn talk(model: AnyModel) -> Result<()> {
     let chat = Chat::named("haiku").participant(poet).participant(critic).policy(policy).build()?;
 
     let store = AnyStore::new(Memory::default());
-    let log = Log::create(store, LogId::new("haiku")?, &Meta::default()).await?;
+    let log = Log::create(store, LogId::new("haiku")?).await?;
     let mut log = log.limits(Limits { tokens: Some(20_000), ..Limits::default() });
-    chat.run(&mut log, "A haiku about the sea").await?;
+    chat.run_in(&mut log, "A haiku about the sea").await?;
     for line in log.transcript().await?.messages() {
         println!("{}: {}\n", line.message.from, line.message.plain());
     }

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::path::Path;
 
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Human, Log, LogId, Meta, Status, round_robin, stop::max_turns, until,
+    AnyModel, AnyStore, Assistant, Chat, Human, Log, LogId, Status, round_robin, stop::max_turns, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Sqlite;
@@ -28,8 +28,8 @@ fn chat() -> Result<Chat, Box<dyn Error>> {
 
 async fn monday(store: &Path) -> Result<(), Box<dyn Error>> {
     let store = AnyStore::new(Sqlite::open(store)?);
-    let mut log = Log::create(store, LogId::new("journey")?, &Meta::default()).await?;
-    if let Status::Waiting(questions) = chat()?.run(&mut log, "To the sea on Saturday").await? {
+    let mut log = Log::create(store, LogId::new("journey")?).await?;
+    if let Status::Waiting(questions) = chat()?.run_in(&mut log, "To the sea on Saturday").await?.status {
         for (_, question) in questions {
             println!("Monday: {} is asked: {}", question.who, question.text);
         }
@@ -43,7 +43,7 @@ async fn friday(store: &Path) -> Result<(), Box<dyn Error>> {
     for (at, question) in log.questions().await? {
         log.answer(&at, &question.who, "The later one").await?;
     }
-    let status = chat()?.resume(&mut log).await?;
+    let status = chat()?.resume(&mut log).await?.status;
     println!("Friday: {status:?}");
     Ok(())
 }

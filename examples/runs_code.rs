@@ -5,7 +5,7 @@ use polylogue::Approval;
 use polylogue::code::Block;
 use polylogue::stop::says;
 use polylogue::{Assistant, Chat, Coder, HumanInput, Stack, round_robin, until};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 use polylogue_tools::code::{Sandbox, python};
 
 const PRICES: &str = "day,price\n2026-01-02,100.0\n2026-06-30,112.5\n2026-11-20,125.0\n";
@@ -14,7 +14,7 @@ const PRICES: &str = "day,price\n2026-01-02,100.0\n2026-06-30,112.5\n2026-11-20,
 async fn main() -> Result {
     let work = tempfile::tempdir()?;
     std::fs::write(work.path().join("prices.csv"), PRICES)?;
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Assistant": "```python\nimport csv\nprices = list(csv.reader(open('prices.csv')))\ngain = prices[-1][1] / prices[1][1] - 1\nprint(f'{gain:.0%}')\n```"},
             {"Assistant": "The prices are texts.\n```python\n# filename: gain.py\nimport csv\nprices = [float(row['price']) for row in csv.DictReader(open('prices.csv'))]\nprint(f'{prices[-1] / prices[0] - 1:.0%}')\n```"},
             {"Assistant": "The gain since the beginning of the year is 25%. TERMINATE"}]"#,

@@ -2,11 +2,11 @@
 
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Carryover, Chat, Name, round_robin, sequence, until};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Adder": {"say": "15", "expect": {"last": "14"}}}, {"Number": "15"}, {"Adder": "16"},
             {"Doubler": {"say": "32", "expect": {"last": "Context: \n16"}}}, {"Number": "32"}, {"Doubler": "64"}]"#,
     )?;

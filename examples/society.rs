@@ -1,11 +1,11 @@
 //! Role-play: a specifier turns an idea into a task, a trader instructs, a programmer solves, until it is done.
 
 use polylogue::{Assistant, GetHistory, RolePlay};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Specifier": "Warn me when wheat costs a tenth more than the week before."},
             {"Trader": "Instruction: Say how to compare two weeks.\nInput: Daily prices"},
             {"Programmer": "Solution: Compare the means of the last seven days and of the seven before. Next request."},

@@ -1,11 +1,11 @@
 //! Two agents that talk until one of them judges its task complete, and a last message of the other.
 
 use polylogue::{Assistant, EndMode, GroupSolve, Task};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Keeper": "My secret number is 2."}, {"Keeper": "I wait for guesses."}, {"Guesser": "I am ready."},
             {"Guesser": "Is it 1?"}, {"Keeper": "No."}, {"Keeper": "It is not found yet."}, {"Keeper": "yes"},
             {"Guesser": "Is it 2?"}, {"Keeper": "You won!"}, {"Keeper": "Nothing is left."}, {"Keeper": "no"},

@@ -3,11 +3,11 @@
 use polylogue::state::{self, GetState, SetState};
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Chat, Message, Name, round_robin, until};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Buyer": {"calls": [{"tool": "set_state", "args": {"key": "offer", "value": 80}}]}}, {"Buyer": "I offer 80"},
             {"Seller": {"calls": [{"tool": "get_state"}]}}, {"Seller": "Your offer is too low"},
             {"Buyer": {"calls": [{"tool": "set_state", "args": {"key": "offer", "value": 95}}]}}, {"Buyer": "Well, 95"},

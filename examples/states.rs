@@ -2,11 +2,11 @@
 
 use polylogue::group::{Method, Transitions};
 use polylogue::{Assistant, Chat, Group, Name, Transcript};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Writer": "A cat sleeps."}, {"Critic": "Too short"}, {"Writer": "A cat sleeps on the warm stones."},
             {"Critic": "GOOD"}, {"Editor": "Printed: A cat sleeps on the warm stones."}]"#,
     )?;

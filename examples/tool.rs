@@ -3,7 +3,7 @@
 use polylogue::executor::Declared;
 use polylogue::tooling::{PromptedTool, ToolCalling};
 use polylogue::{Assistant, Task, task::tasks};
-use polylogue_examples::{Result, play, scripted};
+use polylogue_examples::{Result, play};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Pair {
@@ -13,7 +13,7 @@ struct Pair {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"Master": "I see."}, {"Master": "{\"secret\": 7, \"guess\": 3}"}, {"Master": "No: it is greater than 3."}]"#,
     )?;
     let tool = Declared::new(

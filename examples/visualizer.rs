@@ -8,7 +8,7 @@ use polylogue::session::State;
 use polylogue::{
     Act, Agent, AnyModel, AnyStore, AnyTool, Assistant, Layer, LogId, Message, Name, Params, Session, Turn,
 };
-use polylogue_examples::{Result, scripted};
+use polylogue_examples::Result;
 use polylogue_store::Memory;
 
 /// Two agents that work with tools in turn, until one is done.
@@ -94,7 +94,7 @@ async fn session(id: &str) -> Result<Session> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = scripted(
+    let model = polylogue::models::scripted(
         r#"[{"researcher": "```json\n{\"name\": \"WebBrowser.search\", \"parameters\": {\"query\": \"GDP of China\"}}"},
             {"researcher": "14.7, 17.8 and 17.9 trillion dollars."},
             {"charter": {"say": "```python\nplot([14.7, 17.8, 17.9])", "expect": {"last": "14.7, 17.8 and 17.9"}}}, {"charter": "Final Answer: see `chart.png`."}]"#,

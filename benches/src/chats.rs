@@ -3,8 +3,8 @@
 use futures_util::future::try_join_all;
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Log, LogId, Meta, Model, ModelError, Reply, Request,
-    Status, StopReason, Subscription, Update, round_robin, until,
+    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Log, LogId, Model, ModelError, Reply, Request, Status,
+    StopReason, Subscription, Update, round_robin, until,
 };
 use polylogue_models::{Config, Endpoint};
 use polylogue_store::{Memory, Sqlite};
@@ -35,7 +35,7 @@ impl Place {
 
     async fn log(&self, id: u64, calls: u64) -> Result<Log> {
         let id = LogId::new(&format!("chat-{id}"))?;
-        let log = Log::create(self.store.clone(), id, &Meta::default()).await?;
+        let log = Log::create(self.store.clone(), id).await?;
         Ok(log.limits(polylogue::Limits { calls: Some(calls), ..polylogue::Limits::default() }))
     }
 }
@@ -121,7 +121,7 @@ async fn run(place: &Place, chat: &Chat, id: u64, calls: u64) -> Result<()> {
 
 /// Runs the chat, which must reach its limit on turns.
 async fn finish(chat: &Chat, log: &mut Log) -> Result<()> {
-    match chat.run(log, TASK).await? {
+    match chat.run_in(log, TASK).await?.status {
         Status::Closed { reason: StopReason::CountReached { .. }, .. } => Ok(()),
         other => Err(format!("a chat ended otherwise than it should: {other:?}").into()),
     }

@@ -3,7 +3,7 @@
 use futures_util::future::try_join_all;
 use polylogue::stop::max_turns;
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Group, Log, LogId, Meta, Model, ModelError, Name, Reply,
+    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Group, Log, LogId, Model, ModelError, Name, Reply,
     Request, Selector, Status, StopReason, until,
 };
 use polylogue_store::Memory;
@@ -40,8 +40,8 @@ fn group(rounds: u64, picked: bool) -> Result<Chat> {
 
 async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> {
     let id = LogId::new(&format!("group-{id}"))?;
-    let mut log = Log::create(store.clone(), id, &Meta::default()).await?;
-    match chat.run(&mut log, TASK).await? {
+    let mut log = Log::create(store.clone(), id).await?;
+    match chat.run_in(&mut log, TASK).await?.status {
         Status::Closed { reason: StopReason::CountReached { count, .. }, .. } if count == rounds => Ok(()),
         other => Err(format!("a group ended otherwise than it should: {other:?}").into()),
     }

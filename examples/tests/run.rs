@@ -28,12 +28,12 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_two_agents"),
             &expect![[r#"
-            Teacher: What colour is the evening sky, and where does its light come from?
-            Student: Red, and it comes a long way through the air.
-            Teacher: Which colour got lost on the way?
-            Student: Blue: the air scatters it, and by day it comes from everywhere. I see.
-            -- Student said `I see.`
-        "#]],
+                Teacher: What color is the evening sky, and where does its light come from?
+                Student: Red, and it comes a long way through the air.
+                Teacher: Which color got lost on the way?
+                Student: Blue: the air scatters it, and by day it comes from everywhere. I see.
+                -- Student said `I see.`
+            "#]],
         );
     }
 
@@ -79,15 +79,21 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_oversight"),
             &expect![[r#"
-            user: The area of a circle, in Python
-            Coder: def area(r): return 3 * r * r
-            Boss: 3 is not pi
-            Coder: def area(r): return math.pi * r * r
-            DONE
-            Boss: And the import?
-            Coder: import math, then. DONE
-            -- Coder said `DONE`: import math, then. DONE
-        "#]],
+                user: The area of a circle, in Python
+
+                Coder: def area(r): return 3 * r * r
+
+                Boss: 3 is not pi
+
+                Coder: def area(r): return math.pi * r * r
+                DONE
+
+                Boss: And the import?
+
+                Coder: import math, then. DONE
+
+                (Coder said `DONE`)
+            "#]],
         );
     }
 
@@ -96,10 +102,12 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_sequential"),
             &expect![[r#"
-            adding: 16
-            doubling: 64
-            -- every participant has spoken: 64
-        "#]],
+                adding: 16
+
+                doubling: 64
+
+                (every participant has spoken)
+            "#]],
         );
     }
 
@@ -108,11 +116,14 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_after"),
             &expect![[r#"
-            prices: A ton costs 90.
-            news: The harbour is closed.
-            report: Buy: it will be 100.
-            -- every participant has spoken: Buy: it will be 100.
-        "#]],
+                prices: A ton costs 90.
+
+                news: The harbour is closed.
+
+                report: Buy: it will be 100.
+
+                (every participant has spoken)
+            "#]],
         );
     }
 
@@ -121,14 +132,20 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_states"),
             &expect![[r#"
-            user: A sentence about a cat
-            Writer: A cat sleeps.
-            Critic: Too short
-            Writer: A cat sleeps on the warm stones.
-            Critic: GOOD
-            Editor: Printed: A cat sleeps on the warm stones.
-            -- no participant may speak after Editor: Printed: A cat sleeps on the warm stones.
-        "#]],
+                user: A sentence about a cat
+
+                Writer: A cat sleeps.
+
+                Critic: Too short
+
+                Writer: A cat sleeps on the warm stones.
+
+                Critic: GOOD
+
+                Editor: Printed: A cat sleeps on the warm stones.
+
+                (no participant may speak after Editor)
+            "#]],
         );
     }
 
@@ -151,13 +168,18 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_group"),
             &expect![[r#"
-            user: A function that halves whole numbers
-            Coder: def half(n): return n / 2
-            Tester: half(3) is 1.5, and should be whole
-            Coder: def half(n): return n // 2
-            Tester: APPROVED
-            -- Tester said `APPROVED`: APPROVED
-        "#]],
+                user: A function that halves whole numbers
+
+                Coder: def half(n): return n / 2
+
+                Tester: half(3) is 1.5, and should be whole
+
+                Coder: def half(n): return n // 2
+
+                Tester: APPROVED
+
+                (Tester said `APPROVED`)
+            "#]],
         );
     }
 
@@ -166,13 +188,18 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_nested"),
             &expect![[r#"
-            user: A sentence about the sea
-            Writer: The sea is blue.
-            Critics: Add a comparison.
-            Writer: The sea is blue like old glass.
-            Critics: Leave it so.
-            -- 4 of 4 turns: Leave it so.
-        "#]],
+                user: A sentence about the sea
+
+                Writer: The sea is blue.
+
+                Critics: Add a comparison.
+
+                Writer: The sea is blue like old glass.
+
+                Critics: Leave it so.
+
+                (4 of 4 turns)
+            "#]],
         );
     }
 
@@ -181,13 +208,18 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_handoff"),
             &expect![[r#"
-            user: I paid an invoice twice
-            Front: Invoice 7 was paid twice.
-            Billing: I see both payments. Shall I send one back?
-            Customer: Yes, please
-            Billing: It is on its way.
-            -- Customer left: said `exit`: It is on its way.
-        "#]],
+                user: I paid an invoice twice
+
+                Front: Invoice 7 was paid twice.
+
+                Billing: I see both payments. Shall I send one back?
+
+                Customer: Yes, please
+
+                Billing: It is on its way.
+
+                (Customer left: said `exit`)
+            "#]],
         );
     }
 
@@ -196,13 +228,18 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_state"),
             &expect![[r#"
-            user: A used bicycle
-            Buyer: I offer 80
-            Seller: Your offer is too low
-            Buyer: Well, 95
-            Seller: Sold
-            -- the condition `sold is true` held: Sold
-        "#]],
+                user: A used bicycle
+
+                Buyer: I offer 80
+
+                Seller: Your offer is too low
+
+                Buyer: Well, 95
+
+                Seller: Sold
+
+                (the condition `sold is true` held)
+            "#]],
         );
     }
 
@@ -211,15 +248,24 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_debate"),
             &expect![[r#"
-            user: What should the town build?
-            Ann: A bench is cheap
-            Bob: Trees last
-            Cem: Children need to play
-            Ann: Trees give shade, too
-            Bob: They do
-            Cem: And one can climb them
-            -- every participant has spoken: apple trees
-        "#]],
+                user: What should the town build?
+
+                Ann: A bench is cheap
+
+                Bob: Trees last
+
+                Cem: Children need to play
+
+                Ann: Trees give shade, too
+
+                Bob: They do
+
+                Cem: And one can climb them
+
+                Result: apple trees
+
+                (every participant has spoken)
+            "#]],
         );
     }
 
@@ -228,28 +274,36 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_ledger"),
             &expect![[r#"
-            user: How long is the way to the sea?
-            Planner: The task:
+                user: How long is the way to the sea?
 
-            How long is the way to the sea?
+                Planner: The task:
 
-            The team:
-            Surfer: Looks things up.
-            Clerk: Works things out.
+                How long is the way to the sea?
 
-            What is known:
+                The team:
+                Surfer: Looks things up.
+                Clerk: Works things out.
 
-            To look up: the distance
+                What is known:
 
-            The plan:
+                To look up: the distance
 
-            Surfer looks it up, Clerk works out the time
-            Planner: How far is it to the sea?
-            Surfer: 300 km
-            Planner: How long are 300 km at 100 km/h?
-            Clerk: 3 hours
-            -- every participant has spoken: It takes 3 hours.
-        "#]],
+                The plan:
+
+                Surfer looks it up, Clerk works out the time
+
+                Planner: How far is it to the sea?
+
+                Surfer: 300 km
+
+                Planner: How long are 300 km at 100 km/h?
+
+                Clerk: 3 hours
+
+                Result: It takes 3 hours.
+
+                (every participant has spoken)
+            "#]],
         );
     }
 
@@ -258,18 +312,28 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_flow"),
             &expect![[r#"
-            user: A sentence about rain
-            Writer: Rain fell.
-            Grammar: Correct.
-            Style: Dull.
-            Editor: Once again.
-            Writer: Rain drummed.
-            Grammar: Correct.
-            Style: Better.
-            Editor: Print it.
-            Printer: Printed.
-            -- every participant has spoken: Printed.
-        "#]],
+                user: A sentence about rain
+
+                Writer: Rain fell.
+
+                Grammar: Correct.
+
+                Style: Dull.
+
+                Editor: Once again.
+
+                Writer: Rain drummed.
+
+                Grammar: Correct.
+
+                Style: Better.
+
+                Editor: Print it.
+
+                Printer: Printed.
+
+                (every participant has spoken)
+            "#]],
         );
     }
 
@@ -278,10 +342,12 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_task"),
             &expect![[r#"
-            Keeper: 5
-            Keeper: Twice 5 is 10.
-            -- every participant has spoken: Twice 5 is 10.
-        "#]],
+                Keeper: 5
+
+                Keeper: Twice 5 is 10.
+
+                (every participant has spoken)
+            "#]],
         );
     }
 
@@ -290,16 +356,24 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_solve"),
             &expect![[r#"
-            Keeper: My secret number is 2.
-            Keeper: I wait for guesses.
-            Guesser: I am ready.
-            Guesser: Is it 1?
-            Keeper: No.
-            Guesser: Is it 2?
-            Keeper: You won!
-            Guesser: What a game!
-            -- the task of Keeper is complete: What a game!
-        "#]],
+                Keeper: My secret number is 2.
+
+                Keeper: I wait for guesses.
+
+                Guesser: I am ready.
+
+                Guesser: Is it 1?
+
+                Keeper: No.
+
+                Guesser: Is it 2?
+
+                Keeper: You won!
+
+                Guesser: What a game!
+
+                (the task of Keeper is complete)
+            "#]],
         );
     }
 
@@ -308,9 +382,10 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_answers"),
             &expect![[r#"
-            Clerk: {"city":"Paris","population":2000000}
-            -- every participant has spoken: {"city":"Paris","population":2000000}
-        "#]],
+                Clerk: {"city":"Paris","population":2000000}
+
+                (every participant has spoken)
+            "#]],
         );
     }
 
@@ -319,9 +394,10 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_tool"),
             &expect![[r#"
-            Master: No: it is greater than 3.
-            -- every participant has spoken: No: it is greater than 3.
-        "#]],
+                Master: No: it is greater than 3.
+
+                (every participant has spoken)
+            "#]],
         );
     }
 
@@ -342,7 +418,7 @@ mod tests {
             "Proxy: exitcode: 1 (execution failed)\nCode output: Traceback",
             "TypeError: unsupported operand type(s) for /: 'str' and 'str'",
             "Proxy: exitcode: 0 (execution succeeded)\nCode output: 25%\n",
-            "-- Assistant said `TERMINATE`: The gain since the beginning of the year is 25%. TERMINATE",
+            "The gain since the beginning of the year is 25%. TERMINATE\n\n(Assistant said `TERMINATE`)",
         ] {
             assert!(printed.contains(expected), "{expected}\n{printed}");
         }
@@ -498,23 +574,33 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_society"),
             &expect![[r#"
-            user: Now give me your instructions, one at a time, each as `Instruction:` and `Input:` and nothing else. Begin with the first.
-            Trader: Instruction: Say how to compare two weeks.
-            Input: Daily prices
-            Programmer: Solution: Compare the means of the last seven days and of the seven before. Next request.
-            Trader: Instruction: Write it as a function.
-            Input: None
-            Programmer: Solution: `def warn(p): return sum(p[-7:]) > 1.1 * sum(p[-14:-7])`. Next request.
-            Trader: <CAMEL_TASK_DONE>
-            -- Trader said `<CAMEL_TASK_DONE>`: Solution: `def warn(p): return sum(p[-7:]) > 1.1 * sum(p[-14:-7])`. Next request.
-        "#]],
+                user: Now give me your instructions, one at a time, each as `Instruction:` and `Input:` and nothing else. Begin with the first.
+
+                Trader: Instruction: Say how to compare two weeks.
+                Input: Daily prices
+
+                Programmer: Solution: Compare the means of the last seven days and of the seven before. Next request.
+
+                Trader: Instruction: Write it as a function.
+                Input: None
+
+                Programmer: Solution: `def warn(p): return sum(p[-7:]) > 1.1 * sum(p[-14:-7])`. Next request.
+
+                Trader: <CAMEL_TASK_DONE>
+
+                Result: Solution: `def warn(p): return sum(p[-7:]) > 1.1 * sum(p[-14:-7])`. Next request.
+
+                (Trader said `<CAMEL_TASK_DONE>`)
+            "#]],
         );
     }
 
     const TRIP: Expect = expect![[r#"
         user: How long is the train from Oslo to Bergen?
+
         Guide: {"hours":7}
-        -- every participant has spoken: {"hours":7}
+
+        (every participant has spoken)
     "#]];
 
     #[test]

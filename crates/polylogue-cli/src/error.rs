@@ -41,7 +41,7 @@ impl From<&Status> for Exit {
         match status {
             Status::Closed { reason, .. } => Self::from(reason),
             Status::Waiting(_) => Self::Waiting,
-            Status::Halted => Self::Stopped,
+            Status::Cancelled => Self::Stopped,
         }
     }
 }

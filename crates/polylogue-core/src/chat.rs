@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::policy::until;
 use crate::turn::ChatInfo;
 use crate::{
-    Agent, AnyAgent, ConfigError, Message, Name, Opening, Path, Policy, Question, Result, Step, StopReason,
-    Transcript, TurnRequest,
+    Agent, AnyAgent, Condition, ConfigError, Message, Name, Opening, Path, Policy, Question, Result, Step,
+    StopReason, Transcript, TurnRequest,
 };
 
 /// Agents and a policy. A chat is itself an agent, so that it can take part in other chats.
@@ -121,7 +122,7 @@ pub enum Status {
     /// Waits until people have answered these questions.
     Waiting(Vec<(Path, Question)>),
     /// Cancelled; running it again continues it.
-    Halted,
+    Cancelled,
 }
 
 /// Builds a [`Chat`].
@@ -130,6 +131,7 @@ pub struct ChatBuilder {
     policy: Option<Box<dyn Policy>>,
     setup: Setup,
     introduce: Option<IntroduceFn>,
+    stops: Vec<Box<dyn Condition>>,
 }
 
 type IntroduceFn = Box<dyn Fn(&[AnyAgent]) -> String + Send + Sync>;
@@ -157,7 +159,7 @@ impl Chat {
             cap: Self::DEFAULT_MAX_TURNS,
             max_equal_calls: Self::DEFAULT_MAX_EQUAL_CALLS,
         };
-        ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None }
+        ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None, stops: Vec::new() }
     }
 
     /// Its participants, in order.
@@ -274,6 +276,21 @@ impl ChatBuilder {
         Self { policy: Some(Box::new(policy)), ..self }
     }
 
+    /// Sets the order of speakers, such as `round_robin()` or a group: another name for [`policy`](Self::policy), for
+    /// chats that end by [`stop`](Self::stop).
+    #[must_use]
+    pub fn order(self, order: impl Policy) -> Self {
+        self.policy(order)
+    }
+
+    /// Adds a termination condition, checked after every step, before the policy. Default: none, so that the chat ends
+    /// when its policy ends it, or after [`max_turns`](Self::max_turns).
+    #[must_use]
+    pub fn stop(mut self, condition: impl Condition) -> Self {
+        self.stops.push(Box::new(condition));
+        self
+    }
+
     /// Sets what it is good at, for selectors of the next speaker.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
@@ -346,8 +363,11 @@ impl ChatBuilder {
     ///
     /// # Errors
     /// When a name is used twice or is `user`, or when there is no participant or no policy.
-    pub fn build(self) -> Result<Chat> {
+    pub fn build(mut self) -> Result<Chat> {
         let name = Name::new(&self.name)?;
+        if let Some(policy) = &self.policy {
+            self.setup.private_agents.extend(policy.private_agents());
+        }
         let mut names: Vec<&Name> = Vec::new();
         for agent in self.setup.all_agents() {
             if *agent.name() == Name::user() {
@@ -367,6 +387,7 @@ impl ChatBuilder {
             let joiners: Vec<AnyAgent> = setup.participants.iter().chain(&setup.later).cloned().collect();
             setup.introduction = Some(introduce(&joiners).into());
         }
+        let policy = self.stops.into_iter().rev().fold(policy, |policy, stop| Box::new(until(stop, policy)));
         Ok(Chat { name, policy, setup })
     }
 }

@@ -53,8 +53,8 @@ pub use log::{
     Resources, Store, Subscription, Timestamp, TurnRequest, Update,
 };
 pub use model::{AnyModel, Model, Origin, Request};
-pub use policy::{Policy, Step};
-pub use run::AgentCall;
+pub use policy::{Condition, Policy, Step, around, until};
+pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{EndedTurn, Line, Source, Transcript};
 pub use turn::{Act, ModelAttempt, ModelCall, Turn};

@@ -5,7 +5,9 @@ pub mod chain;
 mod clock;
 mod event;
 mod handle;
+mod in_memory;
 mod meter;
+mod open;
 mod origins;
 mod request;
 mod reservation;
@@ -104,49 +106,6 @@ impl Lease {
 }
 
 impl Log {
-    /// Creates a conversation in `store`.
-    ///
-    /// # Errors
-    /// When `id` exists, or the store cannot be written.
-    pub async fn create(store: AnyStore, id: LogId, meta: &Meta) -> Result<Self> {
-        let claim = store.create(&id, meta).await?;
-        Ok(Self::new(store, id, claim, EventBuffer::default()))
-    }
-
-    /// Opens a conversation in `store` to continue it.
-    ///
-    /// # Errors
-    /// When `id` does not exist, another process runs it, or it is damaged.
-    pub async fn open(store: AnyStore, id: LogId) -> Result<Self> {
-        let claim = store.claim(&id).await?;
-        Self::of_claim(store, id, claim).await
-    }
-
-    /// Opens a conversation even if another process has claimed it, once that lease has expired because the process
-    /// is stopped or hangs. That process is fenced: its further appends are rejected.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open); [`StoreError::Busy`] while the lease lasts.
-    pub async fn take_over(store: AnyStore, id: LogId) -> Result<Self> {
-        let claim = store.take_over(&id).await?;
-        Self::of_claim(store, id, claim).await
-    }
-
-    async fn of_claim(store: AnyStore, id: LogId, claim: Claim) -> Result<Self> {
-        match store.read(&id, 0).await {
-            Ok(events) => {
-                let mut buffer = EventBuffer::default();
-                buffer.take_in(events);
-                Ok(Self::new(store, id, claim, buffer))
-            }
-            Err(error) => {
-                // The damage is the error that counts.
-                let _ = store.release(claim).await;
-                Err(error.into())
-            }
-        }
-    }
-
     /// The claim, to be renewed while a turn takes long.
     #[must_use]
     pub fn lease(&self) -> Lease {
@@ -229,6 +188,11 @@ impl Log {
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
         self.cancellation.clone()
+    }
+
+    /// Subscribes to the updates of an empty log.
+    pub(crate) fn subscribe_from_start(&self) -> Subscription {
+        self.live.subscribe(0)
     }
 
     /// Subscribes to updates from now on. Subscribe before reading, so that nothing is missed.

@@ -98,6 +98,33 @@ impl AnyModel {
     pub fn new(model: impl Model) -> Self {
         Self(Arc::new(model))
     }
+
+    /// Asks the model alone, without a chat: one call, which is in no log. Agents ask their model by
+    /// [`Turn::ask_model`](crate::Turn::ask_model).
+    ///
+    /// # Errors
+    /// When there is no reply.
+    pub async fn ask(&self, text: &str) -> Result<Reply, ModelError> {
+        let (at, who, params, encoded) =
+            (Path::root(), Name::user(), Params::default(), EncodeCache::default());
+        let entries = [Entry::user(text)];
+        let request = Request {
+            origin: Origin { at: &at, who: &who, nth: 0 },
+            system: None,
+            entries: &entries,
+            tools: &[],
+            params: &params,
+            encoded: &encoded,
+            reserved: None,
+        };
+        Model::complete(self, &request, &mut ()).await
+    }
+}
+
+impl From<&Self> for AnyModel {
+    fn from(model: &Self) -> Self {
+        model.clone()
+    }
 }
 
 impl Model for AnyModel {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{JoinHistory, Message, Name, StopReason, Transcript, TurnRequest};
+use crate::{AnyAgent, JoinHistory, Message, Name, StopReason, Transcript, TurnRequest};
 
 /// Selects the next step of a chat.
 ///
@@ -14,6 +14,12 @@ use crate::{JoinHistory, Message, Name, StopReason, Transcript, TurnRequest};
 pub trait Policy: Send + Sync + 'static {
     /// The next step after `transcript`.
     fn next(&self, transcript: &Transcript) -> Step;
+
+    /// The agents that it gives private turns and that come with it, such as the selector of a group. The chat adds
+    /// them to its [private agents](crate::ChatBuilder::private_agent). Default: none.
+    fn private_agents(&self) -> Vec<AnyAgent> {
+        Vec::new()
+    }
 }
 
 impl<F: Fn(&Transcript) -> Step + Send + Sync + 'static> Policy for F {
@@ -26,6 +32,65 @@ impl Policy for Box<dyn Policy> {
     fn next(&self, transcript: &Transcript) -> Step {
         (**self).next(transcript)
     }
+
+    fn private_agents(&self) -> Vec<AnyAgent> {
+        (**self).private_agents()
+    }
+}
+
+impl Condition for Box<dyn Condition> {
+    fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+        (**self).now(transcript)
+    }
+
+    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
+        (**self).ever(transcript)
+    }
+}
+
+/// A policy around another: `next` returns the step, from the `policy` and the transcript. The private agents are those
+/// of `policy`.
+pub fn around<P: Policy>(
+    policy: P,
+    next: impl Fn(&P, &Transcript) -> Step + Send + Sync + 'static,
+) -> impl Policy {
+    Around { policy, next }
+}
+
+struct Around<P, F> {
+    policy: P,
+    next: F,
+}
+
+impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy for Around<P, F> {
+    fn next(&self, transcript: &Transcript) -> Step {
+        (self.next)(&self.policy, transcript)
+    }
+
+    fn private_agents(&self) -> Vec<AnyAgent> {
+        self.policy.private_agents()
+    }
+}
+
+/// A condition on a chat: a pure function of the transcript that says whether the chat should end, and why.
+pub trait Condition: Send + Sync + 'static {
+    /// The stop reason, if the chat should end now. Reads the messages of [`Transcript::latest`], so that the cost is
+    /// that of the last step.
+    fn now(&self, transcript: &Transcript) -> Option<StopReason>;
+
+    /// The stop reason, if the chat should have ended now or at any step before. Reads the whole transcript.
+    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
+        self.now(transcript)
+    }
+}
+
+/// As `policy`, until `stop` holds. When a participant ends the chat, its reason has priority over `stop`.
+pub fn until(stop: impl Condition, policy: impl Policy) -> impl Policy {
+    around(policy, move |policy, chat| match (chat.ended_by(), stop.now(chat)) {
+        (Some((_, reason)), _) => Step::close(reason.clone(), chat),
+        (None, Some(reason)) => Step::close(reason, chat),
+        (None, None) => policy.next(chat),
+    })
 }
 
 /// A step of a chat.

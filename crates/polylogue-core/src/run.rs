@@ -5,12 +5,14 @@ mod ask;
 mod call;
 mod chat;
 mod nested;
+mod result;
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 
 pub use self::ask::AgentCall;
+pub use self::result::{RunResult, RunStream};
 use crate::log::Doubt;
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::{ChatInfo, Trace};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use polylogue_core::{Capability, Model as _, ModelError, ModelErrorKind};
+use polylogue_core::{AnyModel, Capability, Model as _, ModelError, ModelErrorKind};
 use polylogue_http::Env;
 
 use crate::endpoint::{Config, Embedder, Endpoint, EndpointModel};
@@ -23,6 +23,22 @@ use crate::provider::{Provider, parse_spec};
 pub struct Models {
     env: Env,
     endpoints: Arc<Mutex<BTreeMap<String, Endpoint>>>,
+}
+
+/// The model `spec`, `provider:model`, with addresses and keys from the environment of the process.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), polylogue_core::ModelError> {
+/// let model = polylogue_models::named("openai:gpt-4o-mini")?;
+/// println!("{}", model.ask("Why is the sky blue?").await?);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As [`Models::model`].
+pub fn named(spec: &str) -> Result<AnyModel, ModelError> {
+    Models::new(Env::process()).model(spec).map(AnyModel::from)
 }
 
 impl Models {

@@ -8,7 +8,7 @@ mod pieces;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use polylogue_core::{Finish, Name, Usage};
+use polylogue_core::{AnyModel, Finish, Name, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,6 +33,23 @@ pub use model::{Scripted, Unconsumed};
 #[serde(transparent)]
 pub struct Script {
     steps: Vec<ScriptStep>,
+}
+
+/// A model that replies by the script `json`, without a network: for tests and demonstrations. See [`Script`].
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let model = polylogue_models::scripted(r#"[{"user": "Because blue light scatters most."}]"#)?;
+/// assert_eq!(model.ask("Why is the sky blue?").await?.plain(), "Because blue light scatters most.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When the script is invalid.
+pub fn scripted(json: &str) -> serde_json::Result<AnyModel> {
+    serde_json::from_str::<Script>(json).map(|script| script.model("demo").into())
 }
 
 impl Script {

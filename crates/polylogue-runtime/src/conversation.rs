@@ -114,7 +114,7 @@ impl Conversation {
             if !self.0.handle.has_unposted() {
                 return Ok(status);
             }
-            if matches!(status, Status::Halted) {
+            if matches!(status, Status::Cancelled) {
                 self.post_inbox().await?;
                 return Ok(status);
             }
@@ -132,10 +132,10 @@ impl Conversation {
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         let Shared { chat, opened, .. } = &*self.0;
         if !log.has_begun().await? {
-            return Ok(chat.run(log, &opened.task).await?);
+            return Ok(chat.run_in(log, &opened.task).await?.status);
         }
         log.post_inbox().await?;
-        Ok(chat.resume(log).await?)
+        Ok(chat.resume(log).await?.status)
     }
 
     /// Sends `message` into it. While it runs, the run adds it before its next step, and agents see it from their next turn on. When it

@@ -85,7 +85,7 @@ impl Runtime {
     pub async fn begin(&self, run: &TeamRun<'_>) -> Result<Conversation> {
         let meta = run.stored()?.meta(run.team().name.to_string())?;
         let log = loop {
-            match Log::create(self.store().clone(), fresh_id(), &meta).await {
+            match Log::create_with(self.store().clone(), fresh_id(), &meta).await {
                 Err(polylogue_core::Error::Store(StoreError::Exists { .. })) => {}
                 log => break log?,
             }

@@ -8,7 +8,7 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 
 use crate::batch::Batch;
 use crate::claim_guard::ClaimGuard;
@@ -98,6 +98,12 @@ impl Jsonl {
 fn grant(folder: &Arc<Folder>, claim: Claim) -> ClaimGuard {
     let folder = Arc::clone(folder);
     ClaimGuard::new(claim, move |claim| folder.release(claim))
+}
+
+impl From<Jsonl> for AnyStore {
+    fn from(store: Jsonl) -> Self {
+        Self::new(store)
+    }
 }
 
 impl Store for Jsonl {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 
 use crate::head::{lease_from_now, now_ms};
 use crate::{batch, fence, holder};
@@ -61,6 +61,12 @@ impl Log {
 
 fn not_found(id: &LogId) -> StoreError {
     StoreError::NotFound { id: id.clone() }
+}
+
+impl From<Memory> for AnyStore {
+    fn from(store: Memory) -> Self {
+        Self::new(store)
+    }
 }
 
 impl Store for Memory {

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
 
 use crate::batch::Batch;
 use crate::claim_guard::ClaimGuard;
@@ -197,6 +197,12 @@ impl Sqlite {
             }
             (written, _) => written,
         }
+    }
+}
+
+impl From<Sqlite> for AnyStore {
+    fn from(store: Sqlite) -> Self {
+        Self::new(store)
     }
 }
 

@@ -57,10 +57,10 @@ impl Cut<'_> {
         // All times are the same, so that logs can be compared.
         let mut log = Log::open(store, id).await.map_err(told)?.clock(|| Timestamp(0));
         let mut status = match prefix {
-            [] => chat.run(&mut log, self.task).await,
+            [] => chat.run_in(&mut log, self.task).await,
             _ => chat.resume(&mut log).await,
         };
-        while let Status::Waiting(questions) = status.map_err(told)? {
+        while let Status::Waiting(questions) = status.map_err(told)?.status {
             let (at, question) = questions.first().ok_or("waits for nothing")?;
             let answered = count(&log.events().await, |body| matches!(body, Body::InputProvided { .. }));
             log.answer(at, &question.who, (self.answer)(at, question, answered)).await.map_err(told)?;

@@ -5,34 +5,50 @@
 //!
 //! # Two agents
 //!
-//! An [`Assistant`] is an agent backed by a model. A [`Chat`] has participants and a policy; [`round_robin`] lets them
-//! speak one after the other, [`until`] adds a termination condition. A [`Log`] keeps all events, in a store.
+//! An [`Assistant`] is an agent backed by a model. A [`Chat`] has participants and an order of speakers; a termination
+//! condition ends it.
 //!
 //! ```
-//! use polylogue::stop::{max_turns, says};
-//! use polylogue::{AnyModel, AnyStore, Assistant, Chat, Log, LogId, Meta, Status, round_robin, until};
-//! use polylogue_models::Script;
-//! use polylogue_store::Memory;
+//! use polylogue::{Assistant, Chat, models, round_robin, stop};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! // A script replaces the model: `Models::new(Env::process()).model("openai:gpt-4o-mini")?` is a real one.
-//! let script: Script = serde_json::from_str(r#"[{"Ann": "One."}, {"Bob": "Two. DONE"}]"#)?;
-//! let model = AnyModel::new(script.model("demo"));
+//! // A script replaces the model: `models::named("openai:gpt-4o-mini")?` is a real one.
+//! let model = models::scripted(r#"[{"Ann": "One."}, {"Bob": "Two. DONE"}]"#)?;
 //! let chat = Chat::named("counting")
-//!     .participant(Assistant::new("Ann", model.clone())?.system("Count on."))
-//!     .participant(Assistant::new("Bob", model)?.system("Count on. Say DONE at two."))
-//!     .policy(until(says("DONE") | max_turns(10), round_robin()))
+//!     .participant(Assistant::new("Ann", &model)?.system("Count on."))
+//!     .participant(Assistant::new("Bob", &model)?.system("Count on. Say DONE at two."))
+//!     .order(round_robin())
+//!     .stop(stop::says("DONE") | stop::max_turns(10))
 //!     .build()?;
-//!
-//! let store = AnyStore::new(Memory::new());
-//! let mut log = Log::create(store, LogId::new("first")?, &Meta::default()).await?;
-//! let status = chat.run(&mut log, "Count to two.").await?;
-//! let Status::Closed { reason, summary } = status else { panic!("it is over") };
-//! assert_eq!(reason.to_string(), "Bob said `DONE`");
-//! assert_eq!(&*summary, "Two. DONE");
+//! let result = chat.run("Count to two.").await?;
+//! println!("{result}");
+//! # assert_eq!(result.to_string(), "user: Count to two.\n\nAnn: One.\n\nBob: Two. DONE\n\n(Bob said `DONE`)");
+//! # assert_eq!((result.text(), result.usage.calls), ("Two. DONE", 2));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`RunResult`] has the text, the messages, the stop reason, and usage and cost.
+//!
+//! # Run, stream, resume
+//!
+//! | you want | call |
+//! |---|---|
+//! | a run in memory | [`Chat::run`] |
+//! | its updates as they happen | [`Chat::stream`] |
+//! | a run that can be resumed in another process | [`Chat::run_in`], in a log of a store: [`Log::create`] |
+//! | to continue it after a crash, a limit or an answer | [`Log::open`], [`Chat::resume`] |
+//! | to say something more in a closed chat | [`Chat::continue_with`] |
+//!
+//! # One model alone
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), polylogue::ModelError> {
+//! let model = polylogue::models::named("ollama:llama3.2")?;
+//! println!("{}", model.ask("Why is the sky blue?").await?);
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! # Overview
@@ -75,8 +91,6 @@
 //! | a nested chat for some replies | [`Nested`]: a layer with a trigger |
 //! | the result, usage and cost of a run | [`Report`] |
 //! | many runs | [`Batch`], and a [`Budget`] for all of them |
-//! | to resume after a crash | [`Log::open`] and [`Chat::resume`] |
-//! | to stream updates | [`Log::subscribe`] |
 //! | to cancel | [`Log::cancellation`] |
 
 mod agents;
@@ -120,7 +134,7 @@ pub use loop_detector::LoopDetector;
 pub use memory::GetHistory;
 pub use nested::{Nested, Outer};
 pub use orchestrator::Orchestrator;
-pub use order::{parallel, reflected, round_robin, sequence, sequential, summed_up, until, without};
+pub use order::{parallel, reflected, round_robin, sequence, sequential, summed_up, without};
 pub use polylogue_core::*;
 /// Makes a tool from a function: a value with the function's name, for [`Assistant::tool`] and wherever a [`Tool`] is
 /// accepted.
@@ -217,8 +231,13 @@ pub use stop::Stop;
 pub use task::Task;
 pub use tooling::{PromptedTool, ToolCalling};
 
+#[cfg(feature = "models")]
+pub use polylogue_models as models;
+#[cfg(feature = "sqlite")]
+pub use polylogue_store as stores;
+
 /// Compiles the examples of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 

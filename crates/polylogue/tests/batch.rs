@@ -148,7 +148,7 @@ async fn a_cancelled_batch_continues_without_repeating_a_call() {
         gate.add_permits(1000);
     };
     let (first, ()) = tokio::join!(outcomes(&batch, tasks(8), &model), stop);
-    assert!(first.values().any(|(status, _)| matches!(status, Ok(Status::Halted))));
+    assert!(first.values().any(|(status, _)| matches!(status, Ok(Status::Cancelled))));
     assert!(first.len() < 8, "the others have not begun");
     let again = outcomes(&Batch::new(store), tasks(8), &model).await;
     assert!(again.values().all(|(status, _)| matches!(status, Ok(Status::Closed { .. }))));
@@ -167,7 +167,7 @@ async fn conversations_at_the_same_time_do_not_overshoot_their_budget_together()
         let outcomes = outcomes(&batch, tasks(20), &model).await;
         let over =
             outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Closed { .. }))).count();
-        let halted = outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Halted))).count();
+        let halted = outcomes.values().filter(|(status, _)| matches!(status, Ok(Status::Cancelled))).count();
         assert_eq!(over + halted, outcomes.len(), "{outcomes:?}");
         (echo.calls.load(Ordering::Relaxed), over, budget)
     };
@@ -210,7 +210,7 @@ async fn a_budget_that_does_not_cover_a_call_stops_the_turn_that_would_make_it()
     let budget = Budget::new(Money::dollars(0.005));
     let model = AnyModel::new(Shared(Arc::clone(&echo)));
     let outcomes = outcomes(&Batch::new(memory()).budget(budget.clone()), tasks(1), &model).await;
-    assert!(matches!(outcomes["task-000"].0, Ok(Status::Halted)), "{outcomes:?}");
+    assert!(matches!(outcomes["task-000"].0, Ok(Status::Cancelled)), "{outcomes:?}");
     assert_eq!(echo.calls.load(Ordering::Relaxed), 0);
     assert_eq!((budget.spent(), budget.refused()), (Money::default(), Some(Money::dollars(0.01))));
 }

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{log, name, script};
 use polylogue::stop::{max_time_ms, max_turns};
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Counted, Limits, Log, LogId, Meta, Status, StopReason, Timestamp,
+    AnyModel, AnyStore, Assistant, Chat, Counted, Limits, Log, LogId, Status, StopReason, Timestamp,
     round_robin, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
 
-fn pair(script: &Script, stop: impl Into<polylogue::Stop>) -> Chat {
+fn pair(script: &Script, stop: impl polylogue::stop::Condition) -> Chat {
     let speaker = |who: &str| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
     let chat = Chat::named("pair").participant(speaker("A")).participant(speaker("B"));
     chat.policy(until(stop, round_robin())).build().unwrap()
@@ -37,12 +37,11 @@ fn ticking(seconds: &Arc<AtomicU64>) -> impl Fn() -> Timestamp + Send + Sync + '
 async fn the_time_in_which_no_process_ran_a_conversation_does_not_count() {
     let store = AnyStore::new(Memory::new());
     let (id, now) = (LogId::new("x").unwrap(), Arc::new(AtomicU64::new(0)));
-    let mut log =
-        Log::create(store.clone(), id.clone(), &Meta::default()).await.unwrap().clock(ticking(&now));
+    let mut log = Log::create(store.clone(), id.clone()).await.unwrap().clock(ticking(&now));
     let limits = Limits { calls: Some(2), ..Limits::default() };
     log = log.limits(limits);
     let chat = pair(&words(), max_time_ms(60_000));
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let ran = log.transcript().await.unwrap().elapsed_ms();
     assert!((1000..60_000).contains(&ran), "{ran}");
     log.release().await.unwrap();
@@ -51,7 +50,7 @@ async fn the_time_in_which_no_process_ran_a_conversation_does_not_count() {
     let mut log = Log::open(store, id).await.unwrap().clock(ticking(&now));
     log.reopen().await.unwrap();
     log = log.limits(Limits { calls: Some(4), ..limits });
-    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!() };
+    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else { panic!() };
     assert_eq!(reason, StopReason::Calls { limit: 4 }, "it ends for another reason than time");
     let later = log.transcript().await.unwrap().elapsed_ms();
     assert!((ran..60_000).contains(&later), "{later}");
@@ -72,17 +71,17 @@ fn jumping() -> impl Fn() -> Timestamp + Send + Sync + 'static {
 async fn a_system_clock_that_is_set_back_and_ahead_meets_no_limit_on_time_and_adds_no_running_time() {
     const LIMIT_MS: u64 = 600_000;
     let store = AnyStore::new(Memory::new());
-    let log = Log::create(store.clone(), LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
+    let log = Log::create(store.clone(), LogId::new("x").unwrap()).await.unwrap();
     let mut log = log.time_of_day(jumping()).limits(Limits { calls: Some(4), ..Limits::default() });
     let chat = pair(&words(), max_time_ms(LIMIT_MS));
-    let Status::Closed { reason, .. } = chat.run(&mut log, "go").await.unwrap() else { panic!() };
+    let Status::Closed { reason, .. } = chat.run_in(&mut log, "go").await.unwrap().status else { panic!() };
     assert_eq!(reason, StopReason::Calls { limit: 4 }, "the limit on time is not met");
     log.release().await.unwrap();
     // Another process finds the clock set ahead, too.
     let log = Log::open(store, LogId::new("x").unwrap()).await.unwrap();
     let mut log = log.time_of_day(jumping()).limits(Limits { calls: Some(6), ..Limits::default() });
     log.reopen().await.unwrap();
-    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!() };
+    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else { panic!() };
     assert_eq!(reason, StopReason::Calls { limit: 6 }, "the limit on time is not met");
     let events = log.events().await;
     assert!(!events.is_sorted_by_key(|event| event.time), "the events tell what the clock told");
@@ -97,7 +96,7 @@ async fn a_run_ended_by_a_limit_continues_only_under_a_higher_one() {
     log = log.limits(limits);
     let chat = pair(&words(), max_turns(4));
     assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), None, "it has not begun");
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let before = log.events().await.len();
     assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), Some(StopReason::Calls { limit: 2 }));
     assert_eq!(log.events().await.len(), before, "looking adds nothing");

@@ -8,7 +8,7 @@ use polylogue::reply::Stack;
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{
     Act, AnyStore, Assistant, Chat, ChatBuilder, Counted, Function, Group, Human, JoinHistory, Log, LogId,
-    Meta, Name, Selector, Status, StopReason, Tool, ToolError, Transcript, joining, until,
+    Name, Selector, Status, StopReason, Tool, ToolError, Transcript, joining, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -164,8 +164,8 @@ fn five_thousand_messages_need_no_stack() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let store = AnyStore::new(Memory::default());
-            let mut log = Log::create(store, LogId::new("long").unwrap(), &Meta::default()).await.unwrap();
-            chat.run(&mut log, "go").await.unwrap()
+            let mut log = Log::create(store, LogId::new("long").unwrap()).await.unwrap();
+            chat.run_in(&mut log, "go").await.unwrap().status
         })
     };
     let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(long).unwrap();

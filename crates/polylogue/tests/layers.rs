@@ -216,8 +216,8 @@ async fn a_call_that_an_executor_was_making_is_not_made_again() {
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(pay));
     let chat = chat((ann, bob), sequential());
     let store = AnyStore::new(Memory::default());
-    let mut log = Log::create(store, LogId::new("first").unwrap(), &Meta::default()).await.unwrap();
-    chat.run(&mut log, "begin").await.unwrap();
+    let mut log = Log::create(store, LogId::new("first").unwrap()).await.unwrap();
+    chat.run_in(&mut log, "begin").await.unwrap();
     let events = log.events().await;
     let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 1);

@@ -120,8 +120,8 @@ async fn killed(
     let watch = log.subscribe().await;
     let run = async {
         match events.is_empty() {
-            true => chat.run(&mut log, "go").await.unwrap(),
-            false => chat.resume(&mut log).await.unwrap(),
+            true => chat.run_in(&mut log, "go").await.unwrap().status,
+            false => chat.resume(&mut log).await.unwrap().status,
         }
     };
     let reached = async {
@@ -147,12 +147,12 @@ fn reason(status: &Status) -> &StopReason {
 async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
     let model = Cents::default();
     let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
-    let status = crowd(&model).run(&mut log, "go").await.unwrap();
+    let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((reason(&status), model.made()), (&StopReason::Calls { limit: 1 }, 1));
     // Under a higher limit, refused conversations continue, and nothing was counted for them.
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { calls: Some(20), ..Limits::default() });
-    let status = crowd(&model).resume(&mut log).await.unwrap();
+    let status = crowd(&model).resume(&mut log).await.unwrap().status;
     assert_eq!((reason(&status), model.made()), (&StopReason::Finished, 20));
     assert!(log.usage().await.uncertain.is_nothing());
 }
@@ -161,7 +161,7 @@ async fn twenty_at_the_same_time_make_no_more_calls_than_are_allowed() {
 async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
     let model = bounded();
     let mut log = log_of(&[], dollars(0.50)).await;
-    let status = crowd(&model).run(&mut log, "go").await.unwrap();
+    let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
     // Each took half of what it could have taken: the fifth could have passed the limit.
     assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next }, 4));
@@ -171,7 +171,7 @@ async fn twenty_at_the_same_time_spend_no_more_than_is_allowed() {
 async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other() {
     let model = Cents::default();
     let mut log = log_of(&[], dollars(0.50)).await;
-    let status = crowd(&model).run(&mut log, "go").await.unwrap();
+    let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent) = (Money::dollars(0.50), Money::dollars(0.50));
     assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next: None }, 5));
 }
@@ -180,7 +180,7 @@ async fn where_the_longest_reply_is_unknown_calls_are_made_one_after_the_other()
 async fn a_reply_that_does_not_say_what_it_took_counts_at_its_reservation() {
     let model = Cents { silent: true, ..bounded() };
     let mut log = log_of(&[], dollars(0.50)).await;
-    let status = crowd(&model).run(&mut log, "go").await.unwrap();
+    let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.50), Money::dollars(0.40), Some(Money::dollars(0.20)));
     assert_eq!((reason(&status), model.made()), (&StopReason::Cost { limit, spent, next }, 2));
 }
@@ -211,7 +211,7 @@ async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
     assert_eq!((status, model.made()), (None, 20));
     let quick = bounded();
     let mut log = log_of(&events, calls(30)).await;
-    let status = crowd(&quick).resume(&mut log).await.unwrap();
+    let status = crowd(&quick).resume(&mut log).await.unwrap().status;
     assert_eq!((reason(&status), quick.made()), (&StopReason::Calls { limit: 30 }, 10));
     assert_eq!(log.usage().await.uncertain.calls, 20);
 }
@@ -220,7 +220,7 @@ async fn calls_of_a_crowd_in_flight_at_a_death_count_each() {
 async fn calls_not_in_flight_are_not_charged_when_a_run_continues() {
     let model = bounded();
     let mut log = log_of(&[], Limits::default()).await;
-    let whole = one(&model).run(&mut log, "go").await.unwrap();
+    let whole = one(&model).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!(reason(&whole), &StopReason::Finished);
     let events = log.events().await;
     // The reply is in the log, and the turn is not over.
@@ -235,7 +235,7 @@ async fn calls_not_in_flight_are_not_charged_when_a_run_continues() {
 async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     let fails = Cents { fails: 1, ..bounded() };
     let mut log = log_of(&[], Limits { calls: Some(2), ..Limits::default() }).await;
-    let status = one(&fails).run(&mut log, "go").await.unwrap();
+    let status = one(&fails).run_in(&mut log, "go").await.unwrap().status;
     assert_eq!((reason(&status), fails.made()), (&StopReason::Finished, 2));
     let charges: Vec<_> = log.events().await.iter().filter_map(|event| charge(event)).collect();
     assert_eq!(charges, [(ChargeReason::Failed, 1)]);
@@ -243,7 +243,7 @@ async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     let log = log_of(&events[..2], Limits::default()).await;
     let broken = Cents { fails: 3, ..bounded() };
     let mut few = log.limits(Limits { calls: Some(3), ..Limits::default() });
-    let status = one(&broken).resume(&mut few).await.unwrap();
+    let status = one(&broken).resume(&mut few).await.unwrap().status;
     // The call that may have been in flight, and two attempts.
     assert_eq!((reason(&status), broken.made()), (&StopReason::Calls { limit: 3 }, 2));
     assert_eq!(few.usage().await.uncertain.calls, 3);
@@ -267,8 +267,8 @@ async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_anew() {
         }
         halt.now();
     };
-    let (status, ()) = tokio::join!(chat.run(&mut log, "go"), stop);
-    assert_eq!(status.unwrap(), Status::Halted);
+    let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
+    assert_eq!(status.unwrap(), Status::Cancelled);
     let spent = log.usage().await.uncertain;
     assert_eq!((spent.calls, spent.cost), (1, Money::dollars(0.20)));
     // Nothing is in flight when it is resumed in another process; then there is again.
@@ -301,7 +301,7 @@ async fn a_run_in_which_a_limit_refused_a_call_does_not_end_as_done() {
     let agent = Careless(Name::new("A").unwrap(), AnyModel::new(bounded()));
     let chat = Chat::named("one").participant(agent).policy(sequential()).build().unwrap();
     let mut log = log_of(&[], Limits { calls: Some(1), ..Limits::default() }).await;
-    let status = chat.run(&mut log, "go").await.unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
     assert_eq!((reason, &*summary), (StopReason::Calls { limit: 1 }, "all is well"));
 }
@@ -356,7 +356,7 @@ fn tokens(limit: u64) -> Limits {
 /// The most tokens that the call of [`one`] can take.
 async fn bound_of_one() -> u64 {
     let mut log = log_of(&[], tokens(1)).await;
-    let status = one(&bounded()).run(&mut log, "go").await.unwrap();
+    let status = one(&bounded()).run_in(&mut log, "go").await.unwrap().status;
     let StopReason::Tokens { limit: 1, used: 0, next: Some(next) } = reason(&status) else {
         panic!("{status:?}")
     };
@@ -371,7 +371,7 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
     for (limit, calls) in [(bound - 1, 0), (bound, 1)] {
         let model = bounded();
         let mut log = log_of(&[], tokens(limit)).await;
-        let status = one(&model).run(&mut log, "go").await.unwrap();
+        let status = one(&model).run_in(&mut log, "go").await.unwrap().status;
         assert_eq!(model.made(), calls, "{status:?}");
         match reason(&status) {
             StopReason::Finished => assert_eq!(calls, 1),
@@ -384,7 +384,7 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
 async fn twenty_at_the_same_time_take_no_more_tokens_than_are_allowed() {
     for model in [bounded(), Cents::default()] {
         let mut log = log_of(&[], tokens(200)).await;
-        let status = crowd(&model).run(&mut log, "go").await.unwrap();
+        let status = crowd(&model).run_in(&mut log, "go").await.unwrap().status;
         assert!(matches!(reason(&status), StopReason::Tokens { limit: 200, .. }), "{status:?}");
         // A call takes 15.
         assert!((2..=13).contains(&model.made()), "{}", model.made());
@@ -399,7 +399,7 @@ async fn tokens_of_calls_in_flight_at_a_death_count() {
     assert_eq!((status, model.made()), (None, 1));
     let quick = bounded();
     let mut log = log_of(&events, tokens(bound + 20)).await;
-    let status = one(&quick).resume(&mut log).await.unwrap();
+    let status = one(&quick).resume(&mut log).await.unwrap().status;
     let (limit, used, next) = (bound + 20, bound, Some(bound));
     assert_eq!((reason(&status), quick.made()), (&StopReason::Tokens { limit, used, next }, 0));
 }
@@ -452,7 +452,7 @@ fn seeking(calls: usize) -> (Chat, Arc<AtomicU64>) {
 async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     let (chat, asked) = seeking(5);
     let mut log = log_of(&[], dollars(0.025)).await;
-    let status = chat.run(&mut log, "go").await.unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.025), Money::dollars(0.02), Some(Money::dollars(0.01)));
     assert_eq!(
         (reason(&status), asked.load(Ordering::SeqCst)),
@@ -463,7 +463,7 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
     let budget = Budget::new(Money::dollars(0.025));
     let limits = Limits { calls: Some(1), ..Limits::default() };
     let mut log = log_of(&[], limits).await.budget(budget.clone());
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     assert_eq!((asked.load(Ordering::SeqCst), budget.spent()), (2, Money::dollars(0.02)));
 }
 
@@ -471,12 +471,12 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
 async fn what_a_tool_asked_when_the_process_died_counts() {
     let (chat, _) = seeking(1);
     let mut log = log_of(&[], Limits::default()).await;
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let events = log.events().await;
     let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();
     let (chat, asked) = seeking(1);
     let mut log = log_of(&events[..=called], dollars(0.015)).await;
-    let status = chat.resume(&mut log).await.unwrap();
+    let status = chat.resume(&mut log).await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.015), Money::dollars(0.01), Some(Money::dollars(0.01)));
     assert_eq!(
         (reason(&status), asked.load(Ordering::SeqCst)),

@@ -67,9 +67,9 @@ fn chat(turns: u64, agent: impl polylogue::Agent) -> Chat {
 /// Runs `chat` as the conversation `id`, and returns what happened.
 async fn run(chat: &Chat, id: &str, task: &str) -> Vec<Arc<Event>> {
     let store = AnyStore::new(polylogue_store::Memory::new());
-    let log = Log::create(store, LogId::new(id).unwrap(), &Meta::default()).await.unwrap();
+    let log = Log::create(store, LogId::new(id).unwrap()).await.unwrap();
     let mut log = log.clock(|| Timestamp(1_000_000_000_000));
-    chat.run(&mut log, task).await.unwrap();
+    chat.run_in(&mut log, task).await.unwrap();
     log.events().await
 }
 

@@ -344,7 +344,7 @@ async fn play(seed: u64, place: &Place, played: &mut Played) {
     let mut maker = Maker { chance: Chance::of(seed), model, names, prompts, is_text_only };
     let team = maker.team();
     let mut log = log().await;
-    let mut status = team.run(&mut log, "Find out.").await;
+    let mut status = team.run_in(&mut log, "Find out.").await.map(|run| run.status);
     for _ in 0..60 {
         let Ok(Status::Waiting(questions)) = &status else { break };
         let (at, question) = &questions[0];
@@ -352,7 +352,7 @@ async fn play(seed: u64, place: &Place, played: &mut Played) {
         let answers = ["", "", "I would say so.", "exit", "clear history", &*clears];
         let answer = answers[maker.chance.below(answers.len())];
         log.answer(at, &question.who, answer).await.unwrap();
-        status = team.resume(&mut log).await;
+        status = team.resume(&mut log).await.map(|run| run.status);
     }
     let events = log.events().await;
     assert_eq!(

@@ -63,7 +63,7 @@ fn whole(text: &str) -> Result<Reply, ModelError> {
 
 async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
     let mut log = log().await;
-    match chat.run(&mut log, "Tell me of the sea").await.unwrap() {
+    match chat.run_in(&mut log, "Tell me of the sea").await.unwrap().status {
         Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
         other => panic!("it is not over: {other:?}"),
     }

@@ -7,8 +7,8 @@ use expect_test::{Expect, expect};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
     Act, Agent, Assistant, Call, CallOutcome, Chat, Error, Event, Function, HistoryEntry, Human, Interrupt,
-    JoinHistory, Log, LogId, Message, Meta, Name, Outcome, Part, Policy, Result, Step, StopReason, Tool,
-    ToolCx, ToolError, ToolSpec, Transcript, Turn, TurnRequest, View, ViewOptions, reflected, round_robin,
+    JoinHistory, Log, LogId, Message, Name, Outcome, Part, Policy, Result, Step, StopReason, Tool, ToolCx,
+    ToolError, ToolSpec, Transcript, Turn, TurnRequest, View, ViewOptions, reflected, round_robin,
     sequential, until,
 };
 use polylogue_core::{AnyStore, Status, Timestamp};
@@ -151,8 +151,8 @@ async fn no_message_is_sent_after_a_participant_ended_the_chat_whatever_the_poli
     let deaf = |chat: &Transcript| Step::Turn(TurnRequest::to_all(chat.participants()[0].clone()));
     let chat = Chat::named("room").participant(stops).policy(deaf).build().unwrap();
     let store = AnyStore::new(Memory::default());
-    let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
-    let status = chat.run(&mut log, "go").await.unwrap();
+    let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
     let reason = StopReason::Condition { name: "enough".into() };
     let reason = StopReason::NoOutput { ended: Box::new(reason) };
     assert_eq!(status, Status::Closed { reason, summary: "".into() });
@@ -211,8 +211,8 @@ async fn a_policy_that_admits_or_requests_an_unknown_participant_is_refused() {
         let chat =
             Chat::named("room").participant(idle("A")).late_joiner(idle("C")).policy(policy).build().unwrap();
         let store = AnyStore::new(Memory::default());
-        let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
-        let error = chat.run(&mut log, "go").await.unwrap_err();
+        let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
+        let error = chat.run_in(&mut log, "go").await.unwrap_err();
         assert!(matches!(&error, Error::Config(cause) if cause.to_string().contains(flaw)), "{error}");
     }
 }
@@ -286,9 +286,9 @@ async fn a_reopened_chat_has_new_counts_and_the_old_memory() {
         .build()
         .unwrap();
     let store = AnyStore::new(Memory::default());
-    let log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
+    let log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
     let mut log = log.clock(|| Timestamp(0));
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let early = log.events().await.len();
     chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap();
     let events = log.events().await;
@@ -395,7 +395,7 @@ impl Agent for Twice {
             match turn.run(chat, &task).await? {
                 Status::Closed { summary, .. } => task = summary.to_string(),
                 Status::Waiting(_) => return Ok(Act::Wait),
-                Status::Halted => return Err(Interrupt::Cancelled.into()),
+                Status::Cancelled => return Err(Interrupt::Cancelled.into()),
             }
         }
         Ok(Act::say(task))

@@ -55,7 +55,7 @@ fn polling(times: usize, advances: bool) -> Assistant {
 
 async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
     let mut log = log().await;
-    match chat.run(&mut log, "Is it done?").await.unwrap() {
+    match chat.run_in(&mut log, "Is it done?").await.unwrap().status {
         Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
         other => panic!("it is not over: {other:?}"),
     }

@@ -23,7 +23,7 @@ fn assistant(who: &str, script: &Script) -> Assistant {
     Assistant::new(who, AnyModel::new(script.model("test"))).unwrap()
 }
 
-fn pair(script: &Script, stop: impl Into<polylogue::Stop>) -> Chat {
+fn pair(script: &Script, stop: impl polylogue::stop::Condition) -> Chat {
     let chat = Chat::named("pair").participant(assistant("A", script)).participant(assistant("B", script));
     chat.policy(until(stop, round_robin())).build().unwrap()
 }
@@ -35,7 +35,7 @@ async fn printed(log: &Log) -> String {
 
 async fn check(chat: &Chat, task: &str, expected: Expect) {
     let mut log = log().await;
-    chat.run(&mut log, task).await.unwrap();
+    chat.run_in(&mut log, task).await.unwrap();
     expected.assert_eq(&printed(&log).await);
 }
 
@@ -90,7 +90,7 @@ async fn a_participant_who_opens_the_chat_has_spoken() {
 async fn a_chat_without_an_end_meets_its_cap() {
     let parrot = Function::new("P", |turn| Ok(Act::say(turn.transcript().turns().to_string()))).unwrap();
     let chat = Chat::named("solo").participant(parrot).policy(round_robin()).build().unwrap();
-    let status = chat.run(&mut log().await, "go").await.unwrap();
+    let status = chat.run_in(&mut log().await, "go").await.unwrap().status;
     assert_eq!(
         status,
         Status::Closed { reason: StopReason::Turns { limit: Chat::DEFAULT_MAX_TURNS }, summary: "99".into() }
@@ -102,7 +102,7 @@ async fn a_policy_with_endless_private_turns_is_a_bug_and_ends() {
     let echo = Function::new("E", |_| Ok(Act::say("x"))).unwrap();
     let policy = |_: &Transcript| Step::Turn(TurnRequest::private(Name::new("E").unwrap(), "again"));
     let chat = Chat::named("solo").participant(echo).policy(policy).max_turns(2).build().unwrap();
-    let error = chat.run(&mut log().await, "go").await.unwrap_err();
+    let error = chat.run_in(&mut log().await, "go").await.unwrap_err();
     assert_eq!(
         (error.fault(), error.to_string().as_str()),
         (Fault::Bug, "the policy of `solo` requests private turns without end")
@@ -135,7 +135,7 @@ async fn a_policy_that_requests_an_unknown_participant_is_reported() {
         .policy(policy)
         .build()
         .unwrap();
-    let error = chat.run(&mut log().await, "go").await.unwrap_err().to_string();
+    let error = chat.run_in(&mut log().await, "go").await.unwrap_err().to_string();
     assert_eq!(error, "the policy of `c` gives a turn to `Nobody`, who is no participant");
 }
 
@@ -145,13 +145,13 @@ async fn a_failed_turn_is_logged_and_retried_on_resuming() {
     let script =
         script(r#"[{"A": "one"}, {"B": {"error": {"status": 503, "message": "overloaded"}}}, {"B": "two"}]"#);
     let mut log = log_in(store.clone(), "x").await;
-    let error = pair(&script, max_turns(2)).run(&mut log, "go").await.unwrap_err();
+    let error = pair(&script, max_turns(2)).run_in(&mut log, "go").await.unwrap_err();
     assert_eq!(error.fault(), Fault::Provider);
     assert!(printed(&log).await.contains("B fails"), "{}", printed(&log).await);
     log.release().await.unwrap();
 
     let mut log = Log::open(store, LogId::new("x").unwrap()).await.unwrap();
-    let status = pair(&script, max_turns(2)).resume(&mut log).await.unwrap();
+    let status = pair(&script, max_turns(2)).resume(&mut log).await.unwrap().status;
     assert_eq!(
         status,
         Status::Closed {
@@ -168,11 +168,11 @@ async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_
         Chat::named("house").participant(pair(&script, max_turns(4))).policy(sequential()).build().unwrap()
     };
     let mut log = log().await.limits(Limits { calls: Some(2), ..Limits::default() });
-    let status = chat().run(&mut log, "go").await.unwrap();
+    let status = chat().run_in(&mut log, "go").await.unwrap().status;
     assert_eq!(status, Status::Closed { reason: StopReason::Calls { limit: 2 }, summary: "".into() });
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { calls: Some(9), ..Limits::default() });
-    let status = chat().resume(&mut log).await.unwrap();
+    let status = chat().resume(&mut log).await.unwrap().status;
     assert_eq!(status, Status::Closed { reason: StopReason::Finished, summary: "four".into() });
     assert_eq!(log.usage().await.calls, 4, "no call was made twice");
 }
@@ -184,12 +184,12 @@ async fn turns_are_counted_over_all_chats() {
         Chat::named("house").participant(pair(&script, max_turns(3))).participant(assistant("C", &script));
     let chat = house.policy(sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { turns: Some(2), ..Limits::default() });
-    let status = chat.run(&mut log, "go").await.unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
     assert_eq!(status, Status::Closed { reason: StopReason::Turns { limit: 2 }, summary: "".into() });
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
     assert!(matches!(
-        chat.resume(&mut log).await.unwrap(),
+        chat.resume(&mut log).await.unwrap().status,
         Status::Closed { reason: StopReason::Finished, .. }
     ));
     assert_eq!(log.turns().await, 4);
@@ -204,7 +204,7 @@ async fn chats_are_nested_no_deeper_than_the_limit() {
         chat = Chat::named(&format!("c{depth}")).participant(chat).policy(sequential()).build().unwrap();
     }
     let mut log = log().await.limits(Limits { depth: 2, ..Limits::default() });
-    let status = chat.run(&mut log, "go").await.unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
     assert!(matches!(status, Status::Closed { reason: StopReason::Depth { limit: 2 }, .. }), "{status:?}");
 }
 
@@ -230,7 +230,7 @@ async fn under_budget(cost: Option<Money>) -> (Status, u64) {
     let agent = Assistant::new("A", AnyModel::new(Metered(cost))).unwrap();
     let chat = Chat::named("c").participant(agent).policy(round_robin()).build().unwrap();
     let mut log = log().await.limits(Limits { cost: Some(Money::dollars(0.10)), ..Limits::default() });
-    let status = chat.run(&mut log, "go").await.unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
     (status, log.usage().await.calls)
 }
 
@@ -255,7 +255,7 @@ async fn a_run_cancelled_after_its_step_continues_later() {
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
     log.cancellation().after_step();
-    assert_eq!(chat.run(&mut log, "go").await.unwrap(), Status::Halted);
+    assert_eq!(chat.run_in(&mut log, "go").await.unwrap(), Status::Cancelled);
     log.cancellation().clear();
     let halt = log.cancellation();
     let stop = async {
@@ -263,10 +263,10 @@ async fn a_run_cancelled_after_its_step_continues_later() {
         halt.after_step();
     };
     let (status, ()) = tokio::join!(chat.resume(&mut log), stop);
-    assert_eq!(status.unwrap(), Status::Halted);
+    assert_eq!(status.unwrap(), Status::Cancelled);
     assert!(printed(&log).await.ends_with("A says: one\n"), "the step was finished");
     log.cancellation().clear();
-    assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { .. }));
+    assert!(matches!(chat.resume(&mut log).await.unwrap().status, Status::Closed { .. }));
 }
 
 #[tokio::test]
@@ -276,10 +276,10 @@ async fn a_conversation_can_be_ended_for_good_from_outside() {
     let mut log = log().await;
     assert!(log.close("nobody").await.is_err(), "it has not begun");
     log.cancellation().after_step();
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     log.cancellation().clear();
     log.close("the owner").await.unwrap();
-    let status = chat.resume(&mut log).await.unwrap();
+    let status = chat.resume(&mut log).await.unwrap().status;
     assert_eq!(
         status,
         Status::Closed { reason: StopReason::Stopped { by: "the owner".into() }, summary: "".into() }
@@ -296,12 +296,15 @@ async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
         halt.now();
     };
     let chat = pair(&script, max_turns(1));
-    let (status, ()) = tokio::join!(chat.run(&mut log, "go"), stop);
-    assert_eq!(status.unwrap(), Status::Halted);
+    let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
+    assert_eq!(status.unwrap(), Status::Cancelled);
     assert!(printed(&log).await.ends_with("cue A\n2 A charges 1 Cancelled of script:test\n"));
     log.cancellation().clear();
     let quick = common::script(r#"[{"A": "one"}]"#);
-    assert!(matches!(pair(&quick, max_turns(1)).resume(&mut log).await.unwrap(), Status::Closed { .. }));
+    assert!(matches!(
+        pair(&quick, max_turns(1)).resume(&mut log).await.unwrap().status,
+        Status::Closed { .. }
+    ));
 }
 
 /// A tool that keeps a tally outside the log, fails on request, and can take forever.
@@ -340,7 +343,7 @@ async fn whatever_a_tool_does_every_call_is_answered() {
     let chat =
         Chat::named("c").participant(assistant("A", &script).tool(Tally::new(false))).policy(sequential());
     let mut log = log().await;
-    chat.build().unwrap().run(&mut log, "go").await.unwrap();
+    chat.build().unwrap().run_in(&mut log, "go").await.unwrap();
     let outcomes: Vec<String> = log
         .events()
         .await
@@ -369,8 +372,8 @@ async fn resumed_in_a_tool_call(repeatable: bool) -> (u64, String) {
         halt.now();
     };
     let slow = chat(assistant("A", &script).tool(Tally::new(repeatable)));
-    let (status, ()) = tokio::join!(slow.run(&mut log, "go"), stop);
-    assert_eq!(status.unwrap(), Status::Halted);
+    let (status, ()) = tokio::join!(slow.run_in(&mut log, "go"), stop);
+    assert_eq!(status.unwrap(), Status::Cancelled);
     log.cancellation().clear();
     let again = Tally::new(repeatable);
     let tally = Arc::clone(&again.1);
@@ -428,7 +431,7 @@ async fn a_watcher_sees_events_and_pieces_in_order() {
     let script = script(r#"[{"A": {"think": "well", "say": "one two", "pace": 10000}}]"#);
     let mut log = log().await;
     let mut watch = log.subscribe().await;
-    pair(&script, max_turns(1)).run(&mut log, "go").await.unwrap();
+    pair(&script, max_turns(1)).run_in(&mut log, "go").await.unwrap();
     drop(log);
     let mut seen = Vec::new();
     while let Some(signal) = watch.next().await {
@@ -448,7 +451,7 @@ async fn a_slow_subscriber_never_slows_the_run_and_learns_what_it_missed() {
     let chat = Chat::named("solo").participant(parrot).policy(round_robin()).max_turns(3000).build().unwrap();
     let mut log = log().await;
     let mut watch = log.subscribe().await;
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let Some(Update::Missed { updates, seq: 0 }) = watch.next().await else { panic!("nothing was missed") };
     let Some(Update::Event(event)) = watch.next().await else { panic!("no event follows") };
     assert_eq!(event.seq, updates, "what was missed can be read from the log");
@@ -462,7 +465,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
         Chat::named("desk").participant(Human::new("Me").unwrap()).participant(assistant("A", &script));
     let chat = chat.policy(until(max_turns(2), round_robin())).build().unwrap();
     let mut log = log().await;
-    let Status::Waiting(questions) = chat.run(&mut log, "go").await.unwrap() else {
+    let Status::Waiting(questions) = chat.run_in(&mut log, "go").await.unwrap().status else {
         panic!("waits for nobody")
     };
     let (at, question) = &questions[0];
@@ -471,7 +474,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     assert!(log.answer(at, &name("A"), "hi").await.is_err(), "A asks nothing");
     log.answer(at, &question.who, "hi").await.unwrap();
     assert!(log.answer(at, &question.who, "again").await.is_err(), "it is answered");
-    let status = chat.resume(&mut log).await.unwrap();
+    let status = chat.resume(&mut log).await.unwrap().status;
     assert_eq!(
         status,
         Status::Closed {
@@ -490,7 +493,7 @@ async fn summaries_can_be_computed() {
         .participant(assistant("A", &script))
         .participant(assistant("B", &script))
         .policy(policy);
-    let status = chat.build().unwrap().run(&mut log().await, "go").await.unwrap();
+    let status = chat.build().unwrap().run_in(&mut log().await, "go").await.unwrap().status;
     assert_eq!(
         status,
         Status::Closed {
@@ -507,10 +510,10 @@ async fn a_log_belongs_to_one_chat() {
     assert!(
         pair(&script, max_turns(1)).resume(&mut log).await.unwrap_err().to_string().contains("has not begun")
     );
-    pair(&script, max_turns(1)).run(&mut log, "go").await.unwrap();
+    pair(&script, max_turns(1)).run_in(&mut log, "go").await.unwrap();
     assert!(
         pair(&script, max_turns(1))
-            .run(&mut log, "go")
+            .run_in(&mut log, "go")
             .await
             .unwrap_err()
             .to_string()
@@ -559,8 +562,8 @@ async fn a_run_dropped_half_way_continues_in_the_same_process() {
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
     let limit = std::time::Duration::from_millis(1);
-    assert!(tokio::time::timeout(limit, chat.run(&mut log, "go")).await.is_err());
-    assert!(matches!(chat.resume(&mut log).await.unwrap(), Status::Closed { .. }));
+    assert!(tokio::time::timeout(limit, chat.run_in(&mut log, "go")).await.is_err());
+    assert!(matches!(chat.resume(&mut log).await.unwrap().status, Status::Closed { .. }));
     assert_eq!(log.usage().await.calls, 2);
 }
 
@@ -575,7 +578,7 @@ async fn ids_that_a_model_uses_again_are_made_unique() {
         .policy(sequential())
         .build()
         .unwrap()
-        .run(&mut log, "go")
+        .run_in(&mut log, "go")
         .await
         .unwrap();
     let ids: Vec<String> = log

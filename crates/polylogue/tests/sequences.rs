@@ -142,7 +142,11 @@ async fn from(prefix: &[Arc<Event>], chat: &Chat) -> Vec<Arc<Event>> {
     }
     store.release(claim).await.unwrap();
     let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
-    let status = if prefix.is_empty() { chat.run(&mut log, "go").await } else { chat.resume(&mut log).await };
+    let status = if prefix.is_empty() {
+        chat.run_in(&mut log, "go").await.map(|run| run.status)
+    } else {
+        chat.resume(&mut log).await.map(|run| run.status)
+    };
     assert!(matches!(status.unwrap(), Status::Closed { .. }));
     log.events().await
 }

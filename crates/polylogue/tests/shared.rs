@@ -66,7 +66,7 @@ fn read(events: &[Arc<Event>]) -> Vec<String> {
 
 async fn run(chat: &Chat) -> (Status, Vec<Arc<Event>>) {
     let mut log: Log = log().await;
-    let status = chat.run(&mut log, "go").await.unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
     (status, log.events().await)
 }
 

@@ -65,7 +65,7 @@ fn silences() -> Vec<Vec<Part>> {
 
 async fn run(chat: &Chat, task: &str) -> (StopReason, String, Vec<Arc<Event>>) {
     let mut log = log().await;
-    match chat.run(&mut log, task).await.unwrap() {
+    match chat.run_in(&mut log, task).await.unwrap().status {
         Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),
         other => panic!("it is not over: {other:?}"),
     }
@@ -74,12 +74,12 @@ async fn run(chat: &Chat, task: &str) -> (StopReason, String, Vec<Arc<Event>>) {
 /// Runs `chat` with one answer to each question.
 async fn answered(chat: &Chat, task: &str, answers: &[&str]) -> (StopReason, String, Vec<Arc<Event>>) {
     let mut log = log().await;
-    let mut status = chat.run(&mut log, task).await.unwrap();
+    let mut status = chat.run_in(&mut log, task).await.unwrap().status;
     for answer in answers {
         let Status::Waiting(questions) = &status else { panic!("nobody is asked: {status:?}") };
         let (at, question) = questions[0].clone();
         log.answer(&at, &question.who, *answer).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     match status {
         Status::Closed { reason, summary } => (reason, summary.to_string(), log.events().await),

@@ -5,11 +5,13 @@ mod common;
 
 use common::{name, talk, talk_of};
 use polylogue::loop_detector::LoopDetector;
-use polylogue::stop::{self, Stop, max_cost, max_messages, max_time_ms, max_tokens, max_turns, says, when};
+use polylogue::stop::{
+    self, Condition as _, Stop, max_cost, max_messages, max_time_ms, max_tokens, max_turns, says, when,
+};
 use polylogue::{Counted, LoopKind, Money, RunOutcome, StopReason};
 
-fn now(stop: impl Into<Stop>, lines: &[(&str, &str)]) -> Option<StopReason> {
-    stop.into().now(&talk(lines))
+fn now(stop: impl polylogue::stop::Condition, lines: &[(&str, &str)]) -> Option<StopReason> {
+    stop.now(&talk(lines))
 }
 
 fn mentioned(text: &str, by: &str) -> Option<StopReason> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue::executor::Declared;
 use polylogue::{
-    AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Log, LogId, Meta, Outcome, OutcomeStatus, Part, Tool,
+    AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Log, LogId, Outcome, OutcomeStatus, Part, Tool,
     ToolCx, sequential, tool, toolkit,
 };
 use polylogue_models::Script;
@@ -84,8 +84,8 @@ async fn called(tool: impl Tool, args: Value) -> Outcome {
     let agent = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tool(tool);
     let chat = Chat::named("solo").participant(agent).policy(sequential()).build().unwrap();
     let (store, id) = (AnyStore::new(Memory::new()), LogId::new("test").unwrap());
-    let mut log = Log::create(store, id, &Meta::default()).await.unwrap();
-    chat.run(&mut log, "go").await.unwrap();
+    let mut log = Log::create(store, id).await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let returned = log.events().await.into_iter().find_map(|event| match &event.body {
         Body::ToolReturned { outcome, .. } => Some(outcome.clone()),
         _ => None,

@@ -72,7 +72,7 @@ impl Store for Noted {
 async fn noted(room: usize) -> (Log, Writes) {
     let writes = Writes::default();
     let store = AnyStore::new(Noted { store: Memory::new(), writes: Arc::clone(&writes), room });
-    (Log::create(store, LogId::new("noted").unwrap(), &Meta::default()).await.unwrap(), writes)
+    (Log::create(store, LogId::new("noted").unwrap()).await.unwrap(), writes)
 }
 
 fn shown(writes: &Writes) -> Vec<String> {
@@ -86,7 +86,7 @@ async fn a_model_call_costs_one_write() {
     let chat = Chat::named("pair").participant(assistant("A")).participant(assistant("B"));
     let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
     let (mut log, writes) = noted(usize::MAX).await;
-    chat.run(&mut log, "count").await.unwrap();
+    chat.run_in(&mut log, "count").await.unwrap();
     let each = "ModelReplied Message TurnStarted";
     assert_eq!(shown(&writes), ["Opened", "TurnStarted", each, each, "ModelReplied Message Closed"]);
 }
@@ -123,7 +123,7 @@ async fn a_reply_is_written_before_its_agent_waits_for_something_else() {
     let model = AnyModel::new(script.model("test"));
     let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
     let chat = Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin()));
-    chat.build().unwrap().run(&mut log, "count").await.unwrap();
+    chat.build().unwrap().run_in(&mut log, "count").await.unwrap();
     assert_eq!(shown(&writes), ["Opened", "TurnStarted", "ModelReplied", "Message Closed"]);
 }
 
@@ -136,7 +136,7 @@ async fn a_reply_is_written_while_a_parallel_turn_waits() {
         Slow { name: name(who), model, writes: Arc::clone(&writes), waits }
     };
     let chat = Chat::named("both").participant(agent("A", 0)).participant(agent("B", 1)).policy(parallel());
-    chat.build().unwrap().run(&mut log, "count").await.unwrap();
+    chat.build().unwrap().run_in(&mut log, "count").await.unwrap();
     let expected = ["Opened", "TurnStarted", "ModelReplied ModelReplied", "Message Message Closed"];
     assert_eq!(shown(&writes), expected);
 }
@@ -148,7 +148,7 @@ async fn a_reply_that_cannot_be_written_ends_the_run() {
     let model = AnyModel::new(script.model("test"));
     let agent = Slow { name: name("A"), model, writes: Arc::clone(&writes), waits: 1 };
     let chat = Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin()));
-    let error = chat.build().unwrap().run(&mut log, "count").await.unwrap_err();
+    let error = chat.build().unwrap().run_in(&mut log, "count").await.unwrap_err();
     assert!(matches!(error, Error::Store(StoreError::Full { .. })), "{error}");
     assert_eq!(shown(&writes), ["Opened", "TurnStarted"]);
 }

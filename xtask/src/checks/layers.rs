@@ -7,18 +7,13 @@ use crate::repo::Repo;
 const CORE: &str = "polylogue-core";
 
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`beside`] says.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["polylogue-config-derive"],
     &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http", "polylogue-config"],
     &["polylogue-memory"],
-    &[
-        "polylogue",
-        "polylogue-models",
-        "polylogue-tools",
-        "polylogue-mcp",
-        "polylogue-store",
-        "polylogue-test",
-    ],
+    &["polylogue-models", "polylogue-tools", "polylogue-mcp", "polylogue-store", "polylogue-test"],
+    // Re-exports models and stores, so that a program needs one dependency.
+    &["polylogue"],
     &["polylogue-team"],
     &["polylogue-runtime"],
     &["polylogue-server"],
@@ -34,7 +29,7 @@ const KERNEL_MAY_USE: [&str; 7] =
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
-const HINT: &str = "core, macros, sandbox, http <- memory <- polylogue, models, tools, mcp, store, test <- team <- runtime <- server <- cli; see ARCHITECTURE.md";
+const HINT: &str = "core, macros, sandbox, http <- memory <- models, tools, mcp, store, test <- polylogue <- team <- runtime <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
@@ -75,9 +70,9 @@ fn arrows(krate: &Manifest, own: usize) -> Vec<Finding> {
 /// Whether `name` may depend on this crate although it is in no lower layer.
 fn beside(name: &str, dependency: &Dependency) -> bool {
     // Tests of one crate may stand on another of its layer: a chat is tested with scripted models and a real store.
-    let in_tests =
-        dependency.dev && (dependency.name == "polylogue-test" || layer(&dependency.name) == layer(name));
-    in_tests || (name == "polylogue" && dependency.name == "polylogue-macros")
+    dependency.dev
+        && (["polylogue-test", "polylogue"].contains(&dependency.name.as_str())
+            || layer(&dependency.name) == layer(name))
 }
 
 fn kernel(krate: &Manifest, root: &str) -> Vec<Finding> {
@@ -119,8 +114,8 @@ mod tests {
                 "polylogue-store",
                 "[dependencies]\npolylogue-core = \"0\"\n[dev-dependencies]\npolylogue-test = \"0\"",
             ),
-            ("polylogue", "[dependencies]\npolylogue-macros = \"0\""),
-            ("polylogue", "[dev-dependencies]\npolylogue-store = \"0\"\npolylogue-models = \"0\""),
+            ("polylogue-tools", "[dev-dependencies]\npolylogue = \"0\""),
+            ("polylogue", "[dependencies]\npolylogue-store = \"0\"\npolylogue-models = \"0\""),
             ("polylogue-team", "[dependencies]\npolylogue-tools = \"0\"\npolylogue = \"0\""),
             ("polylogue-cli", "[dependencies]\npolylogue-server = \"0\"\npolylogue-core = \"0\""),
             ("polylogue-bench", "[dependencies]\npolylogue-server = \"0\""),
@@ -135,6 +130,7 @@ mod tests {
             ("polylogue-core", "polylogue"),
             ("polylogue-models", "polylogue-tools"),
             ("polylogue-models", "polylogue-test"),
+            ("polylogue-models", "polylogue"),
             ("polylogue-macros", "polylogue"),
             ("polylogue-macros", "polylogue-core"),
             ("polylogue-store", "polylogue-team"),

@@ -227,7 +227,7 @@ impl<'a> Job<'a> {
     }
 
     fn note(&self, ended: &BatchResult<Row>, state: &mut State, halt: &Cancellation) {
-        if matches!(ended.status, Ok(Status::Halted)) {
+        if matches!(ended.status, Ok(Status::Cancelled)) {
             return;
         }
         let run = self.id(&ended.item).map(|id| id.to_string()).unwrap_or_default();

@@ -65,7 +65,7 @@ impl RunEnd {
                 Kind::NoOutput => RunState::NoOutput,
             },
             Ok(Status::Waiting(_)) => RunState::Waiting,
-            Ok(Status::Halted) => RunState::Stopped,
+            Ok(Status::Cancelled) => RunState::Stopped,
             Err(_) => RunState::Failed,
         }
     }

@@ -25,6 +25,13 @@ pub struct Reply {
     pub cached: bool,
 }
 
+impl std::fmt::Display for Reply {
+    /// Its text, without reasoning.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.plain())
+    }
+}
+
 impl Reply {
     /// A reply of one text.
     #[must_use]

@@ -46,6 +46,33 @@ impl TryFrom<String> for LogId {
     }
 }
 
+impl TryFrom<&str> for LogId {
+    type Error = StoreError;
+    fn try_from(text: &str) -> Result<Self, StoreError> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<&Self> for LogId {
+    type Error = StoreError;
+    fn try_from(id: &Self) -> Result<Self, StoreError> {
+        Ok(id.clone())
+    }
+}
+
+impl From<std::convert::Infallible> for StoreError {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl LogId {
+    /// The id of a log that is in no store.
+    pub(crate) fn in_memory() -> Self {
+        Self("in-memory".into())
+    }
+}
+
 impl From<LogId> for String {
     fn from(id: LogId) -> Self {
         id.0.as_ref().to_owned()

@@ -198,6 +198,12 @@ erased_store! {
 #[derive(Clone)]
 pub struct AnyStore(Arc<dyn ErasedStore>);
 
+impl From<&Self> for AnyStore {
+    fn from(store: &Self) -> Self {
+        store.clone()
+    }
+}
+
 impl AnyStore {
     /// Wraps `store`.
     pub fn new(store: impl Store) -> Self {

@@ -71,7 +71,7 @@ impl Visit {
         let result = match status {
             Ok(Status::Closed { .. }) => self.result_of(scope.transcript()),
             Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
-            Ok(Status::Halted) => Err(Interrupt::Cancelled.into()),
+            Ok(Status::Cancelled) => Err(Interrupt::Cancelled.into()),
             Err(error) => Err(error.within(&self.at)),
         };
         Visited { result, replies, failed, is_past: false }

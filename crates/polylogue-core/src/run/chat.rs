@@ -1,17 +1,45 @@
 //! Running a chat: from a task, from its log, or as a participant of another chat.
 
 use super::Scope;
+use super::result::{RunResult, RunStream};
 use crate::{
     Act, Agent, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Result, Start, Status,
     TaskFrom, Turn,
 };
 
 impl Chat {
+    /// Runs the chat in memory until it closes or waits for a person.
+    ///
+    /// To resume it later, to cancel it, or to let people answer, run it [in a log](Self::run_in).
+    ///
+    /// # Errors
+    /// As [`run_in`](Self::run_in).
+    pub async fn run(&self, task: &str) -> Result<RunResult> {
+        self.run_in(&mut Log::in_memory(), task).await
+    }
+
+    /// Runs the chat in memory as a stream of updates: events, and new text as it arrives.
+    #[must_use]
+    pub fn stream(&self, task: &str) -> RunStream<'_> {
+        self.stream_in(Log::in_memory(), task)
+    }
+
+    /// As [`stream`](Self::stream), in an empty log.
+    #[must_use]
+    pub fn stream_in(&self, log: Log, task: &str) -> RunStream<'_> {
+        let (updates, task) = (log.subscribe_from_start(), task.to_owned());
+        let run = async move {
+            let mut log = log;
+            self.run_in(&mut log, &task).await
+        };
+        RunStream::new(updates, run)
+    }
+
     /// Opens the chat in an empty log and runs it until it closes, waits for a person, or is cancelled.
     ///
     /// # Errors
     /// When its conversation has begun already, and as [`resume`](Self::resume).
-    pub async fn run(&self, log: &mut Log, task: &str) -> Result<Status> {
+    pub async fn run_in(&self, log: &mut Log, task: &str) -> Result<RunResult> {
         if log.has_begun().await? {
             return Err(ConfigError::BegunAlready { log: log.id().clone() }.into());
         }
@@ -23,7 +51,7 @@ impl Chat {
     /// # Errors
     /// When a turn fails, the log cannot be written, or the agents do not match the log. Everything before is in the
     /// log, and resuming tries again.
-    pub async fn resume(&self, log: &mut Log) -> Result<Status> {
+    pub async fn resume(&self, log: &mut Log) -> Result<RunResult> {
         self.drive(log, None).await
     }
 
@@ -32,12 +60,12 @@ impl Chat {
     ///
     /// # Errors
     /// When the conversation is not closed, and as [`resume`](Self::resume).
-    pub async fn continue_with(&self, log: &mut Log, message: Message) -> Result<Status> {
-        log.continue_with(message).await?;
+    pub async fn continue_with(&self, log: &mut Log, message: impl Into<Message>) -> Result<RunResult> {
+        log.continue_with(message.into()).await?;
         self.drive(log, None).await
     }
 
-    async fn drive(&self, log: &Log, task: Option<&str>) -> Result<Status> {
+    async fn drive(&self, log: &Log, task: Option<&str>) -> Result<RunResult> {
         log.begin().await?;
         let transcript = log.transcript().await?;
         if !transcript.is_open() && task.is_none() {
@@ -46,11 +74,12 @@ impl Chat {
         let mut scope = Scope::new(log, transcript);
         let start = Start { task: task.unwrap_or_default(), around: None, who: &self.name };
         let opening = self.opening(&start, Vec::new());
-        match scope.run(self, opening).await {
-            Err(Error::Interrupt(Interrupt::Cancelled)) => Ok(Status::Halted),
-            Err(Error::Interrupt(Interrupt::Limit(reason))) => scope.close_at_limit(reason).await,
-            result => result,
-        }
+        let status = match scope.run(self, opening).await {
+            Err(Error::Interrupt(Interrupt::Cancelled)) => Status::Cancelled,
+            Err(Error::Interrupt(Interrupt::Limit(reason))) => scope.close_at_limit(reason).await?,
+            result => result?,
+        };
+        Ok(RunResult { status, usage: log.usage().await, events: log.events().await })
     }
 
     fn task_from(&self, turn: &Turn<'_>) -> String {
@@ -91,7 +120,7 @@ impl Agent for Chat {
         match turn.run(self, &task).await? {
             Status::Closed { summary, .. } => Ok(turn.says(summary)),
             Status::Waiting(_) => Ok(Act::Wait),
-            Status::Halted => Err(Interrupt::Cancelled.into()),
+            Status::Cancelled => Err(Interrupt::Cancelled.into()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use polylogue::{Assistant, Body, Chat, Log, LogId, Meta, Status, sequential};
+use polylogue::{Assistant, Body, Chat, Log, LogId, Status, sequential};
 use polylogue_core::{AnyModel, AnyStore, OutcomeStatus, Part, Tool};
 use polylogue_mcp::{Allowed, Limits, Servers};
 use polylogue_models::Script;
@@ -177,13 +177,13 @@ async fn one_that_is_killed_in_a_call_costs_the_call_and_the_run_goes_on() {
     let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
     let chat = Chat::named("calls").participant(ann).policy(sequential()).build().unwrap();
     let id = LogId::new("calls").unwrap();
-    let mut log = Log::create(AnyStore::new(Memory::default()), id, &Meta::default()).await.unwrap();
-    let (ended, ()) = tokio::join!(chat.run(&mut log, "go"), async {
+    let mut log = Log::create(AnyStore::new(Memory::default()), id).await.unwrap();
+    let (ended, ()) = tokio::join!(chat.run_in(&mut log, "go"), async {
         begun.recv().await.unwrap();
         let pid = pids(&mark).pop().unwrap();
         assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     });
-    assert!(matches!(ended, Ok(Status::Closed { .. })), "{ended:?}");
+    assert!(matches!(ended.as_ref().map(|run| &run.status), Ok(Status::Closed { .. })), "{ended:?}");
     let events = log.events().await;
     let outcomes = events.iter().filter_map(|event| match &event.body {
         Body::ToolReturned { outcome, .. } => Some((outcome.status, outcome.plain().into_owned())),

@@ -1,8 +1,6 @@
 //! Conversations whose tools are a server's.
 
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Body, Chat, Log, LogId, Meta, OutcomeStatus, Status, sequential,
-};
+use polylogue::{AnyModel, AnyStore, Assistant, Body, Chat, Log, LogId, OutcomeStatus, Status, sequential};
 use polylogue_mcp::Allowed;
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -16,7 +14,7 @@ async fn chat(bench: &Bench, script: &str) -> (Chat, Log) {
     let ann = Assistant::new("Ann", AnyModel::new(script.model("test"))).unwrap().tools(tools);
     let chat = Chat::named("calls").participant(ann).policy(sequential()).build().unwrap();
     let id = LogId::new("calls").unwrap();
-    let log = Log::create(AnyStore::new(Memory::default()), id, &Meta::default()).await.unwrap();
+    let log = Log::create(AnyStore::new(Memory::default()), id).await.unwrap();
     (chat, log)
 }
 
@@ -29,7 +27,7 @@ async fn a_server_that_dies_costs_a_call_and_not_the_run() {
         {"Ann": "It works again."}
     ]"#;
     let (chat, mut log) = chat(&bench, script).await;
-    let status = chat.run(&mut log, "go").await.unwrap();
+    let status = chat.run_in(&mut log, "go").await.unwrap().status;
     assert!(matches!(status, Status::Closed { .. }), "{status:?}");
     let outcomes: Vec<_> = log
         .events()
@@ -52,10 +50,10 @@ async fn a_run_that_is_halted_tells_the_server() {
     let bench = Bench::new("fine");
     let (chat, mut log) = chat(&bench, r#"[{"Ann": {"calls": [{"tool": "test_slow"}]}}]"#).await;
     let halt = log.cancellation();
-    let (ended, ()) = tokio::join!(chat.run(&mut log, "go"), async {
+    let (ended, ()) = tokio::join!(chat.run_in(&mut log, "go"), async {
         bench.noted("begun").await;
         halt.now();
     });
-    assert!(matches!(ended, Ok(Status::Halted)), "{ended:?}");
+    assert!(matches!(ended.as_ref().map(|run| &run.status), Ok(Status::Cancelled)), "{ended:?}");
     bench.noted("cancelled").await;
 }

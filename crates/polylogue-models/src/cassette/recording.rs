@@ -6,8 +6,8 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    Capabilities, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Path, Reply,
-    Request, Usage,
+    AnyModel, Capabilities, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Money, Name, Origin, Path,
+    Reply, Request, Usage,
 };
 
 use super::difference::{Asked, first_difference};
@@ -210,6 +210,12 @@ impl Replayer {
     fn error(&self, message: String) -> ModelError {
         let hint = format!("record it anew; replayed was `{}`", self.calls.place.display());
         ModelError::new(ModelErrorKind::Script, &*self.name, message).hint(hint)
+    }
+}
+
+impl From<Replayer> for AnyModel {
+    fn from(model: Replayer) -> Self {
+        Self::new(model)
     }
 }
 

@@ -5,8 +5,8 @@ mod probe;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Capabilities, Capability, DeltaRef, DeltaSink, Model, ModelError, ModelErrorKind, Money, Params, Price,
-    Reply, Request, Usage,
+    AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, Model, ModelError, ModelErrorKind, Money,
+    Params, Price, Reply, Request, Usage,
 };
 use serde_json::Value;
 
@@ -72,6 +72,12 @@ impl EndpointModel {
             return refuse(why);
         }
         if self.endpoint.lacks_key() { Err(blame.no_key()) } else { Ok(()) }
+    }
+}
+
+impl From<EndpointModel> for AnyModel {
+    fn from(model: EndpointModel) -> Self {
+        Self::new(model)
     }
 }
 

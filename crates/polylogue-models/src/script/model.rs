@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue_core::{
-    Call, Capabilities, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name, Part,
-    Price, Reply, Request, Usage, plain,
+    AnyModel, Call, Capabilities, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Money, Name,
+    Part, Price, Reply, Request, Usage, plain,
 };
 
 use super::excerpt::excerpt;
@@ -104,6 +104,12 @@ impl Scripted {
     fn failure(&self, error: &ScriptError, request: &Request<'_>) -> ModelError {
         let failure = self.error(kind_of(error.status), error.message.clone());
         judged(ModelError { status: error.status, ..failure }, request)
+    }
+}
+
+impl From<Scripted> for AnyModel {
+    fn from(model: Scripted) -> Self {
+        Self::new(model)
     }
 }
 

@@ -3,9 +3,7 @@
 use std::cell::RefCell;
 use std::fs;
 
-use polylogue::{
-    Agent as _, AnyModel, AnyStore, Limits, Log, LogId, Meta, Money, Status, StopReason, Window,
-};
+use polylogue::{Agent as _, AnyModel, AnyStore, Limits, Log, LogId, Money, Status, StopReason, Window};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, load, parse};
@@ -56,8 +54,8 @@ async fn a_team_within_a_team_runs_as_one_participant() {
     let model = script.model("x");
     let chat = of_two_files().build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
-    let status = chat.run(&mut log, "Why?").await.unwrap();
+    let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
+    let status = chat.run_in(&mut log, "Why?").await.unwrap().status;
     assert_eq!(status, Status::Closed { reason: StopReason::Finished, summary: "Moon.".into() });
     model.finish().unwrap();
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Status};
+use polylogue::{AnyModel, AnyStore, Log, LogId, Status};
 use polylogue_models::{Env, Models};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, load};
@@ -36,8 +36,8 @@ async fn all_agents_of_all_chats_and_teams_share_the_limits_of_an_endpoint() {
         let chat = team.build(&|name| Ok(AnyModel::new(models.model(name)?))).unwrap();
         tokio::spawn(async move {
             let id = LogId::new(&format!("chat-{nth}")).unwrap();
-            let mut log = Log::create(AnyStore::new(Memory::new()), id, &Meta::default()).await.unwrap();
-            chat.run(&mut log, &format!("Task {nth}")).await.unwrap()
+            let mut log = Log::create(AnyStore::new(Memory::new()), id).await.unwrap();
+            chat.run_in(&mut log, &format!("Task {nth}")).await.unwrap().status
         })
     });
     for chat in chats.collect::<Vec<_>>() {

@@ -1,7 +1,7 @@
 //! Teams that remember things from one conversation to the next.
 
 use polylogue::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
-use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Status, Tool as _};
+use polylogue::{AnyModel, AnyStore, Log, LogId, Status, Tool as _};
 use polylogue_store::{Facts, Memory as Logs};
 use polylogue_team::{AgentMemory, BuildContext, Overrides, Team, parse};
 use polylogue_test::print::transcript;
@@ -40,8 +40,8 @@ async fn run(team: &Team, memory: &AnyMemory, id: &str, task: &str) -> String {
     let model = AnyModel::new(team.script.model("script"));
     let chat = team.build_at(&|_| Ok(model.clone()), &place).unwrap();
     let store = AnyStore::new(Logs::new());
-    let mut log = Log::create(store, LogId::new(id).unwrap(), &Meta::default()).await.unwrap();
-    assert!(matches!(chat.run(&mut log, task).await.unwrap(), Status::Closed { .. }));
+    let mut log = Log::create(store, LogId::new(id).unwrap()).await.unwrap();
+    assert!(matches!(chat.run_in(&mut log, task).await.unwrap().status, Status::Closed { .. }));
     transcript(&log.events().await)
 }
 

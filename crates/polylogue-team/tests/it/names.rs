@@ -1,6 +1,6 @@
 //! Names with spaces and of any script, wherever a file names participants.
 
-use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, Status};
+use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Status};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse, schema};
 
@@ -13,12 +13,12 @@ async fn run(team: &Team) -> (Vec<String>, String) {
     let model = AnyModel::new(team.script.clone().model("script"));
     let chat = team.build(&|_| Ok(model.clone())).unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap(), &Meta::default()).await.unwrap();
-    let mut status = chat.run(&mut log, "Begin").await;
+    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut status = chat.run_in(&mut log, "Begin").await.map(|run| run.status);
     if let Ok(Status::Waiting(questions)) = &status {
         let (at, question) = questions[0].clone();
         log.answer(&at, &question.who, "yes").await.unwrap();
-        status = chat.resume(&mut log).await;
+        status = chat.resume(&mut log).await.map(|run| run.status);
     }
     let Ok(Status::Closed { summary, .. }) = status else { panic!("{status:?}") };
     let said = |event: &std::sync::Arc<polylogue::Event>| match &event.body {
@@ -103,8 +103,8 @@ async fn an_approval_names_a_tool_by_the_agent_it_is_called_after() {
     let model = AnyModel::new(team.script.clone().model("script"));
     let chat = team.build(&|_| Ok(model.clone())).unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap(), &Meta::default()).await.unwrap();
-    let status = chat.run(&mut log, "Begin").await;
+    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let status = chat.run_in(&mut log, "Begin").await.map(|run| run.status);
     assert!(matches!(status, Ok(Status::Waiting(_))), "the transfer waits for approval: {status:?}");
     assert_eq!(run(&team).await.1, "Here.");
 }

@@ -1,6 +1,6 @@
 //! Agents of team files that reason, that are shown examples, and in whose words something is read.
 
-use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, Outcome, Status};
+use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Outcome, Status};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 
@@ -21,8 +21,10 @@ async fn play(team: &Team) -> (String, String, Vec<Outcome>) {
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap(), &Meta::default()).await.unwrap();
-    let Status::Closed { reason, summary } = chat.run(&mut log, "How much?").await.unwrap() else { panic!() };
+    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let Status::Closed { reason, summary } = chat.run_in(&mut log, "How much?").await.unwrap().status else {
+        panic!()
+    };
     model.finish().unwrap();
     let returned = |body: &Body| {
         if let Body::ToolReturned { outcome, .. } = body { Some(outcome.clone()) } else { None }

@@ -1,6 +1,6 @@
 //! What cannot be seen in a file, and goes wrong when a team runs: the conversation is kept, and says what it was.
 
-use polylogue::{AnyModel, AnyStore, Body, Error, Log, LogId, Meta, Status};
+use polylogue::{AnyModel, AnyStore, Body, Error, Log, LogId, Status};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 
@@ -13,15 +13,15 @@ async fn run(team: &Team, answers: &[&str]) -> (Log, Result<Status, Error>, Vec<
     let model = AnyModel::new(team.script.clone().model("script"));
     let chat = team.build(&|_| Ok(model.clone())).unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap(), &Meta::default()).await.unwrap();
-    let mut status = chat.run(&mut log, "Begin").await;
+    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut status = chat.run_in(&mut log, "Begin").await.map(|run| run.status);
     let mut asked = Vec::new();
     for answer in answers {
         let Ok(Status::Waiting(questions)) = &status else { break };
         let (at, question) = &questions[0];
         asked.push(question.text.to_string());
         log.answer(at, &question.who, *answer).await.unwrap();
-        status = chat.resume(&mut log).await;
+        status = chat.resume(&mut log).await.map(|run| run.status);
     }
     (log, status, asked)
 }

@@ -1,6 +1,6 @@
 //! Societies of team files, as they talk.
 
-use polylogue::{AnyModel, AnyStore, Log, LogId, Meta, Status, StopReason};
+use polylogue::{AnyModel, AnyStore, Log, LogId, Status, StopReason};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 
@@ -21,13 +21,13 @@ async fn end(team: &Team, answers: &[&str]) -> (String, String) {
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap(), &Meta::default()).await.unwrap();
-    let mut status = chat.run(&mut log, "Trade {task} {{task}} {}").await.unwrap();
+    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut status = chat.run_in(&mut log, "Trade {task} {{task}} {}").await.unwrap().status;
     for answer in answers {
         let Status::Waiting(questions) = &status else { panic!("nobody is asked: {status:?}") };
         let (at, question) = &questions[0];
         log.answer(at, &question.who, *answer).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     model.finish().unwrap();
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };

@@ -1,7 +1,7 @@
 //! Tasks of team files, as they are solved.
 
 use polylogue::{
-    AnyModel, AnyStore, Body, Event, GroupSolveResult, Log, LogId, Meta, Part, Status, StopReason, Transcript,
+    AnyModel, AnyStore, Body, Event, GroupSolveResult, Log, LogId, Part, Status, StopReason, Transcript,
 };
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
@@ -21,13 +21,13 @@ async fn run(team: &Team, answers: &[&str]) -> Ran {
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("run").unwrap(), &Meta::default()).await.unwrap();
-    let mut status = chat.run(&mut log, "the sea").await.unwrap();
+    let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
+    let mut status = chat.run_in(&mut log, "the sea").await.unwrap().status;
     for answer in answers {
         let Status::Waiting(questions) = &status else { panic!("nobody is asked: {status:?}") };
         let (at, question) = &questions[0];
         log.answer(at, &question.who, *answer).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     model.finish().unwrap();
     Ran { events: log.events().await, status }

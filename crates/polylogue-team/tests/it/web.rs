@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, Outcome};
+use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Outcome};
 use polylogue_models::Env;
 use polylogue_store::Memory;
 use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse};
@@ -61,9 +61,8 @@ fn team(folder: &std::path::Path, text: &str) -> Result<Team, String> {
 async fn outcomes(team: &Team, place: &BuildContext) -> Vec<Outcome> {
     let model = team.script.model("x");
     let chat = team.build_at(&|_: &str| Ok(AnyModel::new(model.clone())), place).unwrap();
-    let mut log =
-        Log::create(AnyStore::new(Memory::new()), LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
-    chat.run(&mut log, "go").await.unwrap();
+    let mut log = Log::create(AnyStore::new(Memory::new()), LogId::new("x").unwrap()).await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let returned = |body: &Body| match body {
         Body::ToolReturned { outcome, .. } => Some(outcome.clone()),
         _ => None,

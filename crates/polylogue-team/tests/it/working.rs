@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Meta, OutcomeStatus, Status};
+use polylogue::{AnyModel, AnyStore, Body, Log, LogId, OutcomeStatus, Status};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_team::{BuildContext, Grant, Overrides, Rules, Team, load, parse};
@@ -30,14 +30,14 @@ fn models(team: &Team) -> impl Fn(&str) -> polylogue::Result<AnyModel> + use<> {
 async fn play(team: &Team, place: &BuildContext, answers: &[&str]) -> (Log, Vec<String>, String) {
     let chat = team.build_at(&models(team), place).unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("x").unwrap(), &Meta::default()).await.unwrap();
-    let mut status = chat.run(&mut log, "go").await.unwrap();
+    let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
+    let mut status = chat.run_in(&mut log, "go").await.unwrap().status;
     let mut asked = Vec::new();
     while let Status::Waiting(questions) = &status {
         let (at, question) = &questions[0];
         log.answer(at, &question.who, answers[asked.len()]).await.unwrap();
         asked.push(question.text.to_string());
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     let Status::Closed { summary, .. } = status else { panic!("{status:?}") };
     (log, asked, summary.to_string())

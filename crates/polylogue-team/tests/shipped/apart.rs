@@ -25,8 +25,8 @@ async fn from(prefix: &[Arc<Event>], team: &Team, store: AnyStore) -> (Vec<Arc<E
     let chat = team.build(&|_| Ok(model.clone())).unwrap();
     let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
     let status = match prefix {
-        [] => chat.run(&mut log, team.task.as_deref().unwrap()).await,
-        _ => chat.resume(&mut log).await,
+        [] => chat.run_in(&mut log, team.task.as_deref().unwrap()).await.map(|run| run.status),
+        _ => chat.resume(&mut log).await.map(|run| run.status),
     };
     assert!(matches!(status, Ok(Status::Closed { .. })), "{}: {status:?}", team.name);
     (log.events().await, calls.made())

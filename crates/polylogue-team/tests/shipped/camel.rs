@@ -129,7 +129,7 @@ async fn building_and_opening_call_no_model_and_every_run_begins_afresh() {
     let mut runs = Vec::new();
     for _ in 0..2 {
         let mut log = log().await;
-        chat.run(&mut log, "A bot").await.unwrap();
+        chat.run_in(&mut log, "A bot").await.unwrap();
         runs.push((log.events().await, std::mem::take(&mut *asked.lock().unwrap())));
     }
     let [(first, asked_first), (second, asked_second)] = runs.as_slice() else { unreachable!("two runs") };

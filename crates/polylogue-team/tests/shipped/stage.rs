@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Chat, DeltaSink, Entry, Event, Log, LogId, Meta, Model, ModelError, Name,
-    Question, Reply, Request, Status, StopReason, Timestamp, plain,
+    AnyModel, AnyStore, Body, Chat, DeltaSink, Entry, Event, Log, LogId, Model, ModelError, Name, Question,
+    Reply, Request, Status, StopReason, Timestamp, plain,
 };
 use polylogue_memory::AnyMemory;
 use polylogue_models::{Script, Scripted};
@@ -203,7 +203,7 @@ fn chat_through(
 /// A new conversation in memory, whose clock stands still.
 pub(crate) async fn log() -> Log {
     let (store, id) = (AnyStore::new(Memory::default()), LogId::new("test").unwrap());
-    let log = Log::create(store, id, &Meta::default()).await.unwrap();
+    let log = Log::create(store, id).await.unwrap();
     log.clock(|| Timestamp(0))
 }
 
@@ -241,13 +241,14 @@ pub(crate) async fn play(team: &Team) -> Played {
 pub(crate) async fn play_through(team: &Team, through: impl FnOnce(Scripted) -> AnyModel) -> Played {
     let (chat, script, asked) = chat_through(team, through);
     let mut log = log().await.limits(team.limits());
-    let mut status = chat.run(&mut log, team.task.as_deref().unwrap_or_default()).await;
+    let mut status =
+        chat.run_in(&mut log, team.task.as_deref().unwrap_or_default()).await.map(|run| run.status);
     let mut answered = 0;
     while let Ok(Status::Waiting(questions)) = &status {
         let (at, question) = &questions[0];
         log.answer(at, &question.who, answer(team, question, answered)).await.unwrap();
         answered += 1;
-        status = chat.resume(&mut log).await;
+        status = chat.resume(&mut log).await.map(|run| run.status);
     }
     let Status::Closed { reason, summary } = status.unwrap_or_else(|error| panic!("{}: {error}", team.name))
     else {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use polylogue::executor::Declared;
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, AnyStore, Body, Call, Chat, Coder, Error, Function, Log, LogId, Meta, OutcomeStatus, Stack,
-    StoreError, Tool, round_robin, until,
+    Act, AnyStore, Body, Call, Chat, Coder, Error, Function, Log, LogId, OutcomeStatus, Stack, StoreError,
+    Tool, round_robin, until,
 };
 use polylogue_store::Jsonl;
 use polylogue_tools::code::{Sandbox, shell};
@@ -68,9 +68,9 @@ async fn child() {
         let mut log = reopened(&store, &id).await;
         chat.resume(&mut log).await.unwrap();
     } else {
-        let mut log = Log::create(store, id, &Meta::default()).await.unwrap();
+        let mut log = Log::create(store, id).await.unwrap();
         append(&dir.join("begun"), "");
-        chat.run(&mut log, "go").await.unwrap();
+        chat.run_in(&mut log, "go").await.unwrap();
     }
 }
 

@@ -251,10 +251,11 @@ async fn conversations_that_one_program_runs_share_no_interpreter() {
     let mut logs = Vec::new();
     for nth in 0..CONVERSATIONS {
         let id = LogId::new(&format!("talk-{nth}")).unwrap();
-        logs.push(polylogue::Log::create(store.clone(), id, &polylogue::Meta::default()).await.unwrap());
+        logs.push(polylogue::Log::create(store.clone(), id).await.unwrap());
     }
     let [a, b, c, d] = &mut logs[..] else { panic!() };
-    let ended = tokio::join!(chat.run(a, "go"), chat.run(b, "go"), chat.run(c, "go"), chat.run(d, "go"));
+    let ended =
+        tokio::join!(chat.run_in(a, "go"), chat.run_in(b, "go"), chat.run_in(c, "go"), chat.run_in(d, "go"));
     assert!(ended.0.is_ok() && ended.1.is_ok() && ended.2.is_ok() && ended.3.is_ok(), "{ended:?}");
     for log in &logs {
         let outcomes = crate::returned(&log.events().await);

@@ -73,11 +73,11 @@ impl Assistant {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str, model: AnyModel) -> Result<Self, NameError> {
+    pub fn new(name: &str, model: impl Into<AnyModel>) -> Result<Self, NameError> {
         Ok(Self {
             name: Name::new(name)?,
             description: String::new(),
-            model,
+            model: model.into(),
             system: None,
             taught: Vec::new(),
             consults: Vec::new(),

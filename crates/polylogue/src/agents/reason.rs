@@ -55,7 +55,7 @@ async fn came_of(turn: &mut Turn<'_>, chat: &Chat, task: &str) -> Result<Arc<str
     match turn.run(chat, task).await {
         Ok(Status::Closed { summary, .. }) => Ok(summary),
         Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
-        Ok(Status::Halted) => Err(Interrupt::Cancelled.into()),
+        Ok(Status::Cancelled) => Err(Interrupt::Cancelled.into()),
         Err(error @ (Error::Model(_) | Error::Agent(_) | Error::Config(_))) => {
             Err(Error::Within { at: format!("{}.{}", turn.me(), chat.name()), error: Box::new(error) })
         }

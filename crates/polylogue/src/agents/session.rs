@@ -5,15 +5,14 @@
 //!
 //! # Message in, message out
 //! ```
-//! use polylogue::{Interrupt, AnyModel, AnyStore, Assistant, LogId, Session};
+//! use polylogue::{Assistant, Session};
 //! # use polylogue_models::Script;
-//! # use polylogue_store::Memory;
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! # let script: Script = serde_json::from_str(r#"[{"poet": "A rose."}, {"poet": "Another rose."}]"#)?;
-//! # let model = AnyModel::new(script.model("demo"));
+//! # let model = script.model("demo");
 //! let poet = Assistant::new("poet", model)?.system("You answer in rhymes.");
-//! let session = Session::create(AnyStore::new(Memory::new()), LogId::new("first")?).await?;
+//! let session = Session::in_memory();
 //! let reply = session.call(&poet, "What is red?").await?;
 //! assert_eq!(reply.plain(), "A rose.");
 //! // It remembers its earlier replies.
@@ -62,7 +61,7 @@ mod growing;
 mod memory;
 mod state;
 
-use polylogue_core::{Agent, AnyStore, Log, LogId, Message, Meta, Name, Path, Result};
+use polylogue_core::{Agent, AnyStore, Log, LogId, Message, Name, Path, Result, StoreError};
 
 pub use self::growing::{Growing, Grown, Stage};
 pub use self::memory::remembered;
@@ -77,19 +76,31 @@ pub struct Session {
 }
 
 impl Session {
+    /// A session in memory only, gone when it is dropped.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::of(Log::in_memory())
+    }
+
     /// Creates a session in `store`.
     ///
     /// # Errors
-    /// When the `id` is in use, or the store cannot be written.
-    pub async fn create(store: AnyStore, id: LogId) -> Result<Self> {
-        Ok(Self::of(Log::create(store, id, &Meta::default()).await?))
+    /// When the `id` is illegal or in use, or the store cannot be written.
+    pub async fn create<I: TryInto<LogId>>(store: impl Into<AnyStore>, id: I) -> Result<Self>
+    where
+        StoreError: From<I::Error>,
+    {
+        Ok(Self::of(Log::create(store, id).await?))
     }
 
     /// Opens an existing session in `store`; agents keep their memory, also from other processes.
     ///
     /// # Errors
     /// When the `id` is unknown, when another process runs the session, or when it is damaged.
-    pub async fn open(store: AnyStore, id: LogId) -> Result<Self> {
+    pub async fn open<I: TryInto<LogId>>(store: impl Into<AnyStore>, id: I) -> Result<Self>
+    where
+        StoreError: From<I::Error>,
+    {
         Ok(Self::of(Log::open(store, id).await?))
     }
 

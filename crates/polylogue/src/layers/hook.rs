@@ -124,6 +124,12 @@ fn tell(reply: &Reply, deltas: &mut dyn DeltaSink) {
     }
 }
 
+impl From<Hooked> for AnyModel {
+    fn from(model: Hooked) -> Self {
+        Self::new(model)
+    }
+}
+
 impl Model for Hooked {
     fn name(&self) -> &str {
         self.model.name()

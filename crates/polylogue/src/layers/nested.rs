@@ -137,7 +137,7 @@ fn closed(status: Status) -> Result<Option<(StopReason, Arc<str>)>> {
     match status {
         Status::Closed { reason, summary } => Ok(Some((reason, summary))),
         Status::Waiting(_) => Ok(None),
-        Status::Halted => Err(Interrupt::Cancelled.into()),
+        Status::Cancelled => Err(Interrupt::Cancelled.into()),
     }
 }
 

@@ -294,7 +294,7 @@ impl Agent for WithCarryover {
         Ok(match turn.run(&self.chat, &task).await? {
             Status::Closed { summary, .. } => turn.says(summary),
             Status::Waiting(_) => Act::Wait,
-            Status::Halted => return Err(polylogue_core::Interrupt::Cancelled.into()),
+            Status::Cancelled => return Err(polylogue_core::Interrupt::Cancelled.into()),
         })
     }
 }

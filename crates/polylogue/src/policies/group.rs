@@ -3,15 +3,14 @@
 //! # A model selects the speaker
 //! ```
 //! use polylogue::stop::max_messages;
-//! use polylogue::{AnyModel, Assistant, Chat, Group, Name, Selector, until};
+//! use polylogue::{AnyModel, Assistant, Chat, Group, Selector};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
-//! let group = Group::selected_by(Name::new("selector")?);
 //! let chat = Chat::named("numbers")
 //!     .participant(Assistant::new("Adder", model.clone())?.description("adds 1 to a number").system("Add 1."))
 //!     .participant(Assistant::new("Doubler", model.clone())?.description("doubles a number").system("Double it."))
-//!     .private_agent(Selector::new("selector", model)?)
-//!     .policy(until(max_messages(6), group))
+//!     .order(Group::select_by(Selector::new("selector", model)?))
+//!     .stop(max_messages(6))
 //!     .build()?;
 //! # Ok(())
 //! # }
@@ -28,8 +27,7 @@
 //! let chat = Chat::named("team")
 //!     .participant(Assistant::new("Coder", model.clone())?)
 //!     .participant(Assistant::new("Tester", model)?)
-//!     .private_agent(HumanSelector::new("chair")?)
-//!     .policy(Group::selected_by(Name::new("chair")?).transitions(transitions))
+//!     .order(Group::select_by(HumanSelector::new("chair")?).transitions(transitions))
 //!     .build()?;
 //! # Ok(())
 //! # }
@@ -62,7 +60,7 @@ mod transitions;
 
 use std::fmt;
 
-use polylogue_core::{Chooser, Error, Name, Policy, Result, Step, StopReason, Transcript};
+use polylogue_core::{Agent, AnyAgent, Chooser, Error, Name, Policy, Result, Step, StopReason, Transcript};
 
 pub use self::chair::HumanSelector;
 pub use self::introduction::introduce;
@@ -96,6 +94,7 @@ pub struct Group {
     transitions: Option<Transitions>,
     repeat: Option<Repeat>,
     owners: Owners,
+    selector: Option<AnyAgent>,
 }
 
 enum Picker {
@@ -125,7 +124,15 @@ impl Group {
         Self::of(Picker::Method(Method::Random(seed)))
     }
 
-    /// Asks `staff` in a private turn: a [`Selector`] or a [`HumanSelector`], added to the chat with
+    /// Asks `selector` in a private turn: a [`Selector`], a [`HumanSelector`] or a custom agent. It need not be added to
+    /// the chat.
+    #[must_use]
+    pub fn select_by(selector: impl Agent) -> Self {
+        let group = Self::selected_by(selector.name().clone());
+        Self { selector: Some(AnyAgent::new(selector)), ..group }
+    }
+
+    /// As [`select_by`](Self::select_by), by the name of a participant, or of an agent that was added to the chat with
     /// [`private_agent`](crate::ChatBuilder::private_agent).
     #[must_use]
     pub fn selected_by(staff: Name) -> Self {
@@ -141,7 +148,7 @@ impl Group {
     }
 
     fn of(picker: Picker) -> Self {
-        Self { picker, transitions: None, repeat: None, owners: Owners::default() }
+        Self { picker, transitions: None, repeat: None, owners: Owners::default(), selector: None }
     }
 
     /// Sets who may speak after whom, including repeats: a rule of repeats cannot be set besides.
@@ -249,6 +256,10 @@ impl Policy for Group {
         }
         let eligible = self.eligible(chat);
         if eligible.is_empty() { no_speaker(chat) } else { self.choose(chat, eligible) }
+    }
+
+    fn private_agents(&self) -> Vec<AnyAgent> {
+        self.selector.iter().cloned().collect()
     }
 }
 

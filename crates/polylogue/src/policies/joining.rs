@@ -27,21 +27,18 @@
 //! # }
 //! ```
 
-use polylogue_core::{JoinHistory, Name, Policy, Step, Transcript};
-
-use crate::stop::Stop;
+use polylogue_core::{Condition, JoinHistory, Name, Policy, Step, Transcript, around};
 
 /// As `policy`; `who`, added to the chat with [`late_joiner`](polylogue_core::ChatBuilder::late_joiner), joins as soon
 /// as `when` holds.
 ///
 /// A participant who left does not rejoin by this. Nest calls for several late joiners.
-pub fn joining(who: Name, when: impl Into<Stop>, sees: JoinHistory, policy: impl Policy) -> impl Policy {
-    let when = when.into();
-    move |chat: &Transcript| {
+pub fn joining(who: Name, when: impl Condition, sees: JoinHistory, policy: impl Policy) -> impl Policy {
+    around(policy, move |policy, chat: &Transcript| {
         let awaited = !chat.participants().contains(&who) && chat.ended_by().is_none();
         if awaited && when.now(chat).is_some() {
             return Step::Admit { who: who.clone(), sees };
         }
         policy.next(chat)
-    }
+    })
 }

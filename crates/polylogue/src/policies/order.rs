@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest};
+use polylogue_core::{
+    Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest, around,
+};
 
-use crate::stop::Stop;
 use crate::verdict::Verdict;
 
 /// Participants speak one after the other, again and again.
@@ -72,15 +73,6 @@ pub fn parallel() -> impl Policy {
     }
 }
 
-/// As `policy`, until `stop` holds. When a participant ends the chat, its reason has priority over `stop`.
-pub fn until(stop: impl Into<Stop>, policy: impl Policy) -> impl Policy {
-    let stop = stop.into();
-    move |chat: &Transcript| match stop.now(chat).filter(|_| chat.ended_by().is_none()) {
-        Some(reason) => Step::close(reason, chat),
-        None => next(&policy, chat),
-    }
-}
-
 /// As `policy`; when it ends, `who` is asked for a summary in a private turn, with `prompt`. The answer is the summary;
 /// with an empty answer the summary of `policy` stays. Not asked if no participant said anything.
 ///
@@ -95,7 +87,7 @@ pub fn reflected(
     who: Name,
     prompt: impl Fn(&Transcript) -> Arc<str> + Send + Sync + 'static,
 ) -> impl Policy {
-    move |chat: &Transcript| match next(&policy, chat) {
+    around(policy, move |policy, chat| match next(policy, chat) {
         // There is nothing to summarize: a model would make something up.
         Step::Close { reason, summary } if summary.trim().is_empty() && chat.is_silent() => {
             Step::Close { reason, summary }
@@ -106,7 +98,7 @@ pub fn reflected(
             Reflection::Of(summary) => Step::Close { reason, summary },
         },
         step => step,
-    }
+    })
 }
 
 /// `chat` with `policy`, and the private agent `agent`, who writes the summary at the end, asked with `prompt`: as
@@ -164,10 +156,10 @@ pub fn summed_up(
     policy: impl Policy,
     summary: impl Fn(&Transcript) -> String + Send + Sync + 'static,
 ) -> impl Policy {
-    move |chat: &Transcript| match next(&policy, chat) {
+    around(policy, move |policy, chat| match next(policy, chat) {
         Step::Close { reason, .. } => Step::Close { reason, summary: summary(chat).into() },
         step => step,
-    }
+    })
 }
 
 /// The text of the last message of a turn since the chat was last opened; empty if there is none. For [`summed_up`], to

@@ -243,8 +243,10 @@ impl Batch {
             Some((reason, summary)) => {
                 Ok(Status::Closed { reason: reason.clone(), summary: summary.clone() })
             }
-            None if !log.has_begun().await? => start.chat.run(&mut log, &start.task).await,
-            None => start.chat.resume(&mut log).await,
+            None if !log.has_begun().await? => {
+                start.chat.run_in(&mut log, &start.task).await.map(|result| result.status)
+            }
+            None => start.chat.resume(&mut log).await.map(|result| result.status),
         };
         let events = log.events().await;
         log.release().await?;
@@ -255,7 +257,7 @@ impl Batch {
     async fn log(&self, start: &BatchStart) -> Result<Log> {
         let meta = match self.store.meta(&start.id).await {
             Err(StoreError::NotFound { .. }) => {
-                let log = Log::create(self.store.clone(), start.id.clone(), &start.meta).await?;
+                let log = Log::create_with(self.store.clone(), start.id.clone(), &start.meta).await?;
                 return Ok(log.limits(self.overrides.over(self.limits)));
             }
             meta => meta?,

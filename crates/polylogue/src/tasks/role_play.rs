@@ -20,7 +20,7 @@
 //! .specify(Assistant::new("Specifier", model)?)
 //! .max_rounds(5)
 //! .build("role_play")?;
-//! // chat.run(&mut log, "Develop a trading bot for the stock market").await?
+//! // chat.run_in(&mut log, "Develop a trading bot for the stock market").await?.status
 //! # Ok(chat)
 //! # }
 //! ```

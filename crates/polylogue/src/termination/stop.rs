@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
-use polylogue_core::{Counted, Line, Money, Name, StopReason, Transcript};
+pub use polylogue_core::Condition;
+use polylogue_core::{Counted, Line, Money, Name, Source, StopReason, Transcript};
 use regex::Regex;
 
 /// A termination condition: a pure function of the transcript, checked after every step.
@@ -19,28 +20,20 @@ use regex::Regex;
 #[derive(Clone)]
 pub struct Stop(Arc<dyn Condition>);
 
-/// The implementation of a [`Stop`].
-pub trait Condition: Send + Sync + 'static {
-    /// The stop reason, if the chat should end now. Reads the messages of [`Transcript::latest`], so that the cost is
-    /// that of the last step.
-    fn now(&self, transcript: &Transcript) -> Option<StopReason>;
-
-    /// The stop reason, if the chat should have ended now or at any step before. Reads the whole transcript.
-    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
-        self.now(transcript)
-    }
-}
-
 impl Stop {
     /// A custom condition.
     pub fn new(condition: impl Condition) -> Self {
         Self(Arc::new(condition))
     }
+}
 
-    /// The stop reason, if the chat should end now.
-    #[must_use]
-    pub fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+impl Condition for Stop {
+    fn now(&self, transcript: &Transcript) -> Option<StopReason> {
         self.0.now(transcript)
+    }
+
+    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
+        self.0.ever(transcript)
     }
 }
 
@@ -54,10 +47,10 @@ struct Any(Stop, Stop);
 
 impl Condition for Any {
     fn now(&self, transcript: &Transcript) -> Option<StopReason> {
-        self.0.0.now(transcript).or_else(|| self.1.0.now(transcript))
+        self.0.now(transcript).or_else(|| self.1.now(transcript))
     }
     fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
-        self.0.0.ever(transcript).or_else(|| self.1.0.ever(transcript))
+        self.0.ever(transcript).or_else(|| self.1.ever(transcript))
     }
 }
 
@@ -65,14 +58,14 @@ struct All(Stop, Stop);
 
 impl Condition for All {
     fn now(&self, transcript: &Transcript) -> Option<StopReason> {
-        match (self.0.0.now(transcript), self.1.0.now(transcript)) {
+        match (self.0.now(transcript), self.1.now(transcript)) {
             (None, None) => None,
-            (Some(first), second) => Some(both(first, second.or_else(|| self.1.0.ever(transcript))?)),
-            (None, Some(second)) => Some(both(self.0.0.ever(transcript)?, second)),
+            (Some(first), second) => Some(both(first, second.or_else(|| self.1.ever(transcript))?)),
+            (None, Some(second)) => Some(both(self.0.ever(transcript)?, second)),
         }
     }
     fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
-        Some(both(self.0.0.ever(transcript)?, self.1.0.ever(transcript)?))
+        Some(both(self.0.ever(transcript)?, self.1.ever(transcript)?))
     }
 }
 
@@ -200,11 +193,18 @@ impl Says {
     }
 }
 
+impl Condition for Says {
+    fn now(&self, transcript: &Transcript) -> Option<StopReason> {
+        transcript.latest().find_map(|line| self.of(line))
+    }
+    fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
+        said(transcript).find_map(|line| self.of(line))
+    }
+}
+
 impl From<Says> for Stop {
     fn from(says: Says) -> Self {
-        let (by, text) = (says.by.clone(), Arc::clone(&says.text));
-        let reason = move |by: &Name| StopReason::Mentioned { text: Arc::clone(&text), by: by.clone() };
-        Self::new(OnText { by, holds: move |text: &str| says.matches(text), reason })
+        Self::new(says)
     }
 }
 
@@ -227,40 +227,33 @@ impl<S: Into<Stop>> BitAnd<S> for Says {
 /// # Errors
 /// When `pattern` is not a valid regular expression of the `regex` crate.
 pub fn matches(pattern: &str, by: Vec<Name>) -> Result<Stop, regex::Error> {
-    let regex = Regex::new(pattern)?;
-    let pattern = pattern.to_owned();
-    let reason = move |by: &Name| StopReason::Matched { pattern: pattern.clone(), by: by.clone() };
-    Ok(Stop::new(OnText { by, holds: move |text: &str| regex.is_match(text), reason }))
+    Ok(Stop::new(Matches { regex: Regex::new(pattern)?, by }))
 }
 
-struct OnText<H, R> {
+struct Matches {
+    regex: Regex,
     by: Vec<Name>,
-    holds: H,
-    reason: R,
 }
 
-impl<H, R> OnText<H, R>
-where
-    H: Fn(&str) -> bool,
-    R: Fn(&Name) -> StopReason,
-{
-    fn check(&self, line: &Line) -> Option<StopReason> {
-        let from = &line.message.from;
-        let heard = self.by.is_empty() || self.by.contains(from);
-        (heard && (self.holds)(&line.message.plain())).then(|| (self.reason)(from))
+impl Matches {
+    fn of(&self, line: &Line) -> Option<StopReason> {
+        let by = &line.message.from;
+        let is_read = self.by.is_empty() || self.by.contains(by);
+        let holds = is_read && self.regex.is_match(&line.message.plain());
+        holds.then(|| StopReason::Matched { pattern: self.regex.as_str().to_owned(), by: by.clone() })
     }
 }
 
-impl<H, R> Condition for OnText<H, R>
-where
-    H: Fn(&str) -> bool + Send + Sync + 'static,
-    R: Fn(&Name) -> StopReason + Send + Sync + 'static,
-{
+impl Condition for Matches {
     fn now(&self, transcript: &Transcript) -> Option<StopReason> {
-        transcript.latest().find_map(|line| self.check(line))
+        transcript.latest().find_map(|line| self.of(line))
     }
     fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
-        use polylogue_core::Source;
-        transcript.messages().filter(|line| line.source != Source::Opening).find_map(|line| self.check(line))
+        said(transcript).find_map(|line| self.of(line))
     }
+}
+
+/// The messages after the opening.
+fn said(transcript: &Transcript) -> impl Iterator<Item = &Line> {
+    transcript.messages().filter(|line| line.source != Source::Opening)
 }

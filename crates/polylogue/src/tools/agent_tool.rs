@@ -144,7 +144,7 @@ impl AgentTool {
                     Ok(Outcome::new(OutcomeStatus::Done, told(parts)).bounded())
                 }
                 Status::Waiting(_) => Err(Interrupt::Waiting.into()),
-                Status::Halted => Err(Interrupt::Cancelled.into()),
+                Status::Cancelled => Err(Interrupt::Cancelled.into()),
             },
             Whom::Agent(agent) => match turn.ask(agent, task).await {
                 Ok(reply) if reply.parts.iter().all(Part::is_blank) => {

@@ -196,7 +196,7 @@ fn ouroboros() -> Chat {
 async fn a_nested_chat_that_triggers_itself_is_stopped_and_the_log_is_intact() {
     // item 99, trap T26
     let mut log = log().await.limits(Limits { depth: 3, ..Limits::default() });
-    let status = ouroboros().run(&mut log, "hi").await.unwrap();
+    let status = ouroboros().run_in(&mut log, "hi").await.unwrap().status;
     assert_eq!(status, Status::Closed { reason: StopReason::Depth { limit: 3 }, summary: "".into() });
     let events = log.events().await;
     assert_eq!(events.iter().map(|event| event.at.depth()).max(), Some(3));

@@ -16,13 +16,13 @@ use crate::stage::{Spy, closed, log, name, printed, run, script};
 /// Runs `chat` to its end, with one answer to each question in turn.
 pub(crate) async fn talk(chat: &Chat, task: &str, answers: &[&str]) -> (Status, Vec<Arc<Event>>) {
     let mut log = log().await;
-    let mut status = chat.run(&mut log, task).await.unwrap();
+    let mut status = chat.run_in(&mut log, task).await.unwrap().status;
     let mut answers = answers.iter();
     while let Status::Waiting(questions) = &status {
         let (at, question) = questions.first().expect("somebody is asked");
         let Some(answer) = answers.next() else { panic!("nobody was to be asked: {question:?}") };
         log.answer(at, &question.who, *answer).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     assert_eq!(answers.next(), None, "more was to be asked");
     (status, log.events().await)
@@ -78,13 +78,13 @@ async fn cell(oversight: HumanInput, over: bool, ends: bool, answer: &str) -> (b
     let lines: &[&str] = if ends { &["hello", "TERMINATE"] } else { &["hello", "hello again"] };
     let chat = pair(lines, oversight.max_auto_replies(if over { 1 } else { 9 }), 4);
     let mut log = log().await;
-    let mut status = chat.run(&mut log, "").await.unwrap();
+    let mut status = chat.run_in(&mut log, "").await.unwrap().status;
     let mut asked = false;
     while let Status::Waiting(questions) = &status {
         // The first time leads up to the message that counts.
         asked = log.transcript().await.unwrap().turns() == 3;
         log.answer(&questions[0].0, &name("Bob"), if asked { answer } else { "" }).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     let (reason, summary) = closed(&status);
     (asked, if reason == "4 of 4 turns" { summary } else { reason })
@@ -237,7 +237,7 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
 async fn the_question_says_who_asks_and_what_to_type() {
     async fn asked(oversight: HumanInput, lines: &'static [&'static str], task: &str) -> String {
         let mut log = log().await;
-        let status = pair(lines, oversight, 9).run(&mut log, task).await.unwrap();
+        let status = pair(lines, oversight, 9).run_in(&mut log, task).await.unwrap().status;
         let Status::Waiting(questions) = status else { panic!("somebody is asked") };
         assert_eq!(questions[0].1.who, name("Bob"));
         questions[0].1.text.to_string()
@@ -416,12 +416,12 @@ async fn after_a_bare_command_the_person_is_asked_again() {
 async fn automatic_replies_are_counted_anew_when_the_chat_continues() {
     let chat = pair(&["hello"], HumanInput::never().max_auto_replies(2), 99);
     let mut log = log().await;
-    chat.run(&mut log, "").await.unwrap();
+    chat.run_in(&mut log, "").await.unwrap();
     assert_eq!(replies(&log.events().await).len(), 2);
     chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     assert_eq!(replies(&log.events().await).len(), 4);
     log.reopen().await.unwrap();
-    assert!(closed(&chat.resume(&mut log).await.unwrap()).0.starts_with("Bob's limit of 2"));
+    assert!(closed(&chat.resume(&mut log).await.unwrap().status).0.starts_with("Bob's limit of 2"));
     assert_eq!(replies(&log.events().await).len(), 4);
 }
 

@@ -259,7 +259,7 @@ async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
         let model = AnyModel::new(hook(Hooked::new(script(r#"[{"Bob": "r"}]"#))));
         let bob = Assistant::new("Bob", model).unwrap();
         let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
-        chat.run(&mut log().await, "hi").await.unwrap_err()
+        chat.run_in(&mut log().await, "hi").await.unwrap_err()
     }
     let spoilt = error(|model| model.on_view(|_, _| Vec::new())).await;
     assert_eq!(spoilt.fault(), Fault::Config);
@@ -325,9 +325,9 @@ async fn a_failing_layer_is_logged_and_retried() {
         Chat::named("alone").participant(bob).policy(sequential()).build().unwrap()
     };
     let mut log = log().await;
-    assert_eq!(broken(true).run(&mut log, "hi").await.unwrap_err().to_string(), "no luck");
+    assert_eq!(broken(true).run_in(&mut log, "hi").await.unwrap_err().to_string(), "no luck");
     assert!(printed(&log.events().await).ends_with("Bob fails (config): no luck\n"));
-    assert_eq!(closed(&broken(false).resume(&mut log).await.unwrap()).1, "at last");
+    assert_eq!(closed(&broken(false).resume(&mut log).await.unwrap().status).1, "at last");
 }
 
 // Who watches sees what a hook made of the reply, and nothing of what it was before.
@@ -344,7 +344,7 @@ async fn what_a_hook_takes_out_of_a_reply_is_not_shown_either() {
     let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
     let mut log = log().await;
     let mut watch = log.subscribe().await;
-    chat.run(&mut log, "hi").await.unwrap();
+    chat.run_in(&mut log, "hi").await.unwrap();
     drop(log);
     let mut pieces = Vec::new();
     while let Some(signal) = watch.next().await {

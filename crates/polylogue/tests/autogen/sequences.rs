@@ -211,7 +211,7 @@ async fn a_continued_sequence_carries_over_new_results() {
         pair("second", (&ann, &bob), 1, &Carryover::message("B")),
     ]);
     let mut log = log().await;
-    work.run(&mut log, "go").await.unwrap();
+    work.run_in(&mut log, "go").await.unwrap();
     work.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
     let said = openings(&log.events().await);
     assert_eq!(said, ["Ann: go", "Ann: B\nContext: \none", "Ann: more", "Ann: B\nContext: \nthree"]);
@@ -321,7 +321,7 @@ async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
     let (ann, bob) = (assistant("Ann", spy.model()), assistant("Bob", spy.model()));
     let order = Dag::new([("first", vec![]), ("second", vec!["first"])]).unwrap();
     let work = ordered(order, [pair("first", (&ann, &bob), 1, &Carryover::message("A"))]);
-    let error = work.run(&mut log().await, "").await.unwrap_err();
+    let error = work.run_in(&mut log().await, "").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `work` has `second` in its order, who is no member");
     let asked: Vec<Asked> = spy.asked();
     assert!(asked.is_empty());

@@ -25,7 +25,7 @@ pub(crate) fn script(json: &str) -> AnyModel {
 pub(crate) async fn log() -> Log {
     let store = AnyStore::new(Memory::new());
     let id = LogId::new("test").unwrap();
-    Log::create(store, id, &Meta::default()).await.unwrap().clock(|| Timestamp(0))
+    Log::create(store, id).await.unwrap().clock(|| Timestamp(0))
 }
 
 /// A log in memory that holds `events`.
@@ -40,7 +40,7 @@ pub(crate) async fn log_of(events: &[Arc<Event>]) -> Log {
 /// Runs `chat` to its end, or to the first question.
 pub(crate) async fn run(chat: &Chat, task: &str) -> (Status, Vec<Arc<Event>>) {
     let mut log = log().await;
-    let status = chat.run(&mut log, task).await.unwrap();
+    let status = chat.run_in(&mut log, task).await.unwrap().status;
     (status, log.events().await)
 }
 

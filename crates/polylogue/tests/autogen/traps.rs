@@ -70,11 +70,11 @@ async fn a_run_can_be_cancelled_and_continued() {
         halt.now();
     };
     let slow = chat(r#"[{"Bob": {"say": "never", "delay_ms": 600000}}]"#);
-    let (status, ()) = tokio::join!(slow.run(&mut log, "go"), stop);
-    assert_eq!(status.unwrap(), Status::Halted);
+    let (status, ()) = tokio::join!(slow.run_in(&mut log, "go"), stop);
+    assert_eq!(status.unwrap(), Status::Cancelled);
     log.cancellation().clear();
     let status = chat(r#"[{"Bob": "now"}]"#).resume(&mut log).await.unwrap();
-    assert_eq!(closed(&status), ("every participant has spoken".into(), "now".into()));
+    assert_eq!(closed(&status.status), ("every participant has spoken".into(), "now".into()));
 }
 
 // Trap T32: what a window keeps is in its order, begins with the task, and never parts a call from its result.
@@ -139,7 +139,7 @@ async fn an_agent_that_gets_a_tool_loses_no_figures() {
     let bob = Assistant::new("Bob", AnyModel::new(spy.clone())).unwrap();
     let chat = |bob: Assistant| Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
     let mut log = log().await;
-    chat(bob.clone()).run(&mut log, "go").await.unwrap();
+    chat(bob.clone()).run_in(&mut log, "go").await.unwrap();
     let more = Message::text(Name::user(), "again");
     chat(bob.tool(Clock::new())).continue_with(&mut log, more).await.unwrap();
     let asked = spy.asked();

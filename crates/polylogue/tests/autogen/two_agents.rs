@@ -231,7 +231,7 @@ async fn history_is_new_in_another_log_and_kept_when_the_chat_continues() {
     let chat = pair(parrot("Ann"), assistant("Bob", &spy.model()), turns(1));
     run(&chat, "one").await;
     let mut log = log().await;
-    chat.run(&mut log, "two").await.unwrap();
+    chat.run_in(&mut log, "two").await.unwrap();
     chat.continue_with(&mut log, Message::text(name("Ann"), "three")).await.unwrap();
     let asked = spy.asked();
     assert_eq!(asked[1].entries, [Entry::user("two")]);
@@ -284,7 +284,7 @@ async fn a_failure_leaves_what_was_said_and_who_failed() {
     let model = script(r#"[{"Bob": "b1"}, {"Bob": {"error": {"status": 503, "message": "too busy"}}}]"#);
     let chat = pair(parrot("Ann"), assistant("Bob", &model), turns(3));
     let mut log: Log = log().await;
-    let error = chat.run(&mut log, "hi").await.unwrap_err();
+    let error = chat.run_in(&mut log, "hi").await.unwrap_err();
     assert!(matches!(error, Error::Model(_)), "{error}");
     let events = log.events().await;
     assert_eq!(room(&events), ["Ann: hi", "Bob: b1", "Ann: Ann 1"]);

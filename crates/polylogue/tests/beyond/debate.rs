@@ -157,8 +157,8 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
     let a = polylogue::Assistant::new("A", polylogue::AnyModel::new(script.model("test"))).unwrap();
     let chat = Chat::named("room").participant(a).policy(debate()).build().unwrap();
     let mut log = log().await;
-    let red = chat.run(&mut log, "task").await.unwrap();
-    let blue = chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap();
+    let red = chat.run_in(&mut log, "task").await.unwrap().status;
+    let blue = chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap().status;
     assert!(matches!(red, Status::Closed { summary, .. } if &*summary == "red"));
     assert!(matches!(blue, Status::Closed { summary, .. } if &*summary == "blue"));
 }

@@ -232,8 +232,8 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
     let chat = Chat::named("room").participant(Function::new("A", count).unwrap());
     let chat = chat.participant(Function::new("B", count).unwrap()).policy(graph).build().unwrap();
     let mut log = log().await;
-    chat.run(&mut log, "task").await.unwrap();
-    let status = chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();
+    chat.run_in(&mut log, "task").await.unwrap();
+    let status = chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap().status;
     assert!(matches!(status, Status::Closed { reason: StopReason::Finished, summary } if &*summary == "5"));
 }
 
@@ -254,7 +254,7 @@ async fn long_loops_come_to_their_end() {
         let room = Chat::named("room").participant(say("A")).participant(say("B")).participant(say("End"));
         let chat = room.policy(graph).max_turns(1000).build().unwrap();
         let mut log = log().await;
-        let status = chat.run(&mut log, "task").await.unwrap();
+        let status = chat.run_in(&mut log, "task").await.unwrap().status;
         assert!(matches!(status, Status::Closed { reason: StopReason::Finished, .. }), "{status:?}");
         log.transcript().await.unwrap().turns()
     };

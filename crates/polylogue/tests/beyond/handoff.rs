@@ -215,8 +215,8 @@ async fn a_reopened_conversation_continues_with_the_current_agent() {
         .build()
         .unwrap();
     let mut log = log().await;
-    chat.run(&mut log, "task").await.unwrap();
-    let status = chat.continue_with(&mut log, Message::text(Name::user(), "and?")).await.unwrap();
+    chat.run_in(&mut log, "task").await.unwrap();
+    let status = chat.continue_with(&mut log, Message::text(Name::user(), "and?")).await.unwrap().status;
     assert!(matches!(status, polylogue::Status::Closed { summary, .. } if &*summary == "two"));
 }
 

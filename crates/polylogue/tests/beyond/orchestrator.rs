@@ -211,8 +211,8 @@ async fn the_planner_receives_the_task_the_team_and_the_facts() {
         .private_agent(assistant("Planner"));
     let room = room.policy(ledger).build().unwrap();
     let mut log = log().await;
-    room.run(&mut log, "task").await.unwrap();
-    let status = room.continue_with(&mut log, Message::text(Name::user(), "and more")).await.unwrap();
+    room.run_in(&mut log, "task").await.unwrap();
+    let status = room.continue_with(&mut log, Message::text(Name::user(), "and more")).await.unwrap().status;
     assert!(matches!(status, Status::Closed { summary, .. } if &*summary == "8"));
 }
 

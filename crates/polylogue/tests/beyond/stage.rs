@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue::{AnyStore, Assistant, Chat, ChatBuilder, Event, Log, LogId, Meta, Name, Timestamp};
+use polylogue::{AnyStore, Assistant, Chat, ChatBuilder, Event, Log, LogId, Name, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -68,11 +68,11 @@ pub(crate) async fn fails(script: &str, chat: impl Fn(&Cast<'_>) -> Chat) -> Str
     let calls = Calls::default();
     let chat = chat(&Cast { script, calls: &calls });
     let mut log = log().await;
-    chat.run(&mut log, "task").await.unwrap_err().to_string()
+    chat.run_in(&mut log, "task").await.unwrap_err().to_string()
 }
 
 pub(crate) async fn log() -> Log {
     let store = AnyStore::new(Memory::new());
     let id = LogId::new("test").unwrap();
-    Log::create(store, id, &Meta::default()).await.unwrap().clock(|| Timestamp(0))
+    Log::create(store, id).await.unwrap().clock(|| Timestamp(0))
 }

@@ -55,7 +55,7 @@ async fn stopped(limits: Limits, cost: Option<Money>) -> StopReason {
     let ann = Assistant::new("Ann", model).unwrap().tool(Search::new(cost));
     let chat = Chat::named("room").participant(ann).policy(sequential()).build().unwrap();
     let mut log = log().await.limits(limits);
-    match chat.run(&mut log, "task").await.unwrap() {
+    match chat.run_in(&mut log, "task").await.unwrap().status {
         Status::Closed { reason, .. } => reason,
         status => panic!("{status:?}"),
     }

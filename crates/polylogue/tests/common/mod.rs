@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use polylogue::{
-    AnyStore, Body, Call, Digest, Event, Finish, Log, LogId, Message, Meta, ModelReply, Money, Name, Opening,
+    AnyStore, Body, Call, Digest, Event, Finish, Log, LogId, Message, ModelReply, Money, Name, Opening,
     Outcome, Part, Path, Timestamp, Transcript, TurnRequest, Usage,
 };
 use polylogue_models::Script;
@@ -24,7 +24,7 @@ pub(crate) async fn log() -> Log {
 }
 
 pub(crate) async fn log_in(store: AnyStore, id: &str) -> Log {
-    Log::create(store, LogId::new(id).unwrap(), &Meta::default()).await.unwrap().clock(|| Timestamp(0))
+    Log::create(store, LogId::new(id).unwrap()).await.unwrap().clock(|| Timestamp(0))
 }
 
 /// A transcript of lines; the first is the opening. See [`talk_of`].

@@ -117,7 +117,7 @@ async fn two_at_the_same_time_that_turn_out_to_be_unable() {
             .unwrap()
     };
     let mut log = log().await;
-    chat(&Calls::default()).run(&mut log, "What time is it?").await.unwrap();
+    chat(&Calls::default()).run_in(&mut log, "What time is it?").await.unwrap();
     let whole = log.events().await;
     assert_eq!(printed(&whole).matches("unable of").count(), 4, "{}", printed(&whole));
     for cut in 1..whole.len() {
@@ -189,7 +189,7 @@ async fn a_call_in_flight_is_not_made_again() {
     };
     let whole = script(&["ack", "It is paid."]);
     let mut log = log().await;
-    crate::things::alone(agent(&whole)).run(&mut log, "Pay.").await.unwrap();
+    crate::things::alone(agent(&whole)).run_in(&mut log, "Pay.").await.unwrap();
     let events = log.events().await;
     let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();
     let mut cut = log_of(&events[..=called]).await;
@@ -207,7 +207,7 @@ async fn continues_otherwise(
     let play = script(replies);
     let whole_chat = chat(&Calls::default(), &play, capabilities, 2, made);
     let mut whole = log().await;
-    whole_chat.run(&mut whole, "Compare 7 and 3.").await.unwrap();
+    whole_chat.run_in(&mut whole, "Compare 7 and 3.").await.unwrap();
     let events = whole.events().await;
     for others in [
         Capabilities::default(),
@@ -224,7 +224,7 @@ async fn continues_otherwise(
                 .policy(until(max_turns(2), round_robin()))
                 .build()
                 .unwrap();
-            let status = chat.resume(&mut log).await;
+            let status = chat.resume(&mut log).await.map(|run| run.status);
             let again = log.events().await;
             assert!(
                 matches!(status, Ok(polylogue::Status::Closed { .. })),

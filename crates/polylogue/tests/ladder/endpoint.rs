@@ -100,7 +100,7 @@ async fn a_failed_turn_continues_once_the_missing_capability_is_configured() {
         let config = Config { capabilities: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
         let chat = chat(Endpoint::new(config).unwrap().model("small"));
         let mut log = log_of(&events[..cut]).await;
-        let status = chat.resume(&mut log).await.unwrap();
+        let status = chat.resume(&mut log).await.unwrap().status;
         assert_eq!(closed(&status).1, "Seven is more than three.", "{}", printed(&log.events().await));
         assert_eq!((bodies_with(&server, "tools"), bodies_with(&server, "response_format")), (0, 0));
         assert_eq!(server.violations(), [""; 0], "cut before event {cut}");

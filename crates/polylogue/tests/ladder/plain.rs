@@ -86,7 +86,7 @@ async fn a_conversation_on_a_plain_template_comes_to_the_same_end_wherever_it_is
     for cut in 1..whole.len() {
         let server = Server::start(template()).await;
         let mut log = log_of(&whole[..cut]).await;
-        let status = pair(model(&server)).resume(&mut log).await.unwrap();
+        let status = pair(model(&server)).resume(&mut log).await.unwrap().status;
         let events = log.events().await;
         assert_eq!(closed(&status).1, "Seven is more than three.", "cut before event {cut}");
         assert_eq!(server.violations(), [""; 0], "cut before event {cut}");
@@ -113,7 +113,7 @@ async fn a_turn_that_calls_tools_by_text_is_resumed_wherever_it_is_cut_after_a_r
     assert_eq!(refused(&whole), [Capability::SystemRole]);
     for cut in 1..whole.len() {
         let mut log = log_of(&whole[..cut]).await;
-        let status = chat(&second).resume(&mut log).await.unwrap();
+        let status = chat(&second).resume(&mut log).await.unwrap().status;
         assert_eq!(closed(&status).1, "Seven is more.", "cut before event {cut}");
     }
 }

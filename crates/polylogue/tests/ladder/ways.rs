@@ -181,8 +181,10 @@ async fn what_was_refused_is_known_in_later_turns() {
 #[tokio::test]
 async fn a_way_that_was_set_is_used() {
     let mut log = log().await;
-    let error =
-        alone(by(ToolCalling::Native)(AnyModel::new(refusing(&[])))).run(&mut log, "go").await.unwrap_err();
+    let error = alone(by(ToolCalling::Native)(AnyModel::new(refusing(&[]))))
+        .run_in(&mut log, "go")
+        .await
+        .unwrap_err();
     let polylogue::Error::Model(error) = error else { panic!("{error}") };
     assert_eq!(error.kind, ModelErrorKind::Unsupported(Capability::Tools));
     assert_eq!(error.fault(), polylogue::Fault::Config);
@@ -197,7 +199,7 @@ async fn a_schema_among_the_parameters_is_not_got_round() {
     .unwrap();
     let agent = by(ToolCalling::Auto)(AnyModel::new(script.model("test")));
     let agent = agent.params(Params { schema: Some(json!({"type": "object"})), ..Params::default() });
-    let error = alone(agent).run(&mut log().await, "go").await.unwrap_err().to_string();
+    let error = alone(agent).run_in(&mut log().await, "go").await.unwrap_err().to_string();
     assert!(error.ends_with("for structured output, use `Assistant::output_schema`"), "{error}");
 }
 
@@ -260,7 +262,7 @@ async fn earlier_native_calls_are_shown_as_text() {
     let chat =
         |tools_by| alone(Assistant::new("M", spy.model()).unwrap().tool(clock()).tool_calling(tools_by));
     let mut log = log().await;
-    chat(ToolCalling::Native).run(&mut log, "What time is it?").await.unwrap();
+    chat(ToolCalling::Native).run_in(&mut log, "What time is it?").await.unwrap();
     let more = polylogue::Message::text(name("user"), "And now?");
     chat(ToolCalling::Text).continue_with(&mut log, more).await.unwrap();
     let read = entries(&spy.asked()[2].entries);

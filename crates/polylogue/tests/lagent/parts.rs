@@ -1,8 +1,8 @@
 //! Agents made of agents, as a user of the library writes them.
 
 use polylogue::{
-    Act, Agent, AgentCall, AnyModel, AnyStore, Assistant, Capability, DeltaSink, Layer, Log, LogId, Meta,
-    Model, ModelCall, ModelError, ModelErrorKind, Name, Reply, Request, Result, Session, Timestamp, Turn,
+    Act, Agent, AgentCall, AnyModel, AnyStore, Assistant, Capability, DeltaSink, Layer, Log, LogId, Model,
+    ModelCall, ModelError, ModelErrorKind, Name, Reply, Request, Result, Session, Timestamp, Turn,
 };
 use polylogue_store::Memory;
 
@@ -18,7 +18,7 @@ pub(crate) async fn session() -> Session {
 }
 
 pub(crate) async fn session_in(store: AnyStore) -> Session {
-    let log = Log::create(store, LogId::new("test").unwrap(), &Meta::default()).await.unwrap();
+    let log = Log::create(store, LogId::new("test").unwrap()).await.unwrap();
     Session::of(log.clock(|| Timestamp(0)))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::{
-    AnyAgent, AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Entry, Error, Interrupt, Log, LogId, Meta,
+    AnyAgent, AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Entry, Error, Interrupt, Log, LogId,
     Outcome, Part, Result, Session, Status, StopReason, Tool, ToolCx, ToolError, ToolSpec, plain, sequential,
 };
 use polylogue_store::Memory;
@@ -295,11 +295,11 @@ async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_contin
     let chat =
         Chat::named("room").participant(React::new(bot).rounds(1)).policy(sequential()).build().unwrap();
     let store = AnyStore::new(Memory::new());
-    let mut log = Log::create(store, LogId::new("limit").unwrap(), &Meta::default()).await.unwrap();
-    let ended = chat.run(&mut log, "Find it.").await.unwrap();
+    let mut log = Log::create(store, LogId::new("limit").unwrap()).await.unwrap();
+    let ended = chat.run_in(&mut log, "Find it.").await.unwrap().status;
     assert!(matches!(&ended, Status::Closed { reason, .. } if *reason != StopReason::Finished), "{ended:?}");
     log.reopen().await.unwrap();
-    let Status::Closed { reason, summary } = chat.resume(&mut log).await.unwrap() else {
+    let Status::Closed { reason, summary } = chat.resume(&mut log).await.unwrap().status else {
         panic!("it is over")
     };
     assert_eq!((reason, &*summary), (StopReason::Finished, "found it"));

@@ -43,7 +43,7 @@ async fn a_history_of_nothing_says_so() {
     let spy = Spy::on(script(r#"[{"bot": {"calls": [{"tool": "get_history"}]}}, {"bot": "done"}]"#));
     let bot = agent("bot", &spy.model()).tool(GetHistory::default());
     let chat = Chat::named("solo").participant(bot).policy(sequential()).build().unwrap();
-    chat.run(&mut crate::stage::log().await, "").await.unwrap();
+    chat.run_in(&mut crate::stage::log().await, "").await.unwrap();
     let told = spy.asked().pop().unwrap().entries.pop().unwrap();
     assert_eq!(plain(told.parts()), "Nothing was said yet.");
 }

@@ -117,8 +117,8 @@ async fn it_continues_when_it_is_reopened() {
     let model = crate::stage::script(&talk(&[], &refs(&said)));
     let chat = role_play(&model).max_rounds(1).build("role_play").unwrap();
     let mut log = crate::stage::log().await;
-    chat.run(&mut log, "Trade").await.unwrap();
-    chat.continue_with(&mut log, "Now with fees, too".into()).await.unwrap();
+    chat.run_in(&mut log, "Trade").await.unwrap();
+    chat.continue_with(&mut log, "Now with fees, too").await.unwrap();
     let events = log.events().await;
     let said = events.iter().filter_map(|event| match &event.body {
         Body::Message(message) => Some(message.from.as_str()),

@@ -158,12 +158,12 @@ async fn a_person_may_choose() {
     let person = Human::new("Chair").unwrap();
     let chat = role_play(&model).critic(Critic::person(person, 2)).build("role_play").unwrap();
     let mut log = crate::stage::log().await;
-    let mut status = chat.run(&mut log, "Trade").await.unwrap();
+    let mut status = chat.run_in(&mut log, "Trade").await.unwrap().status;
     let mut answers = ["what", "2", "exit"].into_iter();
     while let Status::Waiting(questions) = &status {
         let (at, question) = &questions[0];
         log.answer(at, &question.who, answers.next().unwrap()).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
     assert!(matches!(&reason, StopReason::Left { who, .. } if who.as_str() == "Chair"), "{reason:?}");

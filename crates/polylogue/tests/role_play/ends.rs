@@ -299,12 +299,12 @@ async fn a_closed_role_play_can_continue() {
     let chat = |rounds| role_play(&model).max_rounds(rounds).build("role_play").unwrap();
     let mut log = log().await;
     let mut reasons = Vec::new();
-    let mut status = chat(1).run(&mut log, "Trade").await.unwrap();
+    let mut status = chat(1).run_in(&mut log, "Trade").await.unwrap().status;
     for rounds in [1, 2] {
         let Status::Closed { reason, .. } = status else { panic!("{status:?}") };
         reasons.push(reason);
         log.reopen().await.unwrap();
-        status = chat(rounds).resume(&mut log).await.unwrap();
+        status = chat(rounds).resume(&mut log).await.unwrap().status;
     }
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
     assert_eq!(reasons, [silent("Python_programmer"), StopReason::Rounds { limit: 1 }]);
@@ -348,16 +348,16 @@ async fn a_stop_leaves_the_transcript_and_asks_no_other_agent() {
     let halt = log.cancellation();
     let model = Stops { model: script(&talk(&[], &[DO, DID, DONE])), at: name("Trader"), halt: halt.clone() };
     let chat = role_play(&AnyModel::new(model)).build("role_play").unwrap();
-    let status = chat.run(&mut log, "Trade").await.unwrap();
-    assert_eq!(status, Status::Halted);
+    let status = chat.run_in(&mut log, "Trade").await.unwrap().status;
+    assert_eq!(status, Status::Cancelled);
     let said: Vec<_> =
         log.transcript().await.unwrap().messages().map(|line| line.message.from.clone()).collect();
     assert_eq!(said, [Name::user(), name("Trader")]);
     let calls = log.transcript().await.unwrap().usage().calls;
     assert_eq!(calls, 1);
     halt.clear();
-    let status = chat.resume(&mut log).await.unwrap();
-    assert_eq!(status, Status::Halted, "the trader stops it again");
+    let status = chat.resume(&mut log).await.unwrap().status;
+    assert_eq!(status, Status::Cancelled, "the trader stops it again");
     let said = log.transcript().await.unwrap().turns();
     assert_eq!(said, 3);
 }

@@ -64,7 +64,7 @@ pub(crate) async fn play(json: &str, task: &str, make: impl FnOnce(&AnyModel) ->
     let spy = Spy::on(script(json));
     let chat = make(&spy.model());
     let mut log = log().await;
-    let status = chat.run(&mut log, task).await.unwrap();
+    let status = chat.run_in(&mut log, task).await.unwrap().status;
     let Status::Closed { reason, summary } = status else { panic!("it is not over: {status:?}") };
     let (transcript, events) = (log.transcript().await.unwrap(), log.events().await);
     Came { reason, summary: summary.to_string(), transcript, events, asked: spy.asked() }

@@ -70,8 +70,10 @@ async fn a_failure_while_asked_changes_nothing() {
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let chat = solve.chat("room").unwrap();
     let mut log = log().await;
-    assert!(chat.run(&mut log, "").await.unwrap_err().to_string().contains("gone"));
-    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!("it is over") };
+    assert!(chat.run_in(&mut log, "").await.unwrap_err().to_string().contains("gone"));
+    let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else {
+        panic!("it is over")
+    };
     assert_eq!(reason.to_string(), "the task of one is complete");
     let last = spy.asked().into_iter().rev().find(|asked| asked.who.as_str() == "one").unwrap();
     let told = ["user P1", "assistant A1", "user B2", "assistant A2", "user B3", "assistant A3", "user REFL"];

@@ -189,7 +189,7 @@ async fn a_reopened_group_continues() {
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let chat = solve.chat("room").unwrap();
     let mut log = crate::stage::log().await;
-    chat.run(&mut log, "").await.unwrap();
+    chat.run_in(&mut log, "").await.unwrap();
     let more = polylogue::Message::text(polylogue::Name::user(), "Again!");
     chat.continue_with(&mut log, more).await.unwrap();
     let transcript = log.transcript().await.unwrap();
@@ -223,12 +223,16 @@ async fn a_talk_that_reached_a_limit_of_the_run_continues_under_a_higher_one() {
         let chat = solve.chat("room").unwrap();
         let limits = |calls| Limits { calls: Some(calls), ..Limits::default() };
         let mut log = crate::stage::log().await.limits(limits(calls));
-        let Status::Closed { reason, .. } = chat.run(&mut log, "").await.unwrap() else { panic!("{calls}") };
+        let Status::Closed { reason, .. } = chat.run_in(&mut log, "").await.unwrap().status else {
+            panic!("{calls}")
+        };
         assert_eq!(reason, StopReason::Calls { limit: calls });
         assert_eq!(spy.asked().len() as u64, calls);
         log.reopen().await.unwrap();
         let mut log = log.limits(limits(100));
-        let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap() else { panic!("{calls}") };
+        let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else {
+            panic!("{calls}")
+        };
         assert_eq!(reason, StopReason::Completed { who: vec![name("one")] });
         assert_eq!(spy.asked().len(), 10, "no request is made twice");
         let knows = crate::table::lines(&History::of(&log.transcript().await.unwrap(), &name("one")).entries);

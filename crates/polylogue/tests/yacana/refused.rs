@@ -51,8 +51,8 @@ async fn what_was_refused_can_be_put_right() {
         assert_eq!(played.knows("one").len(), 4);
     }
     let mut log = log().await;
-    chat.run(&mut log, "").await.unwrap();
-    let error = chat.run(&mut log, "").await.unwrap_err().to_string();
+    chat.run_in(&mut log, "").await.unwrap();
+    let error = chat.run_in(&mut log, "").await.unwrap_err().to_string();
     assert_eq!(error, "the conversation `test` has begun already");
 }
 

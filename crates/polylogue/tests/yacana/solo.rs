@@ -57,10 +57,12 @@ async fn every_task_has_its_own_settings_and_can_use_the_task_of_the_chat() {
 async fn people_solve_tasks_too() {
     let chat = tasks("all", [Task::by(Human::new("Pat").unwrap(), "Your name?")]).unwrap();
     let mut log = log().await;
-    let Status::Waiting(questions) = chat.run(&mut log, "").await.unwrap() else { panic!("nobody is asked") };
+    let Status::Waiting(questions) = chat.run_in(&mut log, "").await.unwrap().status else {
+        panic!("nobody is asked")
+    };
     assert_eq!(&*questions[0].1.text, "Your name?");
     log.answer(&questions[0].0, &questions[0].1.who, "Pat").await.unwrap();
-    assert_eq!(closed(&chat.resume(&mut log).await.unwrap()).1, "Pat");
+    assert_eq!(closed(&chat.resume(&mut log).await.unwrap().status).1, "Pat");
 }
 
 // Item 70.

@@ -96,7 +96,7 @@ impl<'a> Record<'a> {
                 let names: Vec<&str> = questions.iter().map(|(_, question)| question.who.as_str()).collect();
                 (State::Waiting, format!("waiting for {}", names.join(" and ")))
             }
-            Ok(Status::Halted) => (State::Failed, "stopped".into()),
+            Ok(Status::Cancelled) => (State::Failed, "stopped".into()),
             Err(error) => (State::Failed, error.to_string()),
         };
         let spent = report.spent;

@@ -56,10 +56,10 @@ impl Selector {
     ///
     /// # Errors
     /// When the name is illegal.
-    pub fn new(name: &str, model: AnyModel) -> Result<Self, NameError> {
+    pub fn new(name: &str, model: impl Into<AnyModel>) -> Result<Self, NameError> {
         Ok(Self {
             name: Name::new(name)?,
-            model,
+            model: model.into(),
             system: SYSTEM.into(),
             prompt: PROMPT.into(),
             several: SEVERAL.into(),

@@ -37,13 +37,13 @@ async fn play(prefix: &[Arc<Event>], effects: &str) -> Option<(Vec<Arc<Event>>, 
     let chat = pair(&LINES, bench.coder().approval(Approval::always()), 6);
     let mut log = if prefix.is_empty() { log().await } else { log_of(prefix).await };
     let mut status = match prefix {
-        [] => chat.run(&mut log, "go").await.unwrap(),
-        _ => chat.resume(&mut log).await.unwrap(),
+        [] => chat.run_in(&mut log, "go").await.unwrap().status,
+        _ => chat.resume(&mut log).await.unwrap().status,
     };
     while let Status::Waiting(questions) = &status {
         let (at, question) = &questions[0];
         log.answer(at, &question.who, answer(&question.text)).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     Some((log.events().await, bench.file("effects").unwrap()))
 }

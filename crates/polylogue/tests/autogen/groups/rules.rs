@@ -85,7 +85,7 @@ fn rules_that_contradict_or_name_strangers_are_errors() {
 async fn a_chat_checks_its_rules_before_the_first_turn() {
     let group = Group::round_robin().transitions(Transitions::allowed([after("Zoe", &["Ann"])]));
     let mut log = log().await;
-    let error = room(until(max_turns(3), group)).build().unwrap().run(&mut log, "hi").await.unwrap_err();
+    let error = room(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `room` has `Zoe` in its transitions, who is no member");
     assert_eq!(log.events().await.len(), 1, "nobody had a turn");
 }
@@ -119,6 +119,6 @@ async fn an_empty_list_ends_the_run() {
 async fn a_custom_rule_cannot_leave_the_graph() {
     let graph = Transitions::allowed([after("Ann", &["Bob"])]);
     let group = Group::by(|_, _| name("Cid").into()).transitions(graph);
-    let error = begun_by_ann(room(group)).run(&mut log().await, "hi").await.unwrap_err();
+    let error = begun_by_ann(room(group)).run_in(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `room` picks `Cid` where only Bob may speak");
 }

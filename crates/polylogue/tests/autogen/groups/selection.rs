@@ -239,7 +239,7 @@ async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
 async fn a_rule_that_names_a_stranger_is_an_error() {
     let rule = |chat: &Transcript, _: &[Name]| name(["Ann", "Zoe"][usize::from(chat.turns() > 0)]).into();
     let mut log = log().await;
-    let error = room(Group::by(rule)).build().unwrap().run(&mut log, "hi").await.unwrap_err();
+    let error = room(Group::by(rule)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
     let Error::Config(why) = error else { panic!("{error}") };
     assert_eq!(why.to_string(), "the policy of `room` picks `Zoe` where only Ann, Bob, Cid may speak");
     assert_eq!(speakers(&log.events().await), "user Ann");
@@ -318,7 +318,7 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
     let chat =
         begun_by_ann(room(until(max_turns(2), Group::selected_by(name("sel")))).private_agent(selector));
     let mut log = log().await;
-    let error = chat.run(&mut log, "hi").await.unwrap_err();
+    let error = chat.run_in(&mut log, "hi").await.unwrap_err();
     assert!(error.to_string().contains("the line broke"), "{error}");
     let failed = log.events().await;
     assert!(matches!(&failed.last().unwrap().body, Body::Failed { who, .. } if *who == "sel"));
@@ -331,6 +331,6 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
 #[tokio::test]
 async fn a_missing_selector_is_an_error() {
     let chat = room(Group::selected_by(name("sel"))).build().unwrap();
-    let error = chat.run(&mut log().await, "hi").await.unwrap_err();
+    let error = chat.run_in(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `room` gives a turn to `sel`, who is no participant");
 }

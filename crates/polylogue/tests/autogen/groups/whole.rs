@@ -5,7 +5,7 @@ use polylogue::human_input::HumanInput;
 use polylogue::reply::Stack;
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{
-    AnyStore, Error, Group, Human, JoinHistory, Log, LogId, Media, Message, Meta, Part, Selector, Status,
+    AnyStore, Error, Group, Human, JoinHistory, Log, LogId, Media, Message, Part, Selector, Status,
     StopReason, TaskFrom, joining, round_robin, sequential, until,
 };
 use polylogue_store::Memory;
@@ -95,7 +95,7 @@ async fn participants_are_introduced_once_and_before_all_else() {
         .build()
         .unwrap();
     let mut log = log().await;
-    chat.run(&mut log, "hi").await.unwrap();
+    chat.run_in(&mut log, "hi").await.unwrap();
     chat.continue_with(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();
     let introduction = "user: Who is in this conversation:\nAnn: adds numbers\nBob";
     for asked in spy.asked() {
@@ -209,8 +209,8 @@ async fn a_group_continues_in_another_process() {
         let store = AnyStore::new(Memory::new());
         let (id, first, second) =
             (LogId::new("saved").unwrap(), Spy::on(script(SCRIPT)), Spy::on(script(SCRIPT)));
-        let mut log = Log::create(store.clone(), id.clone(), &Meta::default()).await.unwrap();
-        build(&first, turns).run(&mut log, "hi").await.unwrap();
+        let mut log = Log::create(store.clone(), id.clone()).await.unwrap();
+        build(&first, turns).run_in(&mut log, "hi").await.unwrap();
         log.release().await.unwrap();
         let mut log = Log::open(store, id).await.unwrap();
         log.reopen().await.unwrap();
@@ -281,6 +281,6 @@ async fn a_group_continues_until_one_is_left() {
 #[tokio::test]
 async fn a_stranger_cannot_join() {
     let group = joining(name("Zoe"), max_turns(1), JoinHistory::All, Group::round_robin());
-    let error = room(group).build().unwrap().run(&mut log().await, "hi").await.unwrap_err();
+    let error = room(group).build().unwrap().run_in(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `room` admits `Zoe`, who is not waiting to join");
 }

@@ -117,7 +117,7 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
     // item 47, trap T7
     let chat = group();
     let mut log = log().await;
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let once = [
         "         Ann Speaking 1",
         "         Picker Private 2",
@@ -165,7 +165,7 @@ async fn a_turn_that_a_limit_left_open_is_of_the_run_that_finishes_it() {
     let chat = Chat::named("solo").participant(assistant("Ann", &model));
     let chat = reflecting(chat, assistant("Summary", &model), TAKEAWAY, sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { calls: Some(1), ..Limits::default() });
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     assert_eq!(rows(&Report::of(&log.events().await)), ["         Ann Speaking 1"]);
     let mut log = log.limits(Limits::default());
     chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap();

@@ -8,7 +8,7 @@ use polylogue::reply::Stack;
 use polylogue::stop::{matches, max_messages, max_time_ms, max_tokens, max_turns, says, when};
 use polylogue::{
     Act, Agent, AnyAgent, Assistant, Call, Chat, Event, Fault, Function, Group, Human, HumanInput, Limits,
-    Media, Message, Money, Part, Policy, Report, Status, Stop, Timestamp, Transcript, parallel, round_robin,
+    Media, Message, Money, Part, Policy, Report, Status, Timestamp, Transcript, parallel, round_robin,
     sequential, until,
 };
 use serde_json::json;
@@ -21,7 +21,7 @@ fn parrot(who: &str, text: &'static str) -> impl Agent {
 }
 
 /// Ann, who says `text`, and Bob, who says "well", in turn until `stop`.
-fn pair(text: &'static str, stop: impl Into<Stop>) -> Chat {
+fn pair(text: &'static str, stop: impl polylogue::stop::Condition) -> Chat {
     let chat = Chat::named("pair").participant(parrot("Ann", text)).participant(parrot("Bob", "well"));
     chat.policy(until(stop, round_robin())).build().unwrap()
 }
@@ -141,7 +141,7 @@ async fn every_way_to_end_gives_a_reason_that_a_program_can_read() {
     // item 40, trap T17
     for (chat, limits, expected) in endings() {
         let mut log = log().await.limits(limits);
-        let status = chat.run(&mut log, "go").await.unwrap();
+        let status = chat.run_in(&mut log, "go").await.unwrap().status;
         let Status::Closed { reason, .. } = &status else { panic!("{expected}: {status:?}") };
         assert_eq!(reason.to_string(), expected);
         assert_eq!(Report::of(&log.events().await).reason.as_ref(), Some(reason));
@@ -155,7 +155,8 @@ async fn time_and_people_and_the_owner_end_a_run_for_a_reason_too() {
     // item 40, trap T17
     let seconds = std::sync::atomic::AtomicU64::new(0);
     let tick = move || Timestamp(seconds.fetch_add(1000, std::sync::atomic::Ordering::SeqCst));
-    let status = pair("x", max_time_ms(5_000)).run(&mut log().await.clock(tick), "go").await.unwrap();
+    let status =
+        pair("x", max_time_ms(5_000)).run_in(&mut log().await.clock(tick), "go").await.unwrap().status;
     assert_eq!(closed(&status).0, "the limit of 5 s");
 
     let human = Stack::new("Me").unwrap().then(HumanInput::always());
@@ -171,21 +172,21 @@ async fn time_and_people_and_the_owner_end_a_run_for_a_reason_too() {
     let mut log = log().await;
     log.cancellation().after_step();
     let chat = pair("x", max_turns(3));
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     log.close("the owner").await.unwrap();
-    assert_eq!(closed(&chat.resume(&mut log).await.unwrap()).0, "stopped by the owner");
+    assert_eq!(closed(&chat.resume(&mut log).await.unwrap().status).0, "stopped by the owner");
 }
 
 /// Runs `chat` and gives the answers, one for each question.
 async fn answered(chat: &Chat, answers: &[&'static str]) -> (Status, Vec<Arc<Event>>) {
     let mut log = log().await;
-    let mut status = chat.run(&mut log, "go").await.unwrap();
+    let mut status = chat.run_in(&mut log, "go").await.unwrap().status;
     for answer in answers {
         let Status::Waiting(questions) = &status else { break };
         let (at, question) = &questions[0];
         let (at, who) = (at.clone(), question.who.clone());
         log.answer(&at, &who, *answer).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     (status, log.events().await)
 }
@@ -199,7 +200,7 @@ async fn a_failure_leaves_the_messages_so_far_and_says_whose_it_is() {
     let chat = Chat::named("pair").participant(ann).participant(bob).policy(round_robin()).build().unwrap();
     let house = Chat::named("house").participant(chat).policy(sequential()).build().unwrap();
     let mut log = log().await;
-    let error = house.run(&mut log, "go").await.unwrap_err();
+    let error = house.run_in(&mut log, "go").await.unwrap_err();
     assert_eq!(error.fault(), Fault::Provider);
     let report = Report::of(&log.events().await);
     assert_eq!((report.reason.clone(), &*report.summary), (None, ""));

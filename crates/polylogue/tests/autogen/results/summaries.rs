@@ -106,7 +106,7 @@ async fn an_earlier_result_is_not_changed_by_a_later_run() {
     let chat =
         Chat::named("solo").participant(bob).policy(until(max_turns(1), round_robin())).build().unwrap();
     let mut log = log().await;
-    chat.run(&mut log, "go").await.unwrap();
+    chat.run_in(&mut log, "go").await.unwrap();
     let first = Report::of(&log.events().await);
     let before = first.clone();
     chat.continue_with(&mut log, Message::text(polylogue::Name::user(), "more")).await.unwrap();

@@ -190,14 +190,14 @@ async fn play(prefix: &[Arc<Event>], effects: &Effects) -> Vec<Arc<Event>> {
     store.release(claim).await.unwrap();
     let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
     let mut status = match prefix {
-        [] => chat.run(&mut log, "go").await.unwrap(),
-        _ => chat.resume(&mut log).await.unwrap(),
+        [] => chat.run_in(&mut log, "go").await.unwrap().status,
+        _ => chat.resume(&mut log).await.unwrap().status,
     };
     while let Status::Waiting(questions) = &status {
         let (at, question) = &questions[0];
         let answer = if question.text.contains("two") { "```\n{\"text\": \"2\"}\n```" } else { "yes" };
         log.answer(at, &question.who, answer).await.unwrap();
-        status = chat.resume(&mut log).await.unwrap();
+        status = chat.resume(&mut log).await.unwrap().status;
     }
     log.events().await
 }

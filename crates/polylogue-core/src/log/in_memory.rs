@@ -1,0 +1,59 @@
+//! Logs without a store: their events are only in their own buffer.
+
+use std::sync::Arc;
+
+use super::{Claim, Intact, Listing, Meta, Store};
+use crate::{Event, LogId, StoreError};
+
+/// The store of a log that is gone when it is dropped. The log's buffer has all events, so there are never more to
+/// read.
+pub(super) struct InMemory;
+
+impl InMemory {
+    pub(super) fn claim() -> Claim {
+        Claim { id: LogId::in_memory(), fence: 0 }
+    }
+}
+
+fn not_found<T>(id: &LogId) -> Result<T, StoreError> {
+    Err(StoreError::NotFound { id: id.clone() })
+}
+
+impl Store for InMemory {
+    async fn create(&self, id: &LogId, _: &Meta) -> Result<Claim, StoreError> {
+        not_found(id)
+    }
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        not_found(id)
+    }
+    async fn append(&self, _: &Claim, _: &[Arc<Event>]) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn release(&self, _: Claim) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn read(&self, _: &LogId, _: u64) -> Result<Vec<Event>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        not_found(id)
+    }
+    async fn meta(&self, _: &LogId) -> Result<Meta, StoreError> {
+        Ok(Meta::default())
+    }
+    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        not_found(id)
+    }
+    async fn renew(&self, _: &Claim) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        not_found(id)
+    }
+    async fn repair(&self, _: &LogId) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+}

@@ -1,0 +1,81 @@
+//! Creating and opening logs.
+
+use super::buffer::EventBuffer;
+use super::in_memory::InMemory;
+use super::{AnyStore, Claim, Log, Meta, Store as _};
+use crate::{LogId, Result, StoreError};
+
+impl Log {
+    /// A conversation in memory only, gone when it is dropped.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        let claim = InMemory::claim();
+        Self::new(AnyStore::new(InMemory), claim.id.clone(), claim, EventBuffer::default())
+    }
+
+    /// Creates a conversation in `store`.
+    ///
+    /// # Errors
+    /// When `id` is illegal or exists, or the store cannot be written.
+    pub async fn create<I: TryInto<LogId>>(store: impl Into<AnyStore>, id: I) -> Result<Self>
+    where
+        StoreError: From<I::Error>,
+    {
+        Self::create_with(store, id, &Meta::default()).await
+    }
+
+    /// As [`create`](Self::create), with a title and what else is needed to run it again.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn create_with<I: TryInto<LogId>>(
+        store: impl Into<AnyStore>,
+        id: I,
+        meta: &Meta,
+    ) -> Result<Self>
+    where
+        StoreError: From<I::Error>,
+    {
+        let (store, id) = (store.into(), id.try_into().map_err(StoreError::from)?);
+        let claim = store.create(&id, meta).await?;
+        Ok(Self::new(store, id, claim, EventBuffer::default()))
+    }
+
+    /// Opens a conversation in `store` to continue it.
+    ///
+    /// # Errors
+    /// When `id` does not exist, another process runs it, or it is damaged.
+    pub async fn open<I: TryInto<LogId>>(store: impl Into<AnyStore>, id: I) -> Result<Self>
+    where
+        StoreError: From<I::Error>,
+    {
+        let (store, id) = (store.into(), id.try_into().map_err(StoreError::from)?);
+        let claim = store.claim(&id).await?;
+        Self::of_claim(store, id, claim).await
+    }
+
+    /// Opens a conversation even if another process has claimed it, once that lease has expired because the process
+    /// is stopped or hangs. That process is fenced: its further appends are rejected.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`StoreError::Busy`] while the lease lasts.
+    pub async fn take_over(store: AnyStore, id: LogId) -> Result<Self> {
+        let claim = store.take_over(&id).await?;
+        Self::of_claim(store, id, claim).await
+    }
+
+    async fn of_claim(store: AnyStore, id: LogId, claim: Claim) -> Result<Self> {
+        match store.read(&id, 0).await {
+            Ok(events) => {
+                let mut buffer = EventBuffer::default();
+                buffer.take_in(events);
+                Ok(Self::new(store, id, claim, buffer))
+            }
+            Err(error) => {
+                // The damage is the error that counts.
+                let _ = store.release(claim).await;
+                Err(error.into())
+            }
+        }
+    }
+}
