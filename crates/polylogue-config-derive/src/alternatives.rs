@@ -45,6 +45,7 @@ impl Variant<'_> {
 /// What chooses a kind: `#[when(...)]`.
 struct When {
     noun: String,
+    hint: String,
     keys: Vec<(String, Lit)>,
 }
 
@@ -64,14 +65,19 @@ pub(crate) fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream
         return Err(syn::Error::new_spanned(input, "two variants have the same name"));
     }
     let hole = hole_of(first);
+    let is_kinds = variants.iter().any(|one| one.when.is_some());
+    let mut further = as_target(&input.ident, &options, &variants);
+    if is_kinds {
+        further.extend(keys_of_kinds(&input.ident, &variants));
+    }
     let (kind, read, write) = if options.by_shape {
         shapes(input, &variants)?
-    } else if variants.iter().any(|one| one.when.is_some()) {
+    } else if is_kinds {
         kinds(input, &variants)?
     } else {
         choice(&variants)
     };
-    Ok(implementation(input, &options, &hole, &kind, &read, &write))
+    Ok(implementation(input, &options, &hole, &kind, &read, &write, &further))
 }
 
 fn variant(variant: &syn::Variant) -> Result<Variant<'_>> {
@@ -91,10 +97,14 @@ fn when(variant: &syn::Variant) -> Result<Option<When>> {
     let Some(attribute) = variant.attrs.iter().find(|one| one.path().is_ident("when")) else {
         return Ok(None);
     };
-    let mut when = When { noun: String::new(), keys: Vec::new() };
+    let mut when = When { noun: String::new(), hint: String::new(), keys: Vec::new() };
     attribute.parse_nested_meta(|meta| {
         if meta.path.is_ident("noun") {
             when.noun = meta.value()?.parse::<LitStr>()?.value();
+            return Ok(());
+        }
+        if meta.path.is_ident("hint") {
+            when.hint = meta.value()?.parse::<LitStr>()?.value();
             return Ok(());
         }
         let key = meta.path.require_ident()?.to_string();
@@ -184,7 +194,7 @@ fn kinds(input: &DeriveInput, variants: &[Variant<'_>]) -> Result<(TokenStream, 
     let mut described = Vec::new();
     for one in variants {
         let ty = content(input, one)?;
-        let Some(When { noun, keys }) = &one.when else {
+        let Some(When { noun, hint, keys }) = &one.when else {
             return Err(syn::Error::new_spanned(one.ident, "say when it is this: `#[when(...)]`"));
         };
         let keys = keys.iter().map(|(key, literal)| match literal {
@@ -192,22 +202,78 @@ fn kinds(input: &DeriveInput, variants: &[Variant<'_>]) -> Result<(TokenStream, 
             other => quote!((#key, __config::Literal::Text(#other))),
         });
         described.push(quote! {
-            __config::KindOf { noun: #noun, when: &[#(#keys),*], ty: <#ty as __config::Config>::ty }
+            __config::KindOf { noun: #noun, hint: #hint, when: &[#(#keys),*], ty: <#ty as __config::Config>::ty }
         });
     }
-    let arms = read_arms(variants);
     Ok((
         quote!(__config::Kind::Kinds(&[#(#described),*])),
         quote! {
-            let ty = <Self as __config::Config>::ty();
-            let __config::Kind::Kinds(kinds) = &ty.kind else { return Self::hole() };
-            match __config::kind_of(node, kinds, cx) {
-                #(#arms)*
-                _ => Self::hole(),
-            }
+            let fields = __config::Fields::open(node, <Self as __config::Config>::ty(), cx);
+            <Self as __config::Keys>::from_fields(&fields, cx)
         },
-        write_content(variants),
+        quote! {
+            let mut map = __config::Map::new();
+            __config::Keys::write_keys(self, &mut map);
+            __config::Value::Object(map)
+        },
     ))
+}
+
+/// The keys of kinds, which a struct can have flattened among its own.
+fn keys_of_kinds(ident: &Ident, variants: &[Variant<'_>]) -> TokenStream {
+    let read = variants.iter().enumerate().map(|(index, one)| {
+        let (ident, ty) = (one.ident, one.ty());
+        let value = one.adapted(&quote!(<#ty as __config::Keys>::from_fields(fields, cx)));
+        quote!(::std::option::Option::Some(#index) => Self::#ident(#value),)
+    });
+    let written = variants.iter().map(|one| {
+        let ident = one.ident;
+        quote!(Self::#ident(content) => __config::Keys::write_keys(content, map),)
+    });
+    quote! {
+        impl __config::Keys for #ident {
+            fn from_fields(fields: &__config::Fields<'_>, cx: &mut __config::Cx<'_, '_>) -> Self {
+                let __config::Kind::Kinds(kinds) = &<Self as __config::Config>::ty().kind else {
+                    return <Self as __config::Config>::hole();
+                };
+                match fields.kind(kinds, cx) {
+                    #(#read)*
+                    _ => <Self as __config::Config>::hole(),
+                }
+            }
+            fn write_keys(&self, map: &mut __config::Map<::std::string::String, __config::Value>) {
+                match self { #(#written)* }
+            }
+        }
+    }
+}
+
+/// The conversions of a notation to its target and back, variant by variant.
+fn as_target(ident: &Ident, options: &TypeOptions, variants: &[Variant<'_>]) -> TokenStream {
+    let Some(target) = &options.target else { return TokenStream::new() };
+    let arms = |from: TokenStream, to: TokenStream, clone: bool| {
+        let arms = variants.iter().map(move |one| {
+            let variant = one.ident;
+            let content = if clone { quote!(::std::clone::Clone::clone(content)) } else { quote!(content) };
+            match one.content {
+                Some(_) => quote!(#from::#variant(content) => #to::#variant(#content),),
+                None => quote!(#from::#variant => #to::#variant,),
+            }
+        });
+        quote!(#(#arms)*)
+    };
+    let (there, back) =
+        (arms(quote!(Self), quote!(#target), false), arms(quote!(#target), quote!(Self), true));
+    quote! {
+        impl __config::As<#target> for #ident {
+            fn into_value(self) -> #target {
+                match self { #there }
+            }
+            fn from_value(value: &#target) -> Self {
+                match value { #back }
+            }
+        }
+    }
 }
 
 /// Types that differ in shape.
@@ -252,6 +318,7 @@ fn implementation(
     kind: &TokenStream,
     read: &TokenStream,
     write: &TokenStream,
+    further: &TokenStream,
 ) -> TokenStream {
     let ident = &input.ident;
     let name = options.name.clone().unwrap_or_else(|| ident.to_string());
@@ -274,6 +341,7 @@ fn implementation(
                     #write
                 }
             }
+            #further
         };
     }
 }

@@ -11,6 +11,10 @@ pub(crate) struct TypeOptions {
     pub(crate) shorthand: Option<String>,
     pub(crate) by_shape: bool,
     pub(crate) nonempty: bool,
+    /// The type of which it is the notation.
+    pub(crate) target: Option<Type>,
+    /// Whether names of scoped kinds in it belong to it.
+    pub(crate) scope: bool,
 }
 
 impl TypeOptions {
@@ -23,7 +27,14 @@ impl TypeOptions {
                     Some("shorthand") => options.shorthand = Some(meta.value()?.parse::<LitStr>()?.value()),
                     Some("by_shape") => options.by_shape = true,
                     Some("nonempty") => options.nonempty = true,
-                    _ => return Err(meta.error("expected `name`, `shorthand`, `by_shape` or `nonempty`")),
+                    Some("scope") => options.scope = true,
+                    _ if meta.path.segments.first().is_some_and(|one| one.ident == "for") => {
+                        options.target = Some(meta.value()?.parse()?);
+                    }
+                    _ => {
+                        let known = "expected `name`, `shorthand`, `by_shape`, `nonempty`, `scope` or `for`";
+                        return Err(meta.error(known));
+                    }
                 }
                 Ok(())
             })?;

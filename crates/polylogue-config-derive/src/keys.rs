@@ -38,6 +38,11 @@ fn key(field: &Field) -> Result<Key<'_>> {
     let name = options.name.clone().unwrap_or_else(|| ident.to_string().trim_start_matches("r#").to_owned());
     let doc = documentation(&field.attrs);
     let ty = options.adapter.clone().unwrap_or_else(|| field.ty.clone());
+    let mut options = options;
+    if let Some(default) = options.default.clone().filter(|_| is_called(&field.ty, "At")) {
+        let of_field = &field.ty;
+        options.default = Some(syn::parse_quote!(<#of_field as ::std::convert::From<_>>::from(#default)));
+    }
     let wrong = |message: &str| Err(syn::Error::new_spanned(field, message));
     if options.flatten || options.skip {
         return Ok(Key { field: ident, ty, of_field: &field.ty, name: String::new(), doc, options });
@@ -55,7 +60,11 @@ fn key(field: &Field) -> Result<Key<'_>> {
 }
 
 fn is_option(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
+    is_called(ty, "Option")
+}
+
+fn is_called(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == name))
 }
 
 fn implementation(
@@ -76,17 +85,26 @@ fn implementation(
     let field = |value: fn(&Key<'_>) -> TokenStream| keys.iter().map(value).collect::<Vec<_>>();
     let (holes, absent) = (field(hole_of), field(absent_of));
     let written = keys.iter().map(write_of);
+    let fields: Vec<&Ident> = keys.iter().map(|key| key.field).chain(skipped.iter().copied()).collect();
+    let as_target = as_target(ident, options, &fields);
     let skipped = quote!(#(#skipped: ::std::default::Default::default(),)*);
+    let (open, close) = match options.scope {
+        true => (quote!(cx.names.open_scope();), quote!(cx.names.close_scope();)),
+        false => (quote!(), quote!()),
+    };
     quote! {
         #[automatically_derived]
         const _: () = {
             use ::polylogue_config::derived as __config;
             #(const #constants: __config::Key = #described;)*
+            const KEYS: __config::Struct =
+                __config::Struct { keys: &[#(#constants),*], shorthand: #shorthand, nonempty: #nonempty };
             impl __config::Keys for #ident {
-                const KEYS: __config::Struct =
-                    __config::Struct { keys: &[#(#constants),*], shorthand: #shorthand, nonempty: #nonempty };
                 fn from_fields(fields: &__config::Fields<'_>, cx: &mut __config::Cx<'_, '_>) -> Self {
-                    Self { #(#read,)* #skipped }
+                    #open
+                    let value = Self { #(#read,)* #skipped };
+                    #close
+                    value
                 }
                 fn write_keys(&self, map: &mut __config::Map<::std::string::String, __config::Value>) {
                     #(#written)*
@@ -99,13 +117,12 @@ fn implementation(
                         &__config::Type {
                             name: #name,
                             doc: #doc,
-                            kind: __config::Kind::Struct(&<#ident as __config::Keys>::KEYS),
+                            kind: __config::Kind::Struct(&KEYS),
                         }
                     }
                 }
                 fn read(node: &__config::Node, cx: &mut __config::Cx<'_, '_>) -> Self {
-                    let keys = &<Self as __config::Keys>::KEYS;
-                    let fields = __config::Fields::open(node, <Self as __config::Config>::ty(), keys, cx);
+                    let fields = __config::Fields::open(node, <Self as __config::Config>::ty(), cx);
                     <Self as __config::Keys>::from_fields(&fields, cx)
                 }
                 fn hole() -> Self {
@@ -120,7 +137,23 @@ fn implementation(
                     __config::Value::Object(map)
                 }
             }
+            #as_target
         };
+    }
+}
+
+/// The conversions of a notation to its target and back, field by field.
+fn as_target(ident: &Ident, options: &TypeOptions, fields: &[&Ident]) -> TokenStream {
+    let Some(target) = &options.target else { return TokenStream::new() };
+    quote! {
+        impl __config::As<#target> for #ident {
+            fn into_value(self) -> #target {
+                #target { #(#fields: self.#fields),* }
+            }
+            fn from_value(value: &#target) -> Self {
+                Self { #(#fields: ::std::clone::Clone::clone(&value.#fields)),* }
+            }
+        }
     }
 }
 
@@ -137,6 +170,8 @@ fn description(key: &Key<'_>) -> TokenStream {
     let optional = is_optional(key);
     let written = write_value(key, &quote!(&value));
     let default = match &options.default {
+        // A default that is described in words is not shown.
+        Some(_) if options.none.is_some() => quote!(::std::option::Option::None),
         Some(value) => quote! {
             ::std::option::Option::Some(|| {
                 let value: #of_field = #value;

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::cx::{Cx, Label};
-use crate::leaf::{NameKind, name};
+use crate::leaf::{NameKind, Ref};
 use crate::types::{Kind, Limits, Type};
-use crate::wrap::OneOrMany;
+use crate::wrap::{At, OneOrMany};
 use crate::wrong::mismatch;
 use crate::yaml::{Data, Node};
 
@@ -132,7 +132,7 @@ impl<T: Config + Clone> As<T> for Same<T> {
 }
 
 /// A mapping whose keys are names that are defined elsewhere in the file, in the order of the file.
-pub struct ByName<K: NameKind, V>(pub Vec<(K::Name, V)>);
+pub struct ByName<K: NameKind, V>(pub Vec<(At<K::Name>, V)>);
 
 impl<K: NameKind, V: Config> Config for ByName<K, V> {
     const OPTIONAL: bool = true;
@@ -152,16 +152,11 @@ impl<K: NameKind, V: Config> Config for ByName<K, V> {
         let mut found = Vec::with_capacity(entries.len());
         for entry in entries {
             let key = Node { span: entry.key_span.clone(), data: Data::Text(entry.key.clone()) };
-            let key = cx.within(label.clone(), Limits::NONE, |cx| name::<K>(&key, V::ty(), cx));
+            let key =
+                cx.of_key(label.clone(), Limits::NONE, &entry.key_span, |cx| Ref::<K>::read(&key, cx).0);
             let of_entry = Label::Key(entry.key.clone().into());
-            let value = cx.within(of_entry, limits, |cx| V::read(&entry.value, cx));
-            if let Some(key) = key {
-                let written = key.to_string();
-                if !K::is_reserved(&written) {
-                    cx.names.refer(K::MEANS, &written, &entry.key_span);
-                }
-                found.push((key, value));
-            }
+            let value = cx.of_key(of_entry, limits, &entry.key_span, |cx| V::read(&entry.value, cx));
+            found.push((key, value));
         }
         Self(found)
     }
@@ -174,14 +169,16 @@ impl<K: NameKind, V: Config> Config for ByName<K, V> {
     }
 }
 
-impl<K: NameKind, T, A: As<T>> As<BTreeMap<K::Name, T>> for ByName<K, A>
+/// Names that could not be read are left out.
+impl<K: NameKind, T, A: As<T>> As<BTreeMap<At<K::Name>, T>> for ByName<K, A>
 where
     K::Name: Ord,
 {
-    fn into_value(self) -> BTreeMap<K::Name, T> {
-        self.0.into_iter().map(|(key, value)| (key, value.into_value())).collect()
+    fn into_value(self) -> BTreeMap<At<K::Name>, T> {
+        let sound = self.0.into_iter().filter(|(key, _)| key.ok);
+        sound.map(|(key, value)| (key, value.into_value())).collect()
     }
-    fn from_value(values: &BTreeMap<K::Name, T>) -> Self {
+    fn from_value(values: &BTreeMap<At<K::Name>, T>) -> Self {
         Self(values.iter().map(|(key, value)| (key.clone(), A::from_value(value))).collect())
     }
 }

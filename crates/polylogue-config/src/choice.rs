@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::cx::{Cx, Label};
+use crate::source::Span;
 use crate::suggest;
 use crate::types::{Limits, Type, TypeFn, Variables, Variant};
 use crate::wrap::fits;
@@ -18,12 +19,14 @@ pub struct Chosen {
     /// The name of the variant, for messages about its content.
     pub name: &'static str,
     limits: Limits,
+    /// Where the word or the one key is.
+    at: Span,
 }
 
 impl Chosen {
     /// Reads the content of the variant.
     pub fn read<T: Config>(&self, cx: &mut Cx<'_, '_>) -> T {
-        cx.within(Label::Key(self.name.into()), self.limits, |cx| T::read(&self.node, cx))
+        cx.of_key(Label::Key(self.name.into()), self.limits, &self.at, |cx| T::read(&self.node, cx))
     }
 }
 
@@ -59,7 +62,14 @@ fn word_of(
         Some(index) => {
             let one = variants.get(index)?;
             if one.is_word() {
-                return Some(Chosen { index, node: node.as_empty_map(), name: one.name, limits: one.limits });
+                let at = node.span.clone();
+                return Some(Chosen {
+                    index,
+                    node: node.as_empty_map(),
+                    name: one.name,
+                    limits: one.limits,
+                    at,
+                });
             }
             let hint = format!("it takes more than a word: `{}: {{{word}: ...}}`", label.key());
             cx.report.error_with_hint(&node.span, format!("{label} cannot be only `{word}`"), hint);
@@ -112,7 +122,8 @@ fn key_of(
         cx.within(Label::Key(one.name.into()), Limits::NONE, |cx| mismatch(&entry.value, content, cx));
         return None;
     }
-    Some(Chosen { index, node: entry.value.clone(), name: one.name, limits: one.limits })
+    let (node, at) = (entry.value.clone(), entry.key_span.clone());
+    Some(Chosen { index, node, name: one.name, limits: one.limits, at })
 }
 
 /// The type among `shapes` that `node` is meant to be: by the shape of its value, mappings by their required keys, then by

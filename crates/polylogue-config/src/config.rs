@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::cx::Cx;
 use crate::fields::Fields;
-use crate::types::{Struct, Type};
+use crate::types::Type;
 use crate::yaml::Node;
 
 /// A type whose values can be read from a configuration file. Derive it.
@@ -40,11 +40,8 @@ pub trait Config: Sized + 'static {
     fn write(&self) -> Value;
 }
 
-/// A configuration type that is a mapping with fixed keys. Derive [`Config`] for a struct.
+/// A configuration type that is a mapping with fixed keys. Derive [`Config`] for a struct, or for an enum of kinds.
 pub trait Keys: Config {
-    /// The keys.
-    const KEYS: Struct;
-
     /// Reads the values of the keys.
     fn from_fields(fields: &Fields<'_>, cx: &mut Cx<'_, '_>) -> Self;
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::diagnostic::Report;
-use crate::fields::Siblings;
 use crate::foreign::Foreign;
 use crate::names::Names;
 use crate::source::Span;
@@ -22,8 +21,8 @@ pub struct Cx<'a, 's> {
     pub(crate) foreign: &'a [Foreign],
     pub(crate) label: Label,
     pub(crate) limits: Limits,
-    /// The other alternatives of the mapping that is read next.
-    pub(crate) siblings: Option<Siblings>,
+    /// Where the key of the value that is read next is.
+    pub(crate) key_span: Option<Span>,
     vars: &'a mut Vars,
     /// Variables that are filled in later, where a text allows it.
     deferred: &'a [&'a str],
@@ -79,7 +78,7 @@ impl<'a, 's> Cx<'a, 's> {
             foreign: &[],
             label: Label::Root(noun),
             limits: Limits::NONE,
-            siblings: None,
+            key_span: None,
             vars,
             deferred: &[],
             filled: 0,
@@ -104,12 +103,34 @@ impl<'a, 's> Cx<'a, 's> {
         self.label.clone()
     }
 
-    /// Runs `read` for a value called `label`, within `limits`.
+    /// Runs `read` for a value called `label`, within `limits`, which is not the value of a key.
     pub(crate) fn within<T>(&mut self, label: Label, limits: Limits, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.reading(label, limits, None, read)
+    }
+
+    /// Runs `read` for the value of the key at `key_span`.
+    pub(crate) fn of_key<T>(
+        &mut self,
+        label: Label,
+        limits: Limits,
+        key_span: &Span,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.reading(label, limits, Some(key_span.clone()), read)
+    }
+
+    fn reading<T>(
+        &mut self,
+        label: Label,
+        limits: Limits,
+        key_span: Option<Span>,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let label = std::mem::replace(&mut self.label, label);
         let limits = std::mem::replace(&mut self.limits, limits);
+        let key_span = std::mem::replace(&mut self.key_span, key_span);
         let value = read(self);
-        (self.label, self.limits) = (label, limits);
+        (self.label, self.limits, self.key_span) = (label, limits, key_span);
         value
     }
 
@@ -225,19 +246,8 @@ impl<'a, 's> Cx<'a, 's> {
 
     /// Reports every name that is used and not defined, or defined twice.
     pub fn resolve(&mut self) {
-        self.report_names(None);
-    }
-
-    /// Reports every name of one of `kinds` that is used and not defined, or defined twice.
-    pub fn resolve_kinds(&mut self, kinds: &[&str]) {
-        self.report_names(Some(kinds));
-    }
-
-    fn report_names(&mut self, kinds: Option<&[&str]>) {
         let names = std::mem::take(&mut self.names);
-        for wrong in names.wrong(kinds) {
-            self.report.error_with_hint(&wrong.span, wrong.message, wrong.hint);
-        }
+        names.report(self.report);
     }
 
     /// Reports a text that is none of `words`.

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::cx::{Cx, Label};
 use crate::source::Span;
 use crate::suggest;
-use crate::types::{Key, Kind, KindOf, Limits, Literal, Struct, Type};
+use crate::types::{Key, Kind, KindOf, Limits, Literal, Type};
 use crate::wrap::fits;
 use crate::wrong::mismatch;
 use crate::yaml::{Data, Entry, Node};
@@ -16,43 +16,45 @@ pub struct Fields<'n> {
     entries: Cow<'n, [Entry]>,
     /// Where a missing key is reported.
     at: Span,
+    /// Whether the value is no mapping, which is reported.
+    is_hole: bool,
 }
 
 impl<'n> Fields<'n> {
     /// The mapping `node` of type `ty`. Reports a value that is not a mapping, unknown keys, missing keys and keys that do
     /// not go together.
-    pub fn open(node: &'n Node, ty: &'static Type, keys: &Struct, cx: &mut Cx<'_, '_>) -> Self {
-        let siblings = cx.siblings.take().filter(|_| !cx.report.full());
-        let entries = match (&node.data, keys.shorthand) {
-            (Data::Map(entries), _) => Cow::Borrowed(entries.as_slice()),
-            (Data::Null, _) | (_, None) => {
-                mismatch(node, ty, cx);
-                return Self { entries: Cow::Borrowed(&[]), at: node.span.clone() };
-            }
-            (_, Some(key)) if !short_fits(node, keys, key) => {
-                mismatch(node, ty, cx);
-                return Self { entries: Cow::Borrowed(&[]), at: node.span.clone() };
-            }
-            (_, Some(key)) => {
+    pub fn open(node: &'n Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Self {
+        let all = ty.keys();
+        let (shorthand, nonempty) = match &ty.kind {
+            Kind::Struct(of) => (of.shorthand, of.nonempty),
+            _ => (None, false),
+        };
+        let fields = match (&node.data, shorthand) {
+            (Data::Map(entries), _) => Self::of(Cow::Borrowed(entries), node),
+            (data, Some(key)) if !matches!(data, Data::Null) && short_fits(node, &all, key) => {
                 let key_span = node.span.clone();
-                Cow::Owned(vec![Entry { key: key.to_owned(), key_span, value: node.clone() }])
+                let entry = Entry { key: key.to_owned(), key_span, value: node.clone() };
+                Self::of(Cow::Owned(vec![entry]), node)
+            }
+            _ => {
+                mismatch(node, ty, cx);
+                return Self { entries: Cow::Borrowed(&[]), at: node.span.clone(), is_hole: true };
             }
         };
-        let at = entries.first().map_or(&node.span, |entry| &entry.key_span).clone();
-        let fields = Self { entries, at };
-        let all = keys.all();
-        if keys.nonempty && fields.entries.is_empty() {
+        if nonempty && fields.entries.is_empty() {
             let label = cx.label();
             let hint = format!("there is {}", suggest::listed(all.iter().map(|key| key.name)));
             cx.report.error_with_hint(&fields.at, format!("{label} is empty"), hint);
         }
-        fields.check_unknown(ty, &all, siblings, cx);
-        // Which keys are needed is not known when what decides it is wrong.
-        if !siblings.is_some_and(|siblings| siblings.unsure) {
-            fields.check_missing(&all, cx);
-        }
+        fields.check_unknown(ty, &all, cx);
+        fields.check_missing(&ty.keys_of_all_kinds(), cx);
         fields.check_together(&all, cx);
         fields
+    }
+
+    fn of(entries: Cow<'n, [Entry]>, node: &Node) -> Self {
+        let at = entries.first().map_or(&node.span, |entry| &entry.key_span).clone();
+        Self { entries, at, is_hole: false }
     }
 
     /// The value of `key`, if the mapping has it.
@@ -63,7 +65,8 @@ impl<'n> Fields<'n> {
             return Some(T::hole());
         }
         cx.hide_secret(key, &entry.value.span);
-        Some(cx.within(Label::Key(key.name.into()), key.limits, |cx| T::read(&entry.value, cx)))
+        let read = |cx: &mut Cx<'_, '_>| T::read(&entry.value, cx);
+        Some(cx.of_key(Label::Key(key.name.into()), key.limits, &entry.key_span, read))
     }
 
     /// The value of a key that must be given. Its absence is reported by [`open`](Self::open).
@@ -102,50 +105,63 @@ impl<'n> Fields<'n> {
         }
     }
 
-    fn check_unknown(
-        &self,
-        ty: &'static Type,
-        all: &[&Key],
-        siblings: Option<Siblings>,
-        cx: &mut Cx<'_, '_>,
-    ) {
-        for entry in self.entries.iter() {
+    fn check_unknown(&self, ty: &'static Type, all: &[&Key], cx: &mut Cx<'_, '_>) {
+        for entry in self.entries.iter().filter(|entry| !all.iter().any(|key| key.name == entry.key)) {
             if cx.report.full() {
                 return;
             }
-            if all.iter().any(|key| key.name == entry.key) {
+            unknown_key(entry, ty, all, cx);
+        }
+    }
+
+    /// The kind that the keys choose; the default one if they choose none. Reports keys that only other kinds have, and
+    /// keys that it needs.
+    pub fn kind(&self, kinds: &'static [KindOf], cx: &mut Cx<'_, '_>) -> Option<usize> {
+        let value = |key: &str| self.entry(key).map(|entry| &entry.value.data);
+        let holds = |(key, literal): &(&str, Literal)| match (literal, value(key)) {
+            (Literal::Bool(wanted), Some(Data::Bool(given))) => wanted == given,
+            (Literal::Text(wanted), Some(Data::Text(given))) => wanted == given,
+            _ => false,
+        };
+        let is_wrong = |(key, literal): &(&str, Literal)| match (literal, value(key)) {
+            (Literal::Bool(_), Some(Data::Bool(_))) | (Literal::Text(_), Some(Data::Text(_))) => false,
+            (_, found) => !matches!(found, None | Some(Data::Null)),
+        };
+        let chosen = kinds.iter().position(|kind| !kind.when.is_empty() && kind.when.iter().all(holds));
+        let index = chosen.or_else(|| kinds.iter().position(|kind| kind.when.is_empty()))?;
+        let kind = kinds.get(index)?;
+        // Which keys there are is not known when what decides it is wrong.
+        if !self.is_hole && !kinds.iter().flat_map(|kind| kind.when).any(is_wrong) {
+            self.check_kind(kind, kinds, cx);
+            self.check_missing(&(kind.ty)().keys_of_all_kinds(), cx);
+        }
+        Some(index)
+    }
+
+    fn check_kind(&self, kind: &KindOf, kinds: &[KindOf], cx: &mut Cx<'_, '_>) {
+        for entry in self.entries.iter().filter(|entry| !kind.has_key(&entry.key)) {
+            let Some(other) = kinds.iter().find(|other| other.has_key(&entry.key)) else { continue };
+            // A switch that is off chooses nothing.
+            if matches!(entry.value.data, Data::Bool(_))
+                && other.when.iter().any(|(key, _)| *key == entry.key)
+            {
                 continue;
             }
-            match siblings.filter(|siblings| siblings.know(&entry.key)) {
-                Some(siblings) if siblings.unsure => {}
-                Some(Siblings { noun, .. }) => {
-                    cx.report.error(&entry.key_span, format!("{noun} has no `{}`", entry.key));
-                }
-                None => unknown_key(entry, ty, all, cx),
+            let mut hint = match (kind.chosen_by(), other.chosen_by()) {
+                (own, _) if !own.is_empty() => format!("remove `{}`, or {own}", entry.key),
+                (_, needed) => format!("remove `{}`, or add {needed}", entry.key),
+            };
+            if !kind.hint.is_empty() {
+                hint = format!("{hint}; {}", kind.hint);
             }
+            cx.report.error_with_hint(&entry.key_span, format!("{} has no `{}`", kind.noun, entry.key), hint);
         }
     }
 }
 
 /// Whether `node` can stand for the mapping as the value of `key`.
-fn short_fits(node: &Node, keys: &Struct, key: &str) -> bool {
-    keys.all().iter().find(|one| one.name == key).is_none_or(|one| fits(node, (one.ty)()))
-}
-
-/// The kinds that a mapping can be of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Siblings {
-    /// What the chosen kind is called.
-    noun: &'static str,
-    kinds: &'static [KindOf],
-    /// Whether a key that chooses the kind has a wrong value, so that another kind may be meant.
-    unsure: bool,
-}
-
-impl Siblings {
-    fn know(&self, key: &str) -> bool {
-        self.kinds.iter().any(|kind| (kind.ty)().keys().iter().any(|known| known.name == key))
-    }
+fn short_fits(node: &Node, all: &[&Key], key: &str) -> bool {
+    all.iter().find(|one| one.name == key).is_none_or(|one| fits(node, (one.ty)()))
 }
 
 pub(crate) fn unknown_key(entry: &Entry, ty: &'static Type, all: &[&Key], cx: &mut Cx<'_, '_>) {
@@ -159,23 +175,4 @@ pub(crate) fn unknown_key(entry: &Entry, ty: &'static Type, all: &[&Key], cx: &m
 
 fn mismatch_of(entry: &Entry, key: &Key, cx: &mut Cx<'_, '_>) {
     cx.within(Label::Key(key.name.into()), Limits::NONE, |cx| mismatch(&entry.value, (key.ty)(), cx));
-}
-
-/// The kind that the keys of `node` choose; the default one if they choose none. The mapping that is read next knows of the
-/// other kinds, for messages about their keys.
-pub fn kind_of(node: &Node, kinds: &'static [KindOf], cx: &mut Cx<'_, '_>) -> Option<usize> {
-    let holds = |(key, literal): &(&str, Literal)| match (literal, &node.get(key).data) {
-        (Literal::Bool(wanted), Data::Bool(given)) => wanted == given,
-        (Literal::Text(wanted), Data::Text(given)) => wanted == given,
-        _ => false,
-    };
-    let is_wrong = |(key, literal): &(&str, Literal)| match (literal, &node.get(key).data) {
-        (_, Data::Null) | (Literal::Bool(_), Data::Bool(_)) | (Literal::Text(_), Data::Text(_)) => false,
-        _ => node.entry(key).is_some(),
-    };
-    let chosen = kinds.iter().position(|kind| !kind.when.is_empty() && kind.when.iter().all(holds));
-    let index = chosen.or_else(|| kinds.iter().position(|kind| kind.when.is_empty()))?;
-    let unsure = kinds.iter().flat_map(|kind| kind.when).any(is_wrong);
-    cx.siblings = Some(Siblings { noun: kinds.get(index)?.noun, kinds, unsure });
-    Some(index)
 }

@@ -7,8 +7,11 @@ use serde_json::Value;
 use crate::adapter::As;
 use crate::config::Config;
 use crate::cx::Cx;
+use crate::names::Names;
+use crate::source::Span;
 use crate::types::{Kind, Text, Type};
 use crate::values::text;
+use crate::wrap::At;
 use crate::yaml::Node;
 
 /// Why a text is not legal.
@@ -123,10 +126,16 @@ where
 pub trait NameKind: 'static {
     /// The type of a name.
     type Name: Clone + fmt::Display;
-    /// What definitions of this kind are called, such as `agent`.
+    /// The kind: names of one kind must differ.
     const KIND: &'static str;
-    /// The kinds that a reference of this kind can name; usually only [`KIND`](NameKind::KIND).
+    /// What messages call a definition, such as `an agent`.
+    const NOUN: &'static str;
+    /// The kinds that a reference can name; usually only [`KIND`](NameKind::KIND).
     const MEANS: &'static [&'static str] = &[Self::KIND];
+    /// Words that a reference can be instead of a name, such as `end`.
+    const WORDS: &'static [&'static str] = &[];
+    /// Whether names are known only within the scope that defines them.
+    const SCOPED: bool = false;
     /// How a name is written.
     const TEXT: Text;
 
@@ -139,28 +148,45 @@ pub trait NameKind: 'static {
     /// Stands for a name that could not be read.
     fn hole() -> Self::Name;
 
-    /// Whether a reference to it needs no definition: a name with a meaning of its own, such as `end`.
+    /// The message about a reference to a name that is not defined.
     #[must_use]
-    fn is_reserved(_: &str) -> bool {
-        false
+    fn unknown(name: &str) -> String {
+        format!("unknown {} `{name}`", Self::KIND)
+    }
+
+    /// Adds the definition of a name.
+    fn define(names: &mut Names, name: &str, span: &Span)
+    where
+        Self: Sized,
+    {
+        names.define::<Self>(name, span);
+    }
+
+    /// Adds a reference to a name.
+    fn refer(names: &mut Names, name: &str, span: &Span)
+    where
+        Self: Sized,
+    {
+        names.refer::<Self>(name, span);
     }
 }
 
 /// A name that is defined here.
-pub struct NewName<K: NameKind>(pub K::Name);
+pub struct NewName<K: NameKind>(pub At<K::Name>);
 
 /// A name that is defined elsewhere in the file.
-pub struct Ref<K: NameKind>(pub K::Name);
+pub struct Ref<K: NameKind>(pub At<K::Name>);
 
-pub(crate) fn name<K: NameKind>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Option<K::Name> {
-    let written = text(node, ty, K::TEXT.variables, cx)?;
-    match K::parse(&written) {
+pub(crate) fn name<K: NameKind>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> At<K::Name> {
+    let name = text(node, ty, K::TEXT.variables, cx).and_then(|written| match K::parse(&written) {
         Ok(name) => Some(name),
         Err(illegal) => {
             illegal.report(&written, node, cx);
             None
         }
-    }
+    });
+    let ok = name.is_some();
+    At { value: name.unwrap_or_else(K::hole), span: node.span.clone(), key_span: cx.key_span.clone(), ok }
 }
 
 impl<K: NameKind> Config for NewName<K> {
@@ -168,22 +194,18 @@ impl<K: NameKind> Config for NewName<K> {
         const { &Type { name: "", doc: "", kind: Kind::Text(K::TEXT) } }
     }
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        match name::<K>(node, Self::ty(), cx) {
-            Some(name) => {
-                cx.names.define(K::KIND, &name.to_string(), &node.span);
-                Self(name)
-            }
-            None => {
-                cx.names.broken(K::KIND);
-                Self::hole()
-            }
+        let name = name::<K>(node, Self::ty(), cx);
+        match name.sound() {
+            Some(written) => K::define(&mut cx.names, &written.to_string(), &name.span),
+            None => cx.names.broken::<K>(),
         }
+        Self(name)
     }
     fn hole() -> Self {
-        Self(K::hole())
+        Self(At { ok: false, ..K::hole().into() })
     }
     fn missing(cx: &mut Cx<'_, '_>) -> Self {
-        cx.names.broken(K::KIND);
+        cx.names.broken::<K>();
         Self::hole()
     }
     fn write(&self) -> Value {
@@ -196,15 +218,14 @@ impl<K: NameKind> Config for Ref<K> {
         const { &Type { name: "", doc: "", kind: Kind::Text(K::TEXT) } }
     }
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        let Some(name) = name::<K>(node, Self::ty(), cx) else { return Self::hole() };
-        let written = name.to_string();
-        if !K::is_reserved(&written) {
-            cx.names.refer(K::MEANS, &written, &node.span);
+        let name = name::<K>(node, Self::ty(), cx);
+        if let Some(written) = name.sound() {
+            K::refer(&mut cx.names, &written.to_string(), &name.span);
         }
         Self(name)
     }
     fn hole() -> Self {
-        Self(K::hole())
+        Self(At { ok: false, ..K::hole().into() })
     }
     fn write(&self) -> Value {
         Value::String(self.0.to_string())
@@ -213,11 +234,11 @@ impl<K: NameKind> Config for Ref<K> {
 
 macro_rules! names {
     ($($name:ident)*) => {$(
-        impl<K: NameKind> As<K::Name> for $name<K> {
-            fn into_value(self) -> K::Name {
+        impl<K: NameKind> As<At<K::Name>> for $name<K> {
+            fn into_value(self) -> At<K::Name> {
                 self.0
             }
-            fn from_value(value: &K::Name) -> Self {
+            fn from_value(value: &At<K::Name>) -> Self {
                 Self(value.clone())
             }
         }

@@ -71,7 +71,7 @@ pub mod derived {
     pub use serde_json::{Map, Value};
 
     pub use crate::choice::{Chosen, by_shape, choose};
-    pub use crate::fields::{Fields, kind_of};
+    pub use crate::fields::Fields;
     pub use crate::types::{Key, Kind, KindOf, Limits, Literal, Struct, Type, Variant};
     pub use crate::wrong::mismatch;
     pub use crate::yaml::Node;

@@ -2,102 +2,143 @@
 
 use std::collections::BTreeMap;
 
+use crate::diagnostic::Report;
+use crate::leaf::NameKind;
 use crate::source::Span;
 use crate::suggest;
 
-/// The names that a file defines and uses, by their kinds.
+/// The names that a file defines and uses, by their kinds. Names of a [scoped](NameKind::SCOPED) kind are known within one
+/// scope, such as a chat, all others in the whole file.
 #[derive(Debug, Default)]
 pub struct Names {
-    defined: BTreeMap<&'static str, Vec<(String, Span)>>,
-    known: BTreeMap<&'static str, Vec<String>>,
+    defined: BTreeMap<(&'static str, Scope), Vec<Defined>>,
     used: Vec<Used>,
     /// Kinds of which a definition could not be read, so that not all names are known.
-    broken: Vec<&'static str>,
+    broken: Vec<(&'static str, Scope)>,
+    /// The open scopes, the innermost last.
+    open: Vec<Scope>,
+    scopes: usize,
+}
+
+/// A part of the file; 0 is the whole file.
+type Scope = usize;
+
+#[derive(Debug)]
+struct Defined {
+    noun: &'static str,
+    name: String,
+    /// Empty for a name that is not defined in the file.
+    span: Span,
 }
 
 #[derive(Debug)]
 struct Used {
     kinds: &'static [&'static str],
+    words: &'static [&'static str],
+    unknown: fn(&str) -> String,
+    scope: Scope,
     name: String,
     span: Span,
 }
 
-/// A name that is wrong.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    pub(crate) span: Span,
-    pub(crate) message: String,
-    pub(crate) hint: String,
-}
-
 impl Names {
-    /// Adds a name of a kind, such as `agent`.
-    pub fn define(&mut self, kind: &'static str, name: &str, span: &Span) {
-        self.defined.entry(kind).or_default().push((name.to_owned(), span.clone()));
+    /// Adds a name that is defined at `span`.
+    pub fn define<K: NameKind>(&mut self, name: &str, span: &Span) {
+        let scope = self.scope::<K>();
+        let defined = Defined { noun: K::NOUN, name: name.to_owned(), span: span.clone() };
+        self.defined.entry((K::KIND, scope)).or_default().push(defined);
     }
 
-    /// Adds names of a kind that need no definition in the file.
-    pub fn know(&mut self, kind: &'static str, names: impl IntoIterator<Item = String>) {
-        self.known.entry(kind).or_default().extend(names);
+    /// Adds names that need no definition in the file.
+    pub fn know<K: NameKind>(&mut self, names: impl IntoIterator<Item = String>) {
+        let names = names.into_iter().map(|name| Defined { noun: K::NOUN, name, span: 0..0 });
+        self.defined.entry((K::KIND, 0)).or_default().extend(names);
     }
 
-    /// Adds the use of a name that must be of one of `kinds`.
-    pub fn refer(&mut self, kinds: &'static [&'static str], name: &str, span: &Span) {
-        self.used.push(Used { kinds, name: name.to_owned(), span: span.clone() });
+    /// Adds the use of a name at `span`.
+    pub fn refer<K: NameKind>(&mut self, name: &str, span: &Span) {
+        let (scope, name, span) = (self.scope::<K>(), name.to_owned(), span.clone());
+        self.used.push(Used { kinds: K::MEANS, words: K::WORDS, unknown: K::unknown, scope, name, span });
     }
 
-    /// Says that a name of `kind` could not be read.
-    pub fn broken(&mut self, kind: &'static str) {
-        self.broken.push(kind);
+    /// Says that a definition could not be read.
+    pub fn broken<K: NameKind>(&mut self) {
+        let scope = self.scope::<K>();
+        self.broken.push((K::KIND, scope));
+    }
+
+    /// Begins a scope; names of scoped kinds belong to it until it is closed.
+    pub fn open_scope(&mut self) {
+        self.scopes += 1;
+        self.open.push(self.scopes);
+    }
+
+    /// Ends the scope that was begun last.
+    pub fn close_scope(&mut self) {
+        self.open.pop();
+    }
+
+    /// Whether a scope is open.
+    #[must_use]
+    pub fn in_scope(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    fn scope<K: NameKind>(&self) -> Scope {
+        if K::SCOPED { self.open.last().copied().unwrap_or(0) } else { 0 }
     }
 
     /// The names of `kind`, in the order of the file.
-    pub fn of(&self, kind: &str) -> impl Iterator<Item = &str> + Clone {
-        let defined = self.defined.get(kind).into_iter().flatten().map(|(name, _)| name.as_str());
-        defined.chain(self.known.get(kind).into_iter().flatten().map(String::as_str))
+    fn of(&self, kind: &'static str, scope: Scope) -> impl Iterator<Item = &str> + Clone {
+        self.defined.get(&(kind, scope)).into_iter().flatten().map(|one| one.name.as_str())
     }
 
-    /// Every name of one of `kinds` that is defined twice, or used and not defined.
-    pub(crate) fn wrong(&self, kinds: Option<&[&str]>) -> Vec<Wrong> {
-        let counts = |kind: &str| kinds.is_none_or(|kinds| kinds.contains(&kind));
-        let defined = self.defined.iter().filter(|(kind, _)| counts(kind));
-        let twice = defined.flat_map(|(kind, names)| duplicates(kind, names));
-        let used = self.used.iter().filter(|used| used.kinds.iter().any(|kind| counts(kind)));
-        let unknown = used.filter_map(|used| self.unknown(used));
-        twice.chain(unknown).collect()
-    }
-
-    fn unknown(&self, used: &Used) -> Option<Wrong> {
-        let known = || used.kinds.iter().flat_map(|kind| self.of(kind));
-        if known().any(|name| name == used.name) {
-            return None;
+    /// Reports every name that is defined twice, or used and not defined.
+    pub(crate) fn report(&self, report: &mut Report<'_>) {
+        self.defined.values().for_each(|names| duplicates(names, report));
+        for used in &self.used {
+            if report.full() {
+                return;
+            }
+            self.check(used, report);
         }
-        let close = suggest::closest(&used.name, known());
+    }
+
+    fn check(&self, used: &Used, report: &mut Report<'_>) {
+        let known = || used.kinds.iter().flat_map(|kind| self.of(kind, used.scope));
+        if let Some(word) = used.words.iter().find(|word| known().any(|name| name == **word)) {
+            let message = format!("`{word}` is a keyword here and cannot be a name");
+            return report.error_with_hint(
+                &used.span,
+                message,
+                format!("give what is called `{word}` another name"),
+            );
+        }
+        let is_known = used.words.contains(&used.name.as_str()) || known().any(|name| name == used.name);
+        // Where nothing is defined, that is the mistake.
+        if is_known || known().next().is_none() {
+            return;
+        }
         // A name that could not be read may be the one that is meant here.
-        if close.is_none() && used.kinds.iter().any(|kind| self.broken.contains(kind)) {
-            return None;
+        let is_broken = used.kinds.iter().any(|kind| self.broken.contains(&(kind, used.scope)));
+        if is_broken && suggest::closest(&used.name, known()).is_none() {
+            return;
         }
-        let kinds = used.kinds.join(" or ");
         let names: Vec<&str> = known().collect();
-        Some(Wrong {
-            span: used.span.clone(),
-            message: format!("unknown {kinds} `{}`", used.name),
-            hint: suggest::hint(&used.name, names),
-        })
+        report.error_with_hint(&used.span, (used.unknown)(&used.name), suggest::hint(&used.name, names));
     }
 }
 
-fn duplicates(kind: &str, names: &[(String, Span)]) -> Vec<Wrong> {
-    let mut seen = BTreeMap::new();
-    let mut wrong = Vec::new();
-    for (name, span) in names {
-        if seen.insert(name, ()).is_some() {
-            wrong.push(Wrong {
-                span: span.clone(),
-                message: format!("duplicate {kind} `{name}`"),
-                hint: "give it another name".to_owned(),
-            });
+fn duplicates(names: &[Defined], report: &mut Report<'_>) {
+    let mut seen: BTreeMap<&str, &Defined> = BTreeMap::new();
+    for one in names.iter().filter(|one| !one.span.is_empty()) {
+        match seen.get(&*one.name) {
+            Some(_) if report.full() => return,
+            Some(Defined { noun, name, span }) => {
+                let line = report.source.position(span.start).line;
+                report.error(&one.span, format!("there is {noun} `{name}` already, in line {line}"));
+            }
+            None => drop(seen.insert(&one.name, one)),
         }
     }
-    wrong
 }

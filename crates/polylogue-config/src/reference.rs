@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::types::{Key, Kind, Limits, Type, TypeFn, Variant};
+use crate::types::{Key, Kind, Limits, Struct, Type, TypeFn, Variant};
 
 /// The reference of `ty` and of all named types in it as Markdown: a section per type with its documentation and a table
 /// of keys (key, type, default, meaning), in the order in which they are first used.
@@ -58,6 +58,7 @@ fn section(page: &mut String, ty: &'static Type) {
             if let Some(short) = of.shorthand {
                 let _ = writeln!(page, "A value alone stands for `{short}`.\n");
             }
+            without(page, of);
             keys(page, &of.all());
         }
         Kind::Choice(variants) => choices(page, variants),
@@ -72,6 +73,23 @@ fn section(page: &mut String, ty: &'static Type) {
         }
         _ => {}
     }
+}
+
+/// Which keys are not for a kind.
+fn without(page: &mut String, of: &Struct) {
+    let kinds: Vec<_> = of.kinds().collect();
+    for kind in kinds.iter().filter(|kind| !kind.when.is_empty()) {
+        let others = of.all().into_iter().filter(|key| kinds.iter().any(|other| other.has_key(key.name)));
+        let others = others.filter(|key| !kind.has_key(key.name)).map(|key| format!("`{}`", key.name));
+        let others: Vec<String> = others.collect();
+        let _ =
+            writeln!(page, "{} ({}) has no {}.\n", capital(kind.noun), kind.chosen_by(), others.join(", "));
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn keys(page: &mut String, all: &[&Key]) {

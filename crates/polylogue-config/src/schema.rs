@@ -125,8 +125,11 @@ impl Definitions {
             properties.insert(key.name.to_owned(), schema);
         }
         let is_fixed = |key: &&&Key| fixed.iter().any(|(name, _)| *name == key.name);
-        let required: Vec<&str> =
-            all.iter().filter(|key| key.required || is_fixed(key)).map(|key| key.name).collect();
+        let always = of.of_all_kinds();
+        let needed = all
+            .iter()
+            .filter(|key| is_fixed(key) || always.iter().any(|one| one.name == key.name && one.required));
+        let required: Vec<&str> = needed.map(|key| key.name).collect();
         let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
         if !required.is_empty() {
             put(&mut schema, "required", json!(required));
@@ -135,6 +138,10 @@ impl Definitions {
             put(&mut schema, "minProperties", 1.into());
         }
         together(&mut schema, &all);
+        let kinds: Vec<&KindOf> = of.kinds().collect();
+        if !kinds.is_empty() {
+            put(&mut schema, "allOf", kinds.iter().map(|kind| keys_of_kind(kind, &kinds)).collect());
+        }
         let short = of.shorthand.and_then(|name| all.iter().find(|key| key.name == name));
         match short {
             Some(key) => any_of(vec![self.of((key.ty)(), key.limits), schema]),
@@ -216,6 +223,27 @@ impl KindOf {
     fn ty(&self) -> &'static Type {
         (self.ty)()
     }
+}
+
+/// That a mapping of `kind` has no keys that only others of `kinds` have.
+fn keys_of_kind(kind: &KindOf, kinds: &[&KindOf]) -> Value {
+    let others =
+        kinds.iter().flat_map(|other| other.ty().keys().into_iter().map(move |key| (other, key.name)));
+    let others = others.filter(|(_, name)| !kind.has_key(name));
+    let refused: Map<String, Value> = others
+        .map(|(other, name)| {
+            let switch =
+                other.when.iter().any(|(key, literal)| *key == name && matches!(literal, Literal::Bool(_)));
+            (name.to_owned(), if switch { json!({ "type": "boolean" }) } else { Value::Bool(false) })
+        })
+        .collect();
+    let choice = if kind.when.is_empty() {
+        let when = kinds.iter().filter(|kind| !kind.when.is_empty()).map(|kind| chosen(kind.when));
+        json!({ "not": any_of(when.collect()) })
+    } else {
+        chosen(kind.when)
+    };
+    json!({ "if": choice, "then": { "properties": refused } })
 }
 
 /// That the keys have the values that choose a kind.

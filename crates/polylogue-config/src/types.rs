@@ -162,6 +162,8 @@ pub struct Variant {
 pub struct KindOf {
     /// What it is called in messages, such as `a person`.
     pub noun: &'static str,
+    /// What to do instead of giving it a key of another kind; empty for nothing.
+    pub hint: &'static str,
     /// The keys and values that choose it; the alternative without any is the default.
     pub when: &'static [(&'static str, Literal)],
     /// Its type, a mapping.
@@ -184,9 +186,17 @@ impl Type {
     pub fn keys(&self) -> Vec<&'static Key> {
         match &self.kind {
             Kind::Struct(of) => of.all(),
-            Kind::Kinds(kinds) => kinds.iter().flat_map(|kind| (kind.ty)().keys()).collect(),
+            Kind::Kinds(kinds) => once(kinds.iter().flat_map(|kind| (kind.ty)().keys())),
             Kind::Optional(ty) | Kind::Switch(ty) | Kind::OneOrMany(ty) | Kind::List(ty) => ty().keys(),
             Kind::Shapes(shapes) => shapes.iter().flat_map(|ty| ty().keys()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The keys that its mapping can have whatever its kind.
+    pub(crate) fn keys_of_all_kinds(&self) -> Vec<&'static Key> {
+        match &self.kind {
+            Kind::Struct(of) => of.of_all_kinds(),
             _ => Vec::new(),
         }
     }
@@ -220,7 +230,52 @@ impl Struct {
     #[must_use]
     pub fn all(&self) -> Vec<&'static Key> {
         let of = |key: &'static Key| if key.name.is_empty() { (key.ty)().keys() } else { vec![key] };
+        once(self.keys.iter().flat_map(of))
+    }
+
+    /// The keys without those of the kinds that are flattened into it.
+    pub(crate) fn of_all_kinds(&self) -> Vec<&'static Key> {
+        let of = |key: &'static Key| {
+            if key.name.is_empty() { (key.ty)().keys_of_all_kinds() } else { vec![key] }
+        };
         self.keys.iter().flat_map(of).collect()
+    }
+
+    /// The kinds that are flattened into it.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &'static KindOf> {
+        self.keys.iter().filter(|key| key.name.is_empty()).flat_map(|key| match &(key.ty)().kind {
+            Kind::Kinds(kinds) => *kinds,
+            _ => &[],
+        })
+    }
+}
+
+/// The keys without those of a name that was before: kinds can share a key.
+fn once(keys: impl Iterator<Item = &'static Key>) -> Vec<&'static Key> {
+    let mut all: Vec<&Key> = Vec::new();
+    for key in keys {
+        if !all.iter().any(|known| known.name == key.name) {
+            all.push(key);
+        }
+    }
+    all
+}
+
+impl KindOf {
+    /// The values of keys that choose it, such as `` `human: true` ``; empty for the default kind.
+    #[must_use]
+    pub fn chosen_by(&self) -> String {
+        let of = |(key, literal): &(&str, Literal)| match literal {
+            Literal::Bool(value) => format!("`{key}: {value}`"),
+            Literal::Text(value) => format!("`{key}: {value}`"),
+        };
+        self.when.iter().map(of).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// Whether its mapping can have the key `name`.
+    #[must_use]
+    pub fn has_key(&self, name: &str) -> bool {
+        (self.ty)().keys().iter().any(|key| key.name == name)
     }
 }
 

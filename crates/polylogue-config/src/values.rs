@@ -6,8 +6,9 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use crate::adapter::As;
-use crate::config::Config;
+use crate::config::{Config, Keys};
 use crate::cx::{Cx, Label};
+use crate::fields::Fields;
 use crate::types::{Kind, Limits, Text, Type, Variables};
 use crate::wrong::mismatch;
 use crate::yaml::{Data, Node};
@@ -166,6 +167,15 @@ impl<T: Config> Config for Option<T> {
     }
 }
 
+impl<T: Keys> Keys for Box<T> {
+    fn from_fields(fields: &Fields<'_>, cx: &mut Cx<'_, '_>) -> Self {
+        Self::new(T::from_fields(fields, cx))
+    }
+    fn write_keys(&self, map: &mut Map<String, Value>) {
+        T::write_keys(self, map);
+    }
+}
+
 impl<T: Config> Config for Box<T> {
     const OPTIONAL: bool = T::OPTIONAL;
     fn ty() -> &'static Type {
@@ -287,7 +297,7 @@ fn table<T: Config>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Vec<
     let limits = Limits { range: cx.limits.range, ..Limits::NONE };
     let mut read = |one: &crate::yaml::Entry| {
         let label = Label::Key(one.key.clone().into());
-        (one.key.clone(), cx.within(label, limits, |cx| T::read(&one.value, cx)))
+        (one.key.clone(), cx.of_key(label, limits, &one.key_span, |cx| T::read(&one.value, cx)))
     };
     entries.iter().map(&mut read).collect()
 }

@@ -1,7 +1,13 @@
 //! Types around other types: a marked value, one or many, a switch.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Deref;
+
 use serde_json::Value;
 
+use crate::adapter::As;
 use crate::config::Config;
 use crate::cx::{Cx, Label};
 use crate::source::Span;
@@ -10,15 +16,93 @@ use crate::values;
 use crate::wrong::mismatch;
 use crate::yaml::{Data, Node};
 
-/// A value with its position, for checks across keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A value with its position, for checks across keys. It compares by its value alone.
+#[derive(Debug, Clone)]
 pub struct At<T> {
     /// The value; a hole if it was wrong.
     pub value: T,
     /// Where it is in the file; empty for a value that is not there.
     pub span: Span,
+    /// Where its key is in the file, if it is the value of a key.
+    pub key_span: Option<Span>,
     /// Whether nothing was wrong with it. A check skips values that are not `ok`, so that a mistake is reported once.
     pub ok: bool,
+}
+
+impl<T> At<T> {
+    /// Where its key is, if the file gives it.
+    pub const fn given(&self) -> Option<&Span> {
+        self.key_span.as_ref()
+    }
+
+    /// Where to point for its key; where the value is if it has no key.
+    pub fn key(&self) -> &Span {
+        self.key_span.as_ref().unwrap_or(&self.span)
+    }
+
+    /// The value, if nothing was wrong with it.
+    pub fn sound(&self) -> Option<&T> {
+        self.ok.then_some(&self.value)
+    }
+}
+
+/// A value that is in no file.
+impl<T> From<T> for At<T> {
+    fn from(value: T) -> Self {
+        Self { value, span: 0..0, key_span: None, ok: true }
+    }
+}
+
+impl<T: Default> Default for At<T> {
+    fn default() -> Self {
+        T::default().into()
+    }
+}
+
+impl<T> Deref for At<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for At<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+impl<T: PartialEq> PartialEq for At<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for At<T> {
+    fn eq(&self, other: &T) -> bool {
+        self.value == *other
+    }
+}
+
+impl<T: Eq> Eq for At<T> {}
+
+impl<T: Ord> PartialOrd for At<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: Ord> Ord for At<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.value.cmp(&other.value)
+    }
+}
+
+/// It is found in maps by its value.
+impl<T> Borrow<T> for At<T> {
+    fn borrow(&self) -> &T {
+        &self.value
+    }
 }
 
 impl<T: Config> Config for At<T> {
@@ -27,21 +111,31 @@ impl<T: Config> Config for At<T> {
         T::ty()
     }
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        let before = cx.report.attempts();
+        let (before, key_span) = (cx.report.attempts(), cx.key_span.clone());
         let value = T::read(node, cx);
-        Self { value, span: node.span.clone(), ok: cx.report.attempts() == before }
+        Self { value, span: node.span.clone(), key_span, ok: cx.report.attempts() == before }
     }
     fn hole() -> Self {
-        Self { value: T::hole(), span: 0..0, ok: false }
+        Self { ok: false, ..T::hole().into() }
     }
     fn absent() -> Self {
-        Self { value: T::absent(), span: 0..0, ok: true }
+        T::absent().into()
     }
     fn missing(cx: &mut Cx<'_, '_>) -> Self {
-        Self { value: T::missing(cx), span: 0..0, ok: false }
+        Self { ok: false, ..T::missing(cx).into() }
     }
     fn write(&self) -> Value {
         self.value.write()
+    }
+}
+
+impl<T, A: As<T>> As<At<T>> for At<A> {
+    fn into_value(self) -> At<T> {
+        let Self { value, span, key_span, ok } = self;
+        At { value: value.into_value(), span, key_span, ok }
+    }
+    fn from_value(value: &At<T>) -> Self {
+        A::from_value(value).into()
     }
 }
 
@@ -98,7 +192,7 @@ impl<T: Config> Config for Pair<T> {
             cx.report.error(&surplus.key_span, message);
         }
         let of_entry = Label::Key(entry.key.clone().into());
-        let value = cx.within(of_entry, Limits::NONE, |cx| T::read(&entry.value, cx));
+        let value = cx.of_key(of_entry, Limits::NONE, &entry.key_span, |cx| T::read(&entry.value, cx));
         Self(Some((entry.key.clone(), value)))
     }
     fn hole() -> Self {

@@ -106,12 +106,12 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         hint: CrewAI's `cot` is `react` here
         error: a person has no `system`
           --> team.yaml:15:29
+        hint: remove `system`, or `human: true`
         error: `1 h` is not a duration
           --> team.yaml:15:67
         hint: write a number and its unit, such as `10 s`
-        error: duplicate agent `Bob`
+        error: there is an agent `Bob` already, in line 13
           --> team.yaml:16:12
-        hint: give it another name
         error: `best` is empty
           --> team.yaml:16:33
         hint: give it a mapping, or remove it

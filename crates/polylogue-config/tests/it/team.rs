@@ -219,6 +219,7 @@ fn parse_name(name: &str) -> Result<String, Illegal> {
 
 impl NameKind for TeamName {
     const KIND: &'static str = "team";
+    const NOUN: &'static str = "a team";
     type Name = String;
     const TEXT: Text = NAME;
     fn parse(name: &str) -> Result<String, Illegal> {
@@ -231,6 +232,7 @@ impl NameKind for TeamName {
 
 impl NameKind for AgentName {
     const KIND: &'static str = "agent";
+    const NOUN: &'static str = "an agent";
     type Name = String;
     const TEXT: Text = NAME;
     fn parse(name: &str) -> Result<String, Illegal> {
@@ -266,7 +268,7 @@ impl TextKind for Time {
 }
 
 pub(crate) const FOREIGN: [Foreign; 4] = [
-    Foreign { system: "AutoGen", name: "system_message", value: "", within: &["Model"], here: "`system`" },
+    Foreign { system: "AutoGen", name: "system_message", value: "", within: &["Agent"], here: "`system`" },
     Foreign { system: "", name: "max_round", value: "9", within: &["Chat"], here: "`max_turns: 9`" },
     Foreign { system: "AutoGen", name: "max_round", value: "", within: &["Chat"], here: "`max_turns`" },
     Foreign { system: "CrewAI", name: "cot", value: "", within: &["Reasoning"], here: "`react`" },
