@@ -269,8 +269,13 @@ fn as_target(ident: &Ident, options: &TypeOptions, variants: &[Variant<'_>]) -> 
             fn into_value(self) -> #target {
                 match self { #there }
             }
+            // The target can have variants that no file has.
+            #[allow(unreachable_patterns)]
             fn from_value(value: &#target) -> Self {
-                match value { #back }
+                match value {
+                    #back
+                    _ => <Self as __config::Config>::hole(),
+                }
             }
         }
     }

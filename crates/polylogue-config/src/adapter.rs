@@ -152,8 +152,9 @@ impl<K: NameKind, V: Config> Config for ByName<K, V> {
         let mut found = Vec::with_capacity(entries.len());
         for entry in entries {
             let key = Node { span: entry.key_span.clone(), data: Data::Text(entry.key.clone()) };
-            let key =
-                cx.of_key(label.clone(), Limits::NONE, &entry.key_span, |cx| Ref::<K>::read(&key, cx).0);
+            let key = cx.of_key(label.clone(), Limits::NONE, &entry.key_span, |cx| {
+                At::<Ref<K>>::read(&key, cx).into_value()
+            });
             let of_entry = Label::Key(entry.key.clone().into());
             let value = cx.of_key(of_entry, limits, &entry.key_span, |cx| V::read(&entry.value, cx));
             found.push((key, value));

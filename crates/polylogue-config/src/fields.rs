@@ -96,7 +96,11 @@ impl<'n> Fields<'n> {
             let Some(entry) = self.entry(key.name) else { continue };
             for needed in key.requires.iter().filter(|needed| self.entry(needed).is_none()) {
                 let message = format!("`{}` needs `{needed}` beside it", key.name);
-                cx.report.error_with_hint(&entry.key_span, message, format!("add `{needed}`"));
+                cx.report.error_with_hint(
+                    &entry.key_span,
+                    message,
+                    format!("add `{needed}`, or remove `{}`", key.name),
+                );
             }
             for other in key.excludes.iter().filter(|other| self.entry(other).is_some()) {
                 let message = format!("`{}` and `{other}` cannot both be given", key.name);

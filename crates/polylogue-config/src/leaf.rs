@@ -11,7 +11,6 @@ use crate::names::Names;
 use crate::source::Span;
 use crate::types::{Kind, Text, Type};
 use crate::values::text;
-use crate::wrap::At;
 use crate::yaml::Node;
 
 /// Why a text is not legal.
@@ -126,9 +125,9 @@ where
 pub trait NameKind: 'static {
     /// The type of a name.
     type Name: Clone + fmt::Display;
-    /// The kind: names of one kind must differ.
+    /// The kind: names of one kind must differ. Those of this kind are suggested for an unknown name.
     const KIND: &'static str;
-    /// What messages call a definition, such as `an agent`.
+    /// What messages call it, such as `an agent`.
     const NOUN: &'static str;
     /// The kinds that a reference can name; usually only [`KIND`](NameKind::KIND).
     const MEANS: &'static [&'static str] = &[Self::KIND];
@@ -172,21 +171,20 @@ pub trait NameKind: 'static {
 }
 
 /// A name that is defined here.
-pub struct NewName<K: NameKind>(pub At<K::Name>);
+pub struct NewName<K: NameKind>(pub K::Name);
 
 /// A name that is defined elsewhere in the file.
-pub struct Ref<K: NameKind>(pub At<K::Name>);
+pub struct Ref<K: NameKind>(pub K::Name);
 
-pub(crate) fn name<K: NameKind>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> At<K::Name> {
-    let name = text(node, ty, K::TEXT.variables, cx).and_then(|written| match K::parse(&written) {
+fn name<K: NameKind>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Option<K::Name> {
+    let written = text(node, ty, K::TEXT.variables, cx)?;
+    match K::parse(&written) {
         Ok(name) => Some(name),
         Err(illegal) => {
             illegal.report(&written, node, cx);
             None
         }
-    });
-    let ok = name.is_some();
-    At { value: name.unwrap_or_else(K::hole), span: node.span.clone(), key_span: cx.key_span.clone(), ok }
+    }
 }
 
 impl<K: NameKind> Config for NewName<K> {
@@ -194,15 +192,15 @@ impl<K: NameKind> Config for NewName<K> {
         const { &Type { name: "", doc: "", kind: Kind::Text(K::TEXT) } }
     }
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        let name = name::<K>(node, Self::ty(), cx);
-        match name.sound() {
-            Some(written) => K::define(&mut cx.names, &written.to_string(), &name.span),
-            None => cx.names.broken::<K>(),
-        }
+        let Some(name) = name::<K>(node, Self::ty(), cx) else {
+            cx.names.broken::<K>();
+            return Self::hole();
+        };
+        K::define(&mut cx.names, &name.to_string(), &node.span);
         Self(name)
     }
     fn hole() -> Self {
-        Self(At { ok: false, ..K::hole().into() })
+        Self(K::hole())
     }
     fn missing(cx: &mut Cx<'_, '_>) -> Self {
         cx.names.broken::<K>();
@@ -218,14 +216,12 @@ impl<K: NameKind> Config for Ref<K> {
         const { &Type { name: "", doc: "", kind: Kind::Text(K::TEXT) } }
     }
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        let name = name::<K>(node, Self::ty(), cx);
-        if let Some(written) = name.sound() {
-            K::refer(&mut cx.names, &written.to_string(), &name.span);
-        }
+        let Some(name) = name::<K>(node, Self::ty(), cx) else { return Self::hole() };
+        K::refer(&mut cx.names, &name.to_string(), &node.span);
         Self(name)
     }
     fn hole() -> Self {
-        Self(At { ok: false, ..K::hole().into() })
+        Self(K::hole())
     }
     fn write(&self) -> Value {
         Value::String(self.0.to_string())
@@ -234,11 +230,11 @@ impl<K: NameKind> Config for Ref<K> {
 
 macro_rules! names {
     ($($name:ident)*) => {$(
-        impl<K: NameKind> As<At<K::Name>> for $name<K> {
-            fn into_value(self) -> At<K::Name> {
+        impl<K: NameKind> As<K::Name> for $name<K> {
+            fn into_value(self) -> K::Name {
                 self.0
             }
-            fn from_value(value: &At<K::Name>) -> Self {
+            fn from_value(value: &K::Name) -> Self {
                 Self(value.clone())
             }
         }

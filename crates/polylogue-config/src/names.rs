@@ -1,6 +1,6 @@
 //! The names that a file defines and uses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::diagnostic::Report;
 use crate::leaf::NameKind;
@@ -12,6 +12,8 @@ use crate::suggest;
 #[derive(Debug, Default)]
 pub struct Names {
     defined: BTreeMap<(&'static str, Scope), Vec<Defined>>,
+    /// All defined names.
+    index: HashSet<(&'static str, Scope, String)>,
     used: Vec<Used>,
     /// Kinds of which a definition could not be read, so that not all names are known.
     broken: Vec<(&'static str, Scope)>,
@@ -34,6 +36,8 @@ struct Defined {
 #[derive(Debug)]
 struct Used {
     kinds: &'static [&'static str],
+    suggested: &'static str,
+    noun: &'static str,
     words: &'static [&'static str],
     unknown: fn(&str) -> String,
     scope: Scope,
@@ -45,20 +49,31 @@ impl Names {
     /// Adds a name that is defined at `span`.
     pub fn define<K: NameKind>(&mut self, name: &str, span: &Span) {
         let scope = self.scope::<K>();
-        let defined = Defined { noun: K::NOUN, name: name.to_owned(), span: span.clone() };
-        self.defined.entry((K::KIND, scope)).or_default().push(defined);
+        self.add::<K>(scope, name.to_owned(), span.clone());
     }
 
     /// Adds names that need no definition in the file.
     pub fn know<K: NameKind>(&mut self, names: impl IntoIterator<Item = String>) {
-        let names = names.into_iter().map(|name| Defined { noun: K::NOUN, name, span: 0..0 });
-        self.defined.entry((K::KIND, 0)).or_default().extend(names);
+        names.into_iter().for_each(|name| self.add::<K>(0, name, 0..0));
+    }
+
+    fn add<K: NameKind>(&mut self, scope: Scope, name: String, span: Span) {
+        self.index.insert((K::KIND, scope, name.clone()));
+        self.defined.entry((K::KIND, scope)).or_default().push(Defined { noun: K::NOUN, name, span });
     }
 
     /// Adds the use of a name at `span`.
     pub fn refer<K: NameKind>(&mut self, name: &str, span: &Span) {
-        let (scope, name, span) = (self.scope::<K>(), name.to_owned(), span.clone());
-        self.used.push(Used { kinds: K::MEANS, words: K::WORDS, unknown: K::unknown, scope, name, span });
+        self.used.push(Used {
+            kinds: K::MEANS,
+            suggested: K::KIND,
+            noun: K::NOUN,
+            words: K::WORDS,
+            unknown: K::unknown,
+            scope: self.scope::<K>(),
+            name: name.to_owned(),
+            span: span.clone(),
+        });
     }
 
     /// Says that a definition could not be read.
@@ -106,15 +121,16 @@ impl Names {
 
     fn check(&self, used: &Used, report: &mut Report<'_>) {
         let known = || used.kinds.iter().flat_map(|kind| self.of(kind, used.scope));
-        if let Some(word) = used.words.iter().find(|word| known().any(|name| name == **word)) {
-            let message = format!("`{word}` is a keyword here and cannot be a name");
-            return report.error_with_hint(
-                &used.span,
-                message,
-                format!("give what is called `{word}` another name"),
-            );
+        let is_name = |word: &&&str| {
+            used.kinds.iter().any(|kind| self.index.contains(&(*kind, used.scope, (**word).to_owned())))
+        };
+        if let Some(word) = used.words.iter().find(is_name) {
+            let message = format!("`{word}` is a keyword here and cannot be {}", used.noun);
+            let hint = format!("give {} another name", used.noun);
+            return report.error_with_hint(&used.span, message, hint);
         }
-        let is_known = used.words.contains(&used.name.as_str()) || known().any(|name| name == used.name);
+        let is_defined = |kind: &&'static str| self.index.contains(&(*kind, used.scope, used.name.clone()));
+        let is_known = used.words.contains(&used.name.as_str()) || used.kinds.iter().any(is_defined);
         // Where nothing is defined, that is the mistake.
         if is_known || known().next().is_none() {
             return;
@@ -124,7 +140,9 @@ impl Names {
         if is_broken && suggest::closest(&used.name, known()).is_none() {
             return;
         }
-        let names: Vec<&str> = known().collect();
+        let mut seen = HashSet::new();
+        let names: Vec<&str> =
+            self.of(used.suggested, used.scope).filter(|name| seen.insert(*name)).collect();
         report.error_with_hint(&used.span, (used.unknown)(&used.name), suggest::hint(&used.name, names));
     }
 }

@@ -133,7 +133,7 @@ fn meaning(key: &Key) -> String {
 }
 
 fn default(key: &Key) -> String {
-    if key.required {
+    if key.required && key.none.is_empty() {
         return "required".to_owned();
     }
     match key.default.map(|default| default()) {

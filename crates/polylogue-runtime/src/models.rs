@@ -12,7 +12,7 @@ use polylogue_core::{
     AnyModel, Body, Error as RunError, Event, Model as _, ModelError, ModelErrorKind, Params, Price,
 };
 use polylogue_models::{Cassette, Embedder, Models, Recorder, Recording, Script, ScriptStep};
-use polylogue_team::Team;
+use polylogue_team::{Agent, Team};
 
 use self::endpoints::EndpointResolver;
 pub use self::endpoints::endpoint_allowed;
@@ -102,12 +102,7 @@ impl TeamModels {
     /// made one after the other, because nothing says what one takes at most.
     pub(crate) fn unbounded(&self, team: &Team) -> Vec<String> {
         let ModelSource::Live(models) = &self.source else { return Vec::new() };
-        if team
-            .agents
-            .iter()
-            .filter(|agent| agent.speaks_by_model())
-            .all(|agent| agent.parameters.max_tokens.is_some())
-        {
+        if team.agents.iter().filter_map(Agent::model).all(|keys| keys.parameters.max_tokens.is_some()) {
             return Vec::new();
         }
         let is_unbounded = |name: &&str| {

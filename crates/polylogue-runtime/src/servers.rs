@@ -42,7 +42,7 @@ impl TeamServers {
         let usage = Usage { own_servers: own.keys().cloned().collect(), ..Usage::default() };
         check(team, &usage, access)?;
         let mut all = own;
-        all.extend(strange.iter().map(|(name, server)| ((*name).to_owned(), json!(server))));
+        all.extend(strange.iter().map(|(name, server)| ((*name).to_owned(), server.to_json())));
         let (tell, progress) = unbounded_channel();
         let (document, env) = (json!({ "mcpServers": all }).to_string(), access.env.clone());
         let (places, proxies) = (env.clone(), Proxies::of(&env));

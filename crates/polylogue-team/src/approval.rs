@@ -1,12 +1,11 @@
 //! When a person approves what an agent does.
 
 use polylogue_config::Config;
-use serde::{Deserialize, Serialize};
 
 use crate::text::{CallConditionText, CodeConditionText, RegexText};
 
 /// Condition under which a person must approve code before it is executed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "CodeApproval")]
 pub enum CodeApproval {
     /// Never.
@@ -22,7 +21,7 @@ pub enum CodeApproval {
 }
 
 /// Condition under which a person must approve a tool call before it is executed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "Approval")]
 pub enum ApprovalRule {
     /// Never.

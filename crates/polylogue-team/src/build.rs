@@ -24,7 +24,7 @@ use crate::build_context::BuildContext;
 use crate::chat::{self, Summary, TaskFrom};
 use crate::pattern::{Group, Pattern, SelectSpeaker};
 use crate::private_agents::PrivateRole;
-use crate::team::{NO_MODEL, SubTeam, Team};
+use crate::team::{SubTeam, Team};
 pub(crate) use beyond::graph;
 use room::Around;
 use tools::ToolFactory;
@@ -154,10 +154,12 @@ impl<'a> AgentBuilder<'a> {
 
     fn assistants(&self) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
-        for agent in self.team.agents.iter().filter(|agent| agent.speaks_by_model()) {
-            all.extend(self.speakers(agent)?);
+        for agent in &self.team.agents {
+            if let Some(keys) = agent.model() {
+                all.extend(self.speakers(agent, keys)?);
+            }
         }
-        let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
+        let inner = self.team.chats.iter().map(|inner| (&*inner.name, &inner.chat));
         for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
             all.extend(self.workers(chat)?);
             all.extend(self.summarizer(name, chat)?);
@@ -184,7 +186,7 @@ impl<'a> AgentBuilder<'a> {
 
     fn choices_of(&self, who: &Name, names: &[Name]) -> Result<Vec<(Asks, String)>> {
         let mut all = Vec::new();
-        let inner = self.team.chats.iter().map(|inner| (&inner.name, &inner.chat));
+        let inner = self.team.chats.iter().map(|inner| (&*inner.name, &inner.chat));
         for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
             let Pattern::Group(Group { select: SelectSpeaker::Model(given), .. }) = &chat.pattern else {
                 continue;
@@ -249,8 +251,7 @@ impl Team {
             Pattern::Group(Group { select: SelectSpeaker::Model(selector), .. }) => selector.model.as_deref(),
             _ => None,
         });
-        let agents =
-            self.agents.iter().filter_map(|agent| agent.model.as_deref()).filter(|name| *name != NO_MODEL);
+        let agents = self.agents.iter().filter_map(|agent| Some(agent.model()?.model.as_ref()?.as_str()));
         let within = self.teams.iter().flat_map(|sub| sub.team.models());
         self.model.as_deref().into_iter().chain(agents).chain(picks).chain(summaries).chain(within).collect()
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use polylogue_config::At;
 use polylogue_core::{AnyTool, Error, Name, Result};
 use polylogue_mcp::Catalog;
 use polylogue_memory::{AnyMemory, Nothing};
@@ -149,10 +150,10 @@ impl BuildContext {
         }
         let mut sandbox = placed(settings, dir)?.limited(limits(settings));
         if !settings.network.is_empty() {
-            sandbox = sandbox.network(Network::Hosts(settings.network.clone()));
+            sandbox = sandbox.network(Network::Hosts(settings.network.value.clone()));
         }
         for path in settings.readable.iter().filter(|_| !self.unused) {
-            sandbox = sandbox.readable(path).map_err(|error| Error::config(error.to_string()))?;
+            sandbox = sandbox.readable(path.as_str()).map_err(|error| Error::config(error.to_string()))?;
         }
         Ok(sandbox)
     }
@@ -180,7 +181,7 @@ fn refusal(grant: Grant, what: &[String]) -> String {
 }
 
 fn placed(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
-    match settings.backend {
+    match *settings.backend {
         SandboxBackend::Native => Ok(Sandbox::enclosed(dir)),
         SandboxBackend::None => Ok(Sandbox::unsafe_host(dir)),
         SandboxBackend::Docker | SandboxBackend::Podman => contained(settings, dir),
@@ -190,7 +191,7 @@ fn placed(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
 #[cfg(unix)]
 fn contained(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
     use polylogue_sandbox::Engine;
-    let image = settings.image.as_deref();
+    let image = settings.image.as_ref().map(|image| image.as_str());
     let image = image.ok_or_else(|| Error::config("a container needs an `image`"))?;
     let engine = if settings.backend == SandboxBackend::Docker {
         Engine::docker(image)
@@ -229,7 +230,7 @@ impl Team {
     pub fn runs_programs_at(&self) -> BTreeSet<SandboxBackend> {
         let runs =
             self.runs_code() || self.tool_names().any(|tool| runs_programs(tool) || self.is_command(tool));
-        let own = runs.then_some(self.sandbox.backend);
+        let own = runs.then_some(*self.sandbox.backend);
         own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
     }
 
@@ -238,7 +239,7 @@ impl Team {
     }
 
     fn runs_code(&self) -> bool {
-        self.agents.iter().any(|agent| !agent.code_execution.is_off())
+        self.agents.iter().any(|agent| agent.code_execution.on().is_some())
     }
 
     fn is_command(&self, tool: &str) -> bool {
@@ -247,14 +248,15 @@ impl Team {
 
     /// Whether an agent or task uses the tool `name`.
     pub(crate) fn names_tool(&self, name: &str) -> bool {
-        self.tool_names().any(|tool| tool == name)
+        self.tool_names().any(|tool| **tool == *name)
     }
 
-    fn tool_names(&self) -> impl Iterator<Item = &String> {
+    fn tool_names(&self) -> impl Iterator<Item = &At<String>> {
         let own_tools = self.given_tools().filter_map(GivenTool::own);
         let named = self.agents.iter().flat_map(|agent| {
             let blocks = agent.runs_output_blocks.iter().flat_map(RunsOutputBlocks::tools);
-            agent.suggests_tools.iter().chain(agent.executes_tools.iter().map(|run| &run.tool)).chain(blocks)
+            let suggested = agent.model().into_iter().flat_map(|keys| keys.suggests_tools.iter());
+            suggested.chain(agent.executes_tools.iter().map(|run| &run.tool)).chain(blocks)
         });
         own_tools.map(|tool| &tool.tool).chain(named)
     }

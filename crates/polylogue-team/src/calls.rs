@@ -7,7 +7,6 @@ use polylogue_config::{As, Config};
 use polylogue_tools::command::Argument;
 use polylogue_tools::http::{self, Header, Secret, Verb};
 use polylogue_tools::openapi::{Keys, Operation};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::command::ArgumentKeys;
@@ -16,7 +15,7 @@ use crate::team::Team;
 use crate::text::{PathText, VariableText};
 
 /// An OpenAPI service. Each operation is a tool by its own name; the name of the service stands for all of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 #[config(name = "OpenApi")]
 pub struct ApiDocument {
     /// Path of the OpenAPI document, version 3.0 or 3.1, in JSON or YAML. It must lie below the folder of this file.

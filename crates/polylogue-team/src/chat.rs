@@ -2,26 +2,28 @@
 
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
-use polylogue_config::{Config, Cx, OneOrMany};
+use polylogue_config::{At, Config, Cx, NewName, OneOrMany, Ref};
 use polylogue_core::Name;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::parameters::Parameters;
 use crate::pattern::{Group, Pattern, SelectSpeaker};
 use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
-use crate::text::{ConditionText, ModelText, NewParticipant, ParticipantRef, Template};
+use crate::text::{
+    AgentRef, ConditionText, Listed, MemberOrUser, MemberRef, ModelText, NeighborRef, OfChat, Template,
+};
 
 /// A chat: its participants, who speaks when, how it begins, when it ends and what its result is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
+#[config(scope)]
 pub struct Chat {
     /// Pattern by which the next speaker is selected.
     #[key(default = Pattern::RoundRobin)]
     pub pattern: Pattern,
     /// Names of the agents, chats and teams that take part, in speaking order.
-    #[key(as = Vec<ParticipantRef>, required, nonempty)]
-    pub participants: Vec<Name>,
+    #[key(as = Vec<At<NewName<Listed>>>, required, nonempty)]
+    pub participants: Vec<At<Name>>,
     /// Text that every participant receives before the first message: `true` for the names and descriptions of the
     /// other participants, or a custom text. It is not a message of the chat.
     #[key(default = Introductions::Others(false))]
@@ -47,6 +49,11 @@ pub struct Chat {
 }
 
 impl Chat {
+    /// The participants, late joiners included.
+    pub(crate) fn everyone(&self) -> impl Iterator<Item = &At<Name>> + Clone {
+        self.participants.iter().chain(self.late_joiners.iter().map(|join| &join.who))
+    }
+
     /// Removes the models of its private agents, which then use the team's model.
     pub(crate) fn forget_models(&mut self) {
         if let Summary::Reflect(reflect) = &mut self.summary {
@@ -69,11 +76,11 @@ impl Chat {
 }
 
 /// A chat that takes part in other chats like an agent. Its reply is its summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 pub struct InnerChat {
     /// Name of the chat as a participant.
-    #[key(as = NewParticipant)]
-    pub name: Name,
+    #[key(as = At<NewName<OfChat>>)]
+    pub name: At<Name>,
     /// One-line description of what the chat is for. Other participants see it.
     #[key(default = String::new())]
     pub description: String,
@@ -88,15 +95,15 @@ pub struct InnerChat {
     pub carryover: Option<CarryoverSpec>,
     /// Conversation that the chat continues in its next turn: `self` for its own, or another participant chat of the
     /// same surrounding chat.
-    #[key(as = Option<ParticipantRef>, none = "every turn begins a new conversation")]
-    pub continues: Option<Name>,
+    #[key(as = Option<NeighborRef>, none = "every turn begins a new conversation")]
+    pub continues: Option<At<Name>>,
     /// The chat itself.
     #[key(flatten)]
     pub chat: Chat,
 }
 
 /// Part of the surrounding conversation that becomes the task of an inner chat or team.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
 pub enum TaskFrom {
     /// The last message that it sees.
     #[default]
@@ -111,7 +118,7 @@ pub enum TaskFrom {
 pub(crate) const ITSELF: &str = "self";
 
 /// Results of earlier chats that are added to the task of a chat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "CarryoverValue", by_shape)]
 pub enum CarryoverSpec {
     /// All or nothing.
@@ -121,7 +128,7 @@ pub enum CarryoverSpec {
 }
 
 /// Whether the results of earlier chats are added to the task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
 pub enum CarryWord {
     /// The results of all finished chats.
     All,
@@ -130,22 +137,22 @@ pub enum CarryWord {
 }
 
 /// Texts and results of earlier chats that are added to the task of a chat.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 #[config(name = "Carryover", nonempty)]
 pub struct Carried {
     /// Custom texts, which come first.
     #[key(nonempty)]
     pub context: Vec<Template>,
     /// Chats whose results are added.
-    #[key(as = Option<OneOrMany<ParticipantRef>>, none = "all finished chats")]
-    pub include: Option<Vec<Name>>,
+    #[key(as = Option<OneOrMany<NeighborRef>>, none = "all finished chats")]
+    pub include: Option<Vec<At<Name>>>,
     /// Chats whose results are not added.
-    #[key(as = OneOrMany<ParticipantRef>)]
-    pub exclude: Vec<Name>,
+    #[key(as = OneOrMany<NeighborRef>)]
+    pub exclude: Vec<At<Name>>,
 }
 
 /// Text that every participant receives before the first message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(by_shape)]
 pub enum Introductions {
     /// Whether every participant receives the names and descriptions of the others.
@@ -155,12 +162,12 @@ pub enum Introductions {
 }
 
 /// A participant that joins during a chat.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 #[config(name = "LateJoiner")]
 pub struct LateJoiner {
     /// Agent, chat or team that joins. It must not be in `participants`.
-    #[key(as = ParticipantRef)]
-    pub who: Name,
+    #[key(as = At<NewName<Listed>>)]
+    pub who: At<Name>,
     /// Condition under which the participant joins: CEL, or a mapping like `stop`.
     pub when: JoinCondition,
     /// Earlier messages that the participant sees.
@@ -169,7 +176,7 @@ pub struct LateJoiner {
 }
 
 /// Condition under which a participant joins.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 #[config(by_shape)]
 pub enum JoinCondition {
     /// A condition in CEL.
@@ -180,7 +187,7 @@ pub enum JoinCondition {
 }
 
 /// Earlier messages that a late joiner sees.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
 pub enum LateHistory {
     /// All earlier messages.
     #[default]
@@ -190,7 +197,7 @@ pub enum LateHistory {
 }
 
 /// The messages before the first turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening(pub Vec<OpeningLine>);
 
 /// The task, said to everybody by the user.
@@ -222,14 +229,14 @@ impl Config for Opening {
 }
 
 /// A message of an opening: its text, or a mapping.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "OpeningMessage", shorthand = "text")]
 pub struct OpeningLine {
     /// Sender of the message: a participant, or `user` for the person who gave the task.
-    #[key(as = ParticipantRef, default = Name::user())]
+    #[key(as = Ref<MemberOrUser>, default = Name::user())]
     pub from: Name,
     /// Participants who see the message.
-    #[key(as = OneOrMany<ParticipantRef>, none = "all participants")]
+    #[key(as = OneOrMany<MemberRef>, none = "all participants")]
     pub to: Vec<Name>,
     /// Text of the message.
     pub text: Template,
@@ -242,7 +249,7 @@ impl OpeningLine {
 }
 
 /// Limits on repetition, or `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Config)]
 #[config(name = "LoopDetectionValue", by_shape)]
 pub enum LoopDetection {
     /// Loop detection is off.
@@ -252,14 +259,14 @@ pub enum LoopDetection {
 }
 
 /// The word `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
 pub enum Off {
     /// Loops are not detected.
     Off,
 }
 
 /// Limits on repetition. A chat ends when one is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Config)]
 #[config(name = "LoopDetection")]
 pub struct LoopLimits {
     /// Number of nearly equal messages of one speaker.
@@ -286,7 +293,7 @@ impl Default for LoopLimits {
 }
 
 /// Result of a chat.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Config)]
 pub enum Summary {
     /// Last message of the chat.
     #[default]
@@ -302,15 +309,15 @@ pub enum Summary {
 }
 
 /// Settings of a summary that a model writes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 #[config(name = "ReflectedSummary")]
 pub struct Reflect {
     /// Prompt for the summary. The model receives it after the messages of the chat.
     #[key(default = Template::new(SUMMARISE))]
     pub prompt: Template,
     /// Agent that writes the summary, with its own system message and model.
-    #[key(as = Option<ParticipantRef>, none = "a private author")]
-    pub by: Option<Name>,
+    #[key(as = Option<AgentRef>, none = "a private author")]
+    pub by: Option<At<Name>>,
     /// Model of the author, as `provider:model`.
     #[key(as = Option<ModelText>, none = "the model of the team")]
     pub model: Option<String>,

@@ -9,6 +9,7 @@ mod calls;
 mod chats;
 mod endpoints;
 mod form;
+pub(crate) use form::check_schema;
 mod mcp;
 mod memory;
 mod names;
@@ -75,7 +76,7 @@ impl<'n> Outline<'n> {
     fn of(root: &'n Node) -> Self {
         let agent = |node: &'n Node| {
             let human = matches!(node.get("human").data, crate::yaml::Data::Bool(true));
-            let mute = node.get("model").text() == Some(crate::team::NO_MODEL);
+            let mute = node.get("model").text() == Some("none");
             let kind = if human {
                 Kind::Person
             } else if mute {
@@ -100,10 +101,6 @@ impl<'n> Outline<'n> {
 
     fn participant(&self, name: &str) -> Option<&Participant<'n>> {
         self.participants.get(*self.index.get(name)?)
-    }
-
-    fn names(&self) -> impl Iterator<Item = &'n str> + Clone {
-        self.participants.iter().map(|participant| participant.name)
     }
 
     /// All chats with their names, the outermost first.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use polylogue_config::types::{Kind, Text, Type, Variables};
 use polylogue_config::yaml::Node;
 use polylogue_config::{Config, Cx, Illegal, Leaf, TextKind};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A time of a team file, such as `500 ms`, `10 s`, `1.5 min` or `1 h`; from a millisecond to a day.
@@ -18,8 +17,7 @@ use serde_json::Value;
 /// assert_eq!((Duration::from(time), time.to_string()), (Duration::from_secs(90), "90 s".to_owned()));
 /// # Ok::<(), polylogue_team::NoTime>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(Duration);
 
 /// Why a text is no [`Time`].

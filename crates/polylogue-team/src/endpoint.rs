@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_models::{self as models, Config, Env, Key, Provider, Proxies};
-use serde::{Deserialize, Serialize};
 
 use crate::duration::Time;
 use crate::team::Team;
 use crate::text::{HeaderText, UrlText, VariableText};
 
 /// A model endpoint: a custom one, or a known provider with other settings.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, polylogue_config::Config)]
 pub struct Endpoint {
     /// API of the endpoint.
     #[key(none = "`chat_completions`; for a known provider its API")]
@@ -46,7 +45,7 @@ pub struct Endpoint {
 }
 
 /// Capabilities of models besides text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, polylogue_config::Config)]
 #[config(name = "CapabilitiesValue", by_shape)]
 pub enum CapabilityKeys {
     /// No capabilities besides text.
@@ -56,14 +55,14 @@ pub enum CapabilityKeys {
 }
 
 /// The word `text`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, polylogue_config::Config)]
 pub enum OnlyText {
     /// Text only.
     Text,
 }
 
 /// Capabilities of models.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, polylogue_config::Config)]
 #[config(name = "Capabilities", nonempty)]
 pub struct CapabilitySet {
     /// Supports function calls.
@@ -109,7 +108,7 @@ impl CapabilityKeys {
 }
 
 /// API of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, polylogue_config::Config)]
 pub enum Api {
     /// OpenAI chat completions, which most servers support.
     ChatCompletions,
@@ -127,7 +126,7 @@ impl From<Api> for models::Api {
 }
 
 /// Value of a header.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[derive(Debug, Clone, PartialEq, Eq, polylogue_config::Config)]
 #[config(by_shape)]
 pub enum Header {
     /// A text that is not a secret.
@@ -138,7 +137,7 @@ pub enum Header {
 }
 
 /// Value of an environment variable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[derive(Debug, Clone, PartialEq, Eq, polylogue_config::Config)]
 pub struct FromEnv {
     /// Name of the environment variable.
     #[key(as = VariableText)]
@@ -146,7 +145,7 @@ pub struct FromEnv {
 }
 
 /// Time limits of the phases of a model call, such as `10 s`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, polylogue_config::Config)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, polylogue_config::Config)]
 pub struct Timeouts {
     /// Time until the connection is established.
     #[key(none = "10 s")]

@@ -12,8 +12,8 @@
 //! hint: did you mean `Stock_Trader`?
 //! ```
 //!
-//! A team is plain data. It is stored as JSON beside the conversation it runs, so that the conversation can be
-//! resumed when its file has changed or is gone:
+//! A team is stored beside the conversation it runs as what it was read from, the texts of all its files, so that the
+//! conversation can be resumed, and explained with the user's own lines, when a file has changed or is gone:
 //!
 //! ```
 //! use polylogue_team::{Overrides, Team, parse};
@@ -37,6 +37,7 @@
 //! The types are the one definition of the format: a field is a key. Files are read by them, and [`schema()`] makes a JSON Schema
 //! for editors and [`reference()`] the page `docs/reference/team-file.md` of them.
 
+mod agent;
 mod approval;
 mod build;
 mod build_context;
@@ -76,6 +77,7 @@ mod working;
 
 use polylogue_config::{diagnostic, source, suggest, yaml};
 
+pub use agent::{Agent, AgentKind, ExecutorKeys, HumanKeys, ModelKeys, NoModel, View, Window};
 pub use approval::{ApprovalRule, CodeApproval};
 pub use build::{Provide, built_in_tools};
 pub use build_context::BuildContext;
@@ -106,11 +108,9 @@ pub use rows::{Row, Rows};
 pub use rules::{Rule, RuleEntry, Rules};
 pub use schema::{reference, schema};
 pub use stop::{Matches, Says, Stop};
-pub use task::{
-    Completion, DecisionTemperature, DecisionWords, EndMode, GroupSolve, Media, Own, Shift, Task,
-};
-pub use team::{Agent, Free, Limits, ModelPrice, ShowNames, SubTeam, Team, TokenPrice, ViewKeys, Window};
-pub use text::Template;
-pub use tooling::{OwnTool, RunTool, ToolCalling, ToolExample, ToolHistory, ToolLimits};
+pub use task::{Completion, DecisionTemperature, DecisionWords, GroupSolve, Media, Own, Shift, Task};
+pub use team::{Free, Limits, ModelPrice, SubTeam, Team, TokenPrice};
+pub use text::{Schema, Template};
+pub use tooling::{OwnTool, RunTool, ToolExample, ToolLimits};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
 pub use working::{AgentTool, CodeExecution, Language, SandboxBackend, SandboxSettings, WorkFile};

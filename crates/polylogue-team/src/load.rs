@@ -5,13 +5,16 @@ mod documents;
 mod file;
 mod mcp;
 mod pages;
+mod sources;
 mod work;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use polylogue_config::{Config as _, Cx, NameKind as _};
+use polylogue_config::{Config as _, Cx};
 use polylogue_core::{Name, Tool as _};
+use serde::{Deserialize, Serialize};
 
 use crate::build::{FILES, known_tools};
 use crate::check;
@@ -25,6 +28,7 @@ use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use contents::Contents;
 use file::{Files, NoFiles, OnDisk, Unreadable};
+pub(crate) use sources::Sources;
 
 /// Maximum depth of teams within teams.
 const DEEPEST: usize = 8;
@@ -35,7 +39,7 @@ const MOST_FILES: usize = 64;
 const OUTSIDE: &str = "move it below that folder, or add `--allow outside-files` if you trust the team";
 
 /// Values with which a caller overrides a team file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overrides {
     /// Values of variables, which the file must define.
     pub vars: BTreeMap<String, String>,
@@ -135,6 +139,8 @@ struct Loader<'a> {
     count: usize,
     /// All that was read.
     contents: Contents,
+    /// What is kept of it.
+    sources: RefCell<Sources>,
     /// The team files outside the folder of the outermost one.
     outside: Vec<String>,
 }
@@ -143,12 +149,23 @@ impl<'a> Loader<'a> {
     fn new(files: &'a dyn Files, overrides: &'a Overrides) -> Self {
         let built_in = known_tools().into_iter().map(|tool| tool.spec().name.clone());
         let tools = built_in.chain([FILES.to_owned()]).chain(overrides.tools.iter().cloned()).collect();
-        let (found, contents) = (Diagnostics::default(), Contents::default());
-        Self { files, overrides, tools, found, around: Vec::new(), count: 0, contents, outside: Vec::new() }
+        Self {
+            files,
+            overrides,
+            tools,
+            found: Diagnostics::default(),
+            around: Vec::new(),
+            count: 0,
+            contents: Contents::default(),
+            sources: RefCell::default(),
+            outside: Vec::new(),
+        }
     }
 
     fn outermost(mut self, text: &str, shown: &str, identity: PathBuf) -> Result<Loaded, Diagnostics> {
         self.contents = Contents::of(Path::new(shown), text);
+        let folder = self.files.absolute(Path::new("."));
+        self.sources = Sources::of(shown, text, folder, self.overrides).into();
         let team = self.file(text, shown, identity, &self.overrides.vars);
         let Some(mut team) = team.filter(|_| self.found.errors() == 0) else { return Err(self.found) };
         if let Some(task) = &self.overrides.task {
@@ -157,6 +174,7 @@ impl<'a> Loader<'a> {
         if let Some(model) = &self.overrides.model {
             team.use_model(model);
         }
+        team.sources = self.sources.into_inner();
         let digest = self.contents.digest();
         Ok(Loaded { team, warnings: self.found, digest, outside: self.outside })
     }
@@ -262,10 +280,11 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Reads a file, which becomes part of the team's digest.
+    /// Reads a file, which becomes part of the team.
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
         let bytes = self.files.read(path)?;
         self.contents.note(path, &bytes);
+        self.sources.borrow_mut().keep(path, &bytes);
         Ok(bytes)
     }
 
@@ -342,8 +361,8 @@ fn warn_of_unused(root: &Node, vars: &Vars, report: &mut Report<'_>) {
 /// Reads the team; meaningful only if the report has no error.
 fn read_team(root: &Node, vars: &mut Vars, tools: Vec<String>, report: &mut Report<'_>) -> Team {
     let mut cx = Cx::new("a team", report, vars).with_foreign(FOREIGN).with_deferred(&[vars::TASK]);
-    cx.names.know(ToolKind::KIND, tools);
+    cx.names.know::<ToolKind>(tools);
     let team = Team::read(root, &mut cx);
-    cx.resolve_kinds(&[ToolKind::KIND]);
+    cx.resolve();
     team
 }

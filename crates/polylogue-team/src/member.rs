@@ -2,16 +2,15 @@
 
 use polylogue_config::types::{Kind, Type};
 use polylogue_config::yaml::{Data, Node};
-use polylogue_config::{Config, Cx, OneOrMany};
+use polylogue_config::{At, Config, Cx, OneOrMany, Ref};
 use polylogue_core::Name;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::stop::{Matches, Says};
-use crate::text::{ConditionText, ParticipantRef, RegexText};
+use crate::text::{AgentRef, ChatRef, ConditionText, ParticipantOrUser, RegexText};
 
 /// When a person is asked for input before an agent replies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
 pub enum HumanInputMode {
     /// In every turn.
     Always,
@@ -22,7 +21,7 @@ pub enum HumanInputMode {
 }
 
 /// Received message that ends the chat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminateOn {
     /// One that contains, or is, a text.
     Says(Says),
@@ -75,12 +74,12 @@ impl Config for TerminateOn {
 }
 
 /// A nested chat. Its summary is the agent's reply.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "NestedChat")]
 pub struct NestedChat {
     /// Name of a chat in `chats`. The agent itself can take part in it, without its nested chats.
-    #[key(as = ParticipantRef)]
-    pub chat: Name,
+    #[key(as = ChatRef)]
+    pub chat: At<Name>,
     /// Messages to which the nested chat replies.
     pub when: Trigger,
     /// Part of the surrounding conversation that the nested chat receives besides its task.
@@ -89,7 +88,7 @@ pub struct NestedChat {
 }
 
 /// Part of the surrounding conversation that a nested chat receives besides its task.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 #[config(name = "NestedContext")]
 pub enum NestedContext {
     /// Nothing.
@@ -104,12 +103,12 @@ pub enum NestedContext {
 }
 
 /// Settings of a summary of the surrounding conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "NestedSummary")]
 pub struct NestedSummary {
     /// Agent that writes the summary. It must have a model.
-    #[key(as = ParticipantRef)]
-    pub by: Name,
+    #[key(as = AgentRef)]
+    pub by: At<Name>,
     /// Prompt for the summary. The agent receives it after the conversation.
     #[key(default = summary_prompt())]
     pub prompt: String,
@@ -120,10 +119,10 @@ fn summary_prompt() -> String {
 }
 
 /// Messages that match. A message must meet all given conditions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 pub struct Trigger {
     /// Senders of the message.
-    #[key(as = OneOrMany<ParticipantRef>, none = "any sender")]
+    #[key(as = OneOrMany<Ref<ParticipantOrUser>>, none = "any sender")]
     pub from: Vec<Name>,
     /// Text that the message must contain.
     #[key(none = "any text")]

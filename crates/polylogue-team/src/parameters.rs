@@ -1,12 +1,11 @@
 //! How a model writes.
 
-use polylogue_config::Config;
+use polylogue_config::{At, Config};
 use polylogue_core::Params;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Sampling parameters of a model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Config)]
 pub struct Parameters {
     /// Sampling temperature, from 0.
     #[key(none = "the provider's default", range = 0..=100)]
@@ -30,7 +29,7 @@ pub struct Parameters {
     pub stop: Vec<String>,
     /// JSON Schema that is passed to the provider's structured output.
     #[key(none = "none")]
-    pub schema: Option<Map<String, Value>>,
+    pub schema: Option<At<Map<String, Value>>>,
     /// Further fields of the request, which are passed to the provider unchanged.
     pub extra: Map<String, Value>,
 }
@@ -52,7 +51,7 @@ impl From<Parameters> for Params {
             seed: of.seed,
             max_tokens: of.max_tokens,
             stop: of.stop,
-            schema: of.schema.map(Value::Object),
+            schema: of.schema.map(|schema| Value::Object(schema.value)),
             json: false,
             extra: of.extra,
         }

@@ -5,21 +5,24 @@ mod role_play;
 
 use std::collections::BTreeMap;
 
+use polylogue::orchestrator as lib;
 use polylogue_config::types::{Kind, Type};
 use polylogue_config::yaml::{Data, Node};
-use polylogue_config::{ByName, Config, Cx, OneOrMany, Same};
+use polylogue_config::{At, ByName, Config, Cx, OneOrMany, Ref, Same};
 use polylogue_core::Name;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::graph::{Edge, Graph, Join};
 pub use self::role_play::{Critic, Done, Player, RolePlay, RolePlayTexts, Specifier};
 use crate::parameters::Parameters;
 use crate::task::{GroupSolve, Task};
-use crate::text::{ConditionText, ModelText, Participant, ParticipantRef};
+use crate::text::{
+    ConditionText, Member, MemberOrEnd, MemberOrStay, MemberRef, ModelText, Participant, ParticipantRef,
+};
+pub(crate) use crate::text::{END, STAY};
 
 /// Pattern by which the next speaker of a chat is selected.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Config)]
 pub enum Pattern {
     /// Participants speak in order, repeatedly, until the chat ends.
     #[default]
@@ -34,14 +37,14 @@ pub enum Pattern {
     StateMachine(StateMachine),
     /// Dependency graph: for each participant, the participants that must finish before it. Participants without
     /// unfinished dependencies run concurrently.
-    #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>, nonempty)]
-    Dag(BTreeMap<Name, Vec<Name>>),
+    #[key(as = ByName<Member, OneOrMany<At<MemberRef>>>, nonempty)]
+    Dag(BTreeMap<At<Name>, Vec<At<Name>>>),
     /// The speaker can hand over to another participant with a tool call. See `handoffs` of agents.
     Handoffs(Handoffs),
     /// Debate: rounds of arguments, then a vote.
     Debate(Debate),
     /// Orchestrator: a planner writes a plan, keeps a progress ledger and selects the next speaker from it.
-    Orchestrator(Orchestrator),
+    Orchestrator(Box<Orchestrator>),
     /// Graph of who speaks after whom. Branches run concurrently.
     Graph(Graph),
     /// Role-play: two roles solve a task by talking; one instructs, the other solves.
@@ -54,7 +57,7 @@ pub enum Pattern {
 }
 
 /// Speaker selection in a group.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Config)]
 pub struct Group {
     /// Method by which the next speaker is selected.
     #[key(default = SelectSpeaker::RoundRobin)]
@@ -70,7 +73,7 @@ pub struct Group {
 }
 
 /// Method by which the next speaker is selected.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Config)]
 pub enum SelectSpeaker {
     /// In the order of the participants.
     #[default]
@@ -81,11 +84,11 @@ pub enum SelectSpeaker {
     Model(Box<Selector>),
     /// By a person who does not take part in the chat.
     #[key(as = ParticipantRef)]
-    Human(Name),
+    Human(At<Name>),
 }
 
 /// Settings of random selection.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
 pub struct Chance {
     /// Seed of the random selection, which makes it repeatable. The seed is always logged.
     #[key(none = "derived from the start time")]
@@ -94,7 +97,7 @@ pub struct Chance {
 
 /// Speaker selection by a model. `{roles}` in a text is replaced by the candidates with their descriptions,
 /// `{agentlist}` by their names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 pub struct Selector {
     /// Model that selects, as `provider:model`.
     #[key(as = Option<ModelText>, none = "the model of the team")]
@@ -132,7 +135,7 @@ impl Default for Selector {
 }
 
 /// Role of a prompt.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
 pub enum Role {
     /// `system`.
     System,
@@ -142,30 +145,30 @@ pub enum Role {
 }
 
 /// Allowed or disallowed speaker transitions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub enum Transitions {
     /// For each participant, the only participants that can speak after it. After a participant that is not listed,
     /// none can speak.
-    #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>)]
-    Allowed(BTreeMap<Name, Vec<Name>>),
+    #[key(as = ByName<Member, OneOrMany<At<MemberRef>>>)]
+    Allowed(BTreeMap<At<Name>, Vec<At<Name>>>),
     /// For each participant, the participants that cannot speak after it. All others can.
-    #[key(as = ByName<Participant, OneOrMany<ParticipantRef>>)]
-    Disallowed(BTreeMap<Name, Vec<Name>>),
+    #[key(as = ByName<Member, OneOrMany<At<MemberRef>>>)]
+    Disallowed(BTreeMap<At<Name>, Vec<At<Name>>>),
 }
 
 /// Whether the last speaker can be selected again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(by_shape)]
 pub enum AllowRepeat {
     /// All participants can, or none.
     All(bool),
     /// These participants can.
-    #[key(as = OneOrMany<ParticipantRef>)]
+    #[key(as = OneOrMany<MemberRef>)]
     Only(Vec<Name>),
 }
 
 /// State machine: each state has a speaker, and conditions select the next state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "StateMachine")]
 pub struct StateMachine {
     /// First speaker: a name, or a list of transitions of which the first whose condition holds is taken.
@@ -173,30 +176,31 @@ pub struct StateMachine {
     pub start: Option<Exits>,
     /// Transitions by current speaker: a name, `end`, or a list of transitions of which the first whose condition holds
     /// is taken. The chat ends if none holds.
-    #[key(as = ByName<Participant, Same<Exits>>, required, nonempty)]
-    pub after: BTreeMap<Name, Exits>,
+    #[key(as = ByName<Member, Same<Exits>>, required, nonempty)]
+    pub after: BTreeMap<At<Name>, Exits>,
 }
 
-/// The name that stands for the end of a chat among the speakers of states and handoffs.
-pub(crate) const END: &str = "end";
-/// The name that stands for the last speaker.
-pub(crate) const STAY: &str = "stay";
-
 /// The transitions from a state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exits(pub Vec<Exit>);
 
 /// A name alone is always taken.
 impl Config for Exits {
     fn ty() -> &'static Type {
-        const { &Type { name: "", doc: "", kind: Kind::Shapes(&[ParticipantRef::ty, <Vec<Exit> as Config>::ty]) } }
+        const {
+            &Type {
+                name: "",
+                doc: "",
+                kind: Kind::Shapes(&[Ref::<MemberOrEnd>::ty, <Vec<Exit> as Config>::ty]),
+            }
+        }
     }
 
     fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
         if matches!(node.data, Data::List(_)) {
             return Self(Vec::read(node, cx));
         }
-        Self(vec![Exit { when: None, then: ParticipantRef::read(node, cx).0 }])
+        Self(vec![Exit { when: None, then: Ref::<MemberOrEnd>::read(node, cx).0 }])
     }
 
     fn hole() -> Self {
@@ -212,30 +216,30 @@ impl Config for Exits {
 }
 
 /// A transition of a state machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "Transition")]
 pub struct Exit {
     /// Condition of the transition, in CEL.
     #[key(as = Option<ConditionText>, none = "always", nonempty)]
     pub when: Option<String>,
     /// Next speaker, or `end`.
-    #[key(as = ParticipantRef)]
+    #[key(as = Ref<MemberOrEnd>)]
     pub then: Name,
 }
 
 /// Settings of the handoffs pattern.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct Handoffs {
     /// First speaker.
-    #[key(as = Option<ParticipantRef>, none = "the first participant")]
+    #[key(as = Option<MemberRef>, none = "the first participant")]
     pub start: Option<Name>,
     /// Next speaker after a turn without a handoff: `stay` (the same speaker), `end` (the chat ends), or a name.
-    #[key(as = ParticipantRef)]
+    #[key(as = Ref<MemberOrStay>)]
     pub then: Name,
 }
 
 /// Debate: rounds of arguments, then a vote. The result is the winning option.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct Debate {
     /// Options to vote on, at least two.
     #[key(required, nonempty)]
@@ -247,7 +251,7 @@ pub struct Debate {
     #[key(default = false)]
     pub one_by_one: bool,
     /// Agents and people who vote. Voters that do not take part in the chat form a jury.
-    #[key(as = OneOrMany<ParticipantRef>, none = "the participants")]
+    #[key(as = OneOrMany<Ref<Participant>>, none = "the participants")]
     pub voters: Vec<Name>,
     /// Rule for a tied vote.
     #[key(default = Tie::First)]
@@ -255,7 +259,7 @@ pub struct Debate {
 }
 
 /// Rule for a tied vote.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 pub enum Tie {
     /// The first of the tied options wins.
     #[default]
@@ -263,7 +267,7 @@ pub enum Tie {
     /// The vote remains undecided.
     Undecided,
     /// This agent or person decides.
-    #[key(as = ParticipantRef)]
+    #[key(as = Ref<Participant>)]
     Chair(Name),
     /// Up to this many further rounds, each with a vote.
     #[key(range = 1..=1000)]
@@ -271,34 +275,34 @@ pub enum Tie {
 }
 
 /// Orchestrator: a planner writes a plan, and the next speaker is selected from a progress ledger.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "Orchestrator")]
 pub struct Orchestrator {
     /// Agent that writes the plan. It does not take part in the chat.
     #[key(as = ParticipantRef)]
-    pub planner: Name,
+    pub planner: At<Name>,
     /// Agent that writes the progress ledger.
     #[key(as = Option<ParticipantRef>, none = "the planner")]
-    pub scribe: Option<Name>,
+    pub scribe: Option<At<Name>>,
     /// Maximum number of turns.
-    #[key(none = "20", range = 1..=1_000_000)]
-    pub max_turns: Option<u64>,
+    #[key(default = lib::Orchestrator::DEFAULT_MAX_TURNS, range = 1..=1_000_000)]
+    pub max_turns: u64,
     /// Number of turns without progress after which the planner writes a new plan.
-    #[key(none = "3", range = 1..=1_000_000)]
-    pub max_stalls: Option<u64>,
+    #[key(default = lib::Orchestrator::DEFAULT_MAX_STALLS, range = 1..=1_000_000)]
+    pub max_stalls: u64,
     /// Maximum number of plans.
-    #[key(none = "3", range = 1..=1000)]
-    pub max_plans: Option<u64>,
+    #[key(default = lib::Orchestrator::DEFAULT_MAX_PLANS, range = 1..=1000)]
+    pub max_plans: u64,
     /// Maximum number of retries after a ledger that cannot be parsed.
-    #[key(none = "3", range = 0..=100)]
-    pub max_retries: Option<u32>,
+    #[key(default = lib::Orchestrator::DEFAULT_MAX_RETRIES, range = 0..=100)]
+    pub max_retries: u32,
     /// Prompts that replace the built-in ones.
     pub prompts: OrchestratorPrompts,
 }
 
 /// Prompts of the orchestrator. `{task}`, `{team}`, `{names}`, `{facts}`, `{plan}`, `{schema}` and `{flaw}` are
 /// replaced.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 #[config(name = "OrchestratorPrompts")]
 pub struct OrchestratorPrompts {
     /// Prompt for the known facts.
@@ -336,8 +340,8 @@ impl Pattern {
                 let chair = if let Tie::Chair(chair) = tie { Some(chair) } else { None };
                 voters.iter().chain(chair).collect()
             }
-            Self::Orchestrator(Orchestrator { planner, scribe, .. }) => {
-                std::iter::once(planner).chain(scribe).collect()
+            Self::Orchestrator(given) => {
+                std::iter::once(&*given.planner).chain(given.scribe.as_deref()).collect()
             }
             Self::RolePlay(role_play) => role_play.beside().collect(),
             _ => Vec::new(),
@@ -354,7 +358,7 @@ impl Pattern {
         match self {
             Self::GroupSolve(solve) => {
                 let GroupSolve { tasks, before, after, .. } = &**solve;
-                tasks.iter().chain(before).chain(after).collect()
+                tasks.iter().map(|task| &task.value).chain(before).chain(after).collect()
             }
             Self::Tasks(tasks) => tasks.iter().collect(),
             _ => Vec::new(),

@@ -104,12 +104,13 @@ impl SandboxSettings {
     /// What it asks for that has to be allowed, and what of it.
     pub(crate) fn wants(&self) -> Wants {
         let mut wants = BTreeMap::new();
-        if self.backend == SandboxBackend::None {
+        if *self.backend == SandboxBackend::None {
             wants.insert(Grant::UnsafeHost, Vec::new());
         }
-        for (grant, what) in [(Grant::Network, &self.network), (Grant::Readable, &self.readable)] {
+        let readable: Vec<String> = self.readable.iter().map(|path| path.value.clone()).collect();
+        for (grant, what) in [(Grant::Network, self.network.value.clone()), (Grant::Readable, readable)] {
             if !what.is_empty() {
-                wants.insert(grant, what.clone());
+                wants.insert(grant, what);
             }
         }
         wants
@@ -168,8 +169,8 @@ impl Team {
     /// The memory that agents of the team and of those within it share or have to themselves.
     #[must_use]
     pub fn memory_scopes(&self) -> BTreeSet<Scope> {
-        let agents = self.agents.iter().filter(|agent| !agent.memory.is_off());
-        let own = agents.filter_map(|agent| self.scope_of(agent).ok());
+        let agents = self.agents.iter().filter_map(|agent| Some((&agent.name, agent.memory()?)));
+        let own = agents.filter_map(|(name, memory)| self.memory_scope(name, memory).ok());
         own.chain(self.teams.iter().flat_map(|sub| sub.team.memory_scopes())).collect()
     }
 
@@ -281,7 +282,7 @@ impl Team {
         let tools = ["python", "shell", "javascript", "python_session"].into_iter();
         let tools = tools.filter(|tool| self.names_tool(tool));
         let tools = tools.map(|tool| format!("the tool {tool}: programs that models write"));
-        let coders = self.agents.iter().filter(|agent| !agent.code_execution.is_off());
+        let coders = self.agents.iter().filter(|agent| agent.code_execution.on().is_some());
         let coders = coders.map(|agent| format!("code in messages, run by {}", agent.name));
         commands.chain(tools).chain(coders).collect()
     }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use polylogue_config::Config;
+use polylogue::reason as lib;
+use polylogue_config::{At, Config};
 use polylogue_core::Name;
-use serde::{Deserialize, Serialize};
 
-use crate::text::{ParticipantRef, ToolRef};
+use crate::text::{AgentRef, ToolRef};
 use crate::tooling::RunTool;
 
 /// Reasoning strategy that an agent follows before it replies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "Reasoning")]
 pub enum Reasoning {
     /// ReAct: the agent calls tools in rounds until it has an answer.
@@ -26,11 +26,11 @@ pub enum Reasoning {
 }
 
 /// ReAct: rounds of tool calls.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct React {
     /// Maximum number of rounds per turn.
-    #[key(none = "5", range = 0..=10_000)]
-    pub rounds: Option<u32>,
+    #[key(default = lib::React::DEFAULT_ROUNDS, range = 0..=10_000)]
+    pub rounds: u32,
     /// Calls the model once more without tools after the last round. Otherwise the chat ends at the limit.
     #[key(default = false)]
     pub summarize: bool,
@@ -41,63 +41,63 @@ pub struct React {
 }
 
 /// A plan and its steps.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct PlanAndSolve {
     /// Agent that writes the plan.
-    #[key(as = Option<ParticipantRef>, none = "the agent itself")]
-    pub planner: Option<Name>,
+    #[key(as = Option<AgentRef>, none = "the agent itself")]
+    pub planner: Option<At<Name>>,
     /// Agent that solves the steps.
-    #[key(as = Option<ParticipantRef>, none = "the agent itself")]
-    pub solver: Option<Name>,
+    #[key(as = Option<AgentRef>, none = "the agent itself")]
+    pub solver: Option<At<Name>>,
     /// Maximum number of steps in a plan.
-    #[key(none = "20", range = 1..=10_000)]
-    pub max_steps: Option<u32>,
+    #[key(default = lib::PlanAndSolve::DEFAULT_MAX_STEPS, range = 1..=10_000)]
+    pub max_steps: usize,
 }
 
 /// ReWOO: a plan of all tool calls, then an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 pub struct Rewoo {
     /// Agent that plans the tool calls.
-    #[key(as = Option<ParticipantRef>, none = "the agent itself")]
-    pub planner: Option<Name>,
+    #[key(as = Option<AgentRef>, none = "the agent itself")]
+    pub planner: Option<At<Name>>,
     /// Agent that answers from the results.
-    #[key(as = Option<ParticipantRef>, none = "the agent itself")]
-    pub solver: Option<Name>,
+    #[key(as = Option<AgentRef>, none = "the agent itself")]
+    pub solver: Option<At<Name>>,
 }
 
 /// Drafts and critique.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct Refine {
     /// Agent that criticizes the drafts.
-    #[key(as = Option<ParticipantRef>, none = "the agent itself")]
-    pub critic: Option<Name>,
+    #[key(as = Option<AgentRef>, none = "the agent itself")]
+    pub critic: Option<At<Name>>,
     /// Maximum number of rounds of critique.
-    #[key(none = "3", range = 0..=10_000)]
-    pub rounds: Option<u32>,
+    #[key(default = lib::Refine::DEFAULT_ROUNDS, range = 0..=10_000)]
+    pub rounds: u32,
     /// Text with which the critic accepts a draft.
     #[key(none = "`DONE`", nonempty)]
     pub until: Option<String>,
 }
 
 /// Best of several proposals.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct Best {
     /// Agent that selects a proposal.
-    #[key(as = ParticipantRef)]
-    pub critic: Name,
+    #[key(as = AgentRef)]
+    pub critic: At<Name>,
     /// Number of proposals.
     #[key(default = 3, range = 1..=100)]
-    pub options: u32,
+    pub options: usize,
     /// Maximum number of retries after an answer that selects no proposal. Then the first proposal is taken.
-    #[key(none = "2", range = 0..=100)]
-    pub retries: Option<u32>,
+    #[key(default = lib::Best::DEFAULT_RETRIES, range = 0..=100)]
+    pub retries: u32,
     /// Texts that present the proposals to the critic.
     #[key(none = "built-in texts")]
     pub texts: Option<ChoiceTexts>,
 }
 
 /// Texts that present proposals to a critic. `{count}` is replaced by the number of proposals.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 pub struct ChoiceTexts {
     /// Prompt for the selection. `{options}` is replaced by the proposals.
     #[key(none = "a built-in text", nonempty)]
@@ -112,9 +112,9 @@ pub struct ChoiceTexts {
 
 impl ChoiceTexts {
     /// These, and `usual` for what is not set.
-    pub(crate) fn over(&self, usual: polylogue::reason::ChoiceTexts) -> polylogue::reason::ChoiceTexts {
+    pub(crate) fn over(&self, usual: lib::ChoiceTexts) -> lib::ChoiceTexts {
         let of = |own: &Option<String>, usual| own.as_deref().map_or(usual, Into::into);
-        polylogue::reason::ChoiceTexts {
+        lib::ChoiceTexts {
             prompt: of(&self.prompt, usual.prompt),
             option: of(&self.option, usual.option),
             retry_prompt: of(&self.retry_prompt, usual.retry_prompt),
@@ -123,7 +123,7 @@ impl ChoiceTexts {
 }
 
 /// A few-shot example: a message and the reply to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "Example")]
 pub struct Example {
     /// Message that the agent receives.
@@ -135,12 +135,12 @@ pub struct Example {
 }
 
 /// A marked block in an agent's replies, which programs parse.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "OutputBlock")]
 pub struct OutputBlock {
     /// Name of the kind of block, which `runs_output_blocks` of other agents refers to.
     #[key(nonempty)]
-    pub kind: String,
+    pub kind: At<String>,
     /// Marker at the beginning of the block, including its line break.
     #[key(nonempty)]
     pub begin: String,
@@ -160,12 +160,12 @@ pub struct OutputBlock {
 }
 
 /// Output blocks of received messages that an agent executes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 #[config(name = "RunsOutputBlocks", nonempty)]
 pub struct RunsOutputBlocks {
     /// Tools by kind of block. The tool receives the text of the block as its argument `code`.
     #[key(as = BTreeMap<String, ToolRef>)]
-    pub code: BTreeMap<String, String>,
+    pub code: BTreeMap<String, At<String>>,
     /// Tools that JSON blocks can call, as `{"name": ..., "parameters": {...}}`.
     #[key(unique)]
     pub tools: Vec<RunTool>,
@@ -173,7 +173,7 @@ pub struct RunsOutputBlocks {
 
 impl RunsOutputBlocks {
     /// The tools that it may run.
-    pub(crate) fn tools(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &At<String>> {
         self.tools.iter().map(|given| &given.tool).chain(self.code.values())
     }
 }

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue_config::{As, Config};
+use polylogue_config::{As, At, Config};
 use polylogue_mcp::Allowed;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::agent::Agent;
 use crate::team::Team;
 use crate::text::PathText;
 use crate::tooling::OwnTool;
 
 /// MCP servers, by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct McpServers(pub BTreeMap<String, McpServer>);
 
 /// MCP servers in this file, or the path of a document with them.
@@ -41,7 +41,7 @@ impl As<McpServers> for ServersForm {
 
 /// An MCP server: a local program or an address. `${NAME}` in its texts is replaced by an environment variable of the
 /// user who runs the team.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 pub struct McpServer {
     /// Program of a local server. It runs outside the sandbox.
     #[key(none = "none: the server has a `url`", nonempty)]
@@ -72,6 +72,12 @@ impl McpServer {
         }
     }
 
+    /// It as in `mcpServers` of the usual JSON document.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        self.write()
+    }
+
     /// Names of the environment variables that it receives.
     #[must_use]
     pub fn variables(&self) -> BTreeSet<&str> {
@@ -88,7 +94,7 @@ fn variables(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A tool of an agent or of a task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 #[config(name = "Tool", by_shape)]
 pub enum GivenTool {
     /// A tool by its name, or `files` for all file tools.
@@ -114,11 +120,11 @@ impl GivenTool {
 }
 
 /// Tools of an MCP server: all, unless `include` or `exclude` is given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct McpTools {
     /// Name of the server in `mcp` of this file or in the file that the command line names.
     #[key(nonempty)]
-    pub mcp: String,
+    pub mcp: At<String>,
     /// Tools to use, by the server's names for them.
     #[key(nonempty, unique)]
     pub include: Vec<String>,
@@ -164,7 +170,8 @@ impl Team {
     /// The tools that agents and tasks of this team are given.
     pub(crate) fn given_tools(&self) -> impl Iterator<Item = &GivenTool> {
         let chats = std::iter::once(&self.chat).chain(self.chats.iter().map(|inner| &inner.chat));
-        let for_tasks = chats.flat_map(|chat| chat.pattern.tasks()).flat_map(|task| &task.tools);
-        self.agents.iter().flat_map(|agent| &agent.tools).chain(for_tasks)
+        let for_tasks = chats.flat_map(|chat| chat.pattern.tasks()).flat_map(|task| task.tools.iter());
+        let of_agents = self.agents.iter().filter_map(Agent::model).flat_map(|keys| keys.tools.iter());
+        of_agents.chain(for_tasks).map(|tool| &tool.value)
     }
 }

@@ -2,12 +2,11 @@
 
 use polylogue_config::{Config, OneOrMany};
 use polylogue_core::Name;
-use serde::{Deserialize, Serialize};
 
-use crate::text::{ConditionText, ParticipantRef, RegexText};
+use crate::text::{ConditionText, RegexText, SpeakerRef};
 
 /// Termination conditions. A chat ends when one of them is met.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Config)]
 #[config(nonempty)]
 pub struct Stop {
     /// Text in a message that ends the chat: the text, or a mapping.
@@ -43,14 +42,14 @@ pub struct Stop {
 }
 
 /// A message that contains a text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(shorthand = "text")]
 pub struct Says {
     /// Text that the message contains.
     #[key(nonempty)]
     pub text: String,
     /// Participants whose messages count.
-    #[key(as = OneOrMany<ParticipantRef>, none = "all participants")]
+    #[key(as = OneOrMany<SpeakerRef>, none = "all participants")]
     pub by: Vec<Name>,
     /// Requires the text to be the whole message, except for surrounding white space.
     #[key(default = false)]
@@ -58,13 +57,13 @@ pub struct Says {
 }
 
 /// A message that matches a regular expression.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(shorthand = "pattern")]
 pub struct Matches {
     /// Regular expression in the syntax of Rust's `regex`. It can match anywhere in the message.
     #[key(as = RegexText, nonempty)]
     pub pattern: String,
     /// Participants whose messages count.
-    #[key(as = OneOrMany<ParticipantRef>, none = "all participants")]
+    #[key(as = OneOrMany<SpeakerRef>, none = "all participants")]
     pub by: Vec<Name>,
 }

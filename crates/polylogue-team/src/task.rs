@@ -1,45 +1,44 @@
 //! Tasks, alone and in a group that solves them by talking.
 
-use polylogue_config::Config;
+use polylogue::EndMode;
+use polylogue_config::{At, Config};
 use polylogue_core::Name;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::remote::GivenTool;
-use crate::text::{MediaText, ParticipantRef, Template};
+use crate::text::{MediaText, MemberRef, ParticipantRef, Schema, Template};
 
 /// Agents discuss their tasks until a limit is reached or they judge them complete.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 #[config(name = "GroupSolve")]
 pub struct GroupSolve {
     /// Tasks of the participants, one each, in speaking order.
     #[key(required, nonempty)]
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<At<Task>>,
     /// Tasks that agents solve alone before the discussion. They stay in the history of their agent; other agents do
     /// not see them.
     pub before: Vec<Task>,
     /// Tasks that agents solve alone after the discussion.
     pub after: Vec<Task>,
     /// Condition that ends the discussion.
-    #[key(default = EndMode::MaxIterations)]
-    pub end: EndMode,
+    #[key(as = At<EndModeKey>, default = EndMode::MaxIterations)]
+    pub end: At<EndMode>,
     /// Maximum number of iterations, in every mode. In an iteration each participant speaks once.
     #[key(default = polylogue::GroupSolve::DEFAULT_MAX_ITERATIONS, range = 1..=100_000)]
     pub max_iterations: u64,
     /// First message of a discussion between two agents.
-    pub shift: Shift,
+    pub shift: At<Shift>,
     /// With two agents, adds the task and the answer of each to the history of the other, as if they were its own.
     #[key(default = false)]
-    pub reconcile: bool,
+    pub reconcile: At<bool>,
     /// Questions that ask agents whether their task is complete.
     pub check: Completion,
 }
 
 /// Condition that ends a discussion. The limit on iterations always applies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
-pub enum EndMode {
+#[derive(Config)]
+#[config(name = "EndMode", for = EndMode)]
+enum EndModeKey {
     /// At the limit on iterations. Agents are not asked whether their task is complete.
-    #[default]
     MaxIterations,
     /// As soon as one task is complete.
     FirstCompletion,
@@ -52,34 +51,34 @@ pub enum EndMode {
 }
 
 /// A task of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 pub struct Task {
     /// Agent that solves the task.
     #[key(as = ParticipantRef)]
-    pub who: Name,
+    pub who: At<Name>,
     /// Prompt of the task.
-    pub prompt: Template,
+    pub prompt: At<Template>,
     /// Tools for this task, in addition to those of the agent.
     #[key(unique)]
-    pub tools: Vec<GivenTool>,
+    pub tools: At<Vec<At<GivenTool>>>,
     /// JSON Schema that the agent's replies to this task must satisfy.
     #[key(none = "none", nonempty)]
-    pub output_schema: Option<Map<String, Value>>,
+    pub output_schema: Option<At<Schema>>,
     /// Images, audio and documents that are attached to the prompt.
     pub media: Vec<Media>,
     /// Asks the agent after each of its turns whether its task is complete.
     #[key(default = false)]
-    pub self_terminating: bool,
+    pub self_terminating: At<bool>,
     /// Keeps the agent's answers about what remains to be done in its history.
     #[key(default = false)]
-    pub keeps_reflections: bool,
+    pub keeps_reflections: At<bool>,
     /// Removes the prompt and the answer of a task that is solved alone from the agent's history.
     #[key(default = false)]
-    pub forget: bool,
+    pub forget: At<bool>,
 }
 
 /// An image, audio or document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct Media {
     /// Media type, such as `image/png`.
     #[key(name = "type", nonempty)]
@@ -90,11 +89,11 @@ pub struct Media {
 }
 
 /// First message of a discussion between two agents.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 #[config(name = "FirstMessage")]
 pub struct Shift {
     /// Agent that receives the message and speaks first.
-    #[key(as = Option<ParticipantRef>, none = "the second agent")]
+    #[key(as = Option<MemberRef>, none = "the second agent")]
     pub to: Option<Name>,
     /// Text of the message.
     #[key(none = "the other agent's answer to its task", nonempty)]
@@ -102,7 +101,7 @@ pub struct Shift {
 }
 
 /// Questions that ask an agent whether its task is complete: what remains to be done, then a decision.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Config)]
 pub struct Completion {
     /// First question: what remains to be done. The agent answers freely.
     #[key(none = "a built-in text", nonempty)]
@@ -125,18 +124,18 @@ pub struct Completion {
 }
 
 /// Words of a decision, letters only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct DecisionWords {
     /// Word for a task that is not complete.
     #[key(nonempty)]
-    pub open: String,
+    pub open: At<String>,
     /// Word for a complete task.
     #[key(nonempty)]
-    pub complete: String,
+    pub complete: At<String>,
 }
 
 /// Temperature of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Config)]
 #[config(by_shape)]
 pub enum DecisionTemperature {
     /// The agent's temperature, for models that accept no other.
@@ -146,7 +145,7 @@ pub enum DecisionTemperature {
 }
 
 /// The word `own`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
 #[config(name = "OwnTemperature")]
 pub enum Own {
     /// The agent's temperature.

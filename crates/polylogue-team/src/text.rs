@@ -1,13 +1,14 @@
 //! Texts of a team file with a meaning: names, templates, addresses, conditions.
 
+use polylogue_config::source::Span;
 use polylogue_config::types::{Kind, Text, Type, Variables};
 use polylogue_config::yaml::Node;
-use polylogue_config::{Config, Cx, Filled, Illegal, Leaf, NameKind, NewName, Ref, TextKind, Verbatim};
+use polylogue_config::{At, Config, Cx, Filled, Illegal, Leaf, NameKind, Names, Ref, TextKind, Verbatim};
 use polylogue_core::Name;
 use polylogue_models::Endpoint;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::check::check_schema;
 use crate::condition::{CallCondition, CodeCondition, Condition, NoCondition};
 use crate::secret;
 use crate::vars::{self, Piece};
@@ -22,7 +23,7 @@ use crate::vars::{self, Piece};
 /// let template = Template::new("Never forget the task: {{task}}");
 /// assert_eq!(template.fill("{{count}} to three"), "Never forget the task: {{count}} to three");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     /// Never empty; the task goes between two of them.
     pieces: Vec<String>,
@@ -106,13 +107,133 @@ impl Config for Template {
     }
 }
 
-/// Whatever takes part in chats: an agent, a chat or a team.
-pub(crate) struct Participant;
+/// A JSON Schema that replies must satisfy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema(pub Map<String, Value>);
 
-/// The name of a participant, where it is defined.
-pub(crate) type NewParticipant = NewName<Participant>;
-/// The name of a participant that is defined elsewhere.
-pub(crate) type ParticipantRef = Ref<Participant>;
+impl Config for Schema {
+    fn ty() -> &'static Type {
+        <Map<String, Value> as Config>::ty()
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        check_schema(node, cx.report);
+        Self(Map::read(node, cx))
+    }
+
+    fn hole() -> Self {
+        Self(Map::new())
+    }
+
+    fn write(&self) -> Value {
+        self.0.write()
+    }
+}
+
+/// Kinds of names of what takes part in chats. Those of a file must differ, whatever they name.
+macro_rules! name_kinds {
+    ($($(#[$doc:meta])* $kind:ident: $of:expr, $noun:literal, $before:literal $after:literal $(, $item:item)*;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $kind;
+
+        impl NameKind for $kind {
+            type Name = Name;
+            const KIND: &'static str = $of;
+            const NOUN: &'static str = $noun;
+            const TEXT: Text = NAME;
+            $($item)*
+
+            fn parse(text: &str) -> Result<Name, Illegal> {
+                name(text)
+            }
+
+            fn hole() -> Name {
+                Name::user()
+            }
+
+            fn unknown(name: &str) -> String {
+                format!("{}`{name}`{}", $before, $after)
+            }
+        }
+    )*};
+}
+
+const PARTICIPANT: &str = "participant";
+const CHAT: &str = "chat";
+const OUTERMOST: &str = "outermost chat";
+/// A participant of a chat.
+const MEMBER: &str = "member";
+
+name_kinds! {
+    /// The name of an agent, where it is defined.
+    OfAgent: PARTICIPANT, "an agent", "there is no agent " "";
+    /// The name of a chat, where it is defined.
+    OfChat: CHAT, "a chat", "there is no chat " "",
+        const MEANS: &'static [&'static str] = &[PARTICIPANT];,
+        fn define(names: &mut Names, name: &str, span: &Span) {
+            names.define::<Self>(name, span);
+            names.define::<InChats>(name, span);
+        };
+    /// A chat as one of those that take part in chats.
+    InChats: PARTICIPANT, "a chat", "" "";
+    /// The name of a team, where it is defined.
+    OfTeam: PARTICIPANT, "a team", "there is no team " "";
+    /// The name of the team in this file, which is that of the outermost chat.
+    OfOutermost: OUTERMOST, "the outermost chat", "" "";
+    /// A participant that is defined elsewhere.
+    Participant: PARTICIPANT, "a participant", "there is no agent, chat or team " "";
+    /// A participant, or `user` for the person who gives the task.
+    ParticipantOrUser: PARTICIPANT, "a participant", "there is no agent, chat or team " "",
+        const WORDS: &'static [&'static str] = &["user"];;
+    /// One of the participants of a chat, where they are listed.
+    Listed: PARTICIPANT, "a participant", "there is no agent, chat or team " "",
+        const MEANS: &'static [&'static str] = &[PARTICIPANT, OUTERMOST];,
+        fn define(names: &mut Names, name: &str, span: &Span) {
+            names.refer::<Self>(name, span);
+            names.define::<Member>(name, span);
+        };
+    /// A participant of the same chat.
+    Member: MEMBER, "a participant", "" " does not take part in this chat", const SCOPED: bool = true;;
+    /// A participant of the same chat, or `user`.
+    MemberOrUser: MEMBER, "a participant", "" " does not take part in this chat",
+        const SCOPED: bool = true;, const WORDS: &'static [&'static str] = &["user"];;
+    /// A participant of the same chat, or `end`.
+    MemberOrEnd: MEMBER, "a participant", "" " does not take part in this chat",
+        const SCOPED: bool = true;, const WORDS: &'static [&'static str] = &[END];;
+    /// A participant of the same chat, `stay` or `end`.
+    MemberOrStay: MEMBER, "a participant", "" " does not take part in this chat",
+        const SCOPED: bool = true;, const WORDS: &'static [&'static str] = &[STAY, END];;
+    /// Who says something: a participant of the chat or of the team, whichever it is about, or `user`.
+    Speaker: PARTICIPANT, "a participant", "" "",
+        fn refer(names: &mut Names, name: &str, span: &Span) {
+            if names.in_scope() {
+                names.refer::<MemberOrUser>(name, span);
+            } else {
+                names.refer::<ParticipantOrUser>(name, span);
+            }
+        };
+    /// A participant of a chat of which this is one, too; a check looks at it.
+    Neighbor: PARTICIPANT, "a participant", "" "",
+        fn refer(_: &mut Names, _: &str, _: &Span) {};
+}
+
+/// The word for the end of a chat, where a participant can be next.
+pub(crate) const END: &str = "end";
+/// The word for the last speaker.
+pub(crate) const STAY: &str = "stay";
+
+/// The names without their positions.
+pub(crate) fn values(names: &[At<Name>]) -> impl Iterator<Item = Name> {
+    names.iter().map(|name| name.value.clone())
+}
+
+/// The names that are checked further, with their positions.
+pub(crate) type ParticipantRef = At<Ref<Participant>>;
+pub(crate) type AgentRef = At<Ref<OfAgent>>;
+pub(crate) type ChatRef = At<Ref<OfChat>>;
+pub(crate) type MemberRef = Ref<Member>;
+pub(crate) type SpeakerRef = Ref<Speaker>;
+pub(crate) type NeighborRef = At<Ref<Neighbor>>;
 
 const NAME: Text = Text {
     format: "name",
@@ -136,20 +257,6 @@ fn name(text: &str) -> Result<Name, Illegal> {
                 None => illegal,
             })
         }
-    }
-}
-
-impl NameKind for Participant {
-    type Name = Name;
-    const KIND: &'static str = "agent, chat or team";
-    const TEXT: Text = NAME;
-
-    fn parse(text: &str) -> Result<Name, Illegal> {
-        name(text)
-    }
-
-    fn hole() -> Name {
-        Name::user()
     }
 }
 
@@ -191,8 +298,6 @@ macro_rules! text_kinds {
 text_kinds! {
     /// A model as `provider:model`.
     Model: "model", "", ["openai:gpt-4o-mini", "ollama:llama3.2"], All, model;
-    /// A model as `provider:model`, or `none`.
-    OwnModel: "own model", "", ["openai:gpt-4o-mini", "none"], All, |text| if text == "none" { Ok(()) } else { model(text) };
     /// The path of a file.
     FilePath: "path", "", [], None, not_empty;
     /// The address of an endpoint.
@@ -222,11 +327,12 @@ text_kinds! {
 /// The name of a tool.
 pub(crate) struct ToolKind;
 /// The name of a tool that an agent is given.
-pub(crate) type ToolRef = Ref<ToolKind>;
+pub(crate) type ToolRef = At<Ref<ToolKind>>;
 
 impl NameKind for ToolKind {
     type Name = String;
     const KIND: &'static str = "tool";
+    const NOUN: &'static str = "a tool";
     const TEXT: Text = Text { format: "tool", ..Text::PLAIN };
 
     fn parse(text: &str) -> Result<String, Illegal> {
@@ -329,7 +435,6 @@ fn host(text: &str) -> Result<(), Illegal> {
 
 /// A text in the notation of the file.
 pub(crate) type ModelText = Leaf<Model>;
-pub(crate) type OwnModelText = Leaf<OwnModel>;
 pub(crate) type PathText = Leaf<FilePath>;
 pub(crate) type UrlText = Leaf<Url>;
 pub(crate) type MediaText = Leaf<MediaUrl>;

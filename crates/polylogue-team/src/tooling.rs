@@ -1,20 +1,20 @@
 //! How models call tools.
 
+use indexmap::IndexMap;
+use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue::{AnyTool, Outcome, StateScope};
-use polylogue_config::{As, Config};
+use polylogue_config::{At, Config};
 use polylogue_tools::Bounded;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::duration::Time;
 use crate::text::ToolRef;
 
 /// Way in which a model calls tools and satisfies an output schema.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
-#[config(name = "ToolCalling")]
-pub enum ToolCalling {
+#[derive(Config)]
+#[config(name = "ToolCalling", for = ToolCalling)]
+pub(crate) enum ToolCallingKey {
     /// Best way that the model supports.
-    #[default]
     Auto,
     /// Function calls of the provider's API.
     Native,
@@ -27,11 +27,10 @@ pub enum ToolCalling {
 }
 
 /// Messages that remain in an agent's history after a turn in which it called tools step by step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
-#[config(name = "ToolHistory")]
-pub enum ToolHistory {
+#[derive(Config)]
+#[config(name = "ToolHistory", for = ToolHistory)]
+pub(crate) enum ToolHistoryKey {
     /// The reply.
-    #[default]
     Answer,
     /// Five messages: the task, the question whether to use the tool, the decision, the arguments, and the result,
     /// which is also the reply.
@@ -39,7 +38,7 @@ pub enum ToolHistory {
 }
 
 /// Limits on each call of an agent's tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
 #[config(nonempty)]
 pub struct ToolLimits {
     /// Time limit of a call, such as `30 s`. A call that takes longer fails, and the agent continues.
@@ -80,45 +79,46 @@ impl ToolLimits {
 }
 
 /// A tool of an agent or a task: its name, or a mapping.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 #[config(shorthand = "tool")]
 pub struct OwnTool {
     /// Name of the tool.
     #[key(as = ToolRef)]
-    pub tool: String,
+    pub tool: At<String>,
     /// Scope of the state of `set_state` and `chess`: `team` shares it with nested chats and later runs, `chat` limits
     /// it to one run of the chat.
-    #[key(as = Option<ToolScope>, none = "`team`")]
-    pub scope: Option<StateScope>,
+    #[key(as = Option<At<ToolScope>>, none = "`team`")]
+    pub scope: Option<At<StateScope>>,
     /// Requires a call of the tool in every turn in which the agent speaks to others.
     #[key(default = false)]
     pub mandatory: bool,
     /// Examples for models that write arguments as text. They are not in any history.
     pub examples: Vec<ToolExample>,
     /// Maximum number of consecutive calls written as text that the tool rejects. One more ends the chat.
-    #[key(none = "5", range = 0..=1000)]
-    pub max_errors: Option<u32>,
+    #[key(default = PromptedTool::DEFAULT_MAX_ERRORS, range = 0..=1000)]
+    pub max_errors: u32,
     /// Maximum number of consecutive calls written as text whose arguments do not match the tool. One more ends the
     /// chat.
-    #[key(none = "5", range = 0..=1000)]
-    pub max_call_errors: Option<u32>,
+    #[key(default = PromptedTool::DEFAULT_MAX_ERRORS, range = 0..=1000)]
+    pub max_call_errors: u32,
 }
 
 /// A tool that an agent executes for others: its name, or a mapping.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(shorthand = "tool")]
 pub struct RunTool {
     /// Name of the tool.
     #[key(as = ToolRef)]
-    pub tool: String,
+    pub tool: At<String>,
     /// Scope of the state of `set_state` and `chess`: `team` shares it with nested chats and later runs, `chat` limits
     /// it to one run of the chat.
-    #[key(as = Option<ToolScope>, none = "`team`")]
-    pub scope: Option<StateScope>,
+    #[key(as = Option<At<ToolScope>>, none = "`team`")]
+    pub scope: Option<At<StateScope>>,
 }
 
 /// Scope of the state of a tool.
 #[derive(Config)]
+#[config(for = StateScope)]
 enum ToolScope {
     /// The team: the outermost chat with all nested chats, and later runs of them.
     Team,
@@ -126,24 +126,8 @@ enum ToolScope {
     Chat,
 }
 
-impl As<StateScope> for ToolScope {
-    fn into_value(self) -> StateScope {
-        match self {
-            Self::Team => StateScope::Team,
-            Self::Chat => StateScope::Chat,
-        }
-    }
-
-    fn from_value(value: &StateScope) -> Self {
-        match value {
-            StateScope::Chat => Self::Chat,
-            _ => Self::Team,
-        }
-    }
-}
-
 /// An example of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Config)]
 #[config(name = "ToolExample")]
 pub struct ToolExample {
     /// Request that leads to the call.
@@ -151,5 +135,22 @@ pub struct ToolExample {
     pub user: String,
     /// Arguments of the call.
     #[key(required)]
-    pub args: Map<String, Value>,
+    pub args: At<IndexMap<String, At<Value>>>,
+}
+
+impl OwnTool {
+    /// `tool` with how it is prompted.
+    pub(crate) fn prompted(&self, tool: AnyTool) -> PromptedTool {
+        let mut prompted =
+            PromptedTool::new(tool).max_errors(self.max_errors).max_call_errors(self.max_call_errors);
+        if self.mandatory {
+            prompted = prompted.mandatory();
+        }
+        for ToolExample { user, args } in &self.examples {
+            let args: Map<String, Value> =
+                args.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
+            prompted = prompted.example(user, args.into());
+        }
+        prompted
+    }
 }

@@ -3,7 +3,6 @@
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
 use polylogue_config::{As, Config, Cx, Switch};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::duration::Time;
@@ -12,7 +11,7 @@ use crate::text::{HostText, PathText, UrlText, VariableText};
 use crate::working::WorkFile;
 
 /// Settings of the tools `web_search` and `web_fetch`. Web access must also be allowed on the command line.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 pub struct Web {
     /// Folder of local pages in Markdown, HTML or plain text, below the folder of this file. `web_search` searches them
     /// if `search` is not given; `web_fetch` reads them by addresses such as `page:/bees.md`.
@@ -27,7 +26,7 @@ pub struct Web {
 }
 
 /// A folder of pages, with its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageFolder {
     /// Its path, relative to the team file's folder.
     pub folder: String,
@@ -55,7 +54,7 @@ impl Config for PageFolder {
 }
 
 /// Search engine: its name, or a mapping.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(by_shape)]
 pub enum WebSearch {
     /// A search engine whose key is in `BRAVE_API_KEY` or `TAVILY_API_KEY`.
@@ -65,7 +64,7 @@ pub enum WebSearch {
 }
 
 /// A search engine that needs a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
 pub enum KeyedEngine {
     /// Brave, with the key in `BRAVE_API_KEY`.
     Brave,
@@ -74,7 +73,7 @@ pub enum KeyedEngine {
 }
 
 /// A search engine with custom settings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct SearchEngine {
     /// Search engine.
     pub engine: EngineName,
@@ -87,7 +86,7 @@ pub struct SearchEngine {
 }
 
 /// A search engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
 pub enum EngineName {
     /// `SearXNG`. The server must allow JSON results.
     Searxng,
@@ -98,7 +97,7 @@ pub enum EngineName {
 }
 
 /// Whether pages of the web are fetched, and from where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebFetch {
     /// Whether all public pages are.
     Switch(bool),
@@ -107,7 +106,7 @@ pub enum WebFetch {
 }
 
 /// Pages that `web_fetch` can read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 pub struct FetchSettings {
     /// The only hosts whose pages can be read. Private hosts are possible.
     #[key(as = Vec<HostText>, none = "all public hosts", unique)]

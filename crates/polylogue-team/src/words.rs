@@ -1,13 +1,14 @@
 //! Descriptions of patterns, for `polylogue check`.
 
+use polylogue::EndMode;
+use polylogue_config::At;
 use polylogue_core::Name;
 
 use crate::chat::Chat;
 use crate::pattern::{
-    Debate, END, Exit, Graph, Group, Handoffs, Orchestrator, Pattern, RolePlay, STAY, SelectSpeaker,
-    StateMachine,
+    Debate, END, Exit, Graph, Group, Handoffs, Pattern, RolePlay, STAY, SelectSpeaker, StateMachine,
 };
-use crate::task::{EndMode, GroupSolve};
+use crate::task::GroupSolve;
 use crate::team::Team;
 
 impl Team {
@@ -23,7 +24,7 @@ impl Team {
     /// ```
     #[must_use]
     pub fn chats_in_words(&self) -> Vec<(Name, String)> {
-        let inner = self.chats.iter().map(|inner| (&inner.name, &inner.chat));
+        let inner = self.chats.iter().map(|inner| (&*inner.name, &inner.chat));
         let chats = std::iter::once((&self.name, &self.chat)).chain(inner);
         chats.map(|(name, chat)| (name.clone(), chat.in_words())).collect()
     }
@@ -31,7 +32,7 @@ impl Team {
 
 impl Chat {
     fn in_words(&self) -> String {
-        let who = listed(self.participants.iter().map(Name::as_str));
+        let who = listed(self.participants.iter().map(|name| name.as_str()));
         let joins = match listed(self.late_joiners.iter().map(|join| join.who.as_str())) {
             names if names.is_empty() => names,
             names => format!("; {names} may join later"),
@@ -41,9 +42,13 @@ impl Chat {
 }
 
 impl Pattern {
-    fn in_words(&self, participants: &[Name]) -> String {
+    fn in_words(&self, participants: &[At<Name>]) -> String {
         let first = |start: &Option<Name>| {
-            start.as_ref().or(participants.first()).map(Name::to_string).unwrap_or_default()
+            start
+                .as_ref()
+                .or(participants.first().map(|name| &**name))
+                .map(Name::to_string)
+                .unwrap_or_default()
         };
         match self {
             Self::RoundRobin => "in turn".to_owned(),
@@ -67,7 +72,7 @@ impl Pattern {
                     listed(options.iter().map(String::as_str))
                 )
             }
-            Self::Orchestrator(Orchestrator { planner, .. }) => format!("as {planner} plans"),
+            Self::Orchestrator(given) => format!("as {} plans", given.planner),
             Self::Graph(Graph { start, .. }) if start.is_empty() => "along a graph".to_owned(),
             Self::Graph(Graph { start, .. }) => {
                 format!("along a graph from {} on", listed(start.iter().map(Name::as_str)))
@@ -122,7 +127,7 @@ impl RolePlay {
 
 impl GroupSolve {
     fn in_words(&self) -> String {
-        let until = match self.end {
+        let until = match *self.end {
             EndMode::MaxIterations => "",
             EndMode::FirstCompletion => ", or until the first is complete",
             EndMode::OneLastChat => ", or until the first is complete and one more has spoken",

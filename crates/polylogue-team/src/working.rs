@@ -2,9 +2,8 @@
 
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
-use polylogue_config::{As, Config, Cx, Switch};
+use polylogue_config::{At, Config, Cx};
 use polylogue_core::Name;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::approval::CodeApproval;
@@ -13,23 +12,23 @@ use crate::text::{HostText, ParticipantRef, PathText, ToolNameText};
 
 /// Sandbox in which programs run, and its limits. The defaults are the most restrictive: isolated, without network
 /// access.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 #[config(name = "Sandbox")]
 pub struct SandboxSettings {
     /// Isolation of programs: `native`, `docker`, `podman` or `none`.
     #[key(default = SandboxBackend::Native)]
-    pub backend: SandboxBackend,
+    pub backend: At<SandboxBackend>,
     /// Container image for `docker` and `podman`. It must already be on the machine; it is not pulled.
     #[key(none = "the engine's Python image", nonempty)]
-    pub image: Option<String>,
+    pub image: Option<At<String>>,
     /// Hosts that programs in the sandbox can reach, such as `example.org`, `*.example.org` or `example.org:8080`. They
     /// must also be allowed on the command line.
-    #[key(as = Vec<HostText>, none = "no network", unique)]
-    pub network: Vec<String>,
+    #[key(as = At<Vec<HostText>>, none = "no network", unique)]
+    pub network: At<Vec<String>>,
     /// Absolute paths of files and folders that programs can read besides system files and the work directory. They
     /// must also be allowed on the command line.
-    #[key(as = Vec<PathText>, unique)]
-    pub readable: Vec<String>,
+    #[key(as = At<Vec<At<PathText>>>, unique)]
+    pub readable: At<Vec<At<String>>>,
     /// Time limit of a program, such as `30 s`. A program that runs longer is killed.
     #[key(none = "1 min")]
     pub timeout: Option<Time>,
@@ -45,7 +44,7 @@ pub struct SandboxSettings {
 }
 
 /// Isolation of programs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Config)]
 #[config(name = "SandboxBackend")]
 pub enum SandboxBackend {
     /// Isolated by the kernel of this machine.
@@ -61,7 +60,7 @@ pub enum SandboxBackend {
 }
 
 /// A language that can be executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Config)]
 pub enum Language {
     /// Python, executed by `python3`.
     Python,
@@ -76,89 +75,46 @@ impl Language {
     pub(crate) const ALL: [Self; 3] = [Self::Python, Self::Shell, Self::JavaScript];
 }
 
-/// Whether an agent runs the code in the messages it receives, and how.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CodeExecution {
-    /// The languages it runs; it runs nothing if there is none.
-    pub languages: Vec<Language>,
-    /// Further languages whose code it saves to files without running it.
-    pub saves: Vec<String>,
-    /// When a person is asked before code is run.
-    pub approve: Option<CodeApproval>,
-    /// How many of the latest messages it looks at; those since its last turn by default.
-    pub last: Option<u32>,
-    /// Time limit of a block; the sandbox's by default.
-    pub time: Option<Time>,
-}
-
-impl CodeExecution {
-    /// Whether it runs nothing.
-    #[must_use]
-    pub fn is_off(&self) -> bool {
-        self.languages.is_empty()
-    }
-}
-
 /// Code blocks of received messages that an agent executes.
-#[derive(Config)]
-#[config(name = "CodeExecution")]
-pub(crate) struct CodeKeys {
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
+pub struct CodeExecution {
     /// Languages that are executed.
     #[key(default = Language::ALL.to_vec(), nonempty, unique)]
-    languages: Vec<Language>,
+    pub languages: Vec<Language>,
     /// Further languages, by their tags such as `html`, whose code is saved to files and not executed.
     #[key(unique)]
-    saves: Vec<String>,
+    pub saves: Vec<String>,
     /// Condition under which a person must approve code before it is executed.
     #[key(none = "never; always with `backend: none`")]
-    approval: Option<CodeApproval>,
+    pub approval: Option<CodeApproval>,
     /// Number of latest messages that are searched for code.
     #[key(none = "all since its last turn", range = 1..)]
-    last: Option<u32>,
+    pub last: Option<usize>,
     /// Time limit of a code block, such as `30 s`.
     #[key(none = "the time limit of the sandbox")]
-    timeout: Option<Time>,
-}
-
-impl As<CodeExecution> for Switch<CodeKeys> {
-    fn into_value(self) -> CodeExecution {
-        match self {
-            Self::Off => CodeExecution::default(),
-            Self::On(CodeKeys { languages, saves, approval: approve, last, timeout: time }) => {
-                CodeExecution { languages, saves, approve, last, time }
-            }
-        }
-    }
-
-    fn from_value(value: &CodeExecution) -> Self {
-        if value.is_off() {
-            return Self::Off;
-        }
-        let CodeExecution { languages, saves, approve, last, time } = value.clone();
-        Self::On(CodeKeys { languages, saves, approval: approve, last, timeout: time })
-    }
+    pub timeout: Option<Time>,
 }
 
 /// An agent, chat or team that the model can call as a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "AgentTool", shorthand = "who")]
 pub struct AgentTool {
     /// Name of the agent, chat or team.
     #[key(as = ParticipantRef)]
-    pub who: Name,
+    pub who: At<Name>,
     /// Name of the tool: ASCII letters, digits, `_` and `-`.
-    #[key(as = Option<ToolNameText>, none = "the name of `who`, in these characters")]
-    pub tool: Option<String>,
+    #[key(as = Option<At<ToolNameText>>, none = "the name of `who`, in these characters")]
+    pub tool: Option<At<String>>,
     /// Description of the tool for the model: what it does and when to call it.
     #[key(none = "the description of `who`", nonempty)]
     pub description: Option<String>,
     /// Maximum number of calls per turn. Further calls fail.
-    #[key(none = "8", range = 1..=1000)]
-    pub max_calls: Option<u32>,
+    #[key(default = polylogue::agent_tool::AgentTool::DEFAULT_AT_MOST, range = 1..=1000)]
+    pub max_calls: u32,
 }
 
 /// A file that is in the work directory when a conversation begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkFile {
     /// Its path, relative to the team file's folder.
     pub file: String,

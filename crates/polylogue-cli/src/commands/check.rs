@@ -98,7 +98,7 @@ fn of_right(file: &Path, Loaded { team, warnings, digest, .. }: &Loaded, wants: 
         "file": file.display().to_string(),
         "ok": true,
         "problems": warnings,
-        "name": team.name,
+        "name": team.name.as_str(),
         "agents": team.agents.len(),
         "chats": team.chats.len() + 1,
         "digest": digest,

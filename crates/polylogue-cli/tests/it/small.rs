@@ -22,7 +22,7 @@ pub(crate) fn small_model(team: &Team) -> Behaviour {
         .iter()
         .map(|agent| {
             // Up to where the task stands.
-            let system = agent.system.fill("\u{0}");
+            let system = agent.model().map(|keys| keys.system.fill("\u{0}")).unwrap_or_default();
             let fixed = system.split('\u{0}').next().unwrap_or_default().trim();
             (agent.name.to_string(), fixed.to_owned())
         })
@@ -47,7 +47,7 @@ pub(crate) const OTHERS: &str = "others";
 /// The file of `team`, each agent with a model that is called like it.
 pub(crate) fn of_own_models(team: &Team, file: &str) -> String {
     let mut file = format!("model: openai:{OTHERS}\n{file}");
-    for agent in team.agents.iter().filter(|agent| !agent.human && agent.model.is_none()) {
+    for agent in team.agents.iter().filter(|agent| agent.model().is_some_and(|keys| keys.model.is_none())) {
         let begins = format!("\n  - name: {}\n", agent.name);
         assert!(file.contains(&begins), "{} is written in another form", agent.name);
         file = file.replace(&begins, &format!("{begins}    model: openai:{}\n", agent.name));

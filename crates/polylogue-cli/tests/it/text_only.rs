@@ -1,7 +1,7 @@
 //! Servers that can do nothing but text: teams whose agents call tools work on them all the same.
 
 use expect_test::expect;
-use polylogue_team::{Overrides, Team, load, parse};
+use polylogue_team::{Agent, Overrides, Team, load, parse};
 use polylogue_test::server::{Behaviour, Received, Server};
 use serde_json::json;
 
@@ -18,8 +18,8 @@ fn teams_with_tools() -> Vec<Team> {
     files.sort();
     let team = |file: &std::path::PathBuf| load(file, &Overrides::default()).unwrap().team;
     let has_tools = |team: &Team| {
-        team.agents.iter().any(|agent| {
-            !(agent.tools.is_empty() && agent.suggests_tools.is_empty() && agent.handoffs.is_empty())
+        team.agents.iter().filter_map(Agent::model).any(|keys| {
+            !(keys.tools.is_empty() && keys.suggests_tools.is_empty() && keys.handoffs.is_empty())
         })
     };
     files.iter().map(team).filter(has_tools).filter(|team| team.mcp_wanted().is_empty()).collect()

@@ -4,10 +4,10 @@ use polylogue::handoff::Handoff;
 use polylogue::nested::{Nested as Chats, Outer};
 use polylogue::reply::{Reply, Stack, Trigger as Triggers, named, when};
 use polylogue::stop;
-use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::tooling::PromptedTool;
 use polylogue::{
-    Act, AnyAgent, AnyTool, Assistant, Error, Executor, Human, HumanInput, Line, Params, PromptRole, Result,
-    Selector, ShowNames, Tool as _, Turn, ViewOptions, Window,
+    Act, AnyAgent, Assistant, Error, Executor, Human, HumanInput, Line, Params, PromptRole, Result, Selector,
+    Tool as _, Turn,
 };
 use regex::Regex;
 
@@ -15,28 +15,28 @@ use super::AgentBuilder;
 use super::order::compile;
 use super::reasoning::shown;
 use super::room::Around;
+use crate::agent::{Agent, ModelKeys};
 use crate::chat::{InnerChat, TaskFrom};
 use crate::condition::Condition;
 use crate::member::{HumanInputMode, NestedChat, NestedContext, TerminateOn, Trigger};
 use crate::pattern;
 use crate::private_agents::PrivateRole;
 use crate::remote::GivenTool;
-use crate::team::{self, Agent};
-use crate::tooling::{self, OwnTool, ToolExample, ToolLimits};
+use crate::tooling::ToolLimits;
 
 impl<'a> AgentBuilder<'a> {
     pub(super) fn agent(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
         if agent.is_layered() {
             return self.stack(agent, around).map(AnyAgent::new);
         }
-        if agent.human {
+        if agent.is_human() {
             let human = Human::new(agent.name.as_str())?.description(&*agent.description);
             return Ok(AnyAgent::new(human));
         }
-        if !agent.speaks_by_model() {
-            return Ok(AnyAgent::new(Stack::new(agent.name.as_str())?.description(&*agent.description)));
+        match agent.model() {
+            Some(keys) => self.reminded(agent, keys, around),
+            None => Ok(AnyAgent::new(Stack::new(agent.name.as_str())?.description(&*agent.description))),
         }
-        self.reminded(agent, around)
     }
 
     /// A person, then the agent's own chats, then tools, then code, then its model.
@@ -45,7 +45,7 @@ impl<'a> AgentBuilder<'a> {
         if let Some(human_input) = human_input(agent)? {
             stack = stack.then(human_input);
         }
-        if !around.owners.contains(&&agent.name) {
+        if !around.owners.contains(&&*agent.name) {
             let mut around = around.clone();
             around.owners.push(&agent.name);
             for nested in &agent.nested_chats {
@@ -55,9 +55,9 @@ impl<'a> AgentBuilder<'a> {
             }
         }
         if !agent.executes_tools.is_empty() {
-            let mut executor = Executor::new().approval(self.approval_of_calls(agent.approval.as_ref())?);
+            let mut executor = Executor::new().approval(self.approval_of_calls(agent.approval.as_deref())?);
             for given in &agent.executes_tools {
-                for tool in self.tools_of(&given.tool, given.scope, agent.tool_limits)? {
+                for tool in self.tools_of(&given.tool, given.scope.as_deref().copied(), *agent.tool_limits)? {
                     executor = executor.tool(tool);
                 }
             }
@@ -66,11 +66,11 @@ impl<'a> AgentBuilder<'a> {
         if let Some(given) = &agent.runs_output_blocks {
             stack = stack.then(self.block_runner(agent, given)?);
         }
-        if !agent.code_execution.is_off() {
-            stack = stack.then(self.coder(&agent.code_execution)?);
+        if let Some(given) = agent.code_execution.on() {
+            stack = stack.then(self.coder(given)?);
         }
-        if agent.speaks_by_model() {
-            stack = stack.then(named("model", self.reminded(agent, around)?));
+        if let Some(keys) = agent.model() {
+            stack = stack.then(named("model", self.reminded(agent, keys, around)?));
         }
         Ok(match &agent.default_reply {
             Some(text) => stack.otherwise(text.as_str()),
@@ -93,50 +93,53 @@ impl<'a> AgentBuilder<'a> {
         })
     }
 
-    /// The agent without tools, and without a form for what it says: as it thinks.
-    pub(super) fn unarmed(&self, agent: &Agent) -> Result<Assistant> {
-        let model = shown(self.model_of(&agent.name, agent.model.as_deref())?, agent);
+    /// The agent without tools and output schema, for its reasoning.
+    pub(super) fn unarmed(&self, agent: &Agent, keys: &ModelKeys) -> Result<Assistant> {
+        let model = shown(self.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?, keys);
         let mut assistant = Assistant::new(agent.name.as_str(), model)?
             .description(&*agent.description)
-            .params(Params::from(agent.parameters.clone()))
-            .view(view_options(&agent.view));
-        if let Some(times) = agent.parameters.max_continuations {
+            .params(Params::from(keys.parameters.value.clone()))
+            .view(keys.view.options());
+        if let Some(times) = keys.parameters.max_continuations {
             assistant = assistant.max_continuations(times);
         }
-        if !agent.system.is_empty() {
-            let system = agent.system.clone();
+        if !keys.system.is_empty() {
+            let system = keys.system.value.clone();
             assistant = assistant.system_from(move |task| system.fill(task));
         }
         Ok(assistant)
     }
 
-    pub(super) fn assistant(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Assistant> {
-        let mut assistant = self.unarmed(agent)?;
-        assistant = assistant
-            .tool_calling(tool_calling(agent.tool_calling))
-            .tool_history(tool_history(agent.tool_history));
-        assistant = assistant.approval(self.approval_of_calls(agent.approval.as_ref())?);
+    pub(super) fn assistant(
+        &self,
+        agent: &'a Agent,
+        keys: &'a ModelKeys,
+        around: &Around<'a>,
+    ) -> Result<Assistant> {
+        let mut assistant =
+            self.unarmed(agent, keys)?.tool_calling(*keys.tool_calling).tool_history(*keys.tool_history);
+        assistant = assistant.approval(self.approval_of_calls(agent.approval.as_deref())?);
         assistant = self.remembering(agent, assistant)?;
-        for tool in &agent.tools {
-            for tool in self.prompted(tool, agent.tool_limits)? {
+        for tool in keys.tools.iter() {
+            for tool in self.prompted(tool, *agent.tool_limits)? {
                 assistant = assistant.prompted_tool(tool);
             }
         }
-        if let Some(schema) = &agent.output_schema {
-            assistant = assistant.output_schema(schema.clone().into());
+        if let Some(schema) = &keys.output_schema {
+            assistant = assistant.output_schema(schema.0.clone().into());
         }
-        if let Some(repairs) = agent.output_retries {
-            assistant = assistant.output_retries(repairs);
+        if let Some(retries) = &keys.output_retries {
+            assistant = assistant.output_retries(**retries);
         }
-        for name in &agent.suggests_tools {
+        for name in keys.suggests_tools.iter() {
             for tool in self.tools(name, ToolLimits::default())? {
                 assistant = assistant.suggest_tool(tool.spec().clone());
             }
         }
-        for consult in self.consults(agent, around)? {
+        for consult in self.consults(agent, keys, around)? {
             assistant = assistant.agent_tool(consult);
         }
-        for name in &agent.handoffs {
+        for name in keys.handoffs.iter() {
             assistant = assistant.tool(Handoff::to(name.as_str(), self.team.description_of(name))?);
         }
         Ok(assistant)
@@ -146,8 +149,8 @@ impl<'a> AgentBuilder<'a> {
     pub(super) fn prompted(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
         Ok(match given {
             GivenTool::Own(own) => {
-                let tools = self.tools_of(&own.tool, own.scope, limits)?;
-                tools.into_iter().map(|tool| prompted(tool, own)).collect()
+                let tools = self.tools_of(&own.tool, own.scope.as_deref().copied(), limits)?;
+                tools.into_iter().map(|tool| own.prompted(tool)).collect()
             }
             GivenTool::Mcp(tools) => {
                 let tools = self.workplace.mcp_tools(tools)?.into_iter();
@@ -212,41 +215,6 @@ impl<R: Reply> Reply for Conditioned<R> {
     }
 }
 
-/// A tool, and how it is taught.
-fn prompted(tool: AnyTool, given: &OwnTool) -> PromptedTool {
-    let mut prompted = PromptedTool::new(tool);
-    if given.mandatory {
-        prompted = prompted.mandatory();
-    }
-    for ToolExample { user: asked, args } in &given.examples {
-        prompted = prompted.example(asked, args.clone().into());
-    }
-    if let Some(errors) = given.max_errors {
-        prompted = prompted.max_errors(errors);
-    }
-    match given.max_call_errors {
-        Some(errors) => prompted.max_call_errors(errors),
-        None => prompted,
-    }
-}
-
-const fn tool_calling(given: tooling::ToolCalling) -> ToolCalling {
-    match given {
-        tooling::ToolCalling::Auto => ToolCalling::Auto,
-        tooling::ToolCalling::Native => ToolCalling::Native,
-        tooling::ToolCalling::Schema => ToolCalling::Schema,
-        tooling::ToolCalling::Json => ToolCalling::Json,
-        tooling::ToolCalling::Text => ToolCalling::Text,
-    }
-}
-
-const fn tool_history(given: tooling::ToolHistory) -> ToolHistory {
-    match given {
-        tooling::ToolHistory::Answer => ToolHistory::Answer,
-        tooling::ToolHistory::Full => ToolHistory::Full,
-    }
-}
-
 /// What a chat nested in an agent begins with.
 fn begins(inner: &InnerChat) -> Outer {
     match (&inner.task, inner.task_from) {
@@ -262,12 +230,12 @@ fn begins(inner: &InnerChat) -> Outer {
 
 /// The layer of a person and of limits, if the agent has one.
 fn human_input(agent: &Agent) -> Result<Option<HumanInput>> {
-    let overseen = agent.human || agent.human_input.is_some();
+    let overseen = agent.is_human() || agent.human_input.is_some();
     if !overseen && agent.max_auto_replies.is_none() && agent.terminate_on.is_none() {
         return Ok(None);
     }
-    let mode =
-        agent.human_input.unwrap_or(if agent.human { HumanInputMode::Always } else { HumanInputMode::Never });
+    let own = if agent.is_human() { HumanInputMode::Always } else { HumanInputMode::Never };
+    let mode = agent.human_input.unwrap_or(own);
     let mut human_input = match mode {
         HumanInputMode::Always => HumanInput::always(),
         HumanInputMode::Terminate => HumanInput::terminate(),
@@ -276,7 +244,7 @@ fn human_input(agent: &Agent) -> Result<Option<HumanInput>> {
     if let Some(limit) = agent.max_auto_replies {
         human_input = human_input.max_auto_replies(limit.into());
     }
-    if agent.clear_command {
+    if *agent.clear_command {
         human_input = human_input.clear_command();
     }
     Ok(Some(match &agent.terminate_on {
@@ -312,19 +280,4 @@ fn trigger(given: &Trigger) -> Result<Triggers> {
         all = all & Triggers::received(move |line: &Line| regex.is_match(&line.message.plain()));
     }
     Ok(all)
-}
-
-fn view_options(sees: &team::ViewKeys) -> ViewOptions {
-    let names = match sees.names {
-        team::ShowNames::Auto => ShowNames::Auto,
-        team::ShowNames::Always => ShowNames::Always,
-        team::ShowNames::Never => ShowNames::Never,
-    };
-    let size = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
-    let window = match sees.window {
-        None => Window::All,
-        Some(team::Window::Messages(limit)) => Window::Messages(size(limit)),
-        Some(team::Window::Tokens(limit)) => Window::Tokens(size(limit)),
-    };
-    ViewOptions { names, window, prefix: sees.prefix.clone(), ..ViewOptions::default() }
 }

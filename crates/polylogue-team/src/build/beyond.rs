@@ -35,13 +35,10 @@ pub(super) fn plan(given: &pattern::Orchestrator, chat: &chat::Chat, team: &Team
     }
     let pattern::Orchestrator { scribe, max_turns, max_stalls, max_plans, max_retries, .. } = given;
     if let Some(scribe) = scribe {
-        ledger = ledger.scribe(scribe.clone());
+        ledger = ledger.scribe(scribe.value.clone());
     }
-    let ledger = ledger
-        .max_turns(max_turns.unwrap_or(Orchestrator::DEFAULT_MAX_TURNS))
-        .max_stalls(max_stalls.unwrap_or(Orchestrator::DEFAULT_MAX_STALLS))
-        .max_plans(max_plans.unwrap_or(Orchestrator::DEFAULT_MAX_PLANS))
-        .max_retries(max_retries.unwrap_or(Orchestrator::DEFAULT_MAX_RETRIES));
+    let ledger =
+        ledger.max_turns(*max_turns).max_stalls(*max_stalls).max_plans(*max_plans).max_retries(*max_retries);
     Ok(ledger.prompts(words(&given.prompts)))
 }
 

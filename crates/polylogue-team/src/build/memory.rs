@@ -6,13 +6,18 @@ use polylogue_tools::Queue;
 
 use super::AgentBuilder;
 use super::room::Around;
-use crate::team::Agent;
+use crate::agent::{Agent, ModelKeys};
 
 impl<'a> AgentBuilder<'a> {
-    /// The agent that speaks by a model, reminded of what it wrote down if it is to be.
-    pub(super) fn reminded(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
-        let voice = self.voice(agent, around)?;
-        let facts = usize::try_from(agent.memory.recalls).unwrap_or(usize::MAX);
+    /// The agent that replies by a model, reminded of facts if it has a memory.
+    pub(super) fn reminded(
+        &self,
+        agent: &'a Agent,
+        keys: &'a ModelKeys,
+        around: &Around<'a>,
+    ) -> Result<AnyAgent> {
+        let voice = self.voice(agent, keys, around)?;
+        let facts = agent.memory().map_or(0, |memory| memory.auto_recall);
         Ok(match self.long_term(agent)?.filter(|_| facts > 0) {
             Some(memory) => AnyAgent::new(memory.reminds(voice, facts)),
             None => voice,
@@ -21,7 +26,8 @@ impl<'a> AgentBuilder<'a> {
 
     /// `assistant` with the tools of its memory, if it has them.
     pub(super) fn remembering(&self, agent: &Agent, assistant: Assistant) -> Result<Assistant> {
-        Ok(match self.long_term(agent)?.filter(|_| agent.memory.tools) {
+        let has_tools = agent.memory().is_some_and(|memory| memory.tools);
+        Ok(match self.long_term(agent)?.filter(|_| has_tools) {
             Some(memory) => {
                 // What is remembered is there for the next call of the same message.
                 let queue = Queue::default();
@@ -34,10 +40,9 @@ impl<'a> AgentBuilder<'a> {
     }
 
     fn long_term(&self, agent: &Agent) -> Result<Option<LongTerm>> {
-        if agent.memory.is_off() {
-            return Ok(None);
-        }
-        let scope = self.team.scope_of(agent).map_err(|error| Error::config(error.to_string()))?;
+        let Some(memory) = agent.memory() else { return Ok(None) };
+        let scope = self.team.memory_scope(&agent.name, memory);
+        let scope = scope.map_err(|error| Error::config(error.to_string()))?;
         Ok(Some(LongTerm::new(self.workplace.memory(&agent.name)?, scope)))
     }
 }

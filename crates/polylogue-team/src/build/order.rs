@@ -11,7 +11,9 @@ use polylogue::{
     Dag, Error, JoinHistory, Money, Name, Policy, Result, Step, StopReason, Transcript, joining, parallel,
     round_robin, sequential, until,
 };
+use polylogue_config::At;
 
+use crate::agent::Agent;
 use crate::chat::{self, JoinCondition, LateHistory, LateJoiner, LoopDetection};
 use crate::condition::{Condition, judged};
 use crate::pattern::{
@@ -19,7 +21,8 @@ use crate::pattern::{
 };
 use crate::private_agents::PrivateRole;
 use crate::stop::Stop;
-use crate::team::{Agent, Team};
+use crate::team::Team;
+use crate::text::values;
 
 use super::beyond;
 
@@ -36,7 +39,7 @@ pub(super) fn of(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn 
             LateHistory::New => JoinHistory::New,
         };
         if let Some(when) = when {
-            order = Box::new(joining(who.clone(), when, sees, order));
+            order = Box::new(joining(who.value.clone(), when, sees, order));
         }
     }
     ended(chat, order)
@@ -62,7 +65,7 @@ pub(super) fn ended(chat: &chat::Chat, mut order: Box<dyn Policy>) -> Result<Box
 }
 
 fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy>> {
-    let first = || chat.participants.first().cloned();
+    let first = || chat.participants.first().map(|name| name.value.clone());
     let begins = |start: &Option<Name>| {
         start.clone().or_else(first).ok_or_else(|| Error::config(format!("`{name}` has no participants")))
     };
@@ -77,10 +80,9 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
             Box::new(stated(&start, states, chat, &team.agents)?)
         }
         Pattern::Dag(after) => {
-            let before = |name: &Name| after.get(name).map_or_else(Vec::new, |names| names.iter().collect());
-            let named =
-                |name: &Name| (name.to_string(), before(name).into_iter().map(Name::to_string).collect());
-            let all = chat.participants.iter().map(named);
+            let before =
+                |name: &Name| after.get(name).into_iter().flatten().map(ToString::to_string).collect();
+            let all = chat.participants.iter().map(|name| (name.to_string(), before(name)));
             Box::new(Dag::new(all)?)
         }
         Pattern::Handoffs(pattern::Handoffs { start, then }) => {
@@ -105,10 +107,11 @@ fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Age
         SelectSpeaker::RoundRobin => Group::round_robin(),
         SelectSpeaker::Random(chance) => Group::random(chance.seed),
         SelectSpeaker::Model(_) => Group::selected_by(Name::new(PrivateRole::Selector.name(name.as_str()))?),
-        SelectSpeaker::Human(person) => Group::selected_by(person.clone()),
+        SelectSpeaker::Human(person) => Group::selected_by(person.value.clone()),
     };
-    let names = |map: &BTreeMap<Name, Vec<Name>>| {
-        map.iter().map(|(name, names)| (name.clone(), names.clone())).collect::<Vec<_>>()
+    let names = |map: &BTreeMap<At<Name>, Vec<At<Name>>>| {
+        let of = |names: &[At<Name>]| values(names).collect::<Vec<_>>();
+        map.iter().map(|(name, names)| (name.value.clone(), of(names))).collect::<Vec<_>>()
     };
     let group = match &given.transitions {
         None => group,
@@ -126,12 +129,10 @@ fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Age
 
 /// The group, which knows who runs which tools for the others.
 fn owned(group: Group, chat: &chat::Chat, agents: &[Agent]) -> Group {
-    let takes_part = |name: &Name| {
-        chat.participants.contains(name) || chat.late_joiners.iter().any(|join| join.who == *name)
-    };
+    let takes_part = |name: &Name| chat.everyone().any(|participant| participant == name);
     let owners = agents.iter().filter(|agent| takes_part(&agent.name) && !agent.executes_tools.is_empty());
     owners.fold(group, |group, agent| {
-        group.runs(&agent.name, agent.executes_tools.iter().map(|run| run.tool.clone()))
+        group.runs(&agent.name, agent.executes_tools.iter().map(|run| run.tool.value.clone()))
     })
 }
 
@@ -145,7 +146,7 @@ fn stated(
     let compiled = |exit: &Exit| Ok((exit.when.as_deref().map(compile).transpose()?, exit.then.clone()));
     let mut exits = BTreeMap::new();
     for (name, given) in &states.after {
-        exits.insert(name.clone(), given.0.iter().map(compiled).collect::<Result<Vec<_>>>()?);
+        exits.insert(name.value.clone(), given.0.iter().map(compiled).collect::<Result<Vec<_>>>()?);
     }
     let start = start.0.iter().map(compiled).collect::<Result<Vec<_>>>()?;
     let next = Arc::new(move |chat: &Transcript| {

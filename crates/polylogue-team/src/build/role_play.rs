@@ -25,7 +25,7 @@ impl<'a> AgentBuilder<'a> {
 
     /// The agents of a role-play with their system messages in `chat`, if `chat` is that role-play.
     pub(super) fn players(&self, given: &pattern::RolePlay, chat: &Transcript) -> Result<Vec<Assistant>> {
-        let takes_part = |player: &pattern::Player| chat.participants().contains(&player.who);
+        let takes_part = |player: &pattern::Player| chat.participants().iter().any(|one| player.who == *one);
         if !(takes_part(&given.user) && takes_part(&given.assistant)) {
             return Ok(Vec::new());
         }
@@ -48,9 +48,7 @@ impl<'a> AgentBuilder<'a> {
             role_play = role_play.user_rules(move |casting| rules.fill(casting.task));
         }
         if let Some(specifier) = &given.specifier {
-            role_play = role_play
-                .specify(self.speaker(&specifier.who, around)?)
-                .word_limit(specifier.words.unwrap_or(RolePlay::DEFAULT_WORD_LIMIT));
+            role_play = role_play.specify(self.speaker(&specifier.who, around)?).word_limit(specifier.words);
         }
         if let Some(planner) = &given.planner {
             role_play = role_play.plan(self.speaker(planner, around)?);
@@ -67,23 +65,18 @@ impl<'a> AgentBuilder<'a> {
 
     fn critic(&self, given: &pattern::Critic, around: &Around<'a>) -> Result<Critic> {
         let agent = self.team.agents.iter().find(|agent| agent.name == given.who);
-        let options = usize::try_from(given.options).unwrap_or(usize::MAX);
-        let critic = match agent.filter(|agent| agent.human) {
+        let critic = match agent.filter(|agent| agent.is_human()) {
             Some(person) => {
                 let person = Human::new(person.name.as_str())?.description(&*person.description);
-                Critic::person(person, options)
+                Critic::person(person, given.options)
             }
-            None => Critic::new(self.speaker(&given.who, around)?, options),
+            None => Critic::new(self.speaker(&given.who, around)?, given.options),
         };
         let critic = match &given.criteria {
             Some(criteria) => critic.criteria(criteria.as_str()),
             None => critic,
         };
-        let critic = match given.retries {
-            Some(retries) => critic.retries(retries),
-            None => critic,
-        };
-        Ok(shown_in(critic, given.texts.clone().unwrap_or_default()))
+        Ok(shown_in(critic.retries(given.retries), given.texts.clone().unwrap_or_default()))
     }
 }
 
@@ -124,18 +117,12 @@ fn bounded(mut role_play: RolePlay, chat: &chat::Chat, given: &pattern::RolePlay
     if given.done.anywhere {
         role_play = role_play.lenient();
     }
-    if let Some(rounds) = given.max_rounds {
-        role_play = role_play.max_rounds(rounds);
-    }
+    role_play = role_play.max_rounds(given.max_rounds).uninstructed(given.uninstructed);
     if let Some(messages) = given.max_messages {
         role_play = role_play.max_messages(messages);
     }
-    let count = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
-    if let Some(limit) = given.uninstructed {
-        role_play = role_play.uninstructed(count(limit));
-    }
     if let Some(limit) = given.flips {
-        role_play = role_play.flips(count(limit));
+        role_play = role_play.flips(limit);
     }
     role_play = role_play.loop_detector(match &chat.loop_detection {
         chat::LoopDetection::On(limits) => circles(limits),

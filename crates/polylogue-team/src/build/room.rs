@@ -18,7 +18,7 @@ use crate::chat::{
 };
 use crate::condition::judged;
 use crate::pattern::{Pattern, SelectSpeaker};
-use crate::text::Template;
+use crate::text::{Template, values};
 
 /// Where something is made: the chats around it, the outermost first, and the agents in whose nested chats it is.
 #[derive(Clone, Default)]
@@ -67,8 +67,7 @@ impl<'a> AgentBuilder<'a> {
             };
         }
         for beside in chat.pattern.beside() {
-            let is_there = chat.participants.contains(beside)
-                || chat.late_joiners.iter().any(|join| join.who == *beside);
+            let is_there = chat.everyone().any(|participant| participant == beside);
             if !is_there && asked.insert(beside) {
                 builder = builder.private_agent(self.participant(beside, around)?);
             }
@@ -125,7 +124,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     pub(super) fn inner(&self, inner: &'a InnerChat, around: &Around<'a>) -> Result<ChatBuilder> {
-        if around.chats.contains(&&inner.name) {
+        if around.chats.contains(&&*inner.name) {
             return Err(Error::config(format!("the chat `{}` takes part in itself", inner.name)));
         }
         let mut around = around.clone();
@@ -136,11 +135,9 @@ impl<'a> AgentBuilder<'a> {
 
 /// Whether a person is asked for input in a chat in any case.
 fn takes_part(who: &Name, chat: &chat::Chat) -> bool {
-    let tasks = chat.pattern.tasks();
     let beside = chat.pattern.beside();
-    chat.participants.contains(who)
-        || chat.late_joiners.iter().any(|join| join.who == *who)
-        || tasks.iter().any(|task| task.who == *who)
+    chat.everyone().any(|participant| participant == who)
+        || chat.pattern.tasks().iter().any(|task| task.who == *who)
         || beside.contains(&who)
 }
 
@@ -162,8 +159,8 @@ fn taken_out(chat: &Transcript, texts: &[String]) -> String {
 fn told(builder: ChatBuilder, inner: &InnerChat) -> ChatBuilder {
     let builder = match inner.continues.as_ref() {
         None => builder,
-        Some(name) if name.as_str() == ITSELF => builder.continues(inner.name.clone()),
-        Some(name) => builder.continues(name.clone()),
+        Some(name) if name.as_str() == ITSELF => builder.continues(inner.name.value.clone()),
+        Some(name) => builder.continues(name.value.clone()),
     };
     let carried = match (&inner.carryover, &inner.task) {
         (Some(CarryoverSpec::Of(carried)), _) => carried.clone(),
@@ -195,9 +192,9 @@ fn with_message(message: Template, carried: Carried) -> polylogue::TaskFrom {
 
 fn carrying(carry: Carryover, carried: &Carried, task: &str) -> Carryover {
     let carry = carried.context.iter().fold(carry, |carry, text| carry.context(text.fill(task)));
-    let carry = carry.exclude(carried.exclude.iter().cloned());
+    let carry = carry.exclude(values(&carried.exclude));
     match &carried.include {
-        Some(only) => carry.include(only.iter().cloned()),
+        Some(only) => carry.include(values(only)),
         None => carry,
     }
 }

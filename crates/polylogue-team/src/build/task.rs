@@ -1,7 +1,7 @@
 //! Tasks, solved alone or by talking.
 
 use polylogue::group_solve::{Check, Solving};
-use polylogue::{Assistant, ChatBuilder, EndMode, GroupSolve, Name, Result, Task, ViewOptions};
+use polylogue::{Assistant, ChatBuilder, GroupSolve, Name, Result, Task, ViewOptions};
 
 use super::AgentBuilder;
 use super::room::Around;
@@ -21,7 +21,7 @@ impl<'a> AgentBuilder<'a> {
         let solve = match &chat.pattern {
             Pattern::Tasks(tasks) => GroupSolve::alone(tasks.iter().map(task).collect::<Result<Vec<_>>>()?),
             Pattern::GroupSolve(given) => {
-                let tasks: Vec<Task> = given.tasks.iter().map(task).collect::<Result<_>>()?;
+                let tasks: Vec<Task> = given.tasks.iter().map(|given| task(given)).collect::<Result<_>>()?;
                 let mut solve = talk(given, tasks);
                 for before in &given.before {
                     solve = solve.before(task(before)?);
@@ -44,32 +44,33 @@ impl<'a> AgentBuilder<'a> {
         for task::Media { kind, url } in &given.media {
             task = task.media(polylogue::Media { kind: kind.clone(), url: url.as_str().into() });
         }
-        if given.self_terminating {
+        if *given.self_terminating {
             task = task.self_terminating();
         }
-        if given.keeps_reflections {
+        if *given.keeps_reflections {
             task = task.keeps_reflections();
         }
-        if given.forget {
+        if *given.forget {
             task = task.forget();
         }
-        let prompt = given.prompt.clone();
+        let prompt = given.prompt.value.clone();
         Ok(task.prompt_from(move |about| prompt.fill(about)))
     }
 
     /// The agent of a task with what is for this task, if it speaks by a model and by nothing else.
     fn worker(&self, task: &task::Task, around: &Around<'a>) -> Result<Option<Assistant>> {
         let agent = self.team.agents.iter().find(|agent| agent.name == task.who);
-        let agent = agent.filter(|agent| agent.is_plain());
-        let Some(agent) = agent else { return Ok(None) };
-        let mut assistant = self.assistant(agent, around)?;
-        for tool in &task.tools {
-            for tool in self.prompted(tool, agent.tool_limits)? {
+        let Some((agent, keys)) = agent.and_then(|agent| Some((agent, agent.plain()?))) else {
+            return Ok(None);
+        };
+        let mut assistant = self.assistant(agent, keys, around)?;
+        for tool in task.tools.iter() {
+            for tool in self.prompted(tool, *agent.tool_limits)? {
                 assistant = assistant.prompted_tool(tool);
             }
         }
         if let Some(schema) = &task.output_schema {
-            assistant = assistant.output_schema(schema.clone().into());
+            assistant = assistant.output_schema(schema.0.clone().into());
         }
         Ok(Some(assistant))
     }
@@ -91,23 +92,16 @@ impl<'a> AgentBuilder<'a> {
 
 /// Those who talk about `tasks`.
 fn talk(given: &task::GroupSolve, tasks: Vec<Task>) -> GroupSolve {
-    let end = match given.end {
-        task::EndMode::MaxIterations => EndMode::MaxIterations,
-        task::EndMode::FirstCompletion => EndMode::FirstCompletion,
-        task::EndMode::OneLastChat => EndMode::OneLastChat,
-        task::EndMode::OneLastGroupChat => EndMode::OneLastGroupChat,
-        task::EndMode::AllComplete => EndMode::AllComplete,
-    };
     let mut solve =
-        GroupSolve::of(tasks, end).max_iterations(given.max_iterations).check(check(&given.check));
-    let Shift { to, says } = &given.shift;
+        GroupSolve::of(tasks, *given.end).max_iterations(given.max_iterations).check(check(&given.check));
+    let Shift { to, says } = &*given.shift;
     if let Some(owner) = to {
         solve = solve.shift_owner(owner.as_str());
     }
     if let Some(text) = says {
         solve = solve.shift_content(text.as_str());
     }
-    if given.reconcile { solve.reconcile() } else { solve }
+    if *given.reconcile { solve.reconcile() } else { solve }
 }
 
 fn check(given: &Completion) -> Check {
@@ -123,7 +117,7 @@ fn check(given: &Completion) -> Check {
         check = check.again(question.as_str());
     }
     if let Some(DecisionWords { open, complete }) = words {
-        check = check.words(open, complete);
+        check = check.words(open.as_str(), complete.as_str());
     }
     check = match temperature {
         None => check,

@@ -10,8 +10,8 @@ use polylogue::state::{GetState, SetState};
 use super::AgentBuilder;
 use super::room::Around;
 use super::web::known_web_tools;
+use crate::agent::{Agent, ModelKeys};
 use crate::build_context::BuildContext;
-use crate::team::Agent;
 use crate::tooling::ToolLimits;
 use crate::working::{AgentTool, CodeExecution, Language, SandboxSettings};
 
@@ -192,11 +192,11 @@ impl<'a> AgentBuilder<'a> {
     /// The layer that runs code.
     pub(super) fn coder(&self, given: &CodeExecution) -> Result<Coder> {
         let mut sandbox = self.desk()?.sandbox.clone();
-        if let Some(time) = given.time {
+        if let Some(time) = given.timeout {
             let limits = *sandbox.limits();
             sandbox = sandbox.limited(polylogue_tools::code::Limits { time: time.into(), ..limits });
         }
-        let mut coder = Coder::new().approval(self.approval_of_code(given.approve.as_ref())?);
+        let mut coder = Coder::new().approval(self.approval_of_code(given.approval.as_ref())?);
         for language in &given.languages {
             coder = match language {
                 Language::Python => coder.tool(python(sandbox.clone())),
@@ -209,7 +209,7 @@ impl<'a> AgentBuilder<'a> {
             coder = coder.runs(&tags, save(sandbox));
         }
         Ok(match given.last {
-            Some(messages) => coder.last(usize::try_from(messages).unwrap_or(usize::MAX)),
+            Some(messages) => coder.last(messages),
             None => coder,
         })
     }
@@ -218,14 +218,15 @@ impl<'a> AgentBuilder<'a> {
     pub(super) fn consults(
         &self,
         agent: &'a Agent,
+        keys: &'a ModelKeys,
         around: &Around<'a>,
     ) -> Result<Vec<agent_tool::AgentTool>> {
-        if around.owners.contains(&&agent.name) {
+        if around.owners.contains(&&*agent.name) {
             return Ok(Vec::new());
         }
         let mut around = around.clone();
         around.owners.push(&agent.name);
-        agent.agent_tools.iter().map(|given| self.consult(given, &around)).collect()
+        keys.agent_tools.iter().map(|given| self.consult(given, &around)).collect()
     }
 
     fn consult(&self, given: &'a AgentTool, around: &Around<'a>) -> Result<agent_tool::AgentTool> {
@@ -242,9 +243,6 @@ impl<'a> AgentBuilder<'a> {
         if let Some(about) = &given.description {
             tool = tool.description(about.as_str());
         }
-        Ok(match given.max_calls {
-            Some(times) => tool.max_calls(times),
-            None => tool,
-        })
+        Ok(tool.max_calls(given.max_calls))
     }
 }

@@ -6,35 +6,13 @@ use super::approval::tasks_of;
 use super::chats::{check_author, participants_of};
 use super::{Kind, Outline, Participant, form, name};
 use crate::diagnostic::Report;
-use crate::suggest;
 use crate::yaml::{Data, Node};
-
-/// Keys that only an agent with a model has.
-const OF_MODELS: [&str; 15] = [
-    "system",
-    "parameters",
-    "tools",
-    "tool_calling",
-    "tool_history",
-    "output_schema",
-    "output_retries",
-    "suggests_tools",
-    "agent_tools",
-    "handoffs",
-    "reasoning",
-    "examples",
-    "output_blocks",
-    "memory",
-    "view",
-];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for participant in &outline.participants {
         let node = participant.node;
         match participant.kind {
-            Kind::Person => check_without_model(node, "a person", "`human: true`", report),
-            Kind::Proxy => check_without_model(node, "an agent without a model", "`model: none`", report),
-            Kind::Agent => {}
+            Kind::Person | Kind::Proxy | Kind::Agent => {}
             Kind::Chat | Kind::Team => continue,
         }
         check_tools(node, report);
@@ -42,40 +20,10 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         check_command(participant, report);
         check_limits(outline, participant, report);
         check_nested(outline, node, report);
-        for condition in ["says", "matches"] {
-            for who in node.get("terminate_on").get(condition).get("by").one_or_many() {
-                check_known(outline, who, report);
-            }
-        }
     }
     if !report.failed() {
         warn_of_silence(outline, report);
         warn_of_handoffs(outline, report);
-    }
-}
-
-fn check_without_model(node: &Node, who: &str, because: &str, report: &mut Report<'_>) {
-    for key in OF_MODELS {
-        if let Some(entry) = node.entry(key) {
-            let hint = format!("remove `{key}`, or {because}");
-            report.error_with_hint(&entry.key_span, format!("{who} has no `{key}`"), hint);
-        }
-    }
-    let human = matches!(node.get("human").data, Data::Bool(true));
-    if let Some(entry) = node.entry("model").filter(|_| human) {
-        let hint = "remove `model`, or `human: true`; `human_input` lets a person reply for a model";
-        report.error_with_hint(&entry.key_span, "a person has no `model`", hint);
-    }
-}
-
-/// Reports an unknown name.
-fn check_known(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
-    let Some(who) = name(node).filter(|who| *who != "user" && outline.participant(who).is_none()) else {
-        return;
-    };
-    if !report.full() {
-        let hint = suggest::hint(who, outline.names());
-        report.error_with_hint(&node.span, format!("there is no agent, chat or team `{who}`"), hint);
     }
 }
 
@@ -109,14 +57,6 @@ fn check_form(node: &Node, report: &mut Report<'_>) {
     if let (Some(_), Some(schema)) = (answers, node.get("parameters").entry("schema")) {
         let hint = "remove `schema`: `output_schema` is sent to the model if it supports schemas, and every reply is checked";
         report.error_with_hint(&schema.key_span, "`output_schema` is the schema already", hint);
-    }
-    if let Some(repairs) = node.entry("output_retries").filter(|_| answers.is_none()) {
-        let hint = "add `output_schema`, the JSON Schema of its replies, or remove `output_retries`";
-        report.error_with_hint(
-            &repairs.key_span,
-            "`output_retries` has no effect without `output_schema`",
-            hint,
-        );
     }
     if let (Some("native"), Some(tool_history)) =
         (node.get("tool_calling").text(), node.entry("tool_history"))
@@ -166,13 +106,6 @@ fn check_limits(outline: &Outline<'_>, participant: &Participant<'_>, report: &m
 }
 
 fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
-    let chats = || {
-        outline
-            .participants
-            .iter()
-            .filter(|participant| participant.kind == Kind::Chat)
-            .map(|participant| participant.name)
-    };
     for nested in node.get("nested_chats").items() {
         let chat = nested.get("chat");
         match name(chat).map(|who| (who, outline.participant(who).map(|participant| participant.kind))) {
@@ -181,13 +114,7 @@ fn check_nested(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
                 let hint = "name one of `chats`; it can have a single participant";
                 report.error_with_hint(&chat.span, format!("the {kind} `{who}` is not a chat"), hint);
             }
-            Some((who, None)) => {
-                let hint = suggest::hint(who, chats().collect::<Vec<_>>());
-                report.error_with_hint(&chat.span, format!("there is no chat `{who}`"), hint);
-            }
-        }
-        for who in nested.get("when").get("from").one_or_many() {
-            check_known(outline, who, report);
+            Some((_, None)) => {}
         }
         check_author(outline, nested.get("context").get("reflect"), report);
     }

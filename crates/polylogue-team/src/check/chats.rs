@@ -1,6 +1,6 @@
 //! Chats: every participant exists, and every name in a chat is one of its participants.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Kind, Outline, Participant, name, patterns, reach, tasks};
 use crate::chat::ITSELF;
@@ -15,11 +15,6 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         let participants: BTreeSet<&str> = participants_of(chat).map(|(who, _)| who).collect();
         // A chat without participants is reported by the reader.
         if !participants.is_empty() {
-            check_opening(chat, &participants, report);
-            check_stop(chat.get("stop"), &participants, report);
-            for join in chat.get("late_joiners").items() {
-                check_stop(join.get("when"), &participants, report);
-            }
             patterns::check(outline, chat, &participants, report);
             check_author(outline, chat.get("summary").get("reflect"), report);
         }
@@ -35,42 +30,11 @@ pub(super) fn participants_of(chat: &Node) -> impl Iterator<Item = (&str, &Node)
 }
 
 fn check_participants(outline: &Outline<'_>, chat: &Node, report: &mut Report<'_>) {
-    let mut seen = HashSet::new();
     for (who, node) in participants_of(chat) {
-        if report.full() {
-            return;
-        }
-        if !seen.insert(who) {
-            report.error(&node.span, format!("`{who}` takes part already"));
-        } else if outline.participant(who).is_some() || outline.participants.is_empty() {
-            // A team without agents is another mistake.
-        } else if who == outline.team {
+        if who == outline.team && outline.participant(who).is_none() {
             let hint = "it is the outermost chat; chats that take part in others are in `chats`";
             report.error_with_hint(&node.span, format!("`{who}` cannot take part in a chat"), hint);
-        } else {
-            let message = format!("there is no agent, chat or team `{who}`");
-            report.error_with_hint(&node.span, message, suggest::hint(who, outline.names()));
         }
-    }
-}
-
-fn check_opening(chat: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
-    for line in chat.get("opening").one_or_many() {
-        for who in line.get("to").one_or_many() {
-            check_takes_part(who, participants, false, report);
-        }
-        check_takes_part(line.get("from"), participants, true, report);
-    }
-}
-
-fn check_stop(stop: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
-    for condition in ["says", "matches"] {
-        for who in stop.get(condition).get("by").one_or_many() {
-            check_takes_part(who, participants, true, report);
-        }
-    }
-    for inner in stop.get("all").items().iter().chain(stop.get("any").items()) {
-        check_stop(inner, participants, report);
     }
 }
 
@@ -84,16 +48,9 @@ pub(super) fn check_author(outline: &Outline<'_>, reflect: &Node, report: &mut R
             report.error_with_hint(&entry.key_span, format!("`{who}` uses its own `{key}`"), hint);
         }
     }
-    match outline.participant(who).map(|participant| (participant, tasks::cannot(participant))) {
-        None if !report.full() => {
-            let hint = suggest::hint(who, outline.names());
-            report.error_with_hint(&by.span, format!("there is no agent `{who}`"), hint);
-        }
-        Some((_, Some(why))) => {
-            let hint = "name an agent that replies only by a model";
-            report.error_with_hint(&by.span, format!("`{who}` cannot write the summary: {why}"), hint);
-        }
-        _ => {}
+    if let Some(why) = outline.participant(who).and_then(tasks::cannot) {
+        let hint = "name an agent that replies only by a model";
+        report.error_with_hint(&by.span, format!("`{who}` cannot write the summary: {why}"), hint);
     }
 }
 

@@ -16,7 +16,7 @@ const VALUES: [&str; 5] = ["enum", "const", "default", "examples", "required"];
 const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
 /// Reports types in the JSON Schema `schema` that there are not: no answer could satisfy it.
-pub(super) fn check_schema(schema: &Node, report: &mut Report<'_>) {
+pub(crate) fn check_schema(schema: &Node, report: &mut Report<'_>) {
     for Entry { key, value, .. } in schema.entries() {
         match key.as_str() {
             "type" => value.one_or_many().iter().for_each(|of| check_type(of, report)),

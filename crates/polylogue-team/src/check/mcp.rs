@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use polylogue_config::Config as _;
 use polylogue_mcp::Servers;
 use serde_json::json;
 
@@ -72,7 +73,7 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
 }
 
 fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'_>) {
-    let document = json!({"mcpServers": {name: server}}).to_string();
+    let document = json!({"mcpServers": {name: server.write()}}).to_string();
     if let Err(error) = Servers::with_variables(&document, |_| None) {
         report.error(at, error.to_string());
     }
@@ -126,10 +127,9 @@ fn check_given(tools: &[Node], team: &Team, report: &mut Report<'_>) {
             let hint = "put them together, in one `include` or one `exclude`";
             report.error_with_hint(&server.span, format!("tools of `{name}` are given already"), hint);
         }
-        if let (Some(_), Some(but)) = (tool.entry("include"), tool.entry("exclude")) {
-            let hint =
-                "`include` says which tools there are, `exclude` which there are not: one of them is enough";
-            report.error_with_hint(&but.key_span, "there are `include` and `exclude`", hint);
+        if let (Some(_), Some(exclude)) = (tool.entry("include"), tool.entry("exclude")) {
+            let hint = "remove one of them: `include` names the tools to use, `exclude` those not to use";
+            report.error_with_hint(&exclude.key_span, "`include` and `exclude` cannot both be given", hint);
         }
     }
 }

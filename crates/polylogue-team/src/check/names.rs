@@ -8,14 +8,9 @@ use polylogue_core::Name;
 use crate::diagnostic::Report;
 use crate::private_agents::PrivateRole;
 use crate::source::Span;
-use crate::suggest;
-use crate::yaml::Node;
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     check_unique(outline, report);
-    for participant in outline.participants.iter().filter(|participant| participant.kind == Kind::Agent) {
-        check_prefixes(outline, participant.node, report);
-    }
 }
 
 fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
@@ -23,19 +18,10 @@ fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
     for participant in &outline.participants {
         let at = &participant.node.get("name").span;
         if participant.name == "user" {
-            let hint = "`user` is the person who gives the task; a person in the chat needs another name";
+            let hint = "`user` is the person who gives the task; give a person who takes part another name";
             report.error_with_hint(at, format!("no {} can be called `user`", participant.kind), hint);
         }
-        match seen.get(participant.name) {
-            Some(_) if report.full() => return,
-            Some((kind, first)) => {
-                let line = report.source.position(first.start).line;
-                report.error(at, format!("there is {kind} `{}` already, in line {line}", participant.name));
-            }
-            None => {
-                seen.insert(participant.name.to_owned(), (with_article(participant.kind), at.clone()));
-            }
-        }
+        seen.entry(participant.name.to_owned()).or_insert((with_article(participant.kind), at.clone()));
     }
     check_private_agents(outline, &seen, report);
 }
@@ -80,17 +66,4 @@ fn check_author(
 fn with_article(kind: Kind) -> String {
     let article = if kind == Kind::Agent { "an" } else { "a" };
     format!("{article} {kind}")
-}
-
-fn check_prefixes(outline: &Outline<'_>, agent: &Node, report: &mut Report<'_>) {
-    for entry in agent.get("view").get("prefix").entries() {
-        if entry.key != "user" && !report.full() && outline.participant(&entry.key).is_none() {
-            let hint = suggest::hint(&entry.key, outline.names());
-            report.error_with_hint(
-                &entry.key_span,
-                format!("there is no agent, chat or team `{}`", entry.key),
-                hint,
-            );
-        }
-    }
 }

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chats::{check_takes_part, check_who, participants_of};
+use super::chats::{check_takes_part, participants_of};
 use super::{Kind, Outline, name, role_play, tasks};
 use crate::diagnostic::Report;
-use crate::pattern::{END, STAY};
-use crate::suggest;
 use crate::yaml::{Data, Node};
 
 /// Reports mistakes in the pattern of a chat with these participants.
@@ -18,12 +16,12 @@ pub(super) fn check(
 ) {
     let pattern = chat.get("pattern");
     check_group(outline, pattern.get("group"), participants, report);
-    check_states(pattern.get("state_machine"), participants, report);
-    check_dag(pattern.get("dag"), participants, report);
+    check_states(pattern.get("state_machine"), report);
+    check_dag(pattern.get("dag"), report);
     check_handoffs(outline, chat, participants, report);
-    check_debate(outline, pattern.get("debate"), report);
-    check_orchestrator(outline, pattern.get("orchestrator"), participants, report);
-    check_graph(pattern.get("graph"), participants, report);
+    check_debate(pattern.get("debate"), report);
+    check_orchestrator(pattern.get("orchestrator"), participants, report);
+    check_graph(pattern.get("graph"), report);
     role_play::check(outline, chat, participants, report);
     tasks::check(outline, chat, participants, report);
 }
@@ -35,11 +33,8 @@ fn check_group(outline: &Outline<'_>, group: &Node, participants: &BTreeSet<&str
         let hint = "to let a participant repeat, add it to its own list in `transitions`";
         report.error_with_hint(&repeat.key_span, "`transitions` define already who can repeat", hint);
     }
-    for who in group.get("allow_repeat_speaker").one_or_many() {
-        check_takes_part(who, participants, false, report);
-    }
     for kind in ["allowed", "disallowed"] {
-        check_transitions(transitions.get(kind), participants, report);
+        check_transitions(transitions.get(kind), report);
         if kind == "allowed" && !transitions.get(kind).is_null() && !report.failed() {
             warn_of_isolated(transitions.get(kind), participants, report);
         }
@@ -54,18 +49,8 @@ fn check_selector(
     report: &mut Report<'_>,
 ) {
     let Some(who) = name(chair) else { return };
-    let people = || {
-        outline
-            .participants
-            .iter()
-            .filter(|participant| participant.kind == Kind::Person)
-            .map(|participant| participant.name)
-    };
     match outline.participant(who) {
-        None => {
-            let hint = suggest::hint(who, people().collect::<Vec<_>>());
-            report.error_with_hint(&chair.span, format!("there is no person `{who}`"), hint);
-        }
+        None => {}
         Some(participant) if participant.kind != Kind::Person => {
             let hint = "use `select: model` for a model; a person has `human: true`";
             report.error_with_hint(
@@ -86,12 +71,10 @@ fn check_selector(
     }
 }
 
-fn check_transitions(graph: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_transitions(graph: &Node, report: &mut Report<'_>) {
     for entry in graph.entries() {
-        check_who(&entry.key, &entry.key_span, participants, false, report);
         let mut seen = BTreeSet::new();
         for who in entry.value.one_or_many() {
-            check_takes_part(who, participants, false, report);
             if let Some(twice) = name(who).filter(|who| !seen.insert(*who)) {
                 report.warning(&who.span, format!("`{twice}` is in the list already"), "once is enough");
             }
@@ -113,24 +96,16 @@ fn warn_of_isolated(graph: &Node, participants: &BTreeSet<&str>, report: &mut Re
     }
 }
 
-fn check_states(states: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
-    for entry in states.get("after").entries() {
-        check_who(&entry.key, &entry.key_span, participants, false, report);
-    }
+fn check_states(states: &Node, report: &mut Report<'_>) {
     let after = states.get("after").entries().iter().map(|entry| &entry.value);
-    let start = Some(states.get("start")).filter(|start| !start.is_null());
-    for ways in after.chain(start) {
-        match &ways.data {
-            Data::List(exits) => check_exits(exits, participants, report),
-            _ => check_target(ways, END, participants, report),
-        }
+    for exits in after.chain([states.get("start")]) {
+        check_exits(exits.items(), report);
     }
 }
 
-fn check_exits(exits: &[Node], participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_exits(exits: &[Node], report: &mut Report<'_>) {
     let mut always = false;
     for exit in exits {
-        check_target(exit.get("then"), END, participants, report);
         if always {
             let hint = "a transition without `when` is always taken: put it last";
             report.warning(&exit.span, "this transition is never taken", hint);
@@ -139,24 +114,11 @@ fn check_exits(exits: &[Node], participants: &BTreeSet<&str>, report: &mut Repor
     }
 }
 
-/// Reports the name of a next speaker that is neither a participant nor the word `word`.
-fn check_target(node: &Node, word: &str, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
-    if participants.contains(word) {
-        let hint = "give the participant another name";
-        let message = format!("`{word}` is a keyword here and cannot be a participant");
-        report.error_with_hint(&node.span, message, hint);
-    } else if node.text() != Some(word) {
-        check_takes_part(node, participants, false, report);
-    }
-}
-
-fn check_dag(after: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_dag(after: &Node, report: &mut Report<'_>) {
     let mut before: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for entry in after.entries() {
-        check_who(&entry.key, &entry.key_span, participants, false, report);
         let mut seen = BTreeSet::new();
         for who in entry.value.one_or_many() {
-            check_takes_part(who, participants, false, report);
             if let Some(twice) = name(who).filter(|who| !seen.insert(*who)) {
                 report.error(&who.span, format!("`{twice}` is in the list already"));
             }
@@ -200,17 +162,13 @@ fn check_handoffs(
     report: &mut Report<'_>,
 ) {
     let Some(handoffs) = chat.get("pattern").entry("handoffs") else { return };
-    check_takes_part(handoffs.value.get("start"), participants, false, report);
-    if handoffs.value.get("then").text() != Some(STAY) {
-        check_target(handoffs.value.get("then"), END, participants, report);
-    }
     let mut any = false;
     for participant in participants_of(chat).filter_map(|(who, _)| outline.participant(who)) {
         for target in participant.node.get("handoffs").items() {
             any = true;
             if name(target) == Some(participant.name) {
                 report.error(&target.span, format!("`{}` cannot hand over to itself", participant.name));
-            } else {
+            } else if name(target).is_some_and(|who| outline.participant(who).is_some()) {
                 check_takes_part(target, participants, false, report);
             }
         }
@@ -221,7 +179,7 @@ fn check_handoffs(
     }
 }
 
-fn check_debate(outline: &Outline<'_>, debate: &Node, report: &mut Report<'_>) {
+fn check_debate(debate: &Node, report: &mut Report<'_>) {
     let mut seen = BTreeSet::new();
     let options = debate.get("options").items();
     for option in options {
@@ -232,21 +190,11 @@ fn check_debate(outline: &Outline<'_>, debate: &Node, report: &mut Report<'_>) {
     if let [only] = options {
         report.error(&only.span, "a vote needs at least two options");
     }
-    for who in debate.get("voters").one_or_many() {
-        check_there(outline, who, report);
-    }
-    check_there(outline, debate.get("tie").get("chair"), report);
 }
 
-fn check_orchestrator(
-    outline: &Outline<'_>,
-    plan: &Node,
-    participants: &BTreeSet<&str>,
-    report: &mut Report<'_>,
-) {
+fn check_orchestrator(plan: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     for key in ["planner", "scribe"] {
         let node = plan.get(key);
-        check_there(outline, node, report);
         if let Some(who) = name(node).filter(|who| participants.contains(who)) {
             let hint = "remove it from `participants`: it does not take part in the chat";
             report.error_with_hint(
@@ -258,26 +206,9 @@ fn check_orchestrator(
     }
 }
 
-/// Reports an unknown name.
-fn check_there(outline: &Outline<'_>, node: &Node, report: &mut Report<'_>) {
-    let Some(who) = name(node) else { return };
-    if outline.participant(who).is_none() && !report.full() {
-        let message = format!("there is no agent, chat or team `{who}`");
-        report.error_with_hint(&node.span, message, suggest::hint(who, outline.names()));
-    }
-}
-
-/// What can be said of a graph by its names; the rest, such as a loop without an end, is seen when it is put together.
-fn check_graph(graph: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
-    for who in graph.get("start").one_or_many() {
-        check_takes_part(who, participants, false, report);
-    }
-    for entry in graph.get("edges").entries().iter().chain(graph.get("join").entries()) {
-        check_who(&entry.key, &entry.key_span, participants, false, report);
-    }
+/// Edges have one condition. The rest, such as a loop without an end, is seen when the graph is built.
+fn check_graph(graph: &Node, report: &mut Report<'_>) {
     for way in graph.get("edges").entries().iter().flat_map(|entry| entry.value.one_or_many()) {
-        check_takes_part(way, participants, false, report);
-        check_takes_part(way.get("to"), participants, false, report);
         let otherwise = way.entry("otherwise").filter(|entry| matches!(entry.value.data, Data::Bool(true)));
         let conditions: Vec<_> =
             [way.entry("says"), way.entry("when"), otherwise].into_iter().flatten().collect();

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{Kind, Outline, Participant, name, tasks};
 use crate::diagnostic::Report;
-use crate::suggest;
 use crate::yaml::{Entry, Node};
 
 /// The reasoning strategies.
@@ -125,10 +124,6 @@ fn check_other(
                 let hint = "name an agent that replies only by a model";
                 report.error_with_hint(&at.span, format!("`{who}` cannot be asked for this: {why}"), hint);
             }
-        }
-        None if !report.full() => {
-            let hint = suggest::hint(who, outline.names());
-            report.error_with_hint(&at.span, format!("there is no agent `{who}`"), hint);
         }
         None => {}
     }

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::chats::check_takes_part;
 use super::{Kind, Outline, name, tasks};
 use crate::diagnostic::Report;
-use crate::suggest;
 use crate::yaml::Node;
 
 /// Keys that a role-play does not use, and why.
@@ -36,7 +34,7 @@ pub(super) fn check(
             );
         }
     }
-    check_roles(chat, role_play, participants, report);
+    check_roles(chat, role_play, report);
     // An unknown name is reported as not taking part.
     for player in ["user", "assistant"].map(|key| who(role_play.get(key))) {
         if name(player).is_some_and(|who| outline.participant(who).is_some()) {
@@ -75,10 +73,8 @@ fn who(node: &Node) -> &Node {
 }
 
 /// The two who talk have the two roles.
-fn check_roles(chat: &Node, role_play: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_roles(chat: &Node, role_play: &Node, report: &mut Report<'_>) {
     let [user, assistant] = ["user", "assistant"].map(|key| who(role_play.get(key)));
-    check_takes_part(user, participants, false, report);
-    check_takes_part(assistant, participants, false, report);
     let (Some(first), Some(second)) = (name(user), name(assistant)) else { return };
     if first == second {
         report.error(&assistant.span, format!("`{first}` cannot have both roles"));
@@ -94,10 +90,6 @@ fn check_roles(chat: &Node, role_play: &Node, participants: &BTreeSet<&str>, rep
 fn check_speaker(outline: &Outline<'_>, node: &Node, or_person: bool, report: &mut Report<'_>) {
     let Some(who) = name(node) else { return };
     match outline.participant(who) {
-        None if !report.full() => {
-            let message = format!("there is no agent `{who}`");
-            report.error_with_hint(&node.span, message, suggest::hint(who, outline.names()));
-        }
         Some(participant) if or_person && participant.kind == Kind::Person => {}
         Some(participant) => {
             if let Some(why) = tasks::cannot(participant) {

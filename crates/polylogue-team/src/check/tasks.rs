@@ -6,7 +6,6 @@ use super::chats::{check_takes_part, participants_of};
 use super::{Kind, Outline, Participant, form, name};
 use crate::diagnostic::Report;
 use crate::source::Span;
-use crate::suggest;
 use crate::yaml::{Data, Entry, Node};
 
 /// What a chat of tasks does without, and why.
@@ -46,17 +45,16 @@ pub(super) fn check(
         check_task(outline, task, report);
     }
     for task in alone.items() {
-        check_takes_part(task.get("who"), participants, false, report);
+        check_known_takes_part(outline, task.get("who"), participants, report);
         check_alone(task, report);
     }
     for task in solve.get("before").items().iter().chain(solve.get("after").items()) {
-        check_there(outline, task.get("who"), report);
         check_alone(task, report);
     }
     let talk = if solve.is_null() { alone.items() } else { solve.get("tasks").items() };
     check_all_have_tasks(chat, talk, report);
     if !solve.is_null() {
-        check_talk(solve, participants, report);
+        check_talk(outline, solve, participants, report);
     }
 }
 
@@ -139,10 +137,15 @@ fn check_alone(task: &Node, report: &mut Report<'_>) {
     }
 }
 
-fn check_there(outline: &Outline<'_>, who: &Node, report: &mut Report<'_>) {
-    if let Some(missing) = name(who).filter(|who| outline.participant(who).is_none() && !report.full()) {
-        let message = format!("there is no agent, chat or team `{missing}`");
-        report.error_with_hint(&who.span, message, suggest::hint(missing, outline.names()));
+/// Reports a participant of the team that is none of the chat. An unknown name is reported already.
+fn check_known_takes_part(
+    outline: &Outline<'_>,
+    who: &Node,
+    participants: &BTreeSet<&str>,
+    report: &mut Report<'_>,
+) {
+    if name(who).is_some_and(|name| outline.participant(name).is_some()) {
+        check_takes_part(who, participants, false, report);
     }
 }
 
@@ -155,12 +158,12 @@ fn check_all_have_tasks(chat: &Node, tasks: &[Node], report: &mut Report<'_>) {
     }
 }
 
-fn check_talk(solve: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_talk(outline: &Outline<'_>, solve: &Node, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
     let tasks = solve.get("tasks").items();
     let mut owners: BTreeMap<&str, &Span> = BTreeMap::new();
     for task in tasks {
         let who = task.get("who");
-        check_takes_part(who, participants, false, report);
+        check_known_takes_part(outline, who, participants, report);
         if let Some(twice) = name(who).filter(|name| owners.insert(name, &who.span).is_some()) {
             let hint = "put tasks that it solves alone in `before` or `after`";
             report.error_with_hint(&who.span, format!("`{twice}` has a task already"), hint);
@@ -175,7 +178,7 @@ fn check_talk(solve: &Node, participants: &BTreeSet<&str>, report: &mut Report<'
         let message = format!("no participant of a discussion with more than two can be called `{MANAGER}`");
         report.error_with_hint(at, message, "the author of the tasks has this name there");
     }
-    check_shift(solve, tasks.len(), participants, report);
+    check_shift(solve, tasks.len(), report);
     check_end(solve, tasks, report);
     check_words(solve.get("check").get("words"), report);
 }
@@ -193,7 +196,7 @@ fn check_group_task(task: &Node, report: &mut Report<'_>) {
     }
 }
 
-fn check_shift(solve: &Node, count: usize, participants: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_shift(solve: &Node, count: usize, report: &mut Report<'_>) {
     let shift = solve.get("shift");
     let reconcile = solve.entry("reconcile").filter(is_given);
     if count > 2 {
@@ -207,7 +210,6 @@ fn check_shift(solve: &Node, count: usize, participants: &BTreeSet<&str>, report
         }
         return;
     }
-    check_takes_part(shift.get("to"), participants, false, report);
     if let Some(reconcile) = reconcile.filter(|_| shift.get("says").is_null()) {
         let message = "both agents have the second agent's answer already, and the discussion begins with it";
         report.warning(&reconcile.key_span, message, "set another first message: `shift: {says: ...}`");

@@ -11,7 +11,6 @@ use polylogue_tools::command::Command;
 use super::{Kind, Outline, Participant, name};
 use crate::build::{FILES, known_tools, of_one_chat};
 use crate::diagnostic::Report;
-use crate::suggest;
 use crate::team::Team;
 use crate::yaml::Node;
 
@@ -25,7 +24,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
         if matches!(participant.kind, Kind::Agent | Kind::Proxy | Kind::Person) {
             check_files(participant.node, report);
             check_scopes(participant.node, report);
-            check_consults(outline, participant, report);
+            check_consults(participant, report);
         }
     }
     check_ways(outline, report);
@@ -125,7 +124,7 @@ fn check_scopes(agent: &Node, report: &mut Report<'_>) {
 }
 
 /// Reports agent tools that are unknown, duplicate or the agent itself.
-fn check_consults(outline: &Outline<'_>, participant: &Participant<'_>, report: &mut Report<'_>) {
+fn check_consults(participant: &Participant<'_>, report: &mut Report<'_>) {
     let tools = participant.node.get("tools").items().iter();
     let mut seen: HashSet<String> = tools
         .filter_map(|tool| tool.text().or_else(|| tool.get("tool").text()).map(str::to_owned))
@@ -137,9 +136,6 @@ fn check_consults(outline: &Outline<'_>, participant: &Participant<'_>, report: 
         }
         if who == participant.name {
             report.error(&at.span, format!("`{who}` would ask itself"));
-        } else if outline.participant(who).is_none() {
-            let hint = suggest::hint(who, outline.names());
-            report.error_with_hint(&at.span, format!("there is no agent, chat or team `{who}`"), hint);
         }
         let (tool, at) = match consult.entry("tool") {
             Some(entry) => (entry.value.text().unwrap_or_default().to_owned(), &entry.value),

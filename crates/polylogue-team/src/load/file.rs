@@ -19,6 +19,10 @@ pub(super) trait Files {
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable>;
     /// The same for all ways of naming the same file.
     fn identity(&self, path: &Path) -> PathBuf;
+    /// The whole path.
+    fn absolute(&self, path: &Path) -> PathBuf {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+    }
 }
 
 /// Why a file cannot be read, and what to do about it.

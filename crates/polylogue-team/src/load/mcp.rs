@@ -42,7 +42,10 @@ impl Loader<'_> {
         for server in team.mcp.0.values() {
             for word in server.command.iter().chain(&server.args) {
                 // What is elsewhere, missing or too large is not of the team.
-                let _ = self.below(word).and_then(|(_, path)| self.read(&path).map_err(|error| error.why));
+                let Ok((_, path)) = self.below(word) else { continue };
+                if let Ok(bytes) = self.files.read(&path) {
+                    self.contents.note(&path, &bytes);
+                }
             }
         }
     }
@@ -51,8 +54,8 @@ impl Loader<'_> {
     fn folder(&self) -> Option<String> {
         let (_, shown) = self.around.last()?;
         let folder = Path::new(shown).parent().unwrap_or(Path::new(""));
-        let folder = std::path::absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-        folder.ok()?.to_str().map(str::to_owned)
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        self.files.absolute(folder).to_str().map(str::to_owned)
     }
 }
 

@@ -2,30 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use polylogue_config::{ByName, Config, OneOrMany, Same};
+use polylogue_config::{At, ByName, Config, OneOrMany, Same};
 use polylogue_core::Name;
-use serde::{Deserialize, Serialize};
 
-use crate::text::{ConditionText, Participant, ParticipantRef};
+use crate::text::{ConditionText, Member, MemberRef};
 
 /// Graph of who speaks after whom. Branches run concurrently.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "Graph")]
 pub struct Graph {
     /// First speakers.
-    #[key(as = OneOrMany<ParticipantRef>, none = "participants without an incoming edge")]
+    #[key(as = OneOrMany<MemberRef>, none = "participants without an incoming edge")]
     pub start: Vec<Name>,
     /// Edges by source participant: a name, or a list of names and of edges with conditions. All targets of the edges
     /// that are taken speak concurrently.
-    #[key(as = ByName<Participant, OneOrMany<Same<Edge>>>, required, nonempty)]
-    pub edges: BTreeMap<Name, Vec<Edge>>,
+    #[key(as = ByName<Member, OneOrMany<Same<Edge>>>, required, nonempty)]
+    pub edges: BTreeMap<At<Name>, Vec<Edge>>,
     /// For participants with several incoming edges: `all` (default) waits for all of them, `any` speaks after each.
-    #[key(as = ByName<Participant, Same<Join>>)]
-    pub join: BTreeMap<Name, Join>,
+    #[key(as = ByName<Member, Same<Join>>)]
+    pub join: BTreeMap<At<Name>, Join>,
 }
 
 /// When a participant with several incoming edges speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
 #[config(name = "GraphJoin")]
 pub enum Join {
     /// After all incoming edges were taken.
@@ -35,11 +34,11 @@ pub enum Join {
 }
 
 /// An edge of a graph: its target, or a mapping.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Config)]
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "Edge", shorthand = "to")]
 pub struct Edge {
     /// Target of the edge: the next speaker.
-    #[key(as = ParticipantRef)]
+    #[key(as = MemberRef)]
     pub to: Name,
     /// Text that the last message must contain, in upper or lower case.
     #[key(none = "always", nonempty)]

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use polylogue::tooling::{ToolCalling, ToolHistory};
+use polylogue::{EndMode, ShowNames};
+use polylogue_config::{At, Switch};
 use polylogue_core::{Name, Price};
 use polylogue_team::{
-    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, DecisionTemperature, EndMode, EngineName,
-    GivenTool, Grant, Language, Loaded, LoopDetection, Off, OnlyText, Overrides, Own, Pattern, Reasoning,
-    ShowNames, Summary, TaskFrom, Team, Template, ToolCalling, ToolHistory, ToolLimits, Web, WebFetch,
-    WebSearch, Window, load, parse,
+    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, DecisionTemperature, EngineName,
+    GivenTool, Grant, Language, Loaded, LoopDetection, ModelKeys, Off, OnlyText, Overrides, Own, Pattern,
+    Reasoning, Summary, TaskFrom, Team, Template, ToolLimits, Web, WebFetch, WebSearch, Window, load, parse,
 };
 use polylogue_tools::http::{Declaration, Header, Secret, Verb};
 
@@ -38,22 +40,27 @@ fn check_files(files: &[(&str, &str)], expected: &Expect) {
     expected.assert_eq(&load_all(files, &Overrides::default()).unwrap_err());
 }
 
+fn model(agent: &Agent) -> &ModelKeys {
+    agent.model().unwrap()
+}
+
 fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
     let sandbox = &team.sandbox;
-    assert_eq!(sandbox.network, ["short.example.org", "*.example.org:8080"]);
+    assert_eq!(*sandbox.network, ["short.example.org", "*.example.org:8080"]);
     assert_eq!((sandbox.memory_mib, sandbox.disk_mib, sandbox.processes), (Some(512), Some(64), Some(16)));
     assert_eq!(sandbox.timeout.map(Duration::from), Some(Duration::from_secs(30)));
     let wants = [Grant::Network, Grant::Readable, Grant::Mcp, Grant::Env];
     assert_eq!(team.wants().into_keys().collect::<Vec<_>>(), wants);
     assert_eq!(team.commands[0].description, "Counts words of a short file");
     assert!(team.commands[0].arguments["file"].may_be_option);
-    assert_eq!((&*cy.code_execution.languages, cy.code_execution.last), (&[Language::Python][..], Some(2)));
-    assert_eq!(cy.code_execution.approve, Some(CodeApproval::When("code.contains('short')".into())));
+    let (coder, other) = (cy.code_execution.on().unwrap(), dee.code_execution.on().unwrap());
+    assert_eq!((&*coder.languages, coder.last), (&[Language::Python][..], Some(2)));
+    assert_eq!(coder.approval, Some(CodeApproval::When("code.contains('short')".into())));
     assert_eq!(
-        (dee.code_execution.languages.len(), &dee.code_execution.approve),
+        (other.languages.len(), &other.approval),
         (3, &Some(CodeApproval::Matches("rm short".into())))
     );
-    let before: Vec<_> = team.agents.iter().filter_map(|agent| agent.approval.clone()).collect();
+    let before: Vec<_> = team.agents.iter().filter_map(|agent| Some(agent.approval.clone()?.value)).collect();
     assert_eq!(
         before,
         [
@@ -62,43 +69,41 @@ fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
             ApprovalRule::Matches("a short one".into())
         ]
     );
-    let asked = &cy.agent_tools[0];
+    let asked = &model(cy).agent_tools[0];
     assert_eq!(
-        (asked.who.as_str(), asked.tool.as_deref(), asked.max_calls),
-        ("Dee", Some("ask_dee"), Some(3))
+        (asked.who.as_str(), asked.tool.as_ref().map(|tool| tool.as_str()), asked.max_calls),
+        ("Dee", Some("ask_dee"), 3)
     );
     assert_eq!(asked.description.as_deref(), Some("A short one"));
 }
 
 fn check_reasoning(team: &Team) {
     let [eve, _, gus, hal, ida, jim, kay, leo, max] = &team.agents[5..] else { panic!() };
-    assert_eq!((&*eve.examples[0].user, &*eve.examples[0].assistant), ("a short one", "b"));
-    let name = |name: &Option<Name>| name.as_ref().map(Name::to_string).unwrap_or_default();
-    let Some(Reasoning::React(react)) = &gus.reasoning else { panic!() };
-    assert_eq!((react.rounds, react.summarize, react.as_text), (Some(2), true, true));
-    let Some(Reasoning::PlanAndSolve(plan)) = &hal.reasoning else { panic!() };
-    assert_eq!(
-        (name(&plan.planner), name(&plan.solver), plan.max_steps),
-        ("Eve".into(), "Flo".into(), Some(4))
-    );
-    let Some(Reasoning::Rewoo(rewoo)) = &ida.reasoning else { panic!() };
+    assert_eq!((&*model(eve).examples[0].user, &*model(eve).examples[0].assistant), ("a short one", "b"));
+    let name = |name: &Option<At<Name>>| name.as_ref().map(ToString::to_string).unwrap_or_default();
+    let reasoning = |agent: &Agent| model(agent).reasoning.clone().unwrap().value;
+    let Reasoning::React(react) = reasoning(gus) else { panic!() };
+    assert_eq!((react.rounds, react.summarize, react.as_text), (2, true, true));
+    let Reasoning::PlanAndSolve(plan) = reasoning(hal) else { panic!() };
+    assert_eq!((name(&plan.planner), name(&plan.solver), plan.max_steps), ("Eve".into(), "Flo".into(), 4));
+    let Reasoning::Rewoo(rewoo) = reasoning(ida) else { panic!() };
     assert_eq!((name(&rewoo.planner), name(&rewoo.solver)), ("Eve".into(), "Flo".into()));
-    let Some(Reasoning::Refine(refine)) = &jim.reasoning else { panic!() };
+    let Reasoning::Refine(refine) = reasoning(jim) else { panic!() };
     assert_eq!(
         (name(&refine.critic), refine.rounds, refine.until.as_deref()),
-        ("Eve".into(), Some(1), Some("short"))
+        ("Eve".into(), 1, Some("short"))
     );
-    let Some(Reasoning::Best(best)) = &kay.reasoning else { panic!() };
-    assert_eq!((best.critic.as_str(), best.options, best.retries), ("Eve", 4, Some(0)));
-    let [block, code] = &leo.output_blocks[..] else { panic!() };
+    let Reasoning::Best(best) = reasoning(kay) else { panic!() };
+    assert_eq!((best.critic.as_str(), best.options, best.retries), ("Eve", 4, 0));
+    let [block, code] = &model(leo).output_blocks[..] else { panic!() };
     assert_eq!(
-        (&*block.kind, &*block.begin, &*block.end, block.json, block.restore),
+        (block.kind.as_str(), &*block.begin, &*block.end, block.json, block.restore),
         ("short", "<", ">", true, true)
     );
     assert_eq!((block.instructions.as_deref(), code.json), (Some("short!"), false));
     let runs = max.runs_output_blocks.as_ref().unwrap();
     let tools: Vec<&str> = runs.tools.iter().map(|run| run.tool.as_str()).collect();
-    assert_eq!((&*runs.code["code"], &tools[..]), ("python", &["calculator"][..]));
+    assert_eq!((runs.code["code"].as_str(), &tools[..]), ("python", &["calculator"][..]));
 }
 
 fn check_society(pattern: &Pattern) {
@@ -107,17 +112,17 @@ fn check_society(pattern: &Pattern) {
     assert_eq!(society.user.rules.as_ref().unwrap().fill("T"), "Instruct. T");
     assert_eq!((society.assistant.who.as_str(), &society.assistant.rules), ("Bob", &None));
     let specifier = society.specifier.as_ref().unwrap();
-    assert_eq!((specifier.who.as_str(), specifier.words), ("Eve", Some(40)));
-    assert_eq!(society.planner.as_ref().map(Name::as_str), Some("Flo"));
+    assert_eq!((specifier.who.as_str(), specifier.words), ("Eve", 40));
+    assert_eq!(society.planner.as_ref().map(|name| name.as_str()), Some("Flo"));
     let critic = society.critic.as_ref().unwrap();
-    assert_eq!((critic.who.as_str(), critic.options, critic.retries), ("Me", 2, Some(1)));
+    assert_eq!((critic.who.as_str(), critic.options, critic.retries), ("Me", 2, 1));
     assert_eq!(
         (critic.criteria.as_deref(), society.language.as_deref()),
         (Some("shortness"), Some("French"))
     );
     assert_eq!((&*society.done.text, society.done.anywhere), ("<short>", true));
-    assert_eq!((society.max_rounds, society.max_messages), (Some(5), Some(9)));
-    assert_eq!((society.uninstructed, society.flips, society.own_temperatures), (Some(0), Some(2), true));
+    assert_eq!((society.max_rounds, society.max_messages), (5, Some(9)));
+    assert_eq!((society.uninstructed, society.flips, society.own_temperatures), (0, Some(2), true));
 }
 
 fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
@@ -127,8 +132,10 @@ fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
     assert_eq!((far.in_words(), far.cwd.as_ref()), ("https://short.example/mcp".into(), None));
     assert_eq!(far.variables().into_iter().collect::<Vec<_>>(), ["FAR_KEY"]);
     let given = |agent: &Agent| {
-        agent.tools.iter().find_map(|tool| match tool {
-            GivenTool::Mcp(tools) => Some((tools.mcp.clone(), tools.include.clone(), tools.exclude.clone())),
+        model(agent).tools.iter().find_map(|tool| match &tool.value {
+            GivenTool::Mcp(tools) => {
+                Some((tools.mcp.value.clone(), tools.include.clone(), tools.exclude.clone()))
+            }
             GivenTool::Own(_) => None,
         })
     };
@@ -143,15 +150,17 @@ fn every_key_of_the_format_arrives() {
     let team = right(include_str!("full.yaml"));
     assert_eq!(team.task.as_deref(), Some("A short task with {braces} and {{\"json\": 1}}"));
     let [ann, bob, me, cy, dee, ..] = &team.agents[..] else { panic!() };
-    assert_eq!(ann.system.fill("T"), "short 2024 1.10 true: T!");
-    assert_eq!(ann.parameters.max_tokens, Some(800));
-    assert_eq!(ann.parameters.extra["a"], serde_json::json!(["short", "{{not}}"]));
-    assert_eq!((ann.view.names, ann.view.window), (ShowNames::Always, Some(Window::Messages(40))));
-    assert_eq!(ann.view.prefix[&Name::new("Me").unwrap()], "A short draft:");
-    assert!(me.human);
-    assert_eq!(team.memory.scope.as_deref(), Some("user short"));
+    let keys = model(ann);
+    assert_eq!(keys.system.fill("T"), "short 2024 1.10 true: T!");
+    assert_eq!(keys.parameters.max_tokens, Some(800));
+    assert_eq!(keys.parameters.extra["a"], serde_json::json!(["short", "{{not}}"]));
+    assert_eq!((keys.view.names, keys.view.window), (ShowNames::Always, Some(Window::Messages(40))));
+    assert_eq!(keys.view.prefix[&Name::new("Me").unwrap()], "A short draft:");
+    assert!(me.is_human());
+    assert_eq!(team.memory.scope.as_ref().map(|scope| scope.as_str()), Some("user short"));
     assert_eq!(team.memory.embed.as_deref(), Some("ollama:nomic-embed-text"));
-    assert_eq!(ann.memory, AgentMemory { tools: false, recalls: 3, own: true });
+    let memory = AgentMemory { tools: false, auto_recall: 3, private: true };
+    assert_eq!(*keys.memory, Switch::On(memory));
     check_programs(&team, cy, dee);
     check_web(&team.web);
     check_calls(&team.calls[0]);
@@ -187,22 +196,25 @@ fn every_key_of_the_format_arrives() {
         ann.tool_limits,
         ToolLimits { timeout: Some("90 s".parse().unwrap()), max_output_bytes: 4000 }
     );
-    let [GivenTool::Own(chess), _, GivenTool::Own(taught)] = &bob.tools[..] else { panic!() };
-    assert_eq!((&*chess.tool, chess.mandatory, chess.max_errors), ("chess", false, None));
-    assert_eq!((&*taught.tool, taught.mandatory, taught.max_errors), ("high_low", true, Some(0)));
-    assert_eq!((taught.max_call_errors, &*taught.examples[0].user), (Some(1), "a short one"));
+    let keys = model(bob);
+    let tools: Vec<&GivenTool> = keys.tools.iter().map(|tool| &tool.value).collect();
+    let [GivenTool::Own(chess), _, GivenTool::Own(taught)] = &tools[..] else { panic!() };
+    assert_eq!((chess.tool.as_str(), chess.mandatory, chess.max_errors), ("chess", false, 5));
+    assert_eq!((taught.tool.as_str(), taught.mandatory, taught.max_errors), ("high_low", true, 0));
+    assert_eq!((taught.max_call_errors, &*taught.examples[0].user), (1, "a short one"));
     assert_eq!(
-        (bob.tool_calling, bob.tool_history, bob.output_retries),
-        (ToolCalling::Json, ToolHistory::Full, Some(0))
+        (*keys.tool_calling, *keys.tool_history, keys.output_retries.as_deref()),
+        (ToolCalling::Json, ToolHistory::Full, Some(&0))
     );
-    assert!(bob.output_schema.as_ref().unwrap()["properties"]["{{not}}"].is_object());
+    assert!(keys.output_schema.as_ref().unwrap().0["properties"]["{{not}}"].is_object());
     let Pattern::GroupSolve(solve) = &team.chats[1].chat.pattern else { panic!() };
-    assert_eq!((solve.end, solve.max_iterations, solve.reconcile), (EndMode::OneLastChat, 7, true));
+    assert_eq!((*solve.end, solve.max_iterations, *solve.reconcile), (EndMode::OneLastChat, 7, true));
     assert_eq!(solve.shift.says.as_deref(), Some("a short word"));
     assert_eq!(solve.tasks[0].prompt.fill("T"), "On T");
-    assert!(solve.tasks[0].self_terminating && solve.tasks[0].keeps_reflections && solve.before[0].forget);
+    assert!(*solve.tasks[0].self_terminating && *solve.tasks[0].keeps_reflections);
+    assert!(*solve.before[0].forget);
     assert_eq!(solve.before[0].media[0].url, "https://e.example/short.png");
-    assert_eq!(solve.check.words.as_ref().unwrap().complete, "e");
+    assert_eq!(*solve.check.words.as_ref().unwrap().complete, "e");
     assert_eq!(solve.check.temperature, Some(DecisionTemperature::Own(Own::Own)));
     assert!(matches!(&team.chats[2].chat.pattern, Pattern::Tasks(tasks) if tasks.len() == 1));
     assert_eq!(team.endpoints["gpu"].capabilities, Some(CapabilityKeys::Text(OnlyText::Text)));
@@ -250,7 +262,7 @@ fn json_is_yaml() {
     let team = right(
         r#"{"name": "t", "agents": [{"name": "A", "system": "a\n\u00fc"}], "chat": {"participants": ["A"], "stop": {"says": "x"}}}"#,
     );
-    assert_eq!(team.agents[0].system, Template::new("a\nü"));
+    assert_eq!(model(&team.agents[0]).system.value, Template::new("a\nü"));
 }
 
 #[test]
@@ -264,8 +276,8 @@ agents:
 chat: {participants: [A, B], stop: {max_turns: 1}}
 ",
     );
-    let b = &team.agents[1];
-    assert_eq!((b.name.as_str(), b.system.fill("")), ("B", "s".into()));
+    let (name, b) = (team.agents[1].name.as_str(), model(&team.agents[1]));
+    assert_eq!((name, b.system.fill("")), ("B", "s".into()));
     assert_eq!((b.parameters.temperature, b.parameters.top_p), (Some(0.2), Some(0.5)));
 }
 
@@ -304,16 +316,20 @@ fn a_callers_model_is_everybodys_and_a_callers_task_is_literal() {
     };
     let team = load_all(&[("outer.yaml", OUTER), ("inner/editors.yaml", INNER)], &overrides).unwrap().team;
     assert_eq!(team.task.as_deref(), Some("{{x}} {{task}} {"));
-    let models = |team: &Team| (team.model.clone(), team.agents[0].model.clone());
+    let models =
+        |team: &Team| (team.model.clone(), model(&team.agents[0]).model.clone().map(|model| model.value));
     assert_eq!(models(&team), (Some("ollama:m".into()), None));
     let inner = &team.teams[0].team;
     assert_eq!(models(inner), (Some("ollama:m".into()), None));
     assert!(matches!(&inner.chat.summary, Summary::Reflect(reflect) if reflect.model.is_none()));
 
     // What a variable holds is not looked at again, neither now nor when the team was stored and the task is known.
-    assert_eq!(team.agents[0].system.fill("T"), "{{task}} {{x}}");
+    assert_eq!(team.agents[0].model().unwrap().system.fill("T"), "{{task}} {{x}}");
     let stored = serde_json::to_string(&team).unwrap();
-    assert_eq!(serde_json::from_str::<Team>(&stored).unwrap().agents[0].system.fill("T"), "{{task}} {{x}}");
+    assert_eq!(
+        serde_json::from_str::<Team>(&stored).unwrap().agents[0].model().unwrap().system.fill("T"),
+        "{{task}} {{x}}"
+    );
 }
 
 #[test]
@@ -335,6 +351,13 @@ fn mistakes_in_all_files_are_found_at_once() {
             3 | agent: [{name: E, model: openai:c}]
               | ^^^^^
             hint: did you mean `agents`?
+
+            error: there is no agent, chat or team `E`
+             --> inner/editors.yaml:4:23
+              |
+            4 | chat: {participants: [E], stop: {max_turns: 1}, summary: {reflect: {model: openai:d}}}
+              |                       ^
+            hint: there is nothing
 
             error: the team file `gone.yaml` cannot be read: there is no such file
              --> outer.yaml:7:28

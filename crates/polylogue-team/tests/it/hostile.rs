@@ -149,7 +149,7 @@ fn files_that_are_no_utf8_are_refused_where_they_stop_being_so() {
     assert!(load_error(&path).to_string().contains("it looks like UTF-16"));
 
     fs::write(&path, format!("\u{feff}{TEAM}")).unwrap();
-    assert_eq!(load(&path, &Overrides::default()).unwrap().team.name, "t");
+    assert_eq!(load(&path, &Overrides::default()).unwrap().team.name.as_str(), "t");
 }
 
 /// Pieces that YAML and team files are made of, so that what is put together of them gets far.

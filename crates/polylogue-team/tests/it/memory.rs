@@ -51,7 +51,10 @@ async fn agents_share_the_teams_memory_or_have_their_own() {
     let memory = AnyMemory::new(Facts::open(dir.path().join("facts.db")).unwrap());
     let team = team(PAIR);
     assert!(team.needs_memory());
-    assert_eq!(team.agents[0].memory, AgentMemory { tools: true, recalls: 5, own: false });
+    assert_eq!(
+        team.agents[0].model().unwrap().memory.on().unwrap(),
+        &AgentMemory { tools: true, auto_recall: 5, private: false }
+    );
     let first = run(&team, &memory, "one", "Who likes green tea?").await;
     // Bob, whose memory is his own, finds what he wrote in the same reply: not what Ann wrote.
     assert!(first.contains("Remembered as #1.") && first.contains("Remembered as #2."), "{first}");

@@ -249,7 +249,8 @@ async fn a_window_keeps_the_system_text_and_the_latest_and_no_orphan_of_a_tool()
     for window in [2, 3, 4, 5, 8] {
         let mut team = shipped(&Overrides::default());
         let programmer = team.agents.iter_mut().find(|agent| agent.name.as_str() == PROGRAMMER).unwrap();
-        programmer.view.window = Some(Window::Messages(window));
+        let polylogue_team::AgentKind::Model(keys) = &mut programmer.kind else { panic!() };
+        keys.view.value.window = Some(Window::Messages(window));
         let played = play(&team).await;
         assert_eq!(played.unconsumed, [""; 0]);
         let said = played.said("/work.1");
@@ -258,7 +259,7 @@ async fn a_window_keeps_the_system_text_and_the_latest_and_no_orphan_of_a_tool()
             assert!(asked.system.starts_with("===== RULES OF THE Python Programmer ====="));
             // What it is at work on, the call of the tool and its result always stay.
             let most = window.max(3);
-            assert!(roles.len() <= most as usize, "a window of {window} holds {roles}");
+            assert!(roles.len() <= most, "a window of {window} holds {roles}");
             assert!(!roles.starts_with('t') && !roles.contains("ut"), "an orphan in {roles}");
             let read = asked.texts().into_iter().any(|text| said.contains(&(TRADER.to_owned(), text)));
             assert!(read, "no word of the trader is left: {roles}");

@@ -102,7 +102,7 @@ async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
             .map(|event| if let Body::TurnStarted { turns } = &event.body { turns.len() } else { 0 })
             .sum();
         // Where two know each other's task as their own, each has a turn in which it learns it, and says nothing.
-        let learns = matches!(&team.chat.pattern, Pattern::GroupSolve(solve) if solve.reconcile);
+        let learns = matches!(&team.chat.pattern, Pattern::GroupSolve(solve) if *solve.reconcile);
         let ends = |body: &Body| {
             let passes = learns && matches!(body, Body::Passed { .. });
             passes || matches!(body, Body::Message(_) | Body::Stopped { .. })

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use polylogue::{Chooser, GroupSolveResult, History, Name, Transcript, ViewOptions};
+use polylogue::{Chooser, GroupSolveResult, History, Transcript, ViewOptions};
 use polylogue_core::{Body, Path as At};
 use polylogue_team::{Overrides, Team};
 
@@ -306,7 +306,7 @@ async fn what_each_side_knows_is_what_its_model_was_sent() {
         let team = shipped(team, &Overrides::default());
         let played = play(&team).await;
         let chat = transcript(&played);
-        for who in team.chat.participants.iter().map(Name::as_str) {
+        for who in team.chat.participants.iter().map(|name| name.as_str()) {
             let lens = ViewOptions { forget_private_turns: true, ..ViewOptions::default() };
             let knows = History::through(&chat, &name(who), lens).entries;
             // The last turn alone was not sent to anybody yet: its words, or the trace of its tool.

@@ -55,7 +55,7 @@ script: [{A: x}]
               |
             4 |   - {name: B, human: true, handoffs: [A], executes_tools: [ches]}
               |                            ^^^^^^^^
-            hint: remove `handoffs`, or `human: true`
+            hint: remove `handoffs`, or `human: true`; `human_input` lets a person reply for a model
 
             error: unknown tool `ches`
              --> t.yaml:4:60

@@ -51,12 +51,12 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |                                  ^^^^^
             hint: put them together, in one `include` or one `exclude`
 
-            error: there are `include` and `exclude`
+            error: `include` and `exclude` cannot both be given
              --> t.yaml:8:108
               |
             8 |  [b]}, {mcp: both, include: [a], exclude: [b]}]
               |                                  ^^^^^^^
-            hint: `include` says which tools there are, `exclude` which there are not: one of them is enough
+            hint: remove one of them: `include` names the tools to use, `exclude` those not to use
         "#]],
     );
 }

@@ -20,7 +20,7 @@ chats:
               |
             3 | agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
               |                 ^^^^
-            hint: `user` is the person who gives the task; a person in the chat needs another name
+            hint: `user` is the person who gives the task; give a person who takes part another name
 
             error: the name `a@b` has characters other than letters, digits, spaces, `_`, `-`, `'`, `’` and `·`
              --> t.yaml:3:31
@@ -35,7 +35,7 @@ chats:
             3 | agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
               |                                                       ^
 
-            error: `A` takes part already
+            error: there is a participant `A` already, in line 4
              --> t.yaml:4:26
               |
             4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
@@ -53,13 +53,6 @@ chats:
               |
             4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
               |                             ^
-
-            error: there is no agent, chat or team `B`
-             --> t.yaml:4:32
-              |
-            4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
-              |                                ^
-            hint: there is `user`, `A`, `A`, `t_summary`, `A`
 
             error: the author of its summary is called `t_summary`, and so is an agent
              --> t.yaml:4:68
@@ -214,7 +207,7 @@ script:
               |
             3 | e, human: true, model: openai:x, tools: []}, {name: A, view: {prefix: {Mee: x, user: y, Me: z}}}]
               |                                  ^^^^^
-            hint: remove `tools`, or `human: true`
+            hint: remove `tools`, or `human: true`; `human_input` lets a person reply for a model
 
             error: there is no agent, chat or team `Mee`
              --> t.yaml:3:89

@@ -58,12 +58,12 @@ fn a_group_speaks_of_its_members_only() {
               |                                  ^
             hint: there is `A`, `B`
 
-            error: there is no person `F`
+            error: there is no agent, chat or team `F`
              --> t.yaml:6:111
               |
             6 | at_speaker: [E], select: {human: F}}}
               |                                  ^
-            hint: there is `Zoe`
+            hint: there is `A`, `B`, `Zoe`, `inner`
         "#]],
     );
 }
@@ -388,7 +388,7 @@ fn handoffs_need_an_agent_with_handoffs() {
             2 | agents: [{name: A, handoffs: [A, C]}, {name: B}]
               |                               ^
 
-            error: `C` does not take part in this chat
+            error: there is no agent, chat or team `C`
              --> t.yaml:2:34
               |
             2 | agents: [{name: A, handoffs: [A, C]}, {name: B}]
@@ -556,7 +556,7 @@ chat:
   stop: {max_turns: 3}
 ",
         &expect![[r#"
-            error: `A` takes part already
+            error: there is a participant `A` already, in line 4
              --> t.yaml:5:24
               |
             5 |   late_joiners: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when:
@@ -574,7 +574,7 @@ chat:
               |
             5 | o: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^
-            hint: there is `A`, `B`, `C`
+            hint: there is `A`, `C`, `B`
 
             error: `when` is empty
              --> t.yaml:5:102
@@ -583,7 +583,7 @@ chat:
               |                                  ^^
             hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time_s`, `all`, `any`
 
-            error: `B` takes part already
+            error: there is a participant `B` already, in line 5
              --> t.yaml:5:113
               |
             5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]

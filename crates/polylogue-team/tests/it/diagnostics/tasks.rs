@@ -150,12 +150,12 @@ fn a_task_alone_is_not_asked_about() {
               |                                  ^^^^^^^^^^^^^^^^^
             hint: it applies only to tasks that are discussed
 
-            error: `Q` does not take part in this chat
+            error: there is no agent, chat or team `Q`
              --> t.yaml:3:100
               |
             3 |  keeps_reflections: true}, {who: Q, prompt: q}]}}
               |                                  ^
-            hint: there is `A`, `B`
+            hint: there is `A`, `B`, `C`, `Zoe`, `P`, `L`
         "#]],
     );
     check_pattern(
@@ -517,12 +517,12 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
             4 | ser: '', args: []}], max_errors: -1}], output_retries: 2}
               |                                  ^^
 
-            error: `output_retries` has no effect without `output_schema`
+            error: `output_retries` needs `output_schema` beside it
              --> t.yaml:4:103
               |
             4 | ', args: []}], max_errors: -1}], output_retries: 2}
               |                                  ^^^^^^^^^^^^^^
-            hint: add `output_schema`, the JSON Schema of its replies, or remove `output_retries`
+            hint: add `output_schema`, or remove `output_retries`
 
             error: `output_schema` is empty
              --> t.yaml:5:30
@@ -549,14 +549,14 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |
             6 |   - {name: D, human: true, tool_calling: text, output_schema: {type: object}}
               |                            ^^^^^^^^^^^^
-            hint: remove `tool_calling`, or `human: true`
+            hint: remove `tool_calling`, or `human: true`; `human_input` lets a person reply for a model
 
             error: a person has no `output_schema`
              --> t.yaml:6:48
               |
             6 |   - {name: D, human: true, tool_calling: text, output_schema: {type: object}}
               |                                                ^^^^^^^^^^^^^
-            hint: remove `output_schema`, or `human: true`
+            hint: remove `output_schema`, or `human: true`; `human_input` lets a person reply for a model
         "#]],
     );
 }

@@ -1,0 +1,116 @@
+//! What only an agent with a model has.
+
+use std::collections::BTreeMap;
+
+use polylogue::tooling::{ToolCalling, ToolHistory};
+use polylogue::{ShowNames, ViewOptions};
+use polylogue_config::{At, ByName, Config, Same, Switch};
+use polylogue_core::Name;
+
+use crate::memory::AgentMemory;
+use crate::parameters::Parameters;
+use crate::reasoning::{Example, OutputBlock, Reasoning};
+use crate::remote::GivenTool;
+use crate::text::{ModelText, ParticipantOrUser, ParticipantRef, Schema, Template, ToolRef};
+use crate::tooling::{ToolCallingKey, ToolHistoryKey};
+use crate::working::AgentTool;
+
+/// What only an agent with a model has.
+#[derive(Debug, Clone, PartialEq, Config)]
+pub struct ModelKeys {
+    /// System message of the agent.
+    #[key(default = Template::default())]
+    pub system: At<Template>,
+    /// Model of the agent, as `provider:model`. `none` for an agent without a model.
+    #[key(as = Option<At<ModelText>>, none = "the model of the team")]
+    pub model: Option<At<String>>,
+    /// Sampling parameters of the agent's model.
+    pub parameters: At<Parameters>,
+    /// Tools that the model can call and that the agent executes itself.
+    #[key(unique)]
+    pub tools: At<Vec<At<GivenTool>>>,
+    /// Way in which the model calls tools and satisfies an output schema.
+    #[key(as = At<ToolCallingKey>, default = ToolCalling::Auto)]
+    pub tool_calling: At<ToolCalling>,
+    /// Messages that remain in the agent's history after a turn in which it called tools step by step.
+    #[key(as = At<ToolHistoryKey>, default = ToolHistory::Answer)]
+    pub tool_history: At<ToolHistory>,
+    /// JSON Schema that each reply must satisfy. It is enforced even if the model does not support schemas.
+    #[key(none = "free text", nonempty)]
+    pub output_schema: Option<At<Schema>>,
+    /// Maximum number of retries after a reply that does not satisfy `output_schema`. Then the turn fails.
+    #[key(none = "3", range = 0..=100, requires = "output_schema")]
+    pub output_retries: Option<At<u32>>,
+    /// Reasoning strategy that the agent follows before it replies.
+    #[key(none = "none: it replies directly")]
+    pub reasoning: Option<At<Reasoning>>,
+    /// Few-shot examples: user messages and replies that the model reads before every conversation.
+    pub examples: At<Vec<Example>>,
+    /// Marked blocks that are parsed from the agent's replies. In a message with several, the first block of this list
+    /// counts.
+    pub output_blocks: At<Vec<OutputBlock>>,
+    /// Tools that the model can call and that another agent executes (see `executes_tools`).
+    #[key(as = At<Vec<ToolRef>>, unique)]
+    pub suggests_tools: At<Vec<At<String>>>,
+    /// Agents, chats and teams that the model can call as tools.
+    pub agent_tools: At<Vec<AgentTool>>,
+    /// Participants to which the agent can hand over with the `handoffs` pattern. Each is a tool of the model.
+    #[key(as = At<Vec<ParticipantRef>>, unique)]
+    pub handoffs: At<Vec<At<Name>>>,
+    /// Remembers facts across conversations. `true` adds the tools `remember`, `recall` and `forget`, and recalls up to
+    /// five matching facts before each reply.
+    pub memory: At<Switch<AgentMemory>>,
+    /// View of the conversation that the agent's model receives.
+    #[key(default = View::absent())]
+    pub view: At<View>,
+}
+
+/// View of a conversation that an agent's model receives.
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
+pub struct View {
+    /// Whether messages of other participants begin with the speaker's name.
+    #[key(as = ShowNamesKey, default = ShowNames::Auto)]
+    pub names: ShowNames,
+    /// Latest part of the conversation that the model receives.
+    #[key(none = "the whole conversation")]
+    pub window: Option<Window>,
+    /// Text that is inserted before the messages of a participant, by its name.
+    #[key(as = ByName<ParticipantOrUser, Same<String>>)]
+    pub prefix: BTreeMap<At<Name>, String>,
+}
+
+/// Whether messages of other participants begin with the speaker's name.
+#[derive(Config)]
+#[config(name = "ShowNames", for = ShowNames)]
+enum ShowNamesKey {
+    /// In chats with more than two participants.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Latest part of a conversation. The system message is always included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
+pub enum Window {
+    /// Maximum number of messages.
+    #[key(range = 1..)]
+    Messages(usize),
+    /// Maximum number of tokens, estimated.
+    #[key(range = 1..)]
+    Tokens(usize),
+}
+
+impl View {
+    /// The view as the library has it.
+    pub(crate) fn options(&self) -> ViewOptions {
+        let window = match self.window {
+            None => polylogue::Window::All,
+            Some(Window::Messages(limit)) => polylogue::Window::Messages(limit),
+            Some(Window::Tokens(limit)) => polylogue::Window::Tokens(limit),
+        };
+        let prefix = self.prefix.iter().map(|(name, text)| (name.value.clone(), text.clone())).collect();
+        ViewOptions { names: self.names, window, prefix, ..ViewOptions::default() }
+    }
+}
