@@ -96,6 +96,11 @@ impl<'a> Attempts<'a> {
         Self { policy, jitter, begun: Instant::now(), made: 1 }
     }
 
+    /// How many retries have begun, and the maximum.
+    pub(crate) const fn retries(&self) -> (u32, u32) {
+        (self.made - 1, self.policy.attempts.saturating_sub(1))
+    }
+
     /// The wait before the next attempt, if there is one. `asked` is what the provider asks for.
     pub(crate) fn next(&mut self, asked: Option<Duration>) -> Result<Duration, GivenUp> {
         let Retries { attempts, within, first_wait, max_wait, .. } = *self.policy;

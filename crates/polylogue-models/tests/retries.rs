@@ -7,7 +7,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Asked, ask, config, model, quick, reply, text};
-use polylogue_core::ModelErrorKind as Kind;
+use polylogue_core::{DeltaRef, DeltaSink, Model as _, ModelErrorKind as Kind};
 use polylogue_models::{Config, Retries, Timeouts};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Server};
 
@@ -92,6 +92,30 @@ async fn a_wait_that_is_too_long_fails_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(30));
     assert!(error.message.ends_with("it asks to wait 3600s, but at most 60s are allowed"), "{error}");
     assert_eq!(server.count(), 1);
+}
+
+/// Takes the reports of retries.
+#[derive(Default)]
+struct Reported(Vec<(String, u32, u32)>);
+
+impl DeltaSink for Reported {
+    fn push(&mut self, delta: DeltaRef<'_>) {
+        if let DeltaRef::Retry { cause, retry, retries, .. } = delta {
+            self.0.push((cause.to_owned(), retry, retries));
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_retry_is_reported_with_its_cause() {
+    let answers = [Answer::status(429), Answer::error(503, "busy"), Answer::text("ok")];
+    let server = Server::start(list(answers)).await;
+    let mut reported = Reported::default();
+    let model = model(Config { retries: quick(5), ..config(&server) });
+    model.complete(&Asked::default().request(), &mut reported).await.unwrap();
+    let provider = model.endpoint().provider().to_owned();
+    let report = |status: u16, nth: u32| (format!("{status} from {provider}"), nth, 4);
+    assert_eq!(reported.0, [report(429, 1), report(503, 2)]);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use polylogue_core::{Audience, Call, Delta, Name, Path};
 use super::call;
 use super::renderer::Renderer;
 use super::style::Style;
-use super::text::{Line, wrap};
+use super::text::{Line, folded, wrap};
 use crate::presentation::Key;
 
 /// What a turn's model is at.
@@ -19,6 +19,8 @@ pub(super) enum TurnPhase {
     Thinking,
     Writing,
     Calling(String),
+    /// An attempt failed: why and which retry follows, and when.
+    Retrying(String, Duration),
 }
 
 /// A turn that is going on.
@@ -67,6 +69,12 @@ impl Turn {
                 self.doing = TurnPhase::Thinking;
             }
             Delta::Call { tool: Some(tool), .. } => self.doing = TurnPhase::Calling(tool.clone()),
+            Delta::Retry { cause, retry, retries, wait } => {
+                let what = format!("{}, retry {retry} of {retries}", folded(cause));
+                self.doing = TurnPhase::Retrying(what, now + *wait);
+                self.attempt = *retry + 1;
+                self.since = now + *wait;
+            }
             Delta::Restart => {
                 self.next_reply(now);
                 self.attempt += 1;
@@ -120,9 +128,20 @@ impl Turn {
             TurnPhase::Waiting | TurnPhase::Thinking => Some("is thinking".to_owned()),
             TurnPhase::Writing => Some("is writing".to_owned()),
             TurnPhase::Calling(tool) => Some(format!("is calling {tool}")),
+            TurnPhase::Retrying(what, until) if now < *until => {
+                let text = format!(": {what} in {}", call::seconds(until.saturating_sub(now)));
+                lines.push(renderer.name(who).with(&text, Style::DIM).fit(width));
+                None
+            }
+            TurnPhase::Retrying(what, _) => Some(format!("is thinking after {what}")),
         };
         if let Some(doing) = doing {
-            let again = if self.attempt > 1 { format!(" (attempt {})", self.attempt) } else { String::new() };
+            let is_counted = matches!(self.doing, TurnPhase::Retrying(..));
+            let again = if self.attempt > 1 && !is_counted {
+                format!(" (attempt {})", self.attempt)
+            } else {
+                String::new()
+            };
             let text = format!(" {doing}... {}{again}", call::seconds(now.saturating_sub(self.since)));
             lines.push(renderer.name(who).with(&text, Style::DIM).fit(width));
         }

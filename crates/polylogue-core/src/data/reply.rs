@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -136,6 +137,17 @@ pub enum DeltaRef<'a> {
     },
     /// The reply broke off and starts over: discard the pieces so far.
     Restart,
+    /// An attempt failed, and the call is retried after a wait.
+    Retry {
+        /// The cause in a few words, such as `429 from openai`.
+        cause: &'a str,
+        /// Which retry follows, from 1.
+        retry: u32,
+        /// The maximum number of retries.
+        retries: u32,
+        /// The wait before it.
+        wait: Duration,
+    },
 }
 
 /// Ignores all pieces.
@@ -162,6 +174,17 @@ pub enum Delta {
     },
     /// The reply broke off and starts over: discard the pieces so far.
     Restart,
+    /// An attempt failed, and the call is retried after a wait.
+    Retry {
+        /// The cause in a few words, such as `429 from openai`.
+        cause: String,
+        /// Which retry follows, from 1.
+        retry: u32,
+        /// The maximum number of retries.
+        retries: u32,
+        /// The wait before it.
+        wait: Duration,
+    },
 }
 
 impl From<DeltaRef<'_>> for Delta {
@@ -173,6 +196,9 @@ impl From<DeltaRef<'_>> for Delta {
                 Self::Call { index, tool: tool.map(str::to_owned), args: args.to_owned() }
             }
             DeltaRef::Restart => Self::Restart,
+            DeltaRef::Retry { cause, retry, retries, wait } => {
+                Self::Retry { cause: cause.to_owned(), retry, retries, wait }
+            }
         }
     }
 }

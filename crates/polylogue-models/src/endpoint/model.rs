@@ -3,6 +3,7 @@
 mod probe;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use polylogue_core::{
     AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, Model, ModelError, ModelErrorKind, Money,
@@ -149,6 +150,7 @@ impl EndpointModel {
             match next_attempt(failure, &mut attempts) {
                 Ok(wait) => {
                     heard.restart();
+                    heard.retry(&self.cause(&last), &attempts, wait);
                     tokio::time::sleep(wait).await;
                 }
                 Err(error) => break Err(error),
@@ -166,6 +168,14 @@ impl EndpointModel {
         let result = result.map_err(judge);
         self.learn(request, &result);
         result
+    }
+
+    /// Why an attempt failed, in a few words.
+    fn cause(&self, error: &ModelError) -> String {
+        match error.status {
+            Some(status) => format!("{status} from {}", self.endpoint.provider()),
+            None => error.message.clone(),
+        }
     }
 
     /// The known refusal of `request`, if there is one.
@@ -226,13 +236,10 @@ impl EndpointModel {
 }
 
 /// The wait before the next attempt, or the error if there is none.
-pub(super) fn next_attempt(
-    failure: Failure,
-    attempts: &mut Attempts<'_>,
-) -> Result<std::time::Duration, ModelError> {
+pub(super) fn next_attempt(failure: Failure, attempts: &mut Attempts<'_>) -> Result<Duration, ModelError> {
     match failure.again {
         RetryAdvice::No | RetryAdvice::Spent => Err(failure.error),
-        RetryAdvice::Now => Ok(std::time::Duration::ZERO),
+        RetryAdvice::Now => Ok(Duration::ZERO),
         RetryAdvice::Yes(asked) => {
             attempts.next(asked).map_err(|why| ErrorContext::give_up(failure.error, &why))
         }
@@ -246,6 +253,14 @@ pub(crate) struct Heard<'a> {
 }
 
 impl Heard<'_> {
+    /// Reports a retry, unless it is at once because the request was sent in another form.
+    fn retry(&mut self, cause: &str, attempts: &Attempts<'_>, wait: Duration) {
+        let (retry, retries) = attempts.retries();
+        if retry > 0 {
+            self.deltas.push(DeltaRef::Retry { cause, retry, retries, wait });
+        }
+    }
+
     fn restart(&mut self) {
         if std::mem::take(&mut self.any) {
             self.deltas.push(DeltaRef::Restart);

@@ -92,6 +92,7 @@ impl DeltaSink for Heard {
                 tool.map(|tool| format!("<{tool}>")).unwrap_or_default() + args
             }
             DeltaRef::Restart => "|".to_owned(),
+            DeltaRef::Retry { .. } => String::new(),
             _ => "?".to_owned(),
         });
     }

@@ -199,6 +199,25 @@ fn a_reply_that_breaks_off_is_taken_back() {
 }
 
 #[test]
+fn a_retry_says_why_which_and_when() {
+    let mut stage = Stage::live(70, 20);
+    stage.root(opened(&["A", "B"], "A", "Go"));
+    stage.root(cued("B"));
+    let (cause, wait) = ("429 from openai".to_owned(), Duration::from_secs(2));
+    stage.piece_at(&Path::root(), "B", Delta::Retry { cause, retry: 2, retries: 4, wait });
+    let status = |stage: &mut Stage| stage.sees().lines().last().map(str::to_owned).unwrap();
+    stage.wait(500);
+    assert_eq!(status(&mut stage), "B: 429 from openai, retry 2 of 4 in 1.5s");
+    stage.wait(1600);
+    assert_eq!(status(&mut stage), "B is thinking after 429 from openai, retry 2 of 4... 0.1s");
+    stage.piece_at(&Path::root(), "B", Delta::Thought("Hm.".into()));
+    stage.wait(100);
+    assert!(stage.sees().contains("B is thinking... 0.2s (attempt 3)\n"), "{}", stage.sees());
+    stage.root(said("B", "Done."));
+    assert!(!stage.sees().contains("429"), "it is shown live only: {}", stage.sees());
+}
+
+#[test]
 fn a_reply_that_is_taller_than_the_screen_scrolls_and_leaves_a_note_if_it_breaks_off() {
     let mut stage = Stage::live(40, 6);
     stage.root(opened(&["A", "B"], "A", "Go"));
