@@ -4,7 +4,7 @@ use futures_util::future::try_join_all;
 use polylogue::stop::max_turns;
 use polylogue::{
     AnyModel, AnyStore, Assistant, Chat, DeltaSink, Log, LogId, Model, ModelError, Reply, Request, Status,
-    StopReason, Subscription, Update, round_robin, until,
+    Subscription, Update, round_robin, until,
 };
 use polylogue_models::{Config, Endpoint};
 use polylogue_store::{Memory, Sqlite};
@@ -122,7 +122,7 @@ async fn run(place: &Place, chat: &Chat, id: u64, calls: u64) -> Result<()> {
 /// Runs the chat, which must reach its limit on turns.
 async fn finish(chat: &Chat, log: &mut Log) -> Result<()> {
     match chat.run_in(log, TASK).await?.status {
-        Status::Closed { reason: StopReason::CountReached { .. }, .. } => Ok(()),
+        Status::Closed { reason, .. } if reason.code() == "count_reached" => Ok(()),
         other => Err(format!("a chat ended otherwise than it should: {other:?}").into()),
     }
 }

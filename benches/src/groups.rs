@@ -1,10 +1,11 @@
 //! Many groups at the same time, with functions as models: the cost of Polylogue itself.
 
 use futures_util::future::try_join_all;
+use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{
     AnyModel, AnyStore, Assistant, Chat, DeltaSink, Group, Log, LogId, Model, ModelError, Name, Reply,
-    Request, Selector, Status, StopReason, until,
+    Request, Selector, Status, until,
 };
 use polylogue_store::Memory;
 
@@ -42,7 +43,9 @@ async fn run(store: &AnyStore, chat: &Chat, id: u64, rounds: u64) -> Result<()> 
     let id = LogId::new(&format!("group-{id}"))?;
     let mut log = Log::create(store.clone(), id).await?;
     match chat.run_in(&mut log, TASK).await?.status {
-        Status::Closed { reason: StopReason::CountReached { count, .. }, .. } if count == rounds => Ok(()),
+        Status::Closed { reason, .. } if matches!(Reason::of(&reason), Some(Reason::CountReached { count, .. }) if count == rounds) => {
+            Ok(())
+        }
         other => Err(format!("a group ended otherwise than it should: {other:?}").into()),
     }
 }

@@ -74,6 +74,7 @@ def _tell(event: dict, chat: dict) -> None:
         chat["ends"] = "error"
     elif kind == "closed":
         reason = event["reason"] if isinstance(event["reason"], str) else next(iter(event["reason"]))
+        reason = event["reason"]["other"]["code"] if reason == "other" else reason
         chat["ends"], chat["summary"] = ENDS.get(reason, reason), event["summary"]
 
 

@@ -352,8 +352,11 @@ fn has_output(reason: &StopReason, chat: &Transcript) -> bool {
         Part::Text(_) | Part::Data(_) | Part::Media(_) => !part.is_blank(),
         _ => false,
     };
-    let is_reached =
-        matches!(reason, StopReason::Condition { .. } | StopReason::Completed { .. } | StopReason::All(_));
+    let is_reached = match reason {
+        StopReason::All(_) => true,
+        StopReason::Other(reason) => reason.by_calls,
+        _ => false,
+    };
     is_reached && chat.calls().next().is_some()
         || chat.replies().any(|line| line.message.parts.iter().any(is_content))
 }

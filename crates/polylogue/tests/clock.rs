@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{log, name, script};
+use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_time_ms, max_turns};
 use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Counted, Limits, Log, LogId, Status, StopReason, Timestamp,
-    round_robin, until,
+    AnyModel, AnyStore, Assistant, Chat, Limits, Log, LogId, Status, StopReason, Timestamp, round_robin,
+    until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -109,6 +110,6 @@ async fn a_run_ended_by_a_limit_continues_only_under_a_higher_one() {
     // The chat's own limit cannot be raised from outside.
     assert_eq!(
         chat.ends_again(&log, &raised).await.unwrap(),
-        Some(StopReason::CountReached { count: 4, of: Counted::Turns })
+        Some(StopReason::from(Reason::CountReached { count: 4, of: Counted::Turns }))
     );
 }

@@ -60,7 +60,7 @@ async fn two_agents_in_turn_with_a_tool_and_a_reflected_summary() {
     })
     .await;
     assert!(
-        log.last().unwrap().contains(r#""mentioned":{"text":"DONE","by":"B"}},"summary":"They counted.""#)
+        log.last().unwrap().contains(r#""details":{"text":"DONE","by":"B"}}},"summary":"They counted.""#)
     );
 }
 
@@ -112,7 +112,7 @@ async fn chats_within_chats_at_several_depths() {
             .unwrap()
     })
     .await;
-    assert!(log.last().unwrap().contains(r#""count_reached":{"count":4,"of":"turns"}"#), "{log:#?}");
+    assert!(log.last().unwrap().contains(r#""code":"count_reached","text":"4 of 4 turns","outcome":"done","details":{"count":4,"of":"turns"}"#), "{log:#?}");
 }
 
 #[tokio::test]

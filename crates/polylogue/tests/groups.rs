@@ -5,10 +5,11 @@ use polylogue::executor::{Declared, Executor};
 use polylogue::group::{HumanSelector, Method, Pick, Repeat, Transitions, introduce};
 use polylogue::human_input::HumanInput;
 use polylogue::reply::Stack;
+use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{
-    Act, AnyStore, Assistant, Chat, ChatBuilder, Counted, Function, Group, Human, JoinHistory, Log, LogId,
-    Name, Selector, Status, StopReason, Tool, ToolError, Transcript, joining, until,
+    Act, AnyStore, Assistant, Chat, ChatBuilder, Function, Group, Human, JoinHistory, Log, LogId, Name,
+    Selector, Status, StopReason, Tool, ToolError, Transcript, joining, until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -170,5 +171,5 @@ fn five_thousand_messages_need_no_stack() {
     };
     let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(long).unwrap();
     let Status::Closed { reason, .. } = thread.join().unwrap() else { panic!("it is over") };
-    assert_eq!(reason, StopReason::CountReached { count: 5_000, of: Counted::Messages });
+    assert_eq!(reason, StopReason::from(Reason::CountReached { count: 5_000, of: Counted::Messages }));
 }

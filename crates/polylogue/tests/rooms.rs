@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use polylogue::stop::Reason;
 use polylogue::stop::{max_turns, says};
 use polylogue::{
     Act, Agent, Assistant, Call, CallOutcome, Chat, Error, Event, Function, HistoryEntry, Human, Interrupt,
@@ -114,7 +115,7 @@ async fn a_participant_ends_the_chat_and_it_is_still_summarized() {
     let script = script(r#"[{"A": "one"}, {"Judge": "It was short."}]"#);
     let chat = |calls: &Calls| {
         let quits = Function::new("B", |turn: &Turn<'_>| {
-            Ok(Act::Stop(StopReason::NoReply { who: turn.me().clone() }))
+            Ok(Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })))
         });
         Chat::named("room")
             .participant(assistant("A", calls, &script))
@@ -145,15 +146,16 @@ async fn a_participant_ends_the_chat_and_it_is_still_summarized() {
 
 #[tokio::test]
 async fn no_message_is_sent_after_a_participant_ended_the_chat_whatever_the_policy_wants() {
-    let stops =
-        Function::new("A", |_: &Turn<'_>| Ok(Act::Stop(StopReason::Condition { name: "enough".into() })))
-            .unwrap();
+    let stops = Function::new("A", |_: &Turn<'_>| {
+        Ok(Act::Stop(StopReason::from(Reason::Condition { name: "enough".into() })))
+    })
+    .unwrap();
     let deaf = |chat: &Transcript| Step::Turn(TurnRequest::to_all(chat.participants()[0].clone()));
     let chat = Chat::named("room").participant(stops).policy(deaf).build().unwrap();
     let store = AnyStore::new(Memory::default());
     let mut log = Log::create(store, LogId::new("x").unwrap()).await.unwrap();
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
-    let reason = StopReason::Condition { name: "enough".into() };
+    let reason = StopReason::from(Reason::Condition { name: "enough".into() });
     let reason = StopReason::NoOutput { ended: Box::new(reason) };
     assert_eq!(status, Status::Closed { reason, summary: "".into() });
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use polylogue::executor::Executor;
 use polylogue::reply::Stack;
+use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{
     AnyModel, Assistant, Body, Chat, Event, LoopDetector, LoopKind, Outcome, RunOutcome, Status, StopReason,
@@ -120,7 +121,10 @@ async fn polling_through_another_agent_is_left_alone_as_well() {
         Chat::named("room").participant(ann).participant(bob).policy(order).build().unwrap()
     };
     let (reason, summary, _) = run(&chat(4)).await;
-    assert_eq!((reason, &*summary), (StopReason::NoReply { who: name("Bob") }, "The job is done."));
+    assert_eq!(
+        (reason, &*summary),
+        (StopReason::from(Reason::NoReply { who: name("Bob") }), "The job is done.")
+    );
     let (reason, ..) = run(&chat(20)).await;
     assert!(matches!(reason, StopReason::LoopDetected { pattern: LoopKind::Calls, .. }), "{reason}");
 }
@@ -129,7 +133,10 @@ async fn polling_through_another_agent_is_left_alone_as_well() {
 async fn a_turn_that_used_up_its_tool_rounds_is_a_limit_and_no_pass() {
     let ann = polling(9, true).max_tool_rounds(3);
     let (reason, summary, events) = run(&alone(ann).build().unwrap()).await;
-    assert_eq!((reason.clone(), &*summary), (StopReason::ToolRounds { who: name("Ann"), limit: 3 }, ""));
+    assert_eq!(
+        (reason.clone(), &*summary),
+        (StopReason::from(Reason::ToolRounds { who: name("Ann"), limit: 3 }), "")
+    );
     assert_eq!((reason.outcome(), calls(&events)), (RunOutcome::Limit, 3));
     assert_eq!(reason.to_string(), "Ann's limit of 3 rounds of tool calls in one turn");
 }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use common::{log, log_in, name, script};
 use expect_test::{Expect, expect};
+use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Counted, Delta, Error, Fault, Function, GetHistory,
-    Human, Interrupt, Limits, Log, LogId, Message, Money, Name, Outcome, Part, Status, Step, StopReason,
-    Store, Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest, Update, round_robin, sequential,
-    summed_up, until,
+    Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Delta, Error, Fault, Function, GetHistory, Human,
+    Interrupt, Limits, Log, LogId, Message, Money, Name, Outcome, Part, Status, Step, StopReason, Store,
+    Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest, Update, round_robin, sequential, summed_up,
+    until,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -155,7 +156,7 @@ async fn a_failed_turn_is_logged_and_retried_on_resuming() {
     assert_eq!(
         status,
         Status::Closed {
-            reason: StopReason::CountReached { count: 2, of: Counted::Turns },
+            reason: StopReason::from(Reason::CountReached { count: 2, of: Counted::Turns }),
             summary: "two".into()
         }
     );
@@ -478,7 +479,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     assert_eq!(
         status,
         Status::Closed {
-            reason: StopReason::CountReached { count: 2, of: Counted::Turns },
+            reason: StopReason::from(Reason::CountReached { count: 2, of: Counted::Turns }),
             summary: "hello".into()
         }
     );
@@ -497,7 +498,7 @@ async fn summaries_can_be_computed() {
     assert_eq!(
         status,
         Status::Closed {
-            reason: StopReason::CountReached { count: 2, of: Counted::Turns },
+            reason: StopReason::from(Reason::CountReached { count: 2, of: Counted::Turns }),
             summary: "3 messages".into()
         }
     );

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use polylogue::agent_tool::AgentTool;
 use polylogue::order::sequence;
 use polylogue::state::{self, GetState, SetState};
+use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{
     AnyModel, AnyStore, Assistant, Body, Chat, Event, Log, StateScope, Status, StopReason, parallel,
@@ -118,10 +119,9 @@ async fn a_value_set_in_a_nested_chat_ends_the_outermost_chat() {
     let chat = Chat::named("outer").participant(agent("Out", model())).participant(inner);
     let chat = chat.policy(until(state::reaches("approved", true), round_robin())).build().unwrap();
     let (status, _) = run(&chat).await;
-    let Status::Closed { reason: StopReason::Condition { name }, summary } = status else {
-        panic!("{status:?}")
-    };
-    assert_eq!((&*name, &*summary), ("approved is true", "yes"));
+    let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
+    let wanted = StopReason::from(Reason::Condition { name: "approved is true".into() });
+    assert_eq!((reason, &*summary), (wanted, "yes"));
 }
 
 #[tokio::test]

@@ -10,11 +10,12 @@ use polylogue::group::{Group, Transitions};
 use polylogue::human_input::HumanInput;
 use polylogue::order::{TAKEAWAY, reflecting, sequence};
 use polylogue::reply::Stack;
+use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
-    Act, AnyAgent, AnyModel, Assistant, Body, Chat, ChatBuilder, Counted, DeltaSink, Event, Function,
-    LoopDetector, Media, Message, Model, ModelError, Part, Policy, Reply, Request, RunOutcome, Status,
-    StopReason, parallel, round_robin, sequential, until,
+    Act, AnyAgent, AnyModel, Assistant, Body, Chat, ChatBuilder, DeltaSink, Event, Function, LoopDetector,
+    Media, Message, Model, ModelError, Part, Policy, Reply, Request, RunOutcome, Status, StopReason,
+    parallel, round_robin, sequential, until,
 };
 
 use self::common::{log, name, script};
@@ -191,7 +192,7 @@ async fn the_picture_beside_the_text_of_a_result_is_kept() {
 
 #[tokio::test]
 async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_arguments() {
-    let undecided = StopReason::Condition { name: "undecided".into() };
+    let undecided = StopReason::from(Reason::Condition { name: "undecided".into() });
     let say = |who: &str| {
         let text = format!("I am {who}.");
         Function::new(who, move |_| Ok(Act::say(text.clone()))).unwrap()
@@ -293,7 +294,10 @@ fn proxied(oversight: HumanInput, turns: u64) -> Chat {
 async fn enter_of_a_person_behind_a_proxy_without_a_model_continues_the_chat() {
     let (reason, summary, events) = answered(&proxied(HumanInput::always(), 5), "hi", &["", ""]).await;
     assert_eq!(said(&events), ["Ann: reply 1", "Bob: -", "Ann: reply 2", "Bob: -", "Ann: reply 3"]);
-    assert_eq!((reason, &*summary), (StopReason::CountReached { count: 5, of: Counted::Turns }, "reply 3"));
+    assert_eq!(
+        (reason, &*summary),
+        (StopReason::from(Reason::CountReached { count: 5, of: Counted::Turns }), "reply 3")
+    );
     let terminate = HumanInput::terminate().max_auto_replies(1);
     let (_, _, events) = answered(&proxied(terminate, 6), "hi", &["", "go"]).await;
     let expected = ["Ann: reply 1", "Bob: -", "Ann: reply 2", "Bob: -", "Ann: reply 3", "Bob: go"];
@@ -312,9 +316,9 @@ async fn an_empty_default_reply_continues_the_chat_and_none_ends_it() {
     };
     let (reason, _, events) = run(&chat(Stack::new("Bob").unwrap().otherwise("")), "hi").await;
     assert_eq!(said(&events), ["Ann: 0", "Bob: -", "Ann: 2", "Bob: -"]);
-    assert_eq!(reason, StopReason::CountReached { count: 4, of: Counted::Turns });
+    assert_eq!(reason, StopReason::from(Reason::CountReached { count: 4, of: Counted::Turns }));
     let (reason, summary, _) = run(&chat(Stack::new("Bob").unwrap()), "hi").await;
-    assert_eq!((reason, &*summary), (StopReason::NoReply { who: name("Bob") }, "0"));
+    assert_eq!((reason, &*summary), (StopReason::from(Reason::NoReply { who: name("Bob") }), "0"));
 }
 
 #[tokio::test]
@@ -326,7 +330,7 @@ async fn a_model_in_a_stack_that_says_nothing_is_silent_and_ends_nothing() {
     let chat = chat.policy(until(max_turns(4), round_robin())).build().unwrap();
     let (reason, _, events) = run(&chat, "hi").await;
     assert_eq!(said(&events), ["Ann: Well?", "Bob: -", "Ann: Well?", "Bob: -"]);
-    assert_eq!(reason, StopReason::CountReached { count: 4, of: Counted::Turns });
+    assert_eq!(reason, StopReason::from(Reason::CountReached { count: 4, of: Counted::Turns }));
 }
 
 // Without any message, the next one is asked all the same, and no agent replies to itself.

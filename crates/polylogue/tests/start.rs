@@ -1,8 +1,9 @@
 //! The first steps with the library: run, print, stream, wait, resume, ask a model.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+use polylogue::stop::Reason;
 use polylogue::{
-    Assistant, Body, Chat, Group, Human, Log, Selector, Status, StopReason, Update, models, round_robin, stop,
+    Assistant, Body, Chat, Group, Human, Log, Selector, Status, Update, models, round_robin, stop,
 };
 
 const COUNT: &str = r#"[{"Ann": "One."}, {"Bob": "Two. DONE"}]"#;
@@ -69,7 +70,10 @@ async fn the_first_condition_that_holds_ends_the_chat_before_the_policy() {
         .stop(stop::max_turns(2))
         .stop(stop::says("Two."));
     let result = chat.build().unwrap().run("Count.").await.unwrap();
-    assert!(matches!(result.stop_reason(), Some(StopReason::CountReached { count: 2, .. })), "{result}");
+    assert!(
+        matches!(result.stop_reason().and_then(Reason::of), Some(Reason::CountReached { count: 2, .. })),
+        "{result}"
+    );
 }
 
 #[tokio::test]

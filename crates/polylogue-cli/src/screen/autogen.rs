@@ -15,9 +15,8 @@ mod room;
 
 use std::collections::{HashMap, HashSet};
 
-use polylogue_core::{
-    Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question, StopReason,
-};
+use polylogue::stop::Reason;
+use polylogue_core::{Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question};
 use room::{Room, Turn};
 use serde_json::Value;
 
@@ -319,7 +318,7 @@ impl AutoGenRenderer {
             Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } => {
                 let key = (at.clone(), who.clone());
                 // A person who typed nothing ended or left the chat by that, unless no reply was found.
-                let in_vain = matches!(body, Body::Stopped { reason: StopReason::NoReply { .. }, .. });
+                let in_vain = matches!(body, Body::Stopped { reason, .. } if matches!(Reason::of(reason), Some(Reason::NoReply { .. })));
                 self.turn(&key).skipped &= in_vain;
                 self.acts(&key);
                 self.turns.remove(&key);

@@ -195,6 +195,7 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use polylogue::stop::Reason;
     use polylogue_core::{CacheSavings, Money, Name};
 
     use super::*;
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn it_says_why_and_what_it_took() {
         let by = Name::new("Stock_Trader").unwrap();
-        let why = RunEnd::why(&StopReason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by });
+        let why = RunEnd::why(&StopReason::from(Reason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by }));
         let cost = Money::dollars(0.0021);
         let spent = TotalUsage { calls: 12, input: 3000, output: 480, cost, ..TotalUsage::default() };
         check(

@@ -83,7 +83,7 @@ fn undisturbed(kind: Kind) -> Course {
     let count = |kind: &str| course.events.iter().filter(|event| event["type"] == kind).count();
     assert_eq!((count("message"), asked_again), (2 * TURNS_EACH, 0), "{:#?}", course.events.last());
     assert_eq!(count("tool_returned"), 2 * TURNS_EACH.div_ceil(4));
-    assert_eq!(course.events.last().unwrap()["reason"]["mentioned"]["by"], "Bob");
+    assert_eq!(course.events.last().unwrap()["reason"]["other"]["details"]["by"], "Bob");
     assert_eq!(place.server.violations(), [""; 0]);
     course
 }

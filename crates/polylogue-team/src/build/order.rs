@@ -6,6 +6,7 @@ use std::sync::Arc;
 use polylogue::group::{self, Group, Pick as Picked, Transitions as Graph};
 use polylogue::handoff::{AfterHandoff, handoffs};
 use polylogue::loop_detector::LoopDetector as CircleLimits;
+use polylogue::stop::Reason;
 use polylogue::stop::{self, Stop as Ends};
 use polylogue::{
     Dag, Error, JoinHistory, Money, Name, Policy, Result, Step, StopReason, Transcript, joining, parallel,
@@ -168,7 +169,7 @@ fn stated(
         match next(chat) {
             Some(name) if name.as_str() == END => Step::close(StopReason::Finished, chat),
             Some(name) if !chat.present().any(|here| *here == name) => {
-                Step::close(StopReason::NoSpeaker { after: chat.last_speaker().cloned() }, chat)
+                Step::close(StopReason::from(Reason::NoSpeaker { after: chat.last_speaker().cloned() }), chat)
             }
             _ => group.next(chat),
         }

@@ -1,5 +1,6 @@
 //! Societies of team files, as they talk.
 
+use polylogue::stop::{ModelMistake, Reason};
 use polylogue::{AnyModel, AnyStore, Log, LogId, Status, StopReason};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
@@ -80,11 +81,11 @@ async fn it_ends_when_roles_are_not_followed() {
     let aimless = "{Ann: Well}, {Bob: one}, {Ann: Hm}, {Bob: two}, {Ann: So}";
     assert_eq!(
         reason("", "", aimless).await,
-        StopReason::Errors {
+        StopReason::from(Reason::Errors {
             who: polylogue::Name::new("Ann").unwrap(),
-            of: polylogue::ModelMistake::Role,
+            of: ModelMistake::Role,
             limit: 3
-        }
+        })
         .to_string()
     );
     let two = "{Ann: Well}, {Bob: one}, {Ann: Hm}";
@@ -99,8 +100,14 @@ async fn it_ends_when_roles_are_not_followed() {
 async fn rounds_messages_loops_and_conditions_of_the_chat_end_it() {
     let three = "{Ann: 'Instruction: a'}, {Bob: 'Solution: b'}, {Ann: 'Instruction: crimson'}";
     let two = "{Ann: 'Instruction: a'}, {Bob: 'Solution: b'}";
-    assert_eq!(reason("max_rounds: 1", "", two).await, StopReason::Rounds { limit: 1 }.to_string());
-    assert_eq!(reason("max_messages: 3", "", three).await, StopReason::Messages { limit: 3 }.to_string());
+    assert_eq!(
+        reason("max_rounds: 1", "", two).await,
+        StopReason::from(Reason::Rounds { limit: 1 }).to_string()
+    );
+    assert_eq!(
+        reason("max_messages: 3", "", three).await,
+        StopReason::from(Reason::Messages { limit: 3 }).to_string()
+    );
     assert!(
         reason("", "stop: {when: \"last.text.contains('crimson')\"},", three)
             .await

@@ -177,7 +177,7 @@ impl Assistant {
 
     /// Sets how often a reply that violates the schema is repaired: the model is asked in a private turn, with the
     /// schema, the reply and its errors. After the last repair the chat ends with
-    /// [`StopReason::Errors`](polylogue_core::StopReason::Errors).
+    /// [`Reason::Errors`](crate::stop::Reason::Errors).
     #[must_use]
     pub fn output_retries(self, repairs: u32) -> Self {
         Self { repairs, ..self }

@@ -44,6 +44,7 @@ mod words;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::stop::Reason;
 use polylogue_core::{Act, Call, CallOutcome, Line, Name, Outcome, Part, Result, Source, StopReason, Turn};
 
 use self::words::Occasion;
@@ -127,11 +128,13 @@ impl HumanInput {
     }
 
     /// Sets the condition by which a message terminates the chat: a pure function, and its name in
-    /// [`StopReason::Condition`].
+    /// [`Reason::Condition`].
     #[must_use]
     pub fn terminate_when(self, name: &str, holds: impl Fn(&Line) -> bool + Send + Sync + 'static) -> Self {
         let name = name.to_owned();
-        let ends = move |line: &Line| holds(line).then(|| StopReason::Condition { name: name.clone() });
+        let ends = move |line: &Line| {
+            holds(line).then(|| StopReason::from(Reason::Condition { name: name.clone() }))
+        };
         Self { ends: Arc::new(ends), ..self }
     }
 
@@ -150,9 +153,10 @@ impl HumanInput {
         let silence = turn.transcript().messages().next().is_none();
         match (self.mode, ended) {
             (Mode::Never, Some(reason)) => Err(Some(Act::Stop(reason))),
-            (Mode::Never, None) if over() => {
-                Err(Some(Act::Stop(StopReason::AutoReplies { who: turn.me().clone(), limit: self.limit })))
-            }
+            (Mode::Never, None) if over() => Err(Some(Act::Stop(StopReason::from(Reason::AutoReplies {
+                who: turn.me().clone(),
+                limit: self.limit,
+            })))),
             (Mode::Never, None) => Err(None),
             (_, Some(reason)) => Ok(Occasion::End(reason)),
             (_, None) if silence => Ok(Occasion::First),

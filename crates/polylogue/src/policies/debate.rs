@@ -23,6 +23,7 @@ mod ballot;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::stop::Reason;
 use polylogue_core::{Error, Line, Name, Policy, Source, Step, StopReason, Transcript, TurnRequest};
 
 use crate::replay::{Kind, Replay, is_present};
@@ -322,7 +323,10 @@ impl Policy for Debate {
             return Step::close(reason.clone(), chat);
         }
         if chat.present().next().is_none() {
-            return Step::close(StopReason::NoParticipants { last: chat.left().last().cloned() }, chat);
+            return Step::close(
+                StopReason::from(Reason::NoParticipants { last: chat.left().last().cloned() }),
+                chat,
+            );
         }
         let mut tallies = Vec::new();
         match self.stage(chat, &mut tallies) {
@@ -336,7 +340,7 @@ impl Policy for Debate {
             }
             Stage::Undecided => {
                 let votes = tallies.last().map(|tally| self.told(tally)).unwrap_or_default();
-                let reason = StopReason::Condition { name: "undecided".into() };
+                let reason = StopReason::from(Reason::Condition { name: "undecided".into() });
                 // Without any message there is no result.
                 if chat.lines().iter().all(|line| line.source != Source::Turn || is_blank(line)) {
                     return Step::Close { reason, summary: "".into() };

@@ -60,6 +60,7 @@ mod transitions;
 
 use std::fmt;
 
+use crate::stop::Reason;
 use polylogue_core::{Agent, AnyAgent, Chooser, Error, Name, Policy, Result, Step, StopReason, Transcript};
 
 pub use self::chair::HumanSelector;
@@ -78,7 +79,7 @@ use crate::order::deserted;
 /// 1. Calls of tools that participants run for others (see [`runs`](Self::runs)) go to those participants, in parallel;
 ///    then the caller continues. Such turns are not selections: repeats and transitions ignore them.
 /// 2. The candidates are those who are present, and allowed by the rule of repeats and by the transitions after the
-///    last speaker. Without candidates the chat ends: [`StopReason::NoSpeaker`].
+///    last speaker. Without candidates the chat ends: [`Reason::NoSpeaker`].
 /// 3. One of them is selected. With a single candidate nothing is asked. A participant who is not a candidate is never
 ///    selected.
 ///
@@ -236,7 +237,7 @@ impl Group {
 }
 
 fn no_speaker(chat: &Transcript) -> Step {
-    Step::close(StopReason::NoSpeaker { after: chat.last_speaker().cloned() }, chat)
+    Step::close(StopReason::from(Reason::NoSpeaker { after: chat.last_speaker().cloned() }), chat)
 }
 
 impl Policy for Group {

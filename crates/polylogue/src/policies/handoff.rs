@@ -22,6 +22,7 @@
 
 use std::sync::Arc;
 
+use crate::stop::Reason;
 use polylogue_core::{
     Body, Call, Choice, Chooser, Event, Message, Name, NameError, Outcome, OutcomeStatus, Part, Policy, Step,
     StopReason, Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest,
@@ -68,7 +69,7 @@ fn go_on(start: &Name, after: &AfterHandoff, chat: &Transcript) -> Step {
         (_, None) => speak(holder, chat, None),
         (AfterHandoff::End, _) => Step::close(StopReason::Finished, chat),
         (AfterHandoff::Stay, Some(turn)) if turn.is_silent && is_present(chat, &turn.who) => {
-            Step::close(StopReason::NoReply { who: turn.who.clone() }, chat)
+            Step::close(StopReason::from(Reason::NoReply { who: turn.who.clone() }), chat)
         }
         (AfterHandoff::To(other), Some(turn)) if turn.who != *other || !is_present(chat, other) => {
             speak(other.clone(), chat, None)
@@ -83,7 +84,10 @@ fn speak(who: Name, chat: &Transcript, by: Option<Chooser>) -> Step {
         return Step::close(StopReason::Left { who: who.clone(), why: why.clone() }, chat);
     }
     if chat.late_joiners().any(|name| *name == who) {
-        return Step::close(StopReason::NoSpeaker { after: chat.last_speaker().cloned() }, chat);
+        return Step::close(
+            StopReason::from(Reason::NoSpeaker { after: chat.last_speaker().cloned() }),
+            chat,
+        );
     }
     let others = || chat.present().filter(|name| Some(*name) != chat.last_speaker()).cloned().collect();
     let cue = TurnRequest::to_all(who);

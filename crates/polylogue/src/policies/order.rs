@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::stop::Reason;
 use polylogue_core::{
     Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest, around,
 };
@@ -18,9 +19,9 @@ pub fn round_robin() -> impl Policy {
         let next = after(chat, here).or_else(|| chat.present().next());
         match (deserted(chat), next) {
             (None, Some(next)) => Step::Turn(TurnRequest::to_all(next.clone())),
-            (close, _) => {
-                close.unwrap_or_else(|| Step::close(StopReason::NoParticipants { last: None }, chat))
-            }
+            (close, _) => close.unwrap_or_else(|| {
+                Step::close(StopReason::from(Reason::NoParticipants { last: None }), chat)
+            }),
         }
     }
 }
@@ -29,7 +30,7 @@ pub fn round_robin() -> impl Policy {
 pub(crate) fn deserted(chat: &Transcript) -> Option<Step> {
     let present = chat.present().take(2).count();
     let reason = match (present, chat.left().last()) {
-        (0, last) => StopReason::NoParticipants { last: last.cloned() },
+        (0, last) => StopReason::from(Reason::NoParticipants { last: last.cloned() }),
         (1, Some((who, why))) if chat.participants().len() > 1 => {
             StopReason::Left { who: who.clone(), why: why.clone() }
         }

@@ -29,24 +29,24 @@
 //!
 //! | what happens | stop reason |
 //! |---|---|
-//! | the user role says that the task is done | [`StopReason::Mentioned`] with the marker |
-//! | the limit on rounds or messages is reached | [`StopReason::Rounds`], [`StopReason::Messages`] |
-//! | the user role gave no instruction, several times in a row | [`StopReason::Errors`] of the user role, in [`ModelMistake::Role`] |
-//! | the assistant role gave an instruction: the roles are flipped | [`StopReason::Errors`] of the assistant role, in [`ModelMistake::Role`] |
+//! | the user role says that the task is done | [`Reason::Mentioned`] with the marker |
+//! | the limit on rounds or messages is reached | [`Reason::Rounds`], [`Reason::Messages`] |
+//! | the user role gave no instruction, several times in a row | [`Reason::Errors`] of the user role, in [`ModelMistake::Role`] |
+//! | the assistant role gave an instruction: the roles are flipped | [`Reason::Errors`] of the assistant role, in [`ModelMistake::Role`] |
 //! | both repeat nearly the same messages, or say goodbye again and again | [`StopReason::LoopDetected`] |
-//! | a reply was blank, and its retry, too | [`StopReason::Errors`] of that role, in [`ModelMistake::Reply`] |
+//! | a reply was blank, and its retry, too | [`Reason::Errors`] of that role, in [`ModelMistake::Reply`] |
 //! | a custom condition holds | that of the condition; see [`RolePlay::until`] |
 //!
 //! The summary is the last message of the assistant role.
 //!
 //! [`Chat`]: polylogue_core::Chat
-//! [`StopReason::Mentioned`]: polylogue_core::StopReason::Mentioned
-//! [`StopReason::Rounds`]: polylogue_core::StopReason::Rounds
-//! [`StopReason::Messages`]: polylogue_core::StopReason::Messages
-//! [`StopReason::Errors`]: polylogue_core::StopReason::Errors
+//! [`Reason::Mentioned`]: crate::stop::Reason::Mentioned
+//! [`Reason::Rounds`]: crate::stop::Reason::Rounds
+//! [`Reason::Messages`]: crate::stop::Reason::Messages
+//! [`Reason::Errors`]: crate::stop::Reason::Errors
 //! [`StopReason::LoopDetected`]: polylogue_core::StopReason::LoopDetected
-//! [`ModelMistake::Role`]: polylogue_core::ModelMistake::Role
-//! [`ModelMistake::Reply`]: polylogue_core::ModelMistake::Reply
+//! [`ModelMistake::Role`]: crate::stop::ModelMistake::Role
+//! [`ModelMistake::Reply`]: crate::stop::ModelMistake::Reply
 
 mod cast;
 mod casting;

@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
+pub use super::reason::{Counted, ModelMistake, Reason};
 pub use polylogue_core::Condition;
-use polylogue_core::{Counted, Line, Money, Name, Source, StopReason, Transcript};
+use polylogue_core::{Line, Money, Name, Source, StopReason, Transcript};
 use regex::Regex;
 
 /// A termination condition: a pure function of the transcript, checked after every step.
@@ -103,21 +104,22 @@ fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + '
     Stop::new(Count(condition))
 }
 
-/// After `limit` turns in the chat, an expected end: [`StopReason::CountReached`]. Private turns do not count. For a
+/// After `limit` turns in the chat, an expected end: [`Reason::CountReached`]. Private turns do not count. For a
 /// safety limit see [`ChatBuilder::max_turns`](polylogue_core::ChatBuilder::max_turns).
 #[must_use]
 pub fn max_turns(limit: u64) -> Stop {
     count(move |t| {
-        (t.turns() >= limit).then_some(StopReason::CountReached { count: limit, of: Counted::Turns })
+        (t.turns() >= limit)
+            .then_some(StopReason::from(Reason::CountReached { count: limit, of: Counted::Turns }))
     })
 }
 
-/// After `limit` messages in the chat, including the opening, an expected end: [`StopReason::CountReached`].
+/// After `limit` messages in the chat, including the opening, an expected end: [`Reason::CountReached`].
 #[must_use]
 pub fn max_messages(limit: u64) -> Stop {
     count(move |t| {
         (t.message_count() >= limit)
-            .then_some(StopReason::CountReached { count: limit, of: Counted::Messages })
+            .then_some(StopReason::from(Reason::CountReached { count: limit, of: Counted::Messages }))
     })
 }
 
@@ -143,13 +145,13 @@ pub fn max_cost(limit: Money) -> Stop {
 /// After `limit_ms` milliseconds by the times of events, not counting time spent waiting for people.
 #[must_use]
 pub fn max_time_ms(limit_ms: u64) -> Stop {
-    count(move |t| (t.elapsed_ms() >= limit_ms).then_some(StopReason::Time { limit_ms }))
+    count(move |t| (t.elapsed_ms() >= limit_ms).then_some(StopReason::from(Reason::Time { limit_ms })))
 }
 
 /// When `holds`, a pure function of the transcript, is true.
 pub fn when(name: &str, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Stop {
     let name = name.to_owned();
-    count(move |t| holds(t).then(|| StopReason::Condition { name: name.clone() }))
+    count(move |t| holds(t).then(|| StopReason::from(Reason::Condition { name: name.clone() })))
 }
 
 /// When a message in the chat contains `text`. The task and reasoning do not count.
@@ -185,7 +187,7 @@ impl Says {
         let by = &line.message.from;
         let heard = self.by.is_empty() || self.by.contains(by);
         let holds = heard && self.matches(&line.message.plain());
-        holds.then(|| StopReason::Mentioned { text: Arc::clone(&self.text), by: by.clone() })
+        holds.then(|| StopReason::from(Reason::Mentioned { text: Arc::clone(&self.text), by: by.clone() }))
     }
 
     fn matches(&self, text: &str) -> bool {
@@ -240,7 +242,9 @@ impl Matches {
         let by = &line.message.from;
         let is_read = self.by.is_empty() || self.by.contains(by);
         let holds = is_read && self.regex.is_match(&line.message.plain());
-        holds.then(|| StopReason::Matched { pattern: self.regex.as_str().to_owned(), by: by.clone() })
+        holds.then(|| {
+            StopReason::from(Reason::Matched { pattern: self.regex.as_str().to_owned(), by: by.clone() })
+        })
     }
 }
 

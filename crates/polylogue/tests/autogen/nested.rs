@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use polylogue::reply::{Stack, Trigger, when};
+use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, AnyAgent, Assistant, Carryover, Chat, ChatBuilder, Entry, Error, Event, Executor, Function,
@@ -147,7 +148,8 @@ async fn a_function_decides_what_the_reply_is() {
     assert_eq!(replied(&asked("hi", clerk(said)).await.1), "Clerk: every participant has spoken; a poem");
     let passed_on = nested().replies(|_, _| None);
     assert_eq!(replied(&asked("hi", clerk(passed_on)).await.1), "Clerk: by the next layer");
-    let ends = nested().replies(|_, _| Some(Act::Stop(StopReason::NoReply { who: name("Clerk") })));
+    let ends =
+        nested().replies(|_, _| Some(Act::Stop(StopReason::from(Reason::NoReply { who: name("Clerk") }))));
     assert_eq!(
         closed(&asked("hi", clerk(ends)).await.0).0,
         "no participant said anything; Clerk has no reply"

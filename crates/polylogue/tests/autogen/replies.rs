@@ -4,6 +4,7 @@ use polylogue::executor::Declared;
 use polylogue::hook::{Hooked, before_send, texts};
 use polylogue::human_input::HumanInput;
 use polylogue::reply::{Kind, Reply, Stack, Trigger, named, of, when};
+use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{
     Act, AnyModel, Assistant, Audience, Chat, Delta, Entry, Error, Executor, Fault, Function, Human, Media,
@@ -55,7 +56,7 @@ async fn layers_are_asked_in_the_order_of_their_places() {
 async fn a_reply_is_final_and_none_is_passed_on() {
     assert_eq!(reply(stack().then(passes_on()).then(says("b")).then(says("c"))).await, "b");
     assert_eq!(reply(stack().then(passes_on()).otherwise("the default")).await, "the default");
-    let ends = of(|turn| Ok(Some(Act::Stop(StopReason::NoReply { who: turn.me().clone() }))));
+    let ends = of(|turn| Ok(Some(Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })))));
     for stack in [stack().then(ends).then(says("never")), stack().then(passes_on()), stack()] {
         let status = replies_to(stack, Message::text(Name::user(), "hi")).await;
         assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));

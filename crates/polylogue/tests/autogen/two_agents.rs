@@ -5,6 +5,7 @@ use std::sync::Arc;
 use polylogue::executor::Declared;
 use polylogue::human_input::HumanInput;
 use polylogue::reply::{Stack, of};
+use polylogue::stop::Reason;
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
     Act, Agent, AnyModel, Assistant, Body, Call, Chat, Entry, Error, Event, Function, Log, Media, Message,
@@ -105,7 +106,7 @@ async fn a_stop_ends_the_chat_and_no_agent_answers_itself() {
     let chat = pair(parrot("Ann"), brief_parrot("Bob", 1), turns(5));
     let (status, events) = run(&chat, "hi").await;
     let Status::Closed { reason, .. } = status else { panic!("it is over") };
-    assert_eq!(reason, StopReason::AutoReplies { who: name("Bob"), limit: 1 });
+    assert_eq!(reason, StopReason::from(Reason::AutoReplies { who: name("Bob"), limit: 1 }));
     assert_eq!(room(&events), ["Ann: hi", "Bob: Bob 0", "Ann: Ann 1"]);
 }
 

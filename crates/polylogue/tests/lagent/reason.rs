@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+use polylogue::stop::Reason;
 use polylogue::{
     AnyAgent, AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Entry, Error, Interrupt, Log, LogId,
     Outcome, Part, Result, Session, Status, StopReason, Tool, ToolCx, ToolError, ToolSpec, plain, sequential,
@@ -88,7 +89,7 @@ async fn a_limit_on_rounds_ends_or_sums_up() {
         let error = session.call(&bot, "go").await.unwrap_err();
         let limit = u64::from(rounds);
         assert!(
-            matches!(&error, Error::Interrupt(Interrupt::Ended { reason: StopReason::Rounds { limit: l }, .. }) if *l == limit),
+            matches!(&error, Error::Interrupt(Interrupt::Ended { reason, .. }) if *reason == StopReason::from(Reason::Rounds { limit })),
             "{error}"
         );
         assert_eq!(spy.asked().len() as u64, limit + 1);

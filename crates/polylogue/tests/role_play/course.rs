@@ -1,5 +1,6 @@
 //! The course of a conversation: prompts, their number, and their roles in requests.
 
+use polylogue::stop::Reason;
 use polylogue::{Audience, Body, Entry, Part, Source, StopReason, ViewOptions, Window};
 
 use crate::set::{DONE, agent, name, play, role_play, said, talk, work};
@@ -36,7 +37,7 @@ async fn the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls() {
         role_play(model).specify(agent("Specifier", model)).max_rounds(3).build("role_play").unwrap()
     };
     let came = play(&script, "Trade", make).await;
-    assert_eq!(came.reason, StopReason::Rounds { limit: 3 });
+    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 3 }));
     assert_eq!(came.asked.len(), 1 + 2 * 3);
     let openings: Vec<_> = came.transcript.messages().filter(|line| line.source == Source::Opening).collect();
     let [opening] = openings[..] else { panic!("{openings:?}") };
@@ -126,5 +127,5 @@ async fn it_continues_when_it_is_reopened() {
     });
     assert_eq!(said.collect::<Vec<_>>(), ["Trader", "Python_programmer", "Trader", "Python_programmer"]);
     let closed = log.transcript().await.unwrap().closed().map(|(reason, _)| reason.clone());
-    assert_eq!(closed, Some(StopReason::Rounds { limit: 1 }));
+    assert_eq!(closed, Some(StopReason::from(Reason::Rounds { limit: 1 })));
 }

@@ -2,24 +2,25 @@
 
 use polylogue::loop_detector::LoopDetector;
 use polylogue::stop::max_tokens;
+use polylogue::stop::{ModelMistake, Reason};
 use polylogue::{
-    AnyModel, Cancellation, DeltaSink, LoopKind, Model, ModelError, ModelMistake, Name, Reply, Request,
-    RunOutcome, Status, StopReason,
+    AnyModel, Cancellation, DeltaSink, LoopKind, Model, ModelError, Name, Reply, Request, RunOutcome, Status,
+    StopReason,
 };
 
 use crate::set::{Came, DONE, name, play, role_play, said, talk, work};
 use crate::stage::{log, script};
 
 fn done() -> StopReason {
-    StopReason::Mentioned { text: DONE.into(), by: name("Trader") }
+    StopReason::from(Reason::Mentioned { text: DONE.into(), by: name("Trader") })
 }
 
 fn erred(who: &str, limit: u64) -> StopReason {
-    StopReason::Errors { who: name(who), of: ModelMistake::Role, limit }
+    StopReason::from(Reason::Errors { who: name(who), of: ModelMistake::Role, limit })
 }
 
 fn silent(who: &str) -> StopReason {
-    StopReason::Errors { who: name(who), of: ModelMistake::Reply, limit: 1 }
+    StopReason::from(Reason::Errors { who: name(who), of: ModelMistake::Reply, limit: 1 })
 }
 
 /// Models decorate the marker; it is found all the same, and nothing else is.
@@ -115,7 +116,7 @@ async fn only_the_user_role_ends_it() {
 #[tokio::test]
 async fn the_marker_can_be_another() {
     let came = said(&[DO, DID, "FINIS"], |role_play| role_play.done("FINIS")).await;
-    assert_eq!(came.reason, StopReason::Mentioned { text: "FINIS".into(), by: name("Trader") });
+    assert_eq!(came.reason, StopReason::from(Reason::Mentioned { text: "FINIS".into(), by: name("Trader") }));
     assert!(came.asked[0].system.as_ref().unwrap().contains("nothing else: FINIS"));
     let blank = role_play(&script("[]")).done(" ").build("role_play").unwrap_err();
     assert!(blank.to_string().contains("blank"), "{blank}");
@@ -128,10 +129,10 @@ async fn limits_are_exact() {
     let texts: Vec<&str> = work.iter().map(String::as_str).collect();
     for limit in 1..=5 {
         let came = said(&texts, |role_play| role_play.max_rounds(limit)).await;
-        assert_eq!(came.reason, StopReason::Rounds { limit });
+        assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit }));
         assert_eq!(came.said().len() as u64, 2 * limit);
         let came = said(&texts, |role_play| role_play.max_messages(limit)).await;
-        assert_eq!(came.reason, StopReason::Messages { limit });
+        assert_eq!(came.reason, StopReason::from(Reason::Messages { limit }));
         assert_eq!(came.said().len() as u64, limit);
         assert_eq!(came.asked.len() as u64, limit);
     }
@@ -145,7 +146,7 @@ async fn a_hundred_rounds_are_a_hundred() {
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let came = said(&texts, |role_play| role_play.max_rounds(130)).await;
-    assert_eq!(came.reason, StopReason::Rounds { limit: 130 });
+    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 130 }));
     assert_eq!(came.said().len(), 260);
 }
 
@@ -180,7 +181,7 @@ async fn an_instruction_resets_the_count() {
     let came = said(&texts, |role_play| role_play).await;
     assert_eq!(came.reason, done());
     let came = said(&texts[..4], |role_play| role_play.uninstructed(0).max_rounds(2)).await;
-    assert_eq!(came.reason, StopReason::Rounds { limit: 2 });
+    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 2 }));
     let came = said(&texts, |role_play| role_play.uninstructed(2)).await;
     assert_eq!((came.reason.clone(), came.said().len()), (erred("Trader", 2), 3));
 }
@@ -244,7 +245,7 @@ async fn nearly_the_same_again_and_again_ends_it() {
     assert_eq!(came.said().len(), 2 + 2 * 3);
     let patient = LoopDetector { repetition: 0, ..LoopDetector::default() };
     let came = said(&repeated, |role_play| role_play.loop_detector(patient).max_rounds(6)).await;
-    assert_eq!(came.reason, StopReason::Rounds { limit: 6 });
+    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 6 }));
 }
 
 /// C09 (80): counted across phrases, and reset by a message that is none.
@@ -284,10 +285,10 @@ async fn blank_replies_do_not_count() {
                      {"Python_programmer": "Solution: y"}]"#;
     let came =
         play(script, "Trade", |model| role_play(model).max_rounds(1).build("role_play").unwrap()).await;
-    assert_eq!(came.reason, StopReason::Rounds { limit: 1 });
+    assert_eq!(came.reason, StopReason::from(Reason::Rounds { limit: 1 }));
     let came =
         play(script, "Trade", |model| role_play(model).max_messages(2).build("role_play").unwrap()).await;
-    assert_eq!(came.reason, StopReason::Messages { limit: 2 });
+    assert_eq!(came.reason, StopReason::from(Reason::Messages { limit: 2 }));
 }
 
 /// A role-play that reached a limit continues under a higher one, and one that got no reply asks anew.
@@ -307,7 +308,7 @@ async fn a_closed_role_play_can_continue() {
         status = chat(rounds).resume(&mut log).await.unwrap().status;
     }
     let Status::Closed { reason, summary } = status else { panic!("{status:?}") };
-    assert_eq!(reasons, [silent("Python_programmer"), StopReason::Rounds { limit: 1 }]);
+    assert_eq!(reasons, [silent("Python_programmer"), StopReason::from(Reason::Rounds { limit: 1 })]);
     assert_eq!((reason, &*summary), (done(), "Solution: y"));
 }
 

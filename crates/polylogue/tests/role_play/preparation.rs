@@ -1,6 +1,7 @@
 //! What happens before the two begin: the task is specified and planned.
 
-use polylogue::{AnyModel, Assistant, Chat, Entry, ModelMistake, Name, Params, Part, RolePlay, StopReason};
+use polylogue::stop::{ModelMistake, Reason};
+use polylogue::{AnyModel, Assistant, Chat, Entry, Name, Params, Part, RolePlay, StopReason};
 
 use crate::set::{Came, DONE, agent, name, play, role_play, talk};
 use crate::stage::Asked;
@@ -144,7 +145,8 @@ async fn a_specifier_who_says_nothing_is_asked_again_and_then_ends_it() {
     assert!(system(came.asked("Trader")[0]).contains("Trade wheat."));
     let script = talk(&[("Specifier", " "), ("Specifier", "")], &[DONE]);
     let came = play(&script, IDEA, specified).await;
-    let silent = StopReason::Errors { who: name("Specifier"), of: ModelMistake::Reply, limit: 1 };
+    let silent =
+        StopReason::from(Reason::Errors { who: name("Specifier"), of: ModelMistake::Reply, limit: 1 });
     assert_eq!(came.reason, silent);
     assert!(came.said().is_empty());
 }

@@ -2,7 +2,8 @@
 //! wherever their logs are cut, they go on to the same end.
 
 use polylogue::loop_detector::LoopDetector;
-use polylogue::{AnyModel, AnyStore, Chat, ModelMistake, RolePlay, StopReason};
+use polylogue::stop::{ModelMistake, Reason};
+use polylogue::{AnyModel, AnyStore, Chat, RolePlay, StopReason};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -99,8 +100,11 @@ impl Case {
             let first = take();
             let text = if first.trim().is_empty() { take() } else { first };
             if text.trim().is_empty() {
-                let silent =
-                    StopReason::Errors { who: names[side].clone(), of: ModelMistake::Reply, limit: 1 };
+                let silent = StopReason::from(Reason::Errors {
+                    who: names[side].clone(),
+                    of: ModelMistake::Reply,
+                    limit: 1,
+                });
                 return (said, calls, silent);
             }
             let is_done = text == DONE || self.lenient && text.contains(DONE);
@@ -110,19 +114,27 @@ impl Case {
             };
             said.push(text);
             if side == 0 && is_done {
-                return (said, calls, StopReason::Mentioned { text: DONE.into(), by: names[0].clone() });
+                return (
+                    said,
+                    calls,
+                    StopReason::from(Reason::Mentioned { text: DONE.into(), by: names[0].clone() }),
+                );
             }
             erred[side] = if is_wrong { erred[side] + 1 } else { 0 };
             if is_wrong && erred[side] == limits[side] {
                 let (who, limit) = (names[side].clone(), limits[side] as u64);
-                return (said, calls, StopReason::Errors { who, of: ModelMistake::Role, limit });
+                return (
+                    said,
+                    calls,
+                    StopReason::from(Reason::Errors { who, of: ModelMistake::Role, limit }),
+                );
             }
             let messages = said.len() as u64;
             if messages == self.messages {
-                return (said, calls, StopReason::Messages { limit: messages });
+                return (said, calls, StopReason::from(Reason::Messages { limit: messages }));
             }
             if messages == 2 * self.rounds {
-                return (said, calls, StopReason::Rounds { limit: self.rounds });
+                return (said, calls, StopReason::from(Reason::Rounds { limit: self.rounds }));
             }
         }
     }

@@ -136,11 +136,11 @@ fn closed(reason: &str, summary: &str) -> String {
     format!(r#"{{"type":"closed","reason":{reason},"summary":"{summary}"}}"#)
 }
 
-const ONE_IS_COMPLETE: &str = r#"{"completed":{"who":["one"]}}"#;
+const ONE_IS_COMPLETE: &str = r#"{"other":{"code":"completed","text":"the task of one is complete","outcome":"done","by_calls":true,"details":{"who":["one"]}}}"#;
 
 #[tokio::test]
 async fn the_limit_of_two() {
-    two_end(EndMode::MaxIterations, r#"{"count_reached":{"count":2,"of":"iterations"}}"#).await;
+    two_end(EndMode::MaxIterations, r#"{"other":{"code":"count_reached","text":"2 of 2 iterations","outcome":"done","details":{"count":2,"of":"iterations"}}}"#).await;
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn one_last_group_chat_of_two() {
 
 #[tokio::test]
 async fn all_complete_of_two() {
-    two_end(EndMode::AllComplete, r#"{"completed":{"who":["two","one"]}}"#).await;
+    two_end(EndMode::AllComplete, r#"{"other":{"code":"completed","text":"the tasks of two and one are complete","outcome":"done","by_calls":true,"details":{"who":["two","one"]}}}"#).await;
 }
 
 /// A shorter talk: a database is slow.
@@ -204,7 +204,7 @@ async fn two_end_on_disk(mode: EndMode, reason: &str) {
 
 #[tokio::test]
 async fn the_limit_in_a_database() {
-    two_end_on_disk(EndMode::MaxIterations, r#"{"count_reached":{"count":1,"of":"iterations"}}"#).await;
+    two_end_on_disk(EndMode::MaxIterations, r#"{"other":{"code":"count_reached","text":"1 of 1 iteration","outcome":"done","details":{"count":1,"of":"iterations"}}}"#).await;
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn one_last_group_chat_in_a_database() {
 
 #[tokio::test]
 async fn all_complete_in_a_database() {
-    two_end_on_disk(EndMode::AllComplete, r#"{"completed":{"who":["two","one"]}}"#).await;
+    two_end_on_disk(EndMode::AllComplete, r#"{"other":{"code":"completed","text":"the tasks of two and one are complete","outcome":"done","by_calls":true,"details":{"who":["two","one"]}}}"#).await;
 }
 
 /// Three, of whom `A` has a tool and is asked about its task, and `Pat` is a person.
@@ -249,9 +249,13 @@ fn three(calls: &Calls, script: &Script, (by, trace): (ToolCalling, ToolHistory)
 #[tokio::test]
 async fn every_end_of_three_with_a_person_among_them() {
     use EndMode::{AllComplete, FirstCompletion, MaxIterations, OneLastChat, OneLastGroupChat};
-    let complete = r#"{"completed":{"who":["A"]}}"#;
+    let complete = r#"{"other":{"code":"completed","text":"the task of A is complete","outcome":"done","by_calls":true,"details":{"who":["A"]}}}"#;
     for (mode, reason, last) in [
-        (MaxIterations, r#"{"count_reached":{"count":1,"of":"iterations"}}"#, "b1"),
+        (
+            MaxIterations,
+            r#"{"other":{"code":"count_reached","text":"1 of 1 iteration","outcome":"done","details":{"count":1,"of":"iterations"}}}"#,
+            "b1",
+        ),
         (FirstCompletion, complete, "a1"),
         (OneLastChat, complete, "answer 1"),
         (OneLastGroupChat, complete, "a2"),
@@ -293,5 +297,5 @@ async fn a_wrapped_policy() {
         chat.policy(until(max_turns(3), policy)).build().unwrap()
     })
     .await;
-    assert!(end.contains(r#""count_reached":{"count":3,"of":"turns"}"#), "{end}");
+    assert!(end.contains(r#""code":"count_reached","text":"3 of 3 turns","outcome":"done","details":{"count":3,"of":"turns"}"#), "{end}");
 }

@@ -1,9 +1,9 @@
 //! End modes: who still speaks when a task is complete. Items 16 to 27, 48.
 
 use polylogue::group_solve::Completion;
+use polylogue::stop::{Counted, Reason};
 use polylogue::{
-    Act, Counted, EndMode, Function, GroupSolve, GroupSolveResult, History, RunOutcome, StopReason, Task,
-    Turn,
+    Act, EndMode, Function, GroupSolve, GroupSolveResult, History, RunOutcome, StopReason, Task, Turn,
 };
 
 use crate::stage::name;
@@ -97,10 +97,11 @@ async fn the_limit_holds_in_every_mode() {
         assert_eq!(played.said(), ["B2", "A2", "B3", "A3"], "{mode:?}");
         // In its own mode the number of iterations is exact; in all others it is a limit.
         let (reason, ending) = match mode {
-            MaxIterations => {
-                (StopReason::CountReached { count: 2, of: Counted::Iterations }, RunOutcome::Done)
-            }
-            _ => (StopReason::Rounds { limit: 2 }, RunOutcome::Limit),
+            MaxIterations => (
+                StopReason::from(Reason::CountReached { count: 2, of: Counted::Iterations }),
+                RunOutcome::Done,
+            ),
+            _ => (StopReason::from(Reason::Rounds { limit: 2 }), RunOutcome::Limit),
         };
         assert_eq!((reason.outcome(), played.solved.reason), (ending, Some(reason)), "{mode:?}");
         assert_eq!((played.solved.iterations, played.solved.complete.len()), (2, 0));
@@ -155,7 +156,7 @@ async fn the_outcome_is_read_from_the_log() {
     let one = ["A1", "A2", "the list", "maybe", "hm", "A3", "nothing", "No."];
     let played = play(EndMode::FirstCompletion, ONE, 5, &one, &["B1", "B2", "B3"]).await;
     let solved = &played.solved;
-    assert_eq!(solved.reason, Some(StopReason::Completed { who: vec![name("one")] }));
+    assert_eq!(solved.reason, Some(StopReason::from(Reason::Completed { who: vec![name("one")] })));
     assert_eq!(solved.complete, [Completion { who: name("one"), iteration: 2 }]);
     assert_eq!(solved.iterations, 2);
     let checks: Vec<_> =
@@ -233,7 +234,7 @@ async fn a_talk_that_reached_a_limit_of_the_run_continues_under_a_higher_one() {
         let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else {
             panic!("{calls}")
         };
-        assert_eq!(reason, StopReason::Completed { who: vec![name("one")] });
+        assert_eq!(reason, StopReason::from(Reason::Completed { who: vec![name("one")] }));
         assert_eq!(spy.asked().len(), 10, "no request is made twice");
         let knows = crate::table::lines(&History::of(&log.transcript().await.unwrap(), &name("one")).entries);
         let all = ["user P1", "assistant A1", "user B2", "assistant A2", "user B3", "assistant A3"];

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use polylogue::stop::Reason;
 use polylogue_core::{
     Audience, Body, Call, Delta, Digest, Event, Finish, Message, ModelReply, Name, Opening, Outcome, Part,
     Path, Timestamp, TotalUsage, TurnRequest, Update, Usage,
@@ -63,7 +64,8 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
 }
 
 pub(super) fn closed(summary: &str) -> Body {
-    let reason = polylogue_core::StopReason::Mentioned { text: "TERMINATE".into(), by: name("Coder") };
+    let reason =
+        polylogue_core::StopReason::from(Reason::Mentioned { text: "TERMINATE".into(), by: name("Coder") });
     Body::Closed { reason, summary: summary.into() }
 }
 

@@ -1,5 +1,6 @@
 //! ReAct: reasoning and tool calls in rounds.
 
+use crate::stop::Reason;
 use polylogue_core::{
     Act, Agent, Call, Capability, Error, Model, ModelAttempt, ModelCall, Name, Outcome, OutcomeStatus,
     Params, Part, Reply, Result, StopReason, ToolSpec, Turn,
@@ -15,7 +16,7 @@ use crate::tooling::{continued, marked};
 /// A model without function calls writes its calls as text; any other does so with [`in_text`](Self::in_text).
 ///
 /// It uses the model, tools, parameters and view of an [`Assistant`]. After the last round it ends the chat with
-/// [`StopReason::Rounds`], or, with [`summarize`](Self::summarize), calls the model once more without tools. The outcome of
+/// [`Reason::Rounds`], or, with [`summarize`](Self::summarize), calls the model once more without tools. The outcome of
 /// a tool that [ends the turn](ToolSpec::ends_turn) is the message.
 #[derive(Debug, Clone)]
 pub struct React {
@@ -156,7 +157,7 @@ impl Agent for React {
             }
         }
         if !self.summarize {
-            return Ok(Act::Stop(StopReason::Rounds { limit: u64::from(self.rounds) }));
+            return Ok(Act::Stop(StopReason::from(Reason::Rounds { limit: u64::from(self.rounds) })));
         }
         turn.prompt(SUM_UP).await?;
         let reply = self.ask(turn, &mut way, false).await?;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{
-    Act, AnyModel, Chat, Finish, Interrupt, ModelMistake, Name, Params, Part, Reply, Result, Status,
-};
+use crate::stop::ModelMistake;
+use polylogue_core::{Act, AnyModel, Chat, Finish, Interrupt, Name, Params, Part, Reply, Result, Status};
 use serde_json::Value;
 
 use super::can::Hold;

@@ -1,6 +1,7 @@
 //! Tools called by the provider's function calls.
 
-use polylogue_core::{Act, Call, Error, ModelMistake, Outcome, OutcomeStatus, Reply, Result, StopReason};
+use crate::stop::{ModelMistake, Reason};
+use polylogue_core::{Act, Call, Error, Outcome, OutcomeStatus, Reply, Result, StopReason};
 
 use super::words;
 use super::work::{Work, spoken};
@@ -41,7 +42,7 @@ impl Work<'_, '_> {
     async fn last_round(&mut self, reply: &Reply) -> Result<Act> {
         if !reply.calls().is_empty() && spoken(reply, &[]).is_empty() {
             let (who, limit) = (self.turn.me().clone(), u64::from(self.agent.max_rounds));
-            return Ok(Act::Stop(StopReason::ToolRounds { who, limit }));
+            return Ok(Act::Stop(StopReason::from(Reason::ToolRounds { who, limit })));
         }
         self.close(reply).await
     }

@@ -1,6 +1,7 @@
 //! Several tools, called in a dialog in plain text.
 
-use polylogue_core::{Act, HistoryEntry, ModelMistake, Part, Result};
+use crate::stop::ModelMistake;
+use polylogue_core::{Act, HistoryEntry, Part, Result};
 
 use super::read::{Named, named};
 use super::talk::{CHOICES, Used};

@@ -1,6 +1,7 @@
 //! One tool, called in a dialog in plain text.
 
-use polylogue_core::{Act, Call, HistoryEntry, ModelMistake, OutcomeStatus, Part, Reply, Result, ToolSpec};
+use crate::stop::ModelMistake;
+use polylogue_core::{Act, Call, HistoryEntry, OutcomeStatus, Part, Reply, Result, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::answer::no_json;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
     Act, AnyTool, Body, Call, Capability, Error, Finish, HistoryEntry, Interrupt, Model, ModelAttempt,
-    ModelCall, ModelMistake, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn, ViewOptions,
-    plain,
+    ModelCall, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn, ViewOptions, plain,
 };
 use serde_json::Value;
 
@@ -391,7 +391,7 @@ impl<'w, 't> Work<'w, 't> {
     pub(super) async fn give_up(&mut self, of: ModelMistake, limit: u32) -> Result<Act> {
         self.turn.remember(Vec::new()).await?;
         let (who, limit) = (self.turn.me().clone(), u64::from(limit));
-        Ok(Act::Stop(StopReason::Errors { who, of, limit }))
+        Ok(Act::Stop(StopReason::from(Reason::Errors { who, of, limit })))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::stop::Reason;
 use polylogue_core::{Act, Agent, Error, Name, NameError, Result, StopReason, Turn};
 
 use super::{AnyReply, Reply};
@@ -10,7 +11,7 @@ use super::{AnyReply, Reply};
 ///
 /// Without a reply, the stack sends its default reply; an empty one is a silent turn, and the chat continues. Without a
 /// default reply, a stack with a person, a model or a chat among its layers is silent, too. A stack of only program
-/// layers ends the chat with [`StopReason::NoReply`], since their input would not change. In private turns it is always
+/// layers ends the chat with [`Reason::NoReply`], since their input would not change. In private turns it is always
 /// silent.
 ///
 /// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the chat as the stack does, and its messages are
@@ -94,7 +95,7 @@ impl Agent for Stack {
         Ok(match self.reply(turn).await? {
             Some(act) => act,
             None if turn.request().to.is_private() || self.may_be_silent() => Act::Pass,
-            None => Act::Stop(StopReason::NoReply { who: turn.me().clone() }),
+            None => Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Replays a log along a graph.
 
+use crate::stop::Reason;
 use polylogue_core::{Choice, Chooser, Name, Step, StopReason, Transcript, TurnRequest};
 
 use super::edge::{Link, When};
@@ -176,7 +177,7 @@ impl<'g> Place<'g> {
         let after = self.stuck.or(waiting.map(|(link, _)| link.from)).and_then(|node| self.graph.name(node));
         match after {
             None => StopReason::Finished,
-            Some(who) => StopReason::NoSpeaker { after: Some(who.clone()) },
+            Some(who) => StopReason::from(Reason::NoSpeaker { after: Some(who.clone()) }),
         }
     }
 }

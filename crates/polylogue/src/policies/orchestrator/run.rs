@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::stop::Reason;
 use polylogue_core::{Body, Choice, Chooser, Message, Name, Step, StopReason, Transcript, TurnRequest};
 
 use super::words::filled;
@@ -76,7 +77,7 @@ impl Work<'_> {
                 (stalls, plans) = (0, plans + 1);
                 self.make_plan(&words.updated_facts, &words.updated_plan)?;
             } else {
-                return self.finish(StopReason::Stalled { plans: *max_plans });
+                return self.finish(StopReason::from(Reason::Stalled { plans: *max_plans }));
             }
         }
     }
@@ -86,7 +87,7 @@ impl Work<'_> {
         if !self.team.is_empty() {
             return Ok(());
         }
-        let reason = StopReason::NoParticipants { last: self.chat.left().last().cloned() };
+        let reason = StopReason::from(Reason::NoParticipants { last: self.chat.left().last().cloned() });
         Err(Step::close(reason, self.chat).into())
     }
 

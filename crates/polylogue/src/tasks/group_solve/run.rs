@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::stop::{Counted, Reason};
 use polylogue_core::{
-    Audience, Choice, Chooser, Counted, Message, Name, Part, Step, StopReason, Transcript, TurnRequest,
+    Audience, Choice, Chooser, Message, Name, Part, Step, StopReason, Transcript, TurnRequest,
 };
 
 use super::check::Check;
@@ -283,11 +284,13 @@ impl<'p> End<'p> {
 
     /// The stop reason.
     fn reason(&self) -> StopReason {
-        let completed = StopReason::Completed { who: self.complete.clone() };
+        let completed = StopReason::from(Reason::Completed { who: self.complete.clone() });
         let count = self.talk.max_iterations;
         let limit = match self.talk.mode {
-            EndMode::MaxIterations => StopReason::CountReached { count, of: Counted::Iterations },
-            _ => StopReason::Rounds { limit: count },
+            EndMode::MaxIterations => {
+                StopReason::from(Reason::CountReached { count, of: Counted::Iterations })
+            }
+            _ => StopReason::from(Reason::Rounds { limit: count }),
         };
         match self.left {
             Some(0) => completed,

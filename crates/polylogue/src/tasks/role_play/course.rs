@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
-    Agent, Body, EndedTurn, Line, ModelMistake, Name, Policy, Source, Step, StopReason, Transcript,
-    TurnRequest,
+    Agent, Body, EndedTurn, Line, Name, Policy, Source, Step, StopReason, Transcript, TurnRequest,
 };
 
 use super::cast::{Cast, Side, said_aside};
@@ -45,7 +45,9 @@ impl Done {
             false => text.trim() == marker.trim() || bare(&text) == bare(&marker),
         };
         let says = line.message.from == self.by && found;
-        says.then(|| StopReason::Mentioned { text: Arc::clone(&self.marker), by: self.by.clone() })
+        says.then(|| {
+            StopReason::from(Reason::Mentioned { text: Arc::clone(&self.marker), by: self.by.clone() })
+        })
     }
 }
 
@@ -58,7 +60,7 @@ fn bare(text: &str) -> &str {
 
 /// A blank reply, and a blank retry.
 fn blank(who: Name) -> StopReason {
-    StopReason::Errors { who, of: ModelMistake::Reply, limit: 1 }
+    StopReason::from(Reason::Errors { who, of: ModelMistake::Reply, limit: 1 })
 }
 
 /// The policy of a role-play.
@@ -106,10 +108,12 @@ impl Course {
 
     /// The stop reason, if the chat ends.
     fn end(&self, chat: &Transcript) -> Option<StopReason> {
-        let erred = |who: &Name, limit: usize| StopReason::Errors {
-            who: who.clone(),
-            of: ModelMistake::Role,
-            limit: u64::try_from(limit).unwrap_or(u64::MAX),
+        let erred = |who: &Name, limit: usize| {
+            StopReason::from(Reason::Errors {
+                who: who.clone(),
+                of: ModelMistake::Role,
+                limit: u64::try_from(limit).unwrap_or(u64::MAX),
+            })
         };
         let Rules { uninstructed, flips, loop_detector, until, .. } = &self.rules;
         let (user, assistant) = (self.user(), self.assistant());
@@ -130,8 +134,11 @@ impl Course {
         let spoken = chat.recent_turns().take(turns).filter(|turn| !turn.is_silent).count();
         let spoken = u64::try_from(spoken).unwrap_or(u64::MAX);
         let Rules { rounds, messages, .. } = self.rules;
-        let messages = messages.filter(|limit| spoken >= *limit).map(|limit| StopReason::Messages { limit });
-        messages.or_else(|| (spoken / 2 >= rounds).then_some(StopReason::Rounds { limit: rounds }))
+        let messages = messages
+            .filter(|limit| spoken >= *limit)
+            .map(|limit| StopReason::from(Reason::Messages { limit }));
+        messages
+            .or_else(|| (spoken / 2 >= rounds).then_some(StopReason::from(Reason::Rounds { limit: rounds })))
     }
 
     fn user(&self) -> &Name {

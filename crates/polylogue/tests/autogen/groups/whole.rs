@@ -3,6 +3,7 @@
 use polylogue::group::introduce;
 use polylogue::human_input::HumanInput;
 use polylogue::reply::Stack;
+use polylogue::stop::Reason;
 use polylogue::stop::{max_messages, max_turns, says};
 use polylogue::{
     AnyStore, Error, Group, Human, JoinHistory, Log, LogId, Media, Message, Part, Selector, Status,
@@ -77,7 +78,7 @@ async fn a_persons_exit_and_a_participants_limit_end_the_run() {
     );
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
     let (status, events) = run(&room(HumanInput::never().max_auto_replies(1)), "hi").await;
-    let limit = StopReason::AutoReplies { who: name("Bob"), limit: 1 };
+    let limit = StopReason::from(Reason::AutoReplies { who: name("Bob"), limit: 1 });
     assert!(matches!(&status, Status::Closed { reason, .. } if *reason == limit), "{status:?}");
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
 }

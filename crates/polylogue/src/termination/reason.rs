@@ -1,0 +1,258 @@
+//! The stop reasons of the library: of its termination conditions, policies and agents.
+
+use std::fmt;
+use std::sync::Arc;
+
+use polylogue_core::{Name, OtherReason, RunOutcome, StopReason};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A stop reason of the library's termination conditions, policies and agents. In a log it is
+/// [`StopReason::Other`], with the variant's name as code and its fields as details.
+///
+/// ```
+/// use polylogue::StopReason;
+/// use polylogue::stop::Reason;
+/// let reason = StopReason::from(Reason::Rounds { limit: 3 });
+/// assert_eq!((reason.code(), reason.to_string().as_str()), ("rounds", "the limit of 3 rounds"));
+/// assert_eq!(Reason::of(&reason), Some(Reason::Rounds { limit: 3 }));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// The requested number of turns, messages or iterations was reached. This is an expected end; the limits that
+    /// keep a chat or a run from going too far are [`StopReason::Turns`], [`Messages`](Self::Messages) and
+    /// [`Rounds`](Self::Rounds).
+    CountReached {
+        /// How many.
+        count: u64,
+        /// Of what.
+        of: Counted,
+    },
+    /// A message contained, or was, a text of a termination condition.
+    Mentioned {
+        /// The text.
+        text: Arc<str>,
+        /// The author of the message.
+        by: Name,
+    },
+    /// A message matched the regular expression of a termination condition.
+    Matched {
+        /// The expression.
+        pattern: String,
+        /// The author of the message.
+        by: Name,
+    },
+    /// A custom termination condition was met.
+    Condition {
+        /// The name of the condition.
+        name: String,
+    },
+    /// The limit on messages.
+    Messages {
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// The limit on running time, waiting for people not counted.
+    Time {
+        /// The limit in milliseconds.
+        limit_ms: u64,
+    },
+    /// No participant is left.
+    NoParticipants {
+        /// Who left last, and why.
+        last: Option<(Name, String)>,
+    },
+    /// A participant had no reply, and the chat needs one.
+    NoReply {
+        /// Who.
+        who: Name,
+    },
+    /// A participant's limit on rounds of tool calls in one turn: its model called tools until the limit, and said
+    /// nothing.
+    ToolRounds {
+        /// Whose.
+        who: Name,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// A participant's limit on automatic replies without human input.
+    AutoReplies {
+        /// Whose.
+        who: Name,
+        /// How many in a row are allowed.
+        limit: u64,
+    },
+    /// The rules of the chat allow no next speaker.
+    NoSpeaker {
+        /// The last speaker.
+        after: Option<Name>,
+    },
+    /// The orchestrator made no progress and reached its limit on new plans.
+    Stalled {
+        /// The limit.
+        plans: u64,
+    },
+    /// The agents judge their tasks complete.
+    Completed {
+        /// The agents whose tasks are complete, in the order of completion.
+        who: Vec<Name>,
+    },
+    /// The limit on rounds, in each of which every participant speaks once.
+    Rounds {
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// A participant's model made too many errors: in tool calls, in the format of its reply, or in its role.
+    Errors {
+        /// The participant.
+        who: Name,
+        /// The kind of error.
+        of: ModelMistake,
+        /// How many in a row are allowed.
+        limit: u64,
+    },
+}
+
+impl Reason {
+    /// The reason that is in `reason`; `None` if that is one of the kernel or of a custom policy or condition.
+    #[must_use]
+    pub fn of(reason: &StopReason) -> Option<Self> {
+        let StopReason::Other(other) = reason else { return None };
+        let tagged = Map::from_iter([(other.code.to_string(), other.details.clone())]);
+        serde_json::from_value(Value::Object(tagged)).ok()
+    }
+
+    const fn outcome(&self) -> RunOutcome {
+        match self {
+            Self::CountReached { .. }
+            | Self::Mentioned { .. }
+            | Self::Matched { .. }
+            | Self::Condition { .. }
+            | Self::NoReply { .. }
+            | Self::NoSpeaker { .. }
+            | Self::Completed { .. } => RunOutcome::Done,
+            Self::NoParticipants { .. } => RunOutcome::Stopped,
+            Self::Messages { .. }
+            | Self::Time { .. }
+            | Self::ToolRounds { .. }
+            | Self::AutoReplies { .. }
+            | Self::Stalled { .. }
+            | Self::Rounds { .. }
+            | Self::Errors { .. } => RunOutcome::Limit,
+        }
+    }
+}
+
+impl From<Reason> for StopReason {
+    fn from(reason: Reason) -> Self {
+        // A value of this type is always written as an object with one key.
+        let tagged = match serde_json::to_value(&reason) {
+            Ok(Value::Object(tagged)) => tagged,
+            _ => Map::new(),
+        };
+        let (code, details) = tagged.into_iter().next().unwrap_or_default();
+        let other = OtherReason::new(code, reason.to_string(), reason.outcome()).details(details);
+        match reason {
+            Reason::Condition { .. } | Reason::Completed { .. } => other.by_calls().into(),
+            _ => other.into(),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CountReached { count, of } => write!(f, "{count} of {}", counted(*count, of.one())),
+            Self::Mentioned { text, by } => write!(f, "{by} said `{text}`"),
+            Self::Matched { pattern, by } => write!(f, "{by}'s message matched `{pattern}`"),
+            Self::Condition { name } => write!(f, "the condition `{name}` held"),
+            Self::Messages { limit } => write!(f, "the limit of {}", counted(*limit, "message")),
+            Self::Time { limit_ms } => write!(f, "the limit of {} s", limit_ms / 1000),
+            Self::NoParticipants { last: Some((who, why)) } => {
+                write!(f, "no participant is left; {who} left last: {why}")
+            }
+            Self::NoParticipants { last: None } => f.write_str("there is no participant"),
+            Self::NoReply { who } => write!(f, "{who} has no reply"),
+            Self::ToolRounds { who, limit } => {
+                write!(f, "{who}'s limit of {} of tool calls in one turn", counted(*limit, "round"))
+            }
+            Self::AutoReplies { who, limit } => {
+                write!(f, "{who}'s limit of {} without human input", counted(*limit, "reply"))
+            }
+            Self::NoSpeaker { after: Some(who) } => write!(f, "no participant may speak after {who}"),
+            Self::NoSpeaker { after: None } => f.write_str("no participant may begin"),
+            Self::Stalled { plans } => write!(f, "no progress with {}", counted(*plans, "plan")),
+            Self::Completed { who } => {
+                let names: Vec<_> = who.iter().map(Name::as_str).collect();
+                let (tasks, are) = if who.len() == 1 { ("task", "is") } else { ("tasks", "are") };
+                write!(f, "the {tasks} of {} {are} complete", names.join(" and "))
+            }
+            Self::Rounds { limit } => write!(f, "the limit of {}", counted(*limit, "round")),
+            Self::Errors { who, of, limit } => {
+                write!(f, "{who}'s limit of {} in {of}", counted(*limit, "error"))
+            }
+        }
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let plural = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
+    if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Counted {
+    /// Turns, private turns not included.
+    Turns,
+    /// Messages, including those of the opening.
+    Messages,
+    /// Iterations, in each of which every participant speaks once.
+    Iterations,
+}
+
+impl Counted {
+    const fn one(self) -> &'static str {
+        match self {
+            Self::Turns => "turn",
+            Self::Messages => "message",
+            Self::Iterations => "iteration",
+        }
+    }
+}
+
+/// The kind of a model's error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ModelMistake {
+    /// A tool rejected its arguments, or the arguments were not JSON.
+    Tool(String),
+    /// The arguments did not match the tool's schema.
+    Arguments(String),
+    /// The choice of a tool.
+    Choice,
+    /// The format of the answer.
+    Answer,
+    /// Replying: the reply had no content.
+    Reply,
+    /// Its role: it instructed as the instructed role, or gave no instruction as the instructing one.
+    Role,
+}
+
+impl fmt::Display for ModelMistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool(tool) => write!(f, "calling `{tool}`"),
+            Self::Arguments(tool) => write!(f, "the arguments of `{tool}`"),
+            Self::Choice => f.write_str("choosing a tool"),
+            Self::Answer => f.write_str("the form of its answer"),
+            Self::Reply => f.write_str("replying with words"),
+            Self::Role => f.write_str("keeping to its role"),
+        }
+    }
+}
