@@ -386,6 +386,10 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with_all = ["markdown", "style", "call"])]
     pub(crate) history: bool,
 
+    /// Print one code block of the conversation, exactly: the Nth, counted from 1
+    #[arg(long, value_name = "N", conflicts_with_all = ["json", "markdown", "style", "agent", "history", "cost", "side_by_side"], value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) code: Option<u64>,
+
     /// Show usage and cost by agent, purpose and model
     #[arg(long, conflicts_with_all = ["markdown", "style", "agent", "history", "side_by_side"])]
     pub(crate) cost: bool,

@@ -1,5 +1,7 @@
 //! The reference of commands, `docs/reference/cli.md`, from the definitions of the arguments.
 
+mod events;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

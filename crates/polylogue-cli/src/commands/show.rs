@@ -1,5 +1,6 @@
 //! `polylogue show`: a whole conversation, what one agent's model was sent, or what every agent knows.
 
+mod code;
 mod cost;
 mod sides;
 
@@ -33,6 +34,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     // From the first bad event on, nothing is known to be what was written.
     if let Some(damage) = &damage {
         events.truncate(usize::try_from(damage.intact()).unwrap_or(usize::MAX));
+    }
+    if let Some(nth) = args.code {
+        return code::print(&events, nth);
     }
     let looks = Looks::of(wish(cli.color), &io::stdout());
     let pictures = work::pictures(cli.store.as_deref(), &id, looks);

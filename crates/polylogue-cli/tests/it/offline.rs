@@ -241,3 +241,20 @@ fn the_script_stands_in_for_models_that_the_team_names_and_that_are_unreachable(
         assert!(ran.out.contains("\nB -> A:\ntwo\n"), "{}", ran.out);
     }
 }
+
+#[test]
+fn a_block_of_code_is_printed_exactly() {
+    let home = Home::new();
+    let code = "def f():\n\treturn 1  \n\n# done\n";
+    let say =
+        serde_json::json!({"Ann": format!("First:\n\n```sh\nls\n```\n\nThen:\n\n```python\n{code}```\n")});
+    let team = format!(
+        "name: t\ntask: go\nagents: [{{name: Ann}}]\nchat: {{participants: [Ann], pattern: sequential}}\nscript: [{say}]\n"
+    );
+    home.file("team.yaml", &team);
+    home.run(&["run", "team.yaml", "--offline"]).ok();
+    assert_eq!(home.run(&["show", "last", "--code", "1"]).ok().out, "ls\n");
+    assert_eq!(home.run(&["show", "last", "--code", "2"]).ok().out, code);
+    let none = home.run(&["show", "last", "--code", "3"]).exits(2);
+    assert!(none.err.contains("the conversation has 2 code blocks"), "{}", none.err);
+}

@@ -139,7 +139,7 @@ pub enum DeltaRef<'a> {
     Restart,
     /// An attempt failed, and the call is retried after a wait.
     Retry {
-        /// The cause in a few words, such as `429 from openai`.
+        /// The cause in a few words, such as `429 from` and the provider.
         cause: &'a str,
         /// Which retry follows, from 1.
         retry: u32,
@@ -176,7 +176,7 @@ pub enum Delta {
     Restart,
     /// An attempt failed, and the call is retried after a wait.
     Retry {
-        /// The cause in a few words, such as `429 from openai`.
+        /// The cause in a few words, such as `429 from` and the provider.
         cause: String,
         /// Which retry follows, from 1.
         retry: u32,

@@ -199,7 +199,7 @@ pub enum ChargeReason {
     Repeated,
 }
 
-/// A sum over [charges](Charge).
+/// A sum over charges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UncertainUsage {
     /// Calls.

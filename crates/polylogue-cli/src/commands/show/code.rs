@@ -1,0 +1,50 @@
+//! `show --code N`: one block of code of a conversation.
+
+use std::io::{self, IsTerminal, Write};
+
+use polylogue::Event;
+use polylogue::code::blocks;
+use polylogue_core::plain;
+use serde_json::Value;
+
+use crate::commands::write;
+use crate::error::{CliError, Exit};
+use crate::limit::counted;
+use crate::presentation::{Detail, Item, Kind, Presentation};
+use crate::screen::Sanitized;
+
+/// Prints the block `nth`, from 1: exactly to a file or a pipe; a terminal gets no control characters.
+pub(super) fn print(events: &[Event], nth: u64) -> Result<Exit, CliError> {
+    let mut found: Vec<String> = Vec::new();
+    for item in Presentation::of(Detail::Whole, events) {
+        found.extend(code_in(&item));
+    }
+    let index = usize::try_from(nth).unwrap_or(usize::MAX).saturating_sub(1);
+    let Some(code) = found.get(index) else {
+        let what = format!("the conversation has {}", counted(found.len() as u64, "code block"));
+        return Err(CliError::usage(what).hint("blocks are counted in the order in which `show` prints them"));
+    };
+    if io::stdout().is_terminal() {
+        write(&Sanitized::plain(&format!("{}\n", code.trim_end_matches('\n'))))?;
+        return Ok(Exit::Done);
+    }
+    match io::stdout().write_all(code.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::failed(format!("the output cannot be written: {error}")))
+        }
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// The code of an item: blocks in texts, and the code that calls have as an argument.
+fn code_in(item: &Item) -> Vec<String> {
+    let fenced = |text: &str| blocks(text).into_iter().map(|block| block.code).collect();
+    match &item.kind {
+        Kind::Said(said) => fenced(&plain(&said.parts)),
+        Kind::Narration { text, .. } => fenced(text),
+        Kind::CallStarted { call, is_code: false, .. } => {
+            call.args.get("code").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
