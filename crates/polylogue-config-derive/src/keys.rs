@@ -88,10 +88,8 @@ fn implementation(
     let fields: Vec<&Ident> = keys.iter().map(|key| key.field).chain(skipped.iter().copied()).collect();
     let as_target = as_target(ident, options, &fields);
     let skipped = quote!(#(#skipped: ::std::default::Default::default(),)*);
-    let (open, close) = match options.scope {
-        true => (quote!(cx.names.open_scope();), quote!(cx.names.close_scope();)),
-        false => (quote!(), quote!()),
-    };
+    let open = options.scope.then(|| quote!(cx.names.open_scope();));
+    let close = options.scope.then(|| quote!(cx.names.close_scope();));
     quote! {
         #[automatically_derived]
         const _: () = {
@@ -114,11 +112,7 @@ fn implementation(
                 const OPTIONAL: bool = true #(&& #optional)*;
                 fn ty() -> &'static __config::Type {
                     const {
-                        &__config::Type {
-                            name: #name,
-                            doc: #doc,
-                            kind: __config::Kind::Struct(&KEYS),
-                        }
+                        &__config::Type { name: #name, doc: #doc, kind: __config::Kind::Struct(&KEYS) }
                     }
                 }
                 fn read(node: &__config::Node, cx: &mut __config::Cx<'_, '_>) -> Self {

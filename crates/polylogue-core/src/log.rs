@@ -280,10 +280,10 @@ impl Log {
 
     /// Rolls back everything since an event in a call chat and the chats within it, the outermost last: a call is
     /// over when all of it is rolled back.
-    pub(crate) async fn undo(&self, room: &Path, since: u64) -> Result<()> {
+    pub(crate) async fn undo(&self, chat: &Path, since: u64) -> Result<()> {
         let mut paths: Vec<(Path, u64)> = Vec::new();
         self.look(|events| {
-            let is_there = |at: &Path| room.is_root() || at == room || at.is_within(room);
+            let is_there = |at: &Path| chat.is_root() || at == chat || at.is_within(chat);
             for event in events.iter().filter(|event| event.seq >= since && is_there(&event.at)) {
                 if !paths.iter().any(|(at, _)| *at == event.at) {
                     paths.push((event.at.clone(), event.seq));

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// A running chat.
-pub(crate) struct Scope<'l> {
+pub(crate) struct RunningChat<'l> {
     log: &'l Log,
     transcript: Transcript,
     /// One for each agent that had a turn.
@@ -36,7 +36,7 @@ pub(crate) struct Scope<'l> {
     pub(crate) doubt: Option<Doubt<'l>>,
 }
 
-impl<'l> Scope<'l> {
+impl<'l> RunningChat<'l> {
     pub(crate) fn new(log: &'l Log, transcript: Transcript) -> Self {
         Self { log, transcript, views: Vec::new(), resumed: true, replies: Vec::new(), doubt: None }
     }

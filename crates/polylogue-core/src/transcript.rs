@@ -26,7 +26,7 @@ pub struct Transcript {
     events: Vec<Arc<Event>>,
     lines: Vec<Line>,
     latest: usize,
-    asides: u64,
+    private_lines: u64,
     ended: Vec<EndedTurn>,
     turns: BTreeMap<Name, Turns>,
     finished: u64,
@@ -201,7 +201,7 @@ impl Transcript {
     /// How many messages there are since it was opened last, without private ones.
     #[must_use]
     pub const fn message_count(&self) -> u64 {
-        self.lines.len() as u64 - self.asides - self.before
+        self.lines.len() as u64 - self.private_lines - self.before
     }
 
     /// The tool calls in messages that have no result yet, with the participants that requested them. They expire

@@ -34,8 +34,11 @@ const PROVIDERS: [&str; 19] = [
 const PROVIDER_WORDS: [&str; 4] = ["gpt", "xai", "grok", "cohere"];
 
 /// Where messages and events are defined.
-const STORED: [&str; 2] =
-    ["crates/polylogue-core/src/data/message.rs", "crates/polylogue-core/src/log/event.rs"];
+const STORED: [&str; 3] = [
+    "crates/polylogue-core/src/data/message.rs",
+    "crates/polylogue-core/src/data/part.rs",
+    "crates/polylogue-core/src/log/event.rs",
+];
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let kernel = repo.texts("").filter(|(file, _)| file.starts_with(KERNEL));

@@ -97,7 +97,7 @@ impl Outcome {
         let Some(source) = &self.outside else { return self.parts.clone() };
         let (words, others): (Vec<&Part>, Vec<&Part>) =
             self.parts.iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
-        let words: Vec<Cow<'_, str>> = words.into_iter().map(in_words).collect();
+        let words: Vec<Cow<'_, str>> = words.into_iter().map(as_text).collect();
         let marked = Part::text(marked(&words.join("\n\n"), &one_line(source)));
         std::iter::once(marked).chain(others.into_iter().cloned()).collect()
     }
@@ -162,7 +162,7 @@ fn one_line(source: &str) -> String {
 }
 
 /// A text, or a value as JSON.
-fn in_words(part: &Part) -> Cow<'_, str> {
+fn as_text(part: &Part) -> Cow<'_, str> {
     match part {
         Part::Text(text) => Cow::Borrowed(text),
         Part::Data(value) => Cow::Owned(value.to_string()),

@@ -33,7 +33,7 @@ impl Path {
     ///
     /// # Errors
     /// When a part of the label between dots is empty, or has characters that a [`Name`] cannot have.
-    pub fn room(&self, label: &str) -> Result<Self, LabelError> {
+    pub fn agent(&self, label: &str) -> Result<Self, LabelError> {
         if !label.split('.').all(is_label) {
             return Err(LabelError(label.to_owned()));
         }

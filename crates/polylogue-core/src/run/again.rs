@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Scope, begins_turn};
+use super::{RunningChat, begins_turn};
 use crate::{Body, Chat, Event, Limits, Log, Path, Result, StopReason};
 
 impl Chat {
@@ -26,7 +26,7 @@ impl Chat {
         let is_someones_turn = transcript.current_speakers().next().is_some();
         let next = match is_someones_turn {
             true => None,
-            false => Some(Scope::new(log, transcript).wanted(self)?),
+            false => Some(RunningChat::new(log, transcript).wanted(self)?),
         };
         Ok(match next {
             Some(bodies) => match bodies.first() {

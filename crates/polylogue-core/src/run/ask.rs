@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::call::{Visit, Visited, received_from};
+use super::call::{Invocation, Invoked, received_from};
 use crate::{
     Agent, AnyAgent, Body, Chat, ConfigError, Interrupt, Message, Path, Result, StopReason, Turn, TurnRequest,
 };
@@ -82,49 +82,49 @@ impl Turn<'_> {
             return asks.into_iter().map(|_| Err(error.clone())).collect();
         }
         let mut paths: Vec<Path> = Vec::new();
-        let mut visit = |asking: AgentCall| {
+        let mut invocation = |asking: AgentCall| {
             let label = Arc::clone(&asking.label);
-            let visit = self.visit(asking)?;
-            if paths.contains(&visit.at) {
+            let invocation = self.invocation(asking)?;
+            if paths.contains(&invocation.at) {
                 return Err(ConfigError::CalledTwice { label }.into());
             }
-            paths.push(visit.at.clone());
-            Ok(visit)
+            paths.push(invocation.at.clone());
+            Ok(invocation)
         };
-        let mut visits: Vec<Result<Visit>> = asks.into_iter().map(&mut visit).collect();
+        let mut invocations: Vec<Result<Invocation>> = asks.into_iter().map(&mut invocation).collect();
         // None of them sees what the others do in parallel.
-        for visit in visits.iter_mut().flatten() {
-            let others: Vec<Path> = paths.iter().filter(|room| **room != visit.at).cloned().collect();
-            visit.around = self.shared(&others);
+        for invocation in invocations.iter_mut().flatten() {
+            let others: Vec<Path> = paths.iter().filter(|path| **path != invocation.at).cloned().collect();
+            invocation.around = self.shared(&others);
         }
         let log = self.log;
-        let make = async |visit: Result<Visit>| match visit {
-            Ok(visit) => visit.make(log).await,
+        let make = async |invocation: Result<Invocation>| match invocation {
+            Ok(invocation) => invocation.make(log).await,
             Err(error) => error.into(),
         };
-        let done: Vec<Visited> = join_all(visits.into_iter().map(make)).await;
-        done.into_iter().map(|visited| self.take_in(visited)).collect()
+        let done: Vec<Invoked> = join_all(invocations.into_iter().map(make)).await;
+        done.into_iter().map(|invoked| self.take_in(invoked)).collect()
     }
 
     async fn make(&mut self, asking: AgentCall) -> Result<Message> {
         self.survive().await?;
-        let mut visit = self.visit(asking)?;
-        visit.around = self.shared(&[]);
-        let visited = visit.make(self.log).await;
-        self.take_in(visited)
+        let mut invocation = self.invocation(asking)?;
+        invocation.around = self.shared(&[]);
+        let invoked = invocation.make(self.log).await;
+        self.take_in(invoked)
     }
 
-    fn visit(&mut self, asking: AgentCall) -> Result<Visit> {
+    fn invocation(&mut self, asking: AgentCall) -> Result<Invocation> {
         self.doubt = None;
         let AgentCall { label, agent, message } = asking;
-        let at = self.home()?.room(&label)?;
+        let at = self.home()?.agent(&label)?;
         if at.depth() > self.log.depth() {
             return Err(Interrupt::Limit(StopReason::Depth { limit: self.log.depth() }).into());
         }
         let nth = self.asked.get(&at).copied().unwrap_or_default();
         self.asked.insert(at.clone(), nth + 1);
         let message = received_from(message, agent.name(), self.me());
-        Ok(Visit {
+        Ok(Invocation {
             chat: Chat::for_calls(agent, self.chat.max_equal_calls())?,
             at,
             task: self.transcript.task().into(),
@@ -140,7 +140,7 @@ impl Turn<'_> {
         let at = self.transcript.at();
         match self.chat.is_for_calls() && !at.is_root() {
             true => Ok(at.clone()),
-            false => Ok(at.room(self.me().as_str())?),
+            false => Ok(at.agent(self.me().as_str())?),
         }
     }
 
@@ -151,11 +151,11 @@ impl Turn<'_> {
         self.transcript.events().iter().rfind(|event| is_start(&event.body)).map(|event| event.seq)
     }
 
-    fn take_in(&mut self, mut visited: Visited) -> Result<Message> {
-        self.within.append(&mut visited.replies);
-        self.in_doubt &= visited.is_past;
-        self.failed_within = visited.failed.is_some();
-        self.failed.extend(visited.failed);
-        visited.result
+    fn take_in(&mut self, mut invoked: Invoked) -> Result<Message> {
+        self.within.append(&mut invoked.replies);
+        self.in_doubt &= invoked.is_past;
+        self.failed_within = invoked.failed.is_some();
+        self.failed.extend(invoked.failed);
+        invoked.result
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Scope;
+use super::RunningChat;
 use crate::log::calls_before;
 use crate::{
     Agent, AnyAgent, Body, Chat, ConfigError, Error, Event, Interrupt, JoinHistory, Log, Message, Name,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// One call of an agent.
-pub(crate) struct Visit {
+pub(crate) struct Invocation {
     pub(crate) chat: Chat,
     pub(crate) at: Path,
     pub(crate) task: Arc<str>,
@@ -34,7 +34,7 @@ pub(crate) fn received_from(mut message: Message, agent: &Name, by: &Name) -> Me
 }
 
 /// The result of a call.
-pub(crate) struct Visited {
+pub(crate) struct Invoked {
     pub(crate) result: Result<Message>,
     /// Model calls of this run.
     pub(crate) replies: Vec<Arc<Event>>,
@@ -44,18 +44,18 @@ pub(crate) struct Visited {
     pub(crate) is_past: bool,
 }
 
-impl From<Error> for Visited {
+impl From<Error> for Invoked {
     fn from(error: Error) -> Self {
         Self { result: Err(error), replies: Vec::new(), failed: None, is_past: false }
     }
 }
 
-impl Visit {
+impl Invocation {
     /// Makes the call, continues it, or returns its earlier result.
-    pub(crate) async fn make(mut self, log: &Log) -> Visited {
+    pub(crate) async fn make(mut self, log: &Log) -> Invoked {
         let transcript = match self.begun(log).await {
             Ok((_, Some(reply))) => {
-                return Visited { result: reply, replies: Vec::new(), failed: None, is_past: true };
+                return Invoked { result: reply, replies: Vec::new(), failed: None, is_past: true };
             }
             Ok((transcript, None)) => transcript,
             Err(error) => return error.into(),
@@ -63,18 +63,18 @@ impl Visit {
         let mut transcript = transcript;
         let began = transcript.events().iter().rfind(|event| is_call(event)).map_or(0, |event| event.seq);
         transcript.inherit(std::mem::take(&mut self.around), began);
-        let mut scope = Scope::new(log, transcript);
-        let status = scope.run(&self.chat, Opening::default()).await;
-        let replies = std::mem::take(&mut scope.replies);
-        let began = scope.transcript().events().iter().rfind(|event| is_call(event)).map(|event| event.seq);
+        let mut running = RunningChat::new(log, transcript);
+        let status = running.run(&self.chat, Opening::default()).await;
+        let replies = std::mem::take(&mut running.replies);
+        let began = running.transcript().events().iter().rfind(|event| is_call(event)).map(|event| event.seq);
         let failed = status.as_ref().err().and(began).map(|seq| (self.at.clone(), seq));
         let result = match status {
-            Ok(Status::Closed { .. }) => self.result_of(scope.transcript()),
+            Ok(Status::Closed { .. }) => self.result_of(running.transcript()),
             Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
             Ok(Status::Cancelled) => Err(Interrupt::Cancelled.into()),
             Err(error) => Err(error.within(&self.at)),
         };
-        Visited { result, replies, failed, is_past: false }
+        Invoked { result, replies, failed, is_past: false }
     }
 
     /// The chat with the call begun, and the result of the call if it is over.
@@ -210,9 +210,9 @@ impl Log {
         self.write_pending().await?;
         let first = self.look(|events| events.len() as u64).await;
         self.count_from(first).await;
-        let at = self.room_of(agent.name()).await?;
+        let at = self.path_of(agent.name()).await?;
         let task = message.plain().into();
-        let visit = Visit {
+        let invocation = Invocation {
             chat,
             at,
             task,
@@ -221,7 +221,7 @@ impl Log {
             nth: 0,
             around: Vec::new(),
         };
-        let result = visit.make(self).await.result;
+        let result = invocation.make(self).await.result;
         self.unless_failed(first, result).await
     }
 
@@ -234,13 +234,13 @@ impl Log {
         let _one_at_a_time = self.calls.lock().await;
         self.begin().await?;
         let Some((at, first)) = self.open_call().await? else { return Ok(None) };
-        if at != self.room_of(agent.name()).await? {
+        if at != self.path_of(agent.name()).await? {
             let (log, who) = (self.id().clone(), agent.name().clone());
             return Err(ConfigError::CallOfAnother { log, who }.into());
         }
         self.count_from(first).await;
         let chat = Chat::for_calls(AnyAgent::new(agent.clone()), Chat::DEFAULT_MAX_EQUAL_CALLS)?;
-        let visit = Visit {
+        let invocation = Invocation {
             chat,
             at,
             task: "".into(),
@@ -249,7 +249,7 @@ impl Log {
             nth: 0,
             around: Vec::new(),
         };
-        let result = visit.make(self).await.result;
+        let result = invocation.make(self).await.result;
         self.unless_failed(first, result).await.map(Some)
     }
 
@@ -273,7 +273,7 @@ impl Log {
     ///
     /// # Errors
     /// When a call is not over, or the log cannot be written. Then nothing changes.
-    pub async fn set_rooms(
+    pub async fn set_memories(
         &self,
         paths: impl IntoIterator<Item = (Path, Name, Vec<Message>)> + Send,
     ) -> Result<()> {
@@ -326,13 +326,13 @@ impl Log {
     ///
     /// # Errors
     /// When the log is not a valid conversation.
-    pub async fn room_of(&self, who: &Name) -> Result<Path> {
+    pub async fn path_of(&self, who: &Name) -> Result<Path> {
         let opened = |event: &Arc<Event>| match &event.body {
             Body::Opened(opening) if event.at.is_root() => Some(opening.participants.clone()),
             _ => None,
         };
         match self.look(|events| events.iter().find_map(opened)).await {
-            Some(with) if with != [who.clone()] => Ok(Path::root().room(who.as_str())?),
+            Some(with) if with != [who.clone()] => Ok(Path::root().agent(who.as_str())?),
             _ => Ok(Path::root()),
         }
     }

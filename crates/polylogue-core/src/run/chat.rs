@@ -1,6 +1,6 @@
 //! Running a chat: from a task, from its log, or as a participant of another chat.
 
-use super::Scope;
+use super::RunningChat;
 use super::result::{RunResult, RunStream};
 use crate::{
     Act, Agent, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Result, Start, Status,
@@ -71,12 +71,12 @@ impl Chat {
         if !transcript.is_open() && task.is_none() {
             return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
         }
-        let mut scope = Scope::new(log, transcript);
+        let mut running = RunningChat::new(log, transcript);
         let start = Start { task: task.unwrap_or_default(), around: None, who: &self.name };
         let opening = self.opening(&start, Vec::new());
-        let status = match scope.run(self, opening).await {
+        let status = match running.run(self, opening).await {
             Err(Error::Interrupt(Interrupt::Cancelled)) => Status::Cancelled,
-            Err(Error::Interrupt(Interrupt::Limit(reason))) => scope.close_at_limit(reason).await?,
+            Err(Error::Interrupt(Interrupt::Limit(reason))) => running.close_at_limit(reason).await?,
             result => result?,
         };
         Ok(RunResult { status, usage: log.usage().await, events: log.events().await })

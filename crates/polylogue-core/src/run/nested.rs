@@ -1,6 +1,6 @@
 //! Chats that run within a turn.
 
-use super::Scope;
+use super::RunningChat;
 use crate::{Chat, Interrupt, Message, Result, Start, Status, StopReason, Transcript, Turn};
 
 impl Turn<'_> {
@@ -23,13 +23,13 @@ impl Turn<'_> {
         let earlier = if transcript.is_open() { Vec::new() } else { self.earlier(chat).await? };
         let start = Start { task, around: Some(self.transcript), who: self.me() };
         let opening = chat.opening(&start, earlier);
-        let mut scope = Scope::new(self.log, transcript);
-        scope.doubt = self.doubt.take();
-        let result = scope.run(chat, opening).await;
-        self.within.append(&mut scope.replies);
+        let mut running = RunningChat::new(self.log, transcript);
+        running.doubt = self.doubt.take();
+        let result = running.run(chat, opening).await;
+        self.within.append(&mut running.replies);
         self.failed_within = result.is_err();
-        self.cut_within = scope.transcript().result_cut();
-        self.result_within = scope.transcript().result().cloned();
+        self.cut_within = running.transcript().result_cut();
+        self.result_within = running.transcript().result().cloned();
         result
     }
 

@@ -106,7 +106,7 @@ impl fmt::Display for RunResult {
 
 /// A run as a stream of updates. An error of the run is the last item. Dropping it stops the run.
 ///
-/// It is a [`Stream`]; [`next`](Self::next) needs no trait in scope. After the last update
+/// It is a [`Stream`]; [`next`](Self::next) needs no trait in running. After the last update
 /// [`result`](Self::result) returns the result.
 pub struct RunStream<'a> {
     items: BoxStream<'a, Item>,

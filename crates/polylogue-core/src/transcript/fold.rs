@@ -158,7 +158,7 @@ impl Transcript {
         // The messages that ended the chat are no longer the latest: they must not end it again at once.
         self.latest = self.lines.len();
         if let Some(message) = message {
-            self.before = self.lines.len() as u64 - self.asides;
+            self.before = self.lines.len() as u64 - self.private_lines;
             self.opened = event.seq;
             self.finished = 0;
             self.steps = 0;
@@ -210,7 +210,7 @@ impl Transcript {
 
     fn add_message(&mut self, message: &Message, seq: u64) {
         let line = Line { seq, source: Source::Turn, message: message.clone() };
-        self.asides += u64::from(line.is_private());
+        self.private_lines += u64::from(line.is_private());
         if !line.is_private() {
             self.ask_around(message);
         }

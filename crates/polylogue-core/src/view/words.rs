@@ -44,7 +44,7 @@ pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) ->
         Part::Outcome(CallOutcome { tool, outcome, .. }) => {
             let (texts, rest): (Vec<Part>, Vec<Part>) =
                 outcome.told().into_iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
-            let texts: Vec<String> = texts.iter().map(in_words).collect();
+            let texts: Vec<String> = texts.iter().map(as_text).collect();
             let texts = Part::text(format!("(`{tool}` returned: {})", texts.join("\n\n")));
             let rest = rest.into_iter().filter(|part| !matches!(part, Part::Outcome(_)));
             std::iter::once(texts).chain(rest).collect()
@@ -73,7 +73,7 @@ pub(super) fn entry_as_text(entry: Entry) -> Entry {
 }
 
 /// A text unchanged, a value as JSON.
-fn in_words(part: &Part) -> String {
+fn as_text(part: &Part) -> String {
     match part {
         Part::Text(text) => text.as_ref().to_owned(),
         Part::Data(value) => value.to_string(),

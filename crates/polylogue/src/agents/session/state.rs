@@ -121,7 +121,7 @@ impl Session {
         let extra = state.keys().filter(unknown).map(str::to_owned).collect();
         let messages = |key: &str| state.get(key).unwrap_or_default().to_vec();
         let loaded: Vec<_> = rooms.into_iter().map(|room| (room.at, room.who, messages(&room.key))).collect();
-        self.log.set_rooms(loaded).await?;
+        self.log.set_memories(loaded).await?;
         Ok(extra)
     }
 
@@ -144,7 +144,7 @@ impl Session {
             }
         }
         let forgotten: Vec<_> = rooms.into_iter().map(|room| (room.at, room.who, Vec::new())).collect();
-        self.log.set_rooms(forgotten).await
+        self.log.set_memories(forgotten).await
     }
 
     /// Its own inner chat, those of its layers, and those of other agents that it asked.
@@ -165,7 +165,7 @@ impl Session {
 
     /// Its own inner chat and those of its layers, parents first.
     async fn rooms(&self, agent: &(impl Agent + Clone)) -> Result<Vec<Room>> {
-        let (at, who) = (self.log.room_of(agent.name()).await?, agent.name().clone());
+        let (at, who) = (self.log.path_of(agent.name()).await?, agent.name().clone());
         let mut rooms = vec![Room { key: "memory".into(), at, who }];
         let home = self.home(agent.name()).await?;
         descend(&AnyAgent::new(agent.clone()), &home, "", &mut rooms)?;
@@ -174,8 +174,8 @@ impl Session {
 
     /// The path below which `who` has the inner chats of agents that it asks.
     async fn home(&self, who: &Name) -> Result<Path> {
-        let at = self.log.room_of(who).await?;
-        if at.is_root() { Ok(at.room(who.as_str())?) } else { Ok(at) }
+        let at = self.log.path_of(who).await?;
+        if at.is_root() { Ok(at.agent(who.as_str())?) } else { Ok(at) }
     }
 }
 
@@ -187,12 +187,12 @@ fn asked(key: &str, messages: &[Message], home: &Path, asker: &Name) -> Option<R
     let authors = || last.clone().filter(|from| **from != *asker && **from != Name::user());
     let own = label.rsplit('.').next().unwrap_or_default();
     let who = authors().find(|from| from.as_str() == own).or_else(|| authors().next())?.clone();
-    Some(Room { key: key.to_owned(), at: home.room(label).ok()?, who })
+    Some(Room { key: key.to_owned(), at: home.agent(label).ok()?, who })
 }
 
 fn descend(agent: &AnyAgent, home: &Path, prefix: &str, rooms: &mut Vec<Room>) -> Result<()> {
     for layer in agent.layers() {
-        let (at, prefix) = (home.room(&layer.label)?, format!("{prefix}{}.", layer.label));
+        let (at, prefix) = (home.agent(&layer.label)?, format!("{prefix}{}.", layer.label));
         let key = format!("{prefix}memory");
         rooms.push(Room { key, at: at.clone(), who: layer.agent.name().clone() });
         descend(&layer.agent, &at, &prefix, rooms)?;
