@@ -28,6 +28,7 @@
 //! let python = python(sandbox);
 //! ```
 
+mod arguments;
 mod change;
 mod folder;
 mod look;
@@ -38,9 +39,6 @@ use serde_json::{Value, json};
 
 pub use self::folder::Folder;
 use crate::background::blocking;
-
-/// How large a file may be that is read, written or searched, in bytes.
-pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// What a tool does with the folder.
 type Action = fn(&Folder, &Value) -> Result<Outcome, ToolError>;
@@ -149,37 +147,4 @@ fn spec(name: &str, about: &str, properties: Value, required: &[&str]) -> ToolSp
         "type": "object", "properties": properties, "required": required, "additionalProperties": false,
     });
     ToolSpec::new(name, about, parameters)
-}
-
-/// The argument `name`, which has to be a text.
-fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
-    args.get(name).and_then(Value::as_str).ok_or_else(|| ToolError(format!("`{name}` must be a text")))
-}
-
-/// The argument `name`, a text that may be left out.
-fn text_if_given<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
-    match args.get(name) {
-        None | Some(Value::Null) => Ok(""),
-        Some(_) => text(args, name),
-    }
-}
-
-/// The argument `name`, a count of at least 1 that may be left out.
-fn count(args: &Value, name: &str) -> Result<Option<usize>, ToolError> {
-    match args.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_u64().and_then(|count| usize::try_from(count).ok()) {
-            Some(count) if count > 0 => Ok(Some(count)),
-            _ => Err(ToolError(format!("`{name}` must be a whole number from 1"))),
-        },
-    }
-}
-
-/// The argument `name`, `true` or `false`, which is `false` when it is left out.
-fn flag(args: &Value, name: &str) -> Result<bool, ToolError> {
-    match args.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(_) => Err(ToolError(format!("`{name}` must be `true` or `false`"))),
-    }
 }

@@ -3,8 +3,8 @@
 use polylogue_core::{Outcome, ToolError};
 use serde_json::Value;
 
+use super::arguments::{flag, text};
 use super::folder::{Folder, check_size};
-use super::{flag, text};
 
 /// `write_file`.
 pub(super) fn write(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {

@@ -12,7 +12,8 @@ use polylogue_sandbox::Sandbox;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 
-use super::MAX_FILE_BYTES;
+/// How large a file may be that is read, written or searched, in bytes.
+pub(super) const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// A directory whose files tools may see. It is made when the first file is written. Clones are the same.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use serde_json::Value;
 
+use super::arguments::{count, flag, text, text_if_given};
 use super::folder::{Entry, Folder, wrong};
-use super::{count, flag, text, text_if_given};
 
 /// How many lines, and bytes, are read at once; of bytes, less than what an outcome may have.
 const MAX_LINES: usize = 2_000;

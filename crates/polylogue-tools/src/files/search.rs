@@ -6,9 +6,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use serde_json::Value;
 
-use super::folder::{Folder, wrong};
+use super::arguments::{text, text_if_given};
+use super::folder::{Folder, MAX_FILE_BYTES, wrong};
 use super::look::MAX_DEPTH;
-use super::{MAX_FILE_BYTES, text, text_if_given};
 
 /// How many lines are found, and how many characters of each are shown.
 const MAX_FOUND: usize = 200;
