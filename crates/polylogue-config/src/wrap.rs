@@ -66,6 +66,14 @@ impl<T> Deref for At<T> {
     }
 }
 
+impl<'t, T> IntoIterator for &'t At<Vec<T>> {
+    type Item = &'t T;
+    type IntoIter = std::slice::Iter<'t, T>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.value.iter()
+    }
+}
+
 impl<T: fmt::Display> fmt::Display for At<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)

@@ -151,4 +151,17 @@ impl Agent {
         let (key, _) = self.layers().into_iter().chain(own).find(|(_, given)| *given)?;
         Some(format!("its `{key}` can also reply"))
     }
+
+    /// Whether a person is asked for input in its turns.
+    pub(crate) fn asks_person(&self) -> bool {
+        self.human_input.map_or(self.is_human(), |mode| mode != HumanInputMode::Never)
+    }
+
+    /// Whether it replies by tools, code, nested chats or a fixed text.
+    pub(crate) fn replies_otherwise(&self) -> bool {
+        let runs = !self.executes_tools.is_empty()
+            || self.code_execution.on().is_some()
+            || self.runs_output_blocks.is_some();
+        runs || !self.nested_chats.is_empty() || self.default_reply.is_some()
+    }
 }

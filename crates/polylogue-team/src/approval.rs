@@ -1,6 +1,6 @@
 //! When a person approves what an agent does.
 
-use polylogue_config::Config;
+use polylogue_config::{At, Config};
 
 use crate::text::{CallConditionText, CodeConditionText, RegexText};
 
@@ -30,7 +30,7 @@ pub enum ApprovalRule {
     Always,
     /// Calls of these tools. `*` in a name matches any characters.
     #[key(nonempty, unique)]
-    Tools(Vec<String>),
+    Tools(Vec<At<String>>),
     /// Calls that meet a condition in CEL, with the variables `tool`, `args` and `who`.
     #[key(as = CallConditionText, nonempty)]
     When(String),

@@ -211,8 +211,8 @@ impl<'a> AgentBuilder<'a> {
         if reflect.by.is_some() {
             return Ok(None);
         }
-        let model = self.model_of(&author, reflect.model.as_deref())?;
-        let params = Params::from(reflect.parameters.clone());
+        let model = self.model_of(&author, reflect.model.as_deref().map(String::as_str))?;
+        let params = Params::from(reflect.parameters.value.clone());
         let assistant = Assistant::new(author.as_str(), model)?.params(params);
         Ok(Some(match reflect.parameters.max_continuations {
             Some(times) => assistant.max_continuations(times),
@@ -244,7 +244,7 @@ impl Team {
     pub fn models(&self) -> BTreeSet<&str> {
         let chats = || std::iter::once(&self.chat).chain(self.chats.iter().map(|inner| &inner.chat));
         let summaries = chats().filter_map(|chat| match &chat.summary {
-            Summary::Reflect(reflect) => reflect.model.as_deref(),
+            Summary::Reflect(reflect) => reflect.model.as_deref().map(String::as_str),
             _ => None,
         });
         let picks = chats().filter_map(|chat| match &chat.pattern {

@@ -22,30 +22,30 @@ pub struct Chat {
     #[key(default = Pattern::RoundRobin)]
     pub pattern: Pattern,
     /// Names of the agents, chats and teams that take part, in speaking order.
-    #[key(as = Vec<At<NewName<Listed>>>, required, nonempty)]
-    pub participants: Vec<At<Name>>,
+    #[key(as = At<Vec<At<NewName<Listed>>>>, required, nonempty)]
+    pub participants: At<Vec<At<Name>>>,
     /// Text that every participant receives before the first message: `true` for the names and descriptions of the
     /// other participants, or a custom text. It is not a message of the chat.
     #[key(default = Introductions::Others(false))]
-    pub introductions: Introductions,
+    pub introductions: At<Introductions>,
     /// Participants that join during the chat.
     #[key(nonempty)]
-    pub late_joiners: Vec<LateJoiner>,
+    pub late_joiners: At<Vec<LateJoiner>>,
     /// Messages before the first turn. An empty list for none.
     #[key(default = Opening::default())]
-    pub opening: Opening,
+    pub opening: At<Opening>,
     /// Termination conditions. The chat ends when one of them is met.
     #[key(none = "the pattern, or `max_turns`")]
     pub stop: Option<Stop>,
     /// Limits on repetition. The chat ends when one is reached. `off` disables loop detection.
     #[key(default = LoopDetection::On(LoopLimits::default()))]
-    pub loop_detection: LoopDetection,
+    pub loop_detection: At<LoopDetection>,
     /// Result of the chat.
     #[key(default = Summary::Last)]
     pub summary: Summary,
     /// Maximum number of turns. The chat ends when it is reached, whatever the pattern and `stop` say.
     #[key(default = 100, range = 1..=1_000_000)]
-    pub max_turns: u64,
+    pub max_turns: At<u64>,
 }
 
 impl Chat {
@@ -57,10 +57,10 @@ impl Chat {
     /// Removes the models of its private agents, which then use the team's model.
     pub(crate) fn forget_models(&mut self) {
         if let Summary::Reflect(reflect) = &mut self.summary {
-            reflect.model = None;
+            reflect.value.model = None;
         }
         if let Pattern::Group(Group { select: SelectSpeaker::Model(selector), .. }) = &mut self.pattern {
-            selector.model = None;
+            selector.value.model = None;
         }
     }
 
@@ -86,13 +86,13 @@ pub struct InnerChat {
     pub description: String,
     /// Part of the surrounding conversation that becomes the chat's task.
     #[key(default = TaskFrom::Last)]
-    pub task_from: TaskFrom,
+    pub task_from: At<TaskFrom>,
     /// Task of the chat as a text. The results that `carryover` selects are appended to it.
     #[key(none = "as `task_from` says")]
-    pub task: Option<Template>,
+    pub task: Option<At<Template>>,
     /// Results of earlier chats that are added to the task.
     #[key(none = "`all` with `task`, otherwise `none`")]
-    pub carryover: Option<CarryoverSpec>,
+    pub carryover: Option<At<CarryoverSpec>>,
     /// Conversation that the chat continues in its next turn: `self` for its own, or another participant chat of the
     /// same surrounding chat.
     #[key(as = Option<NeighborRef>, none = "every turn begins a new conversation")]
@@ -305,7 +305,7 @@ pub enum Summary {
     Without(Vec<String>),
     /// Summary that a model writes when the chat ends. The author is called `NAME_summary` after the chat, unless `by`
     /// names an agent.
-    Reflect(Box<Reflect>),
+    Reflect(At<Box<Reflect>>),
 }
 
 /// Settings of a summary that a model writes.
@@ -319,10 +319,10 @@ pub struct Reflect {
     #[key(as = Option<AgentRef>, none = "a private author")]
     pub by: Option<At<Name>>,
     /// Model of the author, as `provider:model`.
-    #[key(as = Option<ModelText>, none = "the model of the team")]
-    pub model: Option<String>,
+    #[key(as = Option<At<ModelText>>, none = "the model of the team")]
+    pub model: Option<At<String>>,
     /// Sampling parameters of the author's model.
-    pub parameters: Parameters,
+    pub parameters: At<Parameters>,
 }
 
 const SUMMARISE: &str =

@@ -1,7 +1,7 @@
-//! Checks that the schema cannot express: names exist, are unique and are reachable.
+//! Checks that need several parts of a team: what takes part where, is reachable, fits together and is used.
 //!
-//! The checks read the tree of nodes and not the finished team, so that they find their mistakes in the same run in
-//! which the reader finds its own.
+//! They run on the typed values as far as these could be read, so that they find their mistakes in the same run in which
+//! the reader finds its own. A value that could not be read is skipped.
 
 mod agents;
 mod approval;
@@ -9,7 +9,6 @@ mod calls;
 mod chats;
 mod endpoints;
 mod form;
-pub(crate) use form::check_schema;
 mod mcp;
 mod memory;
 mod names;
@@ -24,121 +23,127 @@ mod working;
 
 use std::collections::HashMap;
 
+use polylogue_config::At;
 use polylogue_core::Name;
 
-use crate::build;
+use crate::agent::Agent;
+use crate::chat::{Chat, InnerChat, Summary};
 use crate::diagnostic::Report;
-use crate::pattern::Pattern;
+use crate::pattern::{Group, Pattern, SelectSpeaker};
 use crate::private_agents::PrivateRole;
 use crate::source::Span;
-use crate::team::Team;
+use crate::team::{SubTeam, Team};
 use crate::yaml::Node;
+pub(crate) use form::check_schema;
 
-/// The parts of a team file that have names.
-struct Outline<'n> {
-    root: &'n Node,
-    /// The team's name, which the outermost chat has too.
-    team: &'n str,
-    participants: Vec<Participant<'n>>,
+/// The parts of a team that have names.
+struct Outline<'t> {
+    team: &'t Team,
+    participants: Vec<Participant<'t>>,
     /// Index of the first participant of a name.
-    index: HashMap<&'n str, usize>,
+    index: HashMap<&'t Name, usize>,
 }
 
 /// An agent, chat or team that can take part in a chat.
-struct Participant<'n> {
-    name: &'n str,
-    kind: Kind,
-    node: &'n Node,
+#[derive(Clone, Copy)]
+enum Participant<'t> {
+    Agent(&'t Agent),
+    Chat(&'t InnerChat),
+    Team(&'t SubTeam),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Agent,
-    /// An agent without a model.
-    Proxy,
-    Person,
-    Chat,
-    Team,
-}
+impl<'t> Participant<'t> {
+    const fn name(self) -> &'t At<Name> {
+        match self {
+            Self::Agent(agent) => &agent.name,
+            Self::Chat(chat) => &chat.name,
+            Self::Team(team) => &team.name,
+        }
+    }
 
-impl std::fmt::Display for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Agent | Self::Proxy => "agent",
-            Self::Person => "person",
-            Self::Chat => "chat",
-            Self::Team => "team",
-        })
+    const fn agent(self) -> Option<&'t Agent> {
+        if let Self::Agent(agent) = self { Some(agent) } else { None }
+    }
+
+    const fn chat(self) -> Option<&'t InnerChat> {
+        if let Self::Chat(chat) = self { Some(chat) } else { None }
+    }
+
+    /// What messages call it.
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Agent(agent) if agent.is_human() => "person",
+            Self::Agent(_) => "agent",
+            Self::Chat(_) => "chat",
+            Self::Team(_) => "team",
+        }
+    }
+
+    /// Why it cannot do what needs a reply by a model alone.
+    fn why_not_plain(self) -> Option<String> {
+        match self {
+            Self::Agent(agent) => agent.why_not_plain(),
+            Self::Chat(_) | Self::Team(_) => Some(format!("it is a {}", self.noun())),
+        }
     }
 }
 
-impl<'n> Outline<'n> {
-    fn of(root: &'n Node) -> Self {
-        let agent = |node: &'n Node| {
-            let human = matches!(node.get("human").data, crate::yaml::Data::Bool(true));
-            let mute = node.get("model").text() == Some("none");
-            let kind = if human {
-                Kind::Person
-            } else if mute {
-                Kind::Proxy
-            } else {
-                Kind::Agent
-            };
-            (kind, node)
-        };
-        let agents = root.get("agents").items().iter().map(agent);
-        let chats = root.get("chats").items().iter().map(|node| (Kind::Chat, node));
-        let teams = root.get("teams").items().iter().map(|node| (Kind::Team, node));
-        let named =
-            |(kind, node): (Kind, &'n Node)| Some(Participant { name: name(node.get("name"))?, kind, node });
-        let participants: Vec<Participant<'n>> = agents.chain(chats).chain(teams).filter_map(named).collect();
+impl<'t> Outline<'t> {
+    fn of(team: &'t Team) -> Self {
+        let agents = team.agents.iter().map(Participant::Agent);
+        let chats = team.chats.iter().map(Participant::Chat);
+        let teams = team.teams.iter().map(Participant::Team);
+        let all = agents.chain(chats).chain(teams);
+        let participants: Vec<_> = all.filter(|participant| participant.name().ok).collect();
         let mut index = HashMap::new();
         for (at, participant) in participants.iter().enumerate() {
-            index.entry(participant.name).or_insert(at);
+            index.entry(&participant.name().value).or_insert(at);
         }
-        Self { root, team: name(root.get("name")).unwrap_or_default(), participants, index }
+        Self { team, participants, index }
     }
 
-    fn participant(&self, name: &str) -> Option<&Participant<'n>> {
-        self.participants.get(*self.index.get(name)?)
+    fn participant(&self, name: &Name) -> Option<Participant<'t>> {
+        self.participants.get(*self.index.get(name)?).copied()
+    }
+
+    fn agents(&self) -> impl Iterator<Item = &'t Agent> {
+        self.participants.iter().filter_map(|participant| participant.agent())
     }
 
     /// All chats with their names, the outermost first.
-    fn chats(&self) -> impl Iterator<Item = (&'n str, &'n Node)> {
-        let inner = self.participants.iter().filter(|participant| participant.kind == Kind::Chat);
-        std::iter::once((self.team, self.root.get("chat")))
-            .chain(inner.map(|participant| (participant.name, participant.node)))
+    fn chats(&self) -> impl Iterator<Item = (&'t Name, &'t Chat)> {
+        let inner = self.participants.iter().filter_map(|participant| participant.chat());
+        std::iter::once((&self.team.name, &self.team.chat))
+            .chain(inner.map(|inner| (&*inner.name, &inner.chat)))
     }
 }
 
-/// The text of a node that must be a name, if it is a legal one; the reader reports illegal ones.
-fn name(node: &Node) -> Option<&str> {
-    node.text().filter(|text| Name::new(text).is_ok_and(|name| name == **text))
-}
-
 /// The private agents of a chat, and where the file declares them.
-fn private_agents(chat: &Node) -> impl Iterator<Item = (PrivateRole, Span)> {
-    let reflects = chat.get("summary").entry("reflect").filter(|reflect| reflect.value.get("by").is_null());
-    let summary = reflects.map(|entry| (PrivateRole::Summary, entry.key_span.clone()));
-    let pick = chat.get("pattern").get("group").get("select");
-    let selector = match pick.text() {
-        Some("model") => Some(pick.span.clone()),
-        _ => pick.entry("model").map(|entry| entry.key_span.clone()),
+fn private_agents(chat: &Chat) -> impl Iterator<Item = (PrivateRole, &Span)> {
+    let summary = match &chat.summary {
+        Summary::Reflect(reflect) if reflect.by.is_none() => Some((PrivateRole::Summary, reflect.key())),
+        _ => None,
     };
-    summary.into_iter().chain(selector.map(|at| (PrivateRole::Selector, at)))
+    let selector = match &chat.pattern {
+        Pattern::Group(Group { select: SelectSpeaker::Model(selector), .. }) => {
+            Some((PrivateRole::Selector, selector.key()))
+        }
+        _ => None,
+    };
+    summary.into_iter().chain(selector)
 }
 
-/// Reports mistakes in a file that involve several keys. `voices` are the speakers of the teams that it includes, if
+/// Reports mistakes in a file that involve several parts. `voices` are the speakers of the teams that it includes, if
 /// known.
-pub(crate) fn check(root: &Node, voices: Option<&[Name]>, report: &mut Report<'_>) {
-    let outline = Outline::of(root);
+pub(crate) fn check(root: &Node, team: &Team, voices: Option<&[Name]>, report: &mut Report<'_>) {
+    let outline = Outline::of(team);
     names::check(&outline, report);
     agents::check(&outline, report);
     reasoning::check(&outline, report);
     approval::check(&outline, report);
-    working::check(&outline, report);
+    working::check(&outline, root, report);
     chats::check(&outline, report);
-    script::check(&outline, voices, report);
+    script::check(&outline, root, voices, report);
     endpoints::check(root, report);
 }
 
@@ -161,13 +166,6 @@ pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     mcp::check_built(root, team, report);
     web::check_built(root, team, report);
     calls::check_built(root, team, report);
-    memory::check_built(root, team, report);
-    let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
-    let nodes = std::iter::once(root.get("chat")).chain(root.get("chats").items());
-    for (chat, node) in chats.zip(nodes) {
-        let Pattern::Graph(graph) = &chat.pattern else { continue };
-        if let (Err(error), Some(entry)) = (build::graph(graph, chat), node.get("pattern").entry("graph")) {
-            report.error(&entry.key_span, error.to_string());
-        }
-    }
+    memory::check_built(team, report);
+    patterns::check_built(team, report);
 }

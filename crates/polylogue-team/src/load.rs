@@ -222,7 +222,7 @@ impl<'a> Loader<'a> {
         self.put_servers(&mut team, root, report);
         self.note_programs(&team);
         let voices = voices(root, &teams);
-        check::check(root, voices.as_deref(), report);
+        check::check(root, &team, voices.as_deref(), report);
         check::check_teams(root, &teams, report);
         if report.failed() || teams.iter().any(Option::is_none) {
             return None;

@@ -40,13 +40,13 @@ pub enum Pattern {
     #[key(as = ByName<Member, OneOrMany<At<MemberRef>>>, nonempty)]
     Dag(BTreeMap<At<Name>, Vec<At<Name>>>),
     /// The speaker can hand over to another participant with a tool call. See `handoffs` of agents.
-    Handoffs(Handoffs),
+    Handoffs(At<Handoffs>),
     /// Debate: rounds of arguments, then a vote.
     Debate(Debate),
     /// Orchestrator: a planner writes a plan, keeps a progress ledger and selects the next speaker from it.
     Orchestrator(Box<Orchestrator>),
     /// Graph of who speaks after whom. Branches run concurrently.
-    Graph(Graph),
+    Graph(At<Graph>),
     /// Role-play: two roles solve a task by talking; one instructs, the other solves.
     RolePlay(Box<RolePlay>),
     /// Agents discuss their tasks until a limit is reached or they judge them complete.
@@ -65,11 +65,11 @@ pub struct Group {
     /// Allowed or disallowed speaker transitions, for every selection method. The chat ends if no participant is
     /// allowed to speak.
     #[key(none = "every participant after every participant")]
-    pub transitions: Option<Transitions>,
+    pub transitions: Option<At<Transitions>>,
     /// Whether the last speaker can be selected again: `true`, `false`, or the names of the participants that can.
     /// Ignored if `transitions` is given.
     #[key(none = "`true`")]
-    pub allow_repeat_speaker: Option<AllowRepeat>,
+    pub allow_repeat_speaker: Option<At<AllowRepeat>>,
 }
 
 /// Method by which the next speaker is selected.
@@ -81,7 +81,7 @@ pub enum SelectSpeaker {
     /// At random.
     Random(Chance),
     /// By a model. The selector is called `NAME_selector` after the chat.
-    Model(Box<Selector>),
+    Model(At<Box<Selector>>),
     /// By a person who does not take part in the chat.
     #[key(as = ParticipantRef)]
     Human(At<Name>),
@@ -149,11 +149,11 @@ pub enum Role {
 pub enum Transitions {
     /// For each participant, the only participants that can speak after it. After a participant that is not listed,
     /// none can speak.
-    #[key(as = ByName<Member, OneOrMany<At<MemberRef>>>)]
-    Allowed(BTreeMap<At<Name>, Vec<At<Name>>>),
+    #[key(as = At<ByName<Member, OneOrMany<At<MemberRef>>>>)]
+    Allowed(At<BTreeMap<At<Name>, Vec<At<Name>>>>),
     /// For each participant, the participants that cannot speak after it. All others can.
-    #[key(as = ByName<Member, OneOrMany<At<MemberRef>>>)]
-    Disallowed(BTreeMap<At<Name>, Vec<At<Name>>>),
+    #[key(as = At<ByName<Member, OneOrMany<At<MemberRef>>>>)]
+    Disallowed(At<BTreeMap<At<Name>, Vec<At<Name>>>>),
 }
 
 /// Whether the last speaker can be selected again.
@@ -182,7 +182,7 @@ pub struct StateMachine {
 
 /// The transitions from a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exits(pub Vec<Exit>);
+pub struct Exits(pub Vec<At<Exit>>);
 
 /// A name alone is always taken.
 impl Config for Exits {
@@ -191,7 +191,7 @@ impl Config for Exits {
             &Type {
                 name: "",
                 doc: "",
-                kind: Kind::Shapes(&[Ref::<MemberOrEnd>::ty, <Vec<Exit> as Config>::ty]),
+                kind: Kind::Shapes(&[Ref::<MemberOrEnd>::ty, <Vec<At<Exit>> as Config>::ty]),
             }
         }
     }
@@ -200,7 +200,7 @@ impl Config for Exits {
         if matches!(node.data, Data::List(_)) {
             return Self(Vec::read(node, cx));
         }
-        Self(vec![Exit { when: None, then: Ref::<MemberOrEnd>::read(node, cx).0 }])
+        Self(vec![Exit { when: None, then: Ref::<MemberOrEnd>::read(node, cx).0 }.into()])
     }
 
     fn hole() -> Self {
@@ -209,8 +209,8 @@ impl Config for Exits {
 
     fn write(&self) -> Value {
         match self.0.as_slice() {
-            [Exit { when: None, then }] => Value::String(then.to_string()),
-            exits => exits.iter().map(Exit::write).collect(),
+            [At { value: Exit { when: None, then }, .. }] => Value::String(then.to_string()),
+            exits => exits.iter().map(At::write).collect(),
         }
     }
 }
@@ -243,7 +243,7 @@ pub struct Handoffs {
 pub struct Debate {
     /// Options to vote on, at least two.
     #[key(required, nonempty)]
-    pub options: Vec<String>,
+    pub options: Vec<At<String>>,
     /// Number of rounds of arguments before the vote.
     #[key(default = 1, range = 0..=1000)]
     pub rounds: u32,

@@ -25,6 +25,38 @@ pub enum Reasoning {
     Best(Best),
 }
 
+impl Reasoning {
+    /// The other agents that it names.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &At<Name>> {
+        let (planner, solver, critic) = match self {
+            Self::React(_) => (None, None, None),
+            Self::PlanAndSolve(given) => (given.planner.as_ref(), given.solver.as_ref(), None),
+            Self::Rewoo(given) => (given.planner.as_ref(), given.solver.as_ref(), None),
+            Self::Refine(given) => (None, None, given.critic.as_ref()),
+            Self::Best(given) => (None, None, Some(&given.critic)),
+        };
+        planner.into_iter().chain(solver).chain(critic).filter(|name| name.ok)
+    }
+
+    /// Whether another agent plans, and whether another one solves.
+    pub(crate) const fn planner_and_solver(&self) -> (bool, bool) {
+        match self {
+            Self::PlanAndSolve(given) => (given.planner.is_some(), given.solver.is_some()),
+            Self::Rewoo(given) => (given.planner.is_some(), given.solver.is_some()),
+            Self::React(_) | Self::Refine(_) | Self::Best(_) => (false, false),
+        }
+    }
+
+    /// Its name, if it calls tools in a way of its own.
+    pub(crate) const fn calls_tools(&self) -> Option<&'static str> {
+        match self {
+            Self::React(_) => Some("react"),
+            Self::Rewoo(_) => Some("rewoo"),
+            Self::PlanAndSolve(_) | Self::Refine(_) | Self::Best(_) => None,
+        }
+    }
+}
+
 /// ReAct: rounds of tool calls.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct React {

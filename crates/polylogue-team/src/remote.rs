@@ -111,7 +111,7 @@ impl GivenTool {
         }
     }
 
-    fn mcp(&self) -> Option<&McpTools> {
+    pub(crate) fn mcp(&self) -> Option<&McpTools> {
         match self {
             Self::Own(_) => None,
             Self::Mcp(tools) => Some(tools),
@@ -127,15 +127,15 @@ pub struct McpTools {
     pub mcp: At<String>,
     /// Tools to use, by the server's names for them.
     #[key(nonempty, unique)]
-    pub include: Vec<String>,
+    pub include: At<Vec<String>>,
     /// Tools not to use, by the server's names for them.
     #[key(nonempty, unique)]
-    pub exclude: Vec<String>,
+    pub exclude: At<Vec<String>>,
 }
 
 impl McpTools {
     pub(crate) fn allowed(&self) -> Allowed {
-        match (&*self.include, &*self.exclude) {
+        match (self.include.as_slice(), self.exclude.as_slice()) {
             ([], []) => Allowed::All,
             ([], but) => Allowed::but(but),
             (only, _) => Allowed::only(only),

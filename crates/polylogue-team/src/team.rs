@@ -78,7 +78,7 @@ pub struct Team {
     /// Pages, search engine and fetch settings of the tools `web_search` and `web_fetch`.
     pub web: Web,
     /// Long-term memory of agents that set `memory`.
-    pub memory: TeamMemory,
+    pub memory: At<TeamMemory>,
     /// Limits of the whole run. The limits of a team within a team are ignored.
     pub limits: Limits,
     /// Scripted model replies, which replace the models in tests and demonstrations. The nth step of an agent is the

@@ -91,16 +91,16 @@ pub struct OwnTool {
     pub scope: Option<At<StateScope>>,
     /// Requires a call of the tool in every turn in which the agent speaks to others.
     #[key(default = false)]
-    pub mandatory: bool,
+    pub mandatory: At<bool>,
     /// Examples for models that write arguments as text. They are not in any history.
-    pub examples: Vec<ToolExample>,
+    pub examples: At<Vec<ToolExample>>,
     /// Maximum number of consecutive calls written as text that the tool rejects. One more ends the chat.
     #[key(default = PromptedTool::DEFAULT_MAX_ERRORS, range = 0..=1000)]
-    pub max_errors: u32,
+    pub max_errors: At<u32>,
     /// Maximum number of consecutive calls written as text whose arguments do not match the tool. One more ends the
     /// chat.
     #[key(default = PromptedTool::DEFAULT_MAX_ERRORS, range = 0..=1000)]
-    pub max_call_errors: u32,
+    pub max_call_errors: At<u32>,
 }
 
 /// A tool that an agent executes for others: its name, or a mapping.
@@ -142,11 +142,11 @@ impl OwnTool {
     /// `tool` with how it is prompted.
     pub(crate) fn prompted(&self, tool: AnyTool) -> PromptedTool {
         let mut prompted =
-            PromptedTool::new(tool).max_errors(self.max_errors).max_call_errors(self.max_call_errors);
-        if self.mandatory {
+            PromptedTool::new(tool).max_errors(*self.max_errors).max_call_errors(*self.max_call_errors);
+        if *self.mandatory {
             prompted = prompted.mandatory();
         }
-        for ToolExample { user, args } in &self.examples {
+        for ToolExample { user, args } in self.examples.iter() {
             let args: Map<String, Value> =
                 args.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
             prompted = prompted.example(user, args.into());

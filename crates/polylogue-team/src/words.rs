@@ -6,7 +6,7 @@ use polylogue_core::Name;
 
 use crate::chat::Chat;
 use crate::pattern::{
-    Debate, END, Exit, Graph, Group, Handoffs, Pattern, RolePlay, STAY, SelectSpeaker, StateMachine,
+    Debate, END, Exit, Group, Handoffs, Pattern, RolePlay, STAY, SelectSpeaker, StateMachine,
 };
 use crate::task::GroupSolve;
 use crate::team::Team;
@@ -57,7 +57,8 @@ impl Pattern {
             Self::Group(group) => group.in_words(),
             Self::StateMachine(states) => states.in_words(&first(&None)),
             Self::Dag(_) => "each when its dependencies are finished".to_owned(),
-            Self::Handoffs(Handoffs { start, then }) => {
+            Self::Handoffs(given) => {
+                let Handoffs { start, then } = &given.value;
                 let then = match then.as_str() {
                     STAY => "the speaker stays".to_owned(),
                     END => "it ends".to_owned(),
@@ -69,13 +70,13 @@ impl Pattern {
                 let rounds = format!("{rounds} {}", if *rounds == 1 { "round" } else { "rounds" });
                 format!(
                     "{rounds} of arguments, then a vote on {}",
-                    listed(options.iter().map(String::as_str))
+                    listed(options.iter().map(|option| option.as_str()))
                 )
             }
             Self::Orchestrator(given) => format!("as {} plans", given.planner),
-            Self::Graph(Graph { start, .. }) if start.is_empty() => "along a graph".to_owned(),
-            Self::Graph(Graph { start, .. }) => {
-                format!("along a graph from {} on", listed(start.iter().map(Name::as_str)))
+            Self::Graph(graph) if graph.start.is_empty() => "along a graph".to_owned(),
+            Self::Graph(graph) => {
+                format!("along a graph from {} on", listed(graph.start.iter().map(Name::as_str)))
             }
             Self::RolePlay(role_play) => role_play.in_words(),
             Self::GroupSolve(solve) => solve.in_words(),
@@ -104,7 +105,7 @@ impl StateMachine {
     fn in_words(&self, first: &str) -> String {
         match self.start.as_ref().map_or(&[][..], |start| &start.0) {
             [] => format!("state machine, starting with {first}"),
-            [Exit { when: None, then }] => format!("state machine, starting with {then}"),
+            [At { value: Exit { when: None, then }, .. }] => format!("state machine, starting with {then}"),
             exits => {
                 let names: Vec<&str> = exits.iter().map(|exit| exit.then.as_str()).collect();
                 format!("state machine, starting with {} by conditions", names.join(" or "))

@@ -217,9 +217,9 @@ impl<R: Reply> Reply for Conditioned<R> {
 
 /// What a chat nested in an agent begins with.
 fn begins(inner: &InnerChat) -> Outer {
-    match (&inner.task, inner.task_from) {
+    match (&inner.task, *inner.task_from) {
         (Some(message), _) => {
-            let message = message.clone();
+            let message = message.value.clone();
             Outer::own(move |turn| message.fill(turn.transcript().task()))
         }
         (None, TaskFrom::Last) => Outer::Last,

@@ -12,7 +12,9 @@ use crate::pattern;
 use crate::team::Team;
 
 pub(super) fn debate(given: &pattern::Debate) -> Result<Debate> {
-    let debate = Debate::between(given.options.iter().cloned()).map_err(Error::from)?.rounds(given.rounds);
+    let debate = Debate::between(given.options.iter().map(|option| option.value.clone()))
+        .map_err(Error::from)?
+        .rounds(given.rounds);
     let debate = if given.one_by_one { debate.one_by_one() } else { debate };
     let debate = match given.voters.as_slice() {
         [] => debate,
@@ -67,8 +69,8 @@ pub(crate) fn graph(given: &pattern::Graph, chat: &chat::Chat) -> Result<Checked
         for way in ways {
             let edge = Edge::from((from.as_str(), way.to.as_str()));
             let edge = match (&way.says, &way.when) {
-                _ if way.otherwise => edge.otherwise(),
-                (Some(text), _) => edge.says(text),
+                _ if *way.otherwise => edge.otherwise(),
+                (Some(text), _) => edge.says(text.as_str()),
                 (None, Some(text)) => {
                     let condition = compile(text)?;
                     edge.given(move |chat| condition.holds_or_notes(chat))

@@ -49,7 +49,7 @@ pub(super) fn of(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn 
 /// The same with what ends the chat. Tasks are not looked at for circles: "higher" may be said again and again. Neither are
 /// turns of which every participant has one: two chats of a sequence without a result are no circle.
 pub(super) fn ended(chat: &chat::Chat, mut order: Box<dyn Policy>) -> Result<Box<dyn Policy>> {
-    let circles = match &chat.loop_detection {
+    let circles = match &*chat.loop_detection {
         LoopDetection::On(limits) if chat.pattern.tasks().is_empty() && !chat.pattern.has_one_turn_each() => {
             Some(Ends::from(circles(limits)))
         }
@@ -76,7 +76,7 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
         Pattern::Parallel => Box::new(parallel()),
         Pattern::Group(group) => Box::new(grouped(group, chat, name, &team.agents)?),
         Pattern::StateMachine(states) => {
-            let first = || begins(&None).map(|then| Exits(vec![Exit { when: None, then }]));
+            let first = || begins(&None).map(|then| Exits(vec![Exit { when: None, then }.into()]));
             let start = states.start.clone().map_or_else(first, Ok)?;
             Box::new(stated(&start, states, chat, &team.agents)?)
         }
@@ -86,7 +86,8 @@ fn pattern(chat: &chat::Chat, name: &Name, team: &Team) -> Result<Box<dyn Policy
             let all = chat.participants.iter().map(|name| (name.to_string(), before(name)));
             Box::new(Dag::new(all)?)
         }
-        Pattern::Handoffs(pattern::Handoffs { start, then }) => {
+        Pattern::Handoffs(given) => {
+            let pattern::Handoffs { start, then } = &given.value;
             let after = match then.as_str() {
                 STAY => AfterHandoff::Stay,
                 END => AfterHandoff::End,
@@ -114,12 +115,12 @@ fn grouped(given: &pattern::Group, chat: &chat::Chat, name: &Name, agents: &[Age
         let of = |names: &[At<Name>]| values(names).collect::<Vec<_>>();
         map.iter().map(|(name, names)| (name.value.clone(), of(names))).collect::<Vec<_>>()
     };
-    let group = match &given.transitions {
+    let group = match given.transitions.as_deref() {
         None => group,
         Some(Transitions::Allowed(map)) => group.transitions(Graph::allowed(names(map))),
         Some(Transitions::Disallowed(map)) => group.transitions(Graph::disallowed(names(map))),
     };
-    let group = match &given.allow_repeat_speaker {
+    let group = match given.allow_repeat_speaker.as_deref() {
         None => group,
         Some(AllowRepeat::All(true)) => group.repeat(group::Repeat::Yes),
         Some(AllowRepeat::All(false)) => group.repeat(group::Repeat::No),
@@ -144,7 +145,7 @@ fn stated(
     chat: &chat::Chat,
     agents: &[Agent],
 ) -> Result<impl Policy + use<>> {
-    let compiled = |exit: &Exit| Ok((exit.when.as_deref().map(compile).transpose()?, exit.then.clone()));
+    let compiled = |exit: &At<Exit>| Ok((exit.when.as_deref().map(compile).transpose()?, exit.then.clone()));
     let mut exits = BTreeMap::new();
     for (name, given) in &states.after {
         exits.insert(name.value.clone(), given.0.iter().map(compiled).collect::<Result<Vec<_>>>()?);

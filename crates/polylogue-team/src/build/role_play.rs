@@ -124,7 +124,7 @@ fn bounded(mut role_play: RolePlay, chat: &chat::Chat, given: &pattern::RolePlay
     if let Some(limit) = given.flips {
         role_play = role_play.flips(limit);
     }
-    role_play = role_play.loop_detector(match &chat.loop_detection {
+    role_play = role_play.loop_detector(match &*chat.loop_detection {
         chat::LoopDetection::On(limits) => circles(limits),
         chat::LoopDetection::Off(_) => {
             LoopDetector { repetition: 0, farewells: 0, silence: 0, calls: 0, ..LoopDetector::default() }

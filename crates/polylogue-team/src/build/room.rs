@@ -46,19 +46,19 @@ impl<'a> AgentBuilder<'a> {
             return self.concluded(builder.description(description), name, chat, policy, around);
         }
         let mut asked = BTreeSet::new();
-        let mut builder = Chat::named(name.as_str()).description(description).max_turns(chat.max_turns);
+        let mut builder = Chat::named(name.as_str()).description(description).max_turns(*chat.max_turns);
         for participant in &chat.participants {
             builder = builder.participant(self.participant(participant, around)?);
         }
         for join in &chat.late_joiners {
             builder = builder.late_joiner(self.participant(&join.who, around)?);
         }
-        builder = match &chat.introductions {
+        builder = match &*chat.introductions {
             Introductions::Others(false) => builder,
             Introductions::Others(true) => builder.introduction_of(introduce),
             Introductions::Text(text) => builder.introduction(text.as_str()),
         };
-        builder = opened(builder, chat.opening.clone());
+        builder = opened(builder, chat.opening.value.clone());
         if let Pattern::Group(group) = &chat.pattern {
             builder = match &group.select {
                 SelectSpeaker::Model(selector) => builder.private_agent(self.selector(name, selector)?),
@@ -85,7 +85,7 @@ impl<'a> AgentBuilder<'a> {
         policy: Box<dyn Policy>,
         around: &Around<'a>,
     ) -> Result<ChatBuilder> {
-        let builder = builder.max_equal_calls(match &chat.loop_detection {
+        let builder = builder.max_equal_calls(match &*chat.loop_detection {
             chat::LoopDetection::On(limits) => usize::try_from(limits.calls).unwrap_or(usize::MAX),
             chat::LoopDetection::Off(_) => 0,
         });
@@ -162,18 +162,18 @@ fn told(builder: ChatBuilder, inner: &InnerChat) -> ChatBuilder {
         Some(name) if name.as_str() == ITSELF => builder.continues(inner.name.value.clone()),
         Some(name) => builder.continues(name.value.clone()),
     };
-    let carried = match (&inner.carryover, &inner.task) {
+    let carried = match (inner.carryover.as_deref(), &inner.task) {
         (Some(CarryoverSpec::Of(carried)), _) => carried.clone(),
         (Some(CarryoverSpec::Word(CarryWord::All)), _) | (None, Some(_)) => Carried::default(),
         (Some(CarryoverSpec::Word(CarryWord::None)), Some(_)) => {
             Carried { include: Some(Default::default()), ..Carried::default() }
         }
         (Some(CarryoverSpec::Word(CarryWord::None)) | None, None) => {
-            return builder.task_from(inner.task_from.into());
+            return builder.task_from((*inner.task_from).into());
         }
     };
-    match (&inner.task, inner.task_from) {
-        (Some(message), _) => builder.task_from(with_message(message.clone(), carried)),
+    match (&inner.task, *inner.task_from) {
+        (Some(message), _) => builder.task_from(with_message(message.value.clone(), carried)),
         (None, TaskFrom::Task) => builder.task_from(carrying(Carryover::task(), &carried, "").task_from()),
         // `brief: all` tells everything anyway; the checks of a file refuse the two together.
         (None, TaskFrom::Last | TaskFrom::All) => {

@@ -1,12 +1,15 @@
 //! Forms of answers, and examples of calls: they are what they can be.
 
+use indexmap::IndexMap;
+use polylogue_config::At;
 use polylogue_core::Tool as _;
 use serde_json::Value;
 
 use crate::build::known_tools;
 use crate::diagnostic::Report;
+use crate::remote::GivenTool;
 use crate::suggest;
-use crate::yaml::{Data, Entry, Node};
+use crate::yaml::{Entry, Node};
 
 /// What a value can be, in JSON Schema.
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
@@ -43,26 +46,36 @@ fn check_type(node: &Node, report: &mut Report<'_>) {
     report.error_with_hint(&node.span, "this is no type of JSON Schema", hint);
 }
 
-/// Reports arguments in the examples of a tool that it does not take, and those that it needs.
-pub(super) fn check_examples(tool: &Node, report: &mut Report<'_>) {
-    let (Some(name), examples) = (tool.get("tool").text(), tool.get("examples").items()) else { return };
-    if examples.is_empty() {
+/// Reports arguments in the examples of tools that these do not take, and those that they need.
+pub(super) fn check_examples(tools: &[At<GivenTool>], report: &mut Report<'_>) {
+    for own in tools.iter().filter_map(|given| given.own()).filter(|own| !own.examples.is_empty()) {
+        let known = known_tools();
+        let found = known.iter().map(|tool| tool.spec()).find(|spec| spec.name == **own.tool);
+        if let Some(spec) = found {
+            own.examples
+                .iter()
+                .for_each(|example| check_args(&example.args, &spec.name, &spec.parameters, report));
+        }
+    }
+}
+
+fn check_args(
+    args: &At<IndexMap<String, At<Value>>>,
+    name: &str,
+    parameters: &Value,
+    report: &mut Report<'_>,
+) {
+    if !args.ok {
         return;
     }
-    let tools = known_tools();
-    let Some(spec) = tools.iter().map(|tool| tool.spec()).find(|spec| spec.name == name) else { return };
-    let takes: Vec<&str> = spec.parameters.get("properties").map(keys).unwrap_or_default();
-    let needs = spec.parameters.get("required").and_then(Value::as_array);
-    for args in examples.iter().filter_map(|example| example.entry("args")) {
-        let Data::Map(given) = &args.value.data else { continue };
-        for entry in given.iter().filter(|entry| !takes.contains(&entry.key.as_str())) {
-            let hint = suggest::hint(&entry.key, takes.iter().copied());
-            report.error_with_hint(&entry.key_span, format!("`{name}` takes no `{}`", entry.key), hint);
-        }
-        let missing = |key: &&str| !given.iter().any(|entry| entry.key == *key);
-        for key in needs.into_iter().flatten().filter_map(Value::as_str).filter(missing) {
-            report.error(&args.key_span, format!("`{name}` needs the argument `{key}`"));
-        }
+    let takes: Vec<&str> = parameters.get("properties").map(keys).unwrap_or_default();
+    for (key, value) in args.iter().filter(|(key, _)| !takes.contains(&key.as_str())) {
+        let hint = suggest::hint(key, takes.iter().copied());
+        report.error_with_hint(value.key(), format!("`{name}` takes no `{key}`"), hint);
+    }
+    let needs = parameters.get("required").and_then(Value::as_array).into_iter().flatten();
+    for key in needs.filter_map(Value::as_str).filter(|key| !args.contains_key(*key)) {
+        report.error(args.key(), format!("`{name}` needs the argument `{key}`"));
     }
 }
 

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use polylogue_config::Config as _;
+use polylogue_config::{At, Config as _};
 use polylogue_mcp::Servers;
 use serde_json::json;
 
+use crate::agent::Agent;
 use crate::diagnostic::Report;
-use crate::remote::McpServer;
+use crate::remote::{GivenTool, McpServer};
 use crate::secret::{is_secret_header, looks_like_key};
 use crate::source::Span;
 use crate::suggest;
 use crate::team::Team;
-use crate::yaml::{Data, Node};
+use crate::yaml::Node;
 
 /// What the names of variables end with that hold secrets.
 const SECRET: [&str; 5] = ["key", "token", "secret", "password", "credentials"];
@@ -67,9 +68,13 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
             report.warning(at, format!("no agent has tools of the MCP server `{name}`"), hint);
         }
     }
-    let mut lists = Vec::new();
-    tools_within(root, &mut lists);
-    lists.into_iter().for_each(|list| check_given(list, team, report));
+    for keys in team.agents.iter().filter_map(Agent::model) {
+        check_given(&keys.tools, team, report);
+    }
+    let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
+    for task in chats.flat_map(|chat| chat.pattern.tasks()) {
+        check_given(&task.tools, team, report);
+    }
 }
 
 fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'_>) {
@@ -93,43 +98,24 @@ fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'
     }
 }
 
-/// The lists of tools anywhere in `node`, of agents and of tasks.
-fn tools_within<'n>(node: &'n Node, lists: &mut Vec<&'n [Node]>) {
-    match &node.data {
-        Data::Map(entries) => {
-            for entry in entries {
-                if entry.key == "tools" {
-                    lists.push(entry.value.items());
-                }
-                tools_within(&entry.value, lists);
-            }
-        }
-        Data::List(items) => items.iter().for_each(|item| tools_within(item, lists)),
-        _ => {}
-    }
-}
-
 /// The tools of servers in one list.
-fn check_given(tools: &[Node], team: &Team, report: &mut Report<'_>) {
+fn check_given(tools: &[At<GivenTool>], team: &Team, report: &mut Report<'_>) {
     let declared = team.mcp_declared();
     let mut seen = HashSet::new();
-    for tool in tools {
-        let server = tool.get("mcp");
-        let Some(name) = server.text().filter(|text| !report.full() && !text.contains("{{")) else {
-            continue;
-        };
+    for given in tools.iter().filter_map(|given| given.mcp()).filter(|given| given.mcp.ok) {
+        let name = given.mcp.as_str();
         // A file without servers uses those of the command line.
-        if !declared.is_empty() && !declared.contains_key(name) {
+        if !declared.is_empty() && !declared.contains_key(name) && !report.full() {
             let hint = suggest::hint(name, declared.keys().copied());
-            report.error_with_hint(&server.span, format!("there is no MCP server `{name}`"), hint);
+            report.error_with_hint(&given.mcp.span, format!("there is no MCP server `{name}`"), hint);
         }
         if !seen.insert(name) {
             let hint = "put them together, in one `include` or one `exclude`";
-            report.error_with_hint(&server.span, format!("tools of `{name}` are given already"), hint);
+            report.error_with_hint(&given.mcp.span, format!("tools of `{name}` are given already"), hint);
         }
-        if let (Some(_), Some(exclude)) = (tool.entry("include"), tool.entry("exclude")) {
+        if let (Some(_), Some(exclude)) = (given.include.given(), given.exclude.given()) {
             let hint = "remove one of them: `include` names the tools to use, `exclude` those not to use";
-            report.error_with_hint(&exclude.key_span, "`include` and `exclude` cannot both be given", hint);
+            report.error_with_hint(exclude, "`include` and `exclude` cannot both be given", hint);
         }
     }
 }

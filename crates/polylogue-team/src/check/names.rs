@@ -1,69 +1,43 @@
-//! Names: each is unique, and prefixes belong to known participants.
+//! Names that must differ from those of private agents, and from `user`.
 
-use std::collections::HashMap;
-
-use super::{Kind, Outline, private_agents};
 use polylogue_core::Name;
 
+use super::{Outline, Participant, private_agents};
 use crate::diagnostic::Report;
 use crate::private_agents::PrivateRole;
 use crate::source::Span;
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    check_unique(outline, report);
-}
-
-fn check_unique(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let mut seen: HashMap<String, (String, Span)> = HashMap::new();
-    for participant in &outline.participants {
-        let at = &participant.node.get("name").span;
-        if participant.name == "user" {
-            let hint = "`user` is the person who gives the task; give a person who takes part another name";
-            report.error_with_hint(at, format!("no {} can be called `user`", participant.kind), hint);
-        }
-        seen.entry(participant.name.to_owned()).or_insert((with_article(participant.kind), at.clone()));
+    for participant in outline.participants.iter().filter(|participant| *participant.name() == Name::user()) {
+        let hint = "`user` is the person who gives the task; give a person who takes part another name";
+        let message = format!("no {} can be called `user`", participant.noun());
+        report.error_with_hint(&participant.name().span, message, hint);
     }
-    check_private_agents(outline, &seen, report);
-}
-
-/// Reports names of private agents that are too long or taken.
-fn check_private_agents(
-    outline: &Outline<'_>,
-    seen: &HashMap<String, (String, Span)>,
-    report: &mut Report<'_>,
-) {
-    for (chat, node) in outline.chats() {
-        for (role, at) in private_agents(node) {
-            check_author(chat, role, &at, seen, report);
+    for (chat, keys) in outline.chats() {
+        for (role, at) in private_agents(keys) {
+            check_private(outline, chat, role, at, report);
         }
     }
     // The pattern and summary of a chat in another file are unknown here, so its name must leave room for all roles.
-    for team in outline.participants.iter().filter(|participant| participant.kind == Kind::Team) {
-        for role in PrivateRole::ALL {
-            check_author(team.name, role, &team.node.get("name").span, seen, report);
+    for team in &outline.team.teams {
+        for role in PrivateRole::ALL.into_iter().filter(|_| team.name.ok) {
+            check_private(outline, &team.name, role, &team.name.span, report);
         }
     }
 }
 
-fn check_author(
-    chat: &str,
-    role: PrivateRole,
-    at: &Span,
-    seen: &HashMap<String, (String, Span)>,
-    report: &mut Report<'_>,
-) {
-    let author = role.name(chat);
-    let longest = Name::MAX_CHARS - role.suffix().len();
-    if chat.chars().count() > longest {
+/// Reports the name of a private agent that is too long or taken.
+fn check_private(outline: &Outline<'_>, chat: &Name, role: PrivateRole, at: &Span, report: &mut Report<'_>) {
+    let Some(author) = role.of(chat) else {
+        let longest = Name::MAX_CHARS - role.suffix().len();
         let message = format!("the name of this chat can have at most {longest} characters");
         let hint = format!("{} gets this name with `{}` appended", role.what(), role.suffix());
-        report.error_with_hint(at, message, hint);
-    } else if let Some((kind, _)) = seen.get(&author) {
-        report.error(at, format!("{} is called `{author}`, and so is {kind}", role.what()));
+        return report.error_with_hint(at, message, hint);
+    };
+    if let Some(other) = outline.participant(&author) {
+        let article =
+            if matches!(other, Participant::Agent(agent) if !agent.is_human()) { "an" } else { "a" };
+        let noun = other.noun();
+        report.error(at, format!("{} is called `{author}`, and so is {article} {noun}", role.what()));
     }
-}
-
-fn with_article(kind: Kind) -> String {
-    let article = if kind == Kind::Agent { "an" } else { "a" };
-    format!("{article} {kind}")
 }

@@ -1,19 +1,20 @@
-//! What is reached from where: no chat is within itself, everybody gets to speak, and there is an end.
+//! What is reached from where: no chat is within itself, every participant can speak, and there is an end.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::chats::participants_of;
-use super::patterns::beside;
-use super::reasoning;
-use super::working::consults;
-use super::{Kind, Outline, Participant, name};
+use polylogue_config::At;
+use polylogue_core::Name;
+
+use super::{Outline, Participant};
+use crate::agent::Agent;
+use crate::chat::{Chat, Summary};
 use crate::diagnostic::Report;
-use crate::pattern::END;
-use crate::yaml::Node;
+use crate::member::NestedContext;
+use crate::pattern::{END, Group, Handoffs, Pattern, SelectSpeaker};
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     check_cycles(outline, report);
-    // What is misspelt does not speak: that is said once.
+    // A misspelled name does not speak: that is said once.
     if !report.failed() {
         warn_of_strangers(outline, report);
         warn_of_endless(outline, report);
@@ -24,87 +25,75 @@ fn check_cycles(outline: &Outline<'_>, report: &mut Report<'_>) {
     let mut walk =
         Walk { outline, around: Vec::new(), owners: Vec::new(), done: HashSet::new(), met: HashSet::new() };
     let mut chats = outline.chats();
-    if let Some((chat, node)) = chats.next() {
-        walk.enter(chat, node, report);
+    if let Some((name, chat)) = chats.next() {
+        walk.enter(name, chat, report);
     }
     // What is not reached from the outermost chat is looked at by itself: first what has an owner.
-    for owner in &outline.participants {
-        walk.enter_nested(owner, false, report);
+    for agent in outline.agents() {
+        walk.enter_nested(agent, false, report);
     }
-    for (chat, node) in chats {
-        if !walk.met.contains(chat) {
-            walk.enter(chat, node, report);
+    for (name, chat) in chats {
+        if !walk.met.contains(name) {
+            walk.enter(name, chat, report);
         }
     }
 }
 
-/// The chats nested in an agent, with where that is said.
-fn nested(agent: &Node) -> impl Iterator<Item = (&str, &Node)> {
-    agent
-        .get("nested_chats")
-        .items()
-        .iter()
-        .filter_map(|nested| Some((name(nested.get("chat"))?, nested.get("chat"))))
-}
-
-/// Who sums up for the chats nested in an agent what was said around them.
-fn authors(agent: &Node) -> impl Iterator<Item = &str> {
-    agent
-        .get("nested_chats")
-        .items()
-        .iter()
-        .filter_map(|nested| name(nested.get("context").get("reflect").get("by")))
+/// The names of agents, chats and teams that the model of `agent` can call as tools.
+fn consulted(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
+    agent.model().into_iter().flat_map(|keys| keys.agent_tools.iter()).map(|tool| &tool.who)
 }
 
 /// A walk from chats to the chats within them.
-struct Walk<'o, 'n> {
-    outline: &'o Outline<'n>,
+struct Walk<'o, 't> {
+    outline: &'o Outline<'t>,
     /// The chats around the current one, the outermost first, and itself.
-    around: Vec<&'n str>,
+    around: Vec<&'t Name>,
     /// The agents in whose nested chats the walk is: they are without nested chats there.
-    owners: Vec<&'n str>,
-    done: HashSet<(&'n str, Vec<&'n str>)>,
+    owners: Vec<&'t Name>,
+    done: HashSet<(&'t Name, Vec<&'t Name>)>,
     /// The chats that were entered.
-    met: HashSet<&'n str>,
+    met: HashSet<&'t Name>,
 }
 
-impl<'n> Walk<'_, 'n> {
+impl<'t> Walk<'_, 't> {
     /// How deep chats are looked through. Deeper nesting is refused when a team runs.
     const DEEPEST: usize = 64;
     /// How many ways are looked through; no team that people write has more.
     const MOST: usize = 10_000;
 
-    fn enter(&mut self, chat: &'n str, node: &'n Node, report: &mut Report<'_>) {
-        let new = self.done.len() < Self::MOST && self.done.insert((chat, self.owners.clone()));
+    fn enter(&mut self, name: &'t Name, chat: &'t Chat, report: &mut Report<'_>) {
+        let new = self.done.len() < Self::MOST && self.done.insert((name, self.owners.clone()));
         if !new || self.around.len() >= Self::DEEPEST {
             return;
         }
-        self.met.insert(chat);
-        self.around.push(chat);
-        for (who, at) in participants_of(node) {
-            self.meet(who, at, report);
-            if let Some(participant) = self.outline.participant(who).filter(|_| !self.owners.contains(&who)) {
-                self.enter_nested(participant, true, report);
+        self.met.insert(name);
+        self.around.push(name);
+        for who in chat.everyone().filter(|who| who.ok) {
+            self.meet(who, report);
+            let agent = self.outline.participant(who).and_then(Participant::agent);
+            if let Some(agent) = agent.filter(|_| !self.owners.contains(&&who.value)) {
+                self.enter_nested(agent, true, report);
             }
         }
         self.around.pop();
     }
 
     /// Enters the chats nested in `owner`: those that were entered before only if they are to be entered `again`.
-    fn enter_nested(&mut self, owner: &Participant<'n>, again: bool, report: &mut Report<'_>) {
-        self.owners.push(owner.name);
-        for (chat, at) in nested(owner.node) {
-            if again || !self.met.contains(chat) {
-                self.meet(chat, at, report);
+    fn enter_nested(&mut self, owner: &'t Agent, again: bool, report: &mut Report<'_>) {
+        self.owners.push(&owner.name);
+        for chat in owner.nested_chats.iter().map(|nested| &nested.chat).filter(|chat| chat.ok) {
+            if again || !self.met.contains(&chat.value) {
+                self.meet(chat, report);
             }
         }
-        for (who, at, _) in consults(owner.node) {
+        for who in consulted(owner).filter(|who| who.ok) {
             match self.outline.participant(who) {
-                Some(participant) if participant.kind == Kind::Chat && (again || !self.met.contains(who)) => {
-                    self.meet(who, at, report);
+                Some(Participant::Chat(_)) if again || !self.met.contains(&who.value) => {
+                    self.meet(who, report)
                 }
-                Some(participant) if participant.kind == Kind::Agent && self.is_new(who) => {
-                    self.enter_nested(participant, again, report);
+                Some(Participant::Agent(agent)) if agent.model().is_some() && self.is_new(who) => {
+                    self.enter_nested(agent, again, report);
                 }
                 _ => {}
             }
@@ -113,72 +102,101 @@ impl<'n> Walk<'_, 'n> {
     }
 
     /// Whether an agent that is asked was not looked at in this place.
-    fn is_new(&mut self, who: &'n str) -> bool {
+    fn is_new(&mut self, who: &'t Name) -> bool {
         let is_open = !self.owners.contains(&who) && self.done.len() < Self::MOST;
         is_open && self.done.insert((who, self.owners.clone()))
     }
 
-    fn meet(&mut self, who: &'n str, at: &Node, report: &mut Report<'_>) {
-        if let Some(first) = self.around.iter().position(|outer| *outer == who) {
-            let cycle = self.around.iter().skip(first).chain([&who]).copied().collect::<Vec<_>>().join(" > ");
-            report.error(&at.span, format!("the chat `{who}` takes part in itself: {cycle}"));
-        } else if let Some(participant) =
-            self.outline.participant(who).filter(|participant| participant.kind == Kind::Chat)
-        {
-            self.enter(who, participant.node, report);
+    fn meet(&mut self, who: &'t At<Name>, report: &mut Report<'_>) {
+        if let Some(first) = self.around.iter().position(|outer| who == *outer) {
+            let cycle = self.around.iter().skip(first).copied().chain([&who.value]).map(Name::as_str);
+            let cycle = cycle.collect::<Vec<_>>().join(" > ");
+            report.error(&who.span, format!("the chat `{who}` takes part in itself: {cycle}"));
+        } else if let Some(inner) = self.outline.participant(who).and_then(Participant::chat) {
+            self.enter(&inner.name, &inner.chat, report);
         }
     }
 }
 
+/// The names of those that an agent brings along: its nested chats, the authors of their summaries, the agents that it
+/// asks, and those that reason with it.
+fn brought_along(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
+    let nested = agent.nested_chats.iter().flat_map(|nested| {
+        let author = match &nested.context {
+            NestedContext::Reflect(reflect) => Some(&reflect.by),
+            _ => None,
+        };
+        std::iter::once(&nested.chat).chain(author)
+    });
+    let reasoning = agent.model().and_then(|keys| keys.reasoning.as_ref());
+    nested.chain(consulted(agent)).chain(reasoning.into_iter().flat_map(|reasoning| reasoning.others()))
+}
+
+/// All that a chat names besides its participants.
+fn beside(chat: &Chat) -> impl Iterator<Item = &Name> {
+    let author = match &chat.summary {
+        Summary::Reflect(reflect) => reflect.by.as_deref(),
+        _ => None,
+    };
+    let selector = match &chat.pattern {
+        Pattern::Group(Group { select: SelectSpeaker::Human(person), .. }) => Some(&person.value),
+        _ => None,
+    };
+    let owners = chat.pattern.tasks().into_iter().map(|task| &task.who.value);
+    chat.pattern.beside().into_iter().chain(owners).chain(author).chain(selector)
+}
+
 fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let mut reached: HashSet<&str> = HashSet::new();
-    let mut chats = vec![outline.root.get("chat")];
+    let mut reached: BTreeSet<&Name> = BTreeSet::new();
+    let mut chats = vec![&outline.team.chat];
     while let Some(chat) = chats.pop() {
-        let author = name(chat.get("summary").get("reflect").get("by"));
-        let beside = beside(chat.get("pattern")).chain(author);
-        let mut met: Vec<&str> = participants_of(chat).map(|(who, _)| who).chain(beside).collect();
+        let mut met: Vec<&Name> = chat.everyone().map(|name| &name.value).chain(beside(chat)).collect();
         while let Some(who) = met.pop() {
             let Some(participant) = outline.participant(who).filter(|_| reached.insert(who)) else {
                 continue;
             };
-            met.extend(nested(participant.node).map(|(chat, _)| chat));
-            met.extend(authors(participant.node));
-            met.extend(consults(participant.node).map(|(who, ..)| who));
-            met.extend(reasoning::others(participant.node).map(|(who, _)| who));
-            chats.extend((participant.kind == Kind::Chat).then_some(participant.node));
+            match participant {
+                Participant::Agent(agent) => met.extend(brought_along(agent).map(|name| &name.value)),
+                Participant::Chat(inner) => chats.push(&inner.chat),
+                Participant::Team(_) => {}
+            }
         }
     }
-    for participant in outline.participants.iter().filter(|participant| !reached.contains(participant.name)) {
-        let message = format!("the {} `{}` takes part in nothing", participant.kind, participant.name);
+    for participant in outline.participants.iter().filter(|one| !reached.contains(&one.name().value)) {
+        let message = format!("the {} `{}` takes part in nothing", participant.noun(), participant.name());
         let hint = "name it among the `participants` of a chat that is reached from `chat`, or leave it out";
-        report.warning(&participant.node.get("name").span, message, hint);
+        report.warning(&participant.name().span, message, hint);
     }
 }
 
 fn warn_of_endless(outline: &Outline<'_>, report: &mut Report<'_>) {
     for (name, chat) in outline.chats() {
-        let limited = !chat.get("stop").is_null() || !chat.get("max_turns").is_null();
-        if !limited && !ends_itself(chat.get("pattern")) && !is_ended(outline, chat) {
-            let at = chat.entries().first().map_or(&chat.span, |entry| &entry.key_span);
+        let limited = chat.stop.is_some() || chat.max_turns.given().is_some();
+        if !limited && !ends_itself(&chat.pattern) && !is_ended(outline, chat) {
             let message = format!("nothing ends the chat `{name}` before its 100th turn");
+            let at = chat.participants.key();
             report.warning(at, message, "give it a `stop`, such as `stop: {max_turns: 20}`");
         }
     }
 }
 
 /// Whether a pattern may come to its end.
-fn ends_itself(pattern: &Node) -> bool {
-    let once = matches!(pattern.text(), Some("sequential" | "parallel"));
-    let handed = pattern.get("handoffs").get("then").text() == Some(END);
-    let constrained = !pattern.get("group").get("transitions").is_null();
-    let others =
-        ["state_machine", "dag", "debate", "orchestrator", "graph", "role_play", "group_solve", "tasks"];
-    once || handed || constrained || others.iter().any(|key| !pattern.get(key).is_null())
+fn ends_itself(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::RoundRobin => false,
+        Pattern::Group(group) => group.transitions.is_some(),
+        Pattern::Handoffs(given) => {
+            let Handoffs { then, .. } = &given.value;
+            then.as_str() == END
+        }
+        _ => true,
+    }
 }
 
 /// Whether a participant may end the chat.
-fn is_ended(outline: &Outline<'_>, chat: &Node) -> bool {
-    let keys = ["human_input", "terminate_on", "max_auto_replies"];
-    let ends = |participant: &Participant<'_>| keys.iter().any(|key| participant.node.entry(key).is_some());
-    participants_of(chat).filter_map(|(who, _)| outline.participant(who)).any(ends)
+fn is_ended(outline: &Outline<'_>, chat: &Chat) -> bool {
+    let ends = |agent: &Agent| {
+        agent.human_input.is_some() || agent.terminate_on.is_some() || agent.max_auto_replies.is_some()
+    };
+    chat.everyone().filter_map(|who| outline.participant(who)?.agent()).any(ends)
 }

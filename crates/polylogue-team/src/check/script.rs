@@ -4,22 +4,15 @@ use std::collections::BTreeSet;
 
 use polylogue_core::Name;
 
-use super::{Kind, Outline, private_agents};
+use super::{Outline, Participant};
 use crate::diagnostic::Report;
 use crate::suggest;
-use crate::yaml::{Data, Entry};
+use crate::yaml::{Data, Entry, Node};
 
-pub(super) fn check(outline: &Outline<'_>, below: Option<&[Name]>, report: &mut Report<'_>) {
-    let agents = outline.participants.iter().filter(|participant| participant.kind == Kind::Agent);
-    let private_agents: Vec<String> = outline
-        .chats()
-        .flat_map(|(name, chat)| private_agents(chat).map(|(role, _)| role.name(name)))
-        .collect();
-    let voices: BTreeSet<&str> = (agents.map(|participant| participant.name))
-        .chain(private_agents.iter().map(String::as_str))
-        .chain(below.into_iter().flatten().map(Name::as_str))
-        .collect();
-    for step in outline.root.get("script").items().iter().flat_map(|step| step.entries()) {
+pub(super) fn check(outline: &Outline<'_>, root: &Node, below: Option<&[Name]>, report: &mut Report<'_>) {
+    let own = outline.team.voices();
+    let voices: BTreeSet<&str> = own.iter().chain(below.into_iter().flatten()).map(Name::as_str).collect();
+    for step in root.get("script").items().iter().flat_map(|step| step.entries()) {
         if below.is_some() && !report.full() && !voices.contains(step.key.as_str()) {
             check_stranger(outline, step, &voices, report);
         }
@@ -29,21 +22,26 @@ pub(super) fn check(outline: &Outline<'_>, below: Option<&[Name]>, report: &mut 
 
 fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &BTreeSet<&str>, report: &mut Report<'_>) {
     let who = &step.key;
-    match outline.participant(who).map(|participant| participant.kind) {
-        Some(Kind::Person) => {
-            report.error(&step.key_span, format!("`{who}` is a person, and speaks for themselves"))
+    let named = Name::new(who).ok().and_then(|name| outline.participant(&name));
+    match named {
+        Some(Participant::Agent(agent)) if agent.is_human() => {
+            report.error(&step.key_span, format!("`{who}` is a person, and speaks for themselves"));
         }
-        Some(Kind::Proxy) => {
+        Some(Participant::Agent(_)) => {
             let hint = "it replies by `default_reply`, `executes_tools`, `nested_chats` and `human_input`";
             let message = format!("`{who}` is an agent without a model, and has no part in a script");
             report.error_with_hint(&step.key_span, message, hint);
         }
-        Some(kind) => {
+        Some(other) => {
             let hint = format!(
                 "give the steps to those who speak in it: {}",
                 suggest::listed(voices.iter().copied())
             );
-            report.error_with_hint(&step.key_span, format!("`{who}` is a {kind} and calls no model"), hint);
+            report.error_with_hint(
+                &step.key_span,
+                format!("`{who}` is a {} and calls no model", other.noun()),
+                hint,
+            );
         }
         None => {
             let hint = suggest::hint(who, voices.iter().copied());

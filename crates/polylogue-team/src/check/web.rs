@@ -2,6 +2,7 @@
 
 use crate::build::reach;
 use crate::diagnostic::Report;
+use crate::source::Span;
 use crate::team::Team;
 use crate::web::{EngineName, FETCH, SEARCH, WebSearch};
 use crate::yaml::Node;
@@ -37,8 +38,8 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
             "add `web`, such as `web: {fetch: true}`, or `web: {pages: FOLDER}` for local pages",
         ),
     ] {
-        if !can && let Some(at) = named(root, tool) {
-            report.error_with_hint(&at.span, format!("`{tool}` has nothing to work with"), hint);
+        if !can && let Some(at) = named(team, tool) {
+            report.error_with_hint(at, format!("`{tool}` has nothing to work with"), hint);
         }
     }
     let is_used = |key: &str| match key {
@@ -53,27 +54,15 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     }
 }
 
-/// Where `tool` is first given to an agent.
-fn named<'n>(root: &'n Node, tool: &str) -> Option<&'n Node> {
-    let keys = ["tools", "suggests_tools", "executes_tools"];
-    let given = root.get("agents").items().iter().flat_map(|agent| keys.map(|key| agent.get(key).items()));
-    let is = |node: &&Node| node.text() == Some(tool) || node.get("tool").text() == Some(tool);
-    // A tool of a task has no such place and is reported at the start of the file.
-    Some(given.flatten().find(is).unwrap_or(root))
-        .filter(|at| !std::ptr::eq(*at, root) || is_of_task(root, tool))
-}
-
-fn is_of_task(root: &Node, tool: &str) -> bool {
-    let is = |node: &Node| node.text() == Some(tool) || node.get("tool").text() == Some(tool);
-    let chats = std::iter::once(root.get("chat")).chain(root.get("chats").items());
-    let solving = chats.map(|chat| chat.get("pattern"));
-    solving.into_iter().any(|pattern| {
-        let lists = [
-            pattern.get("tasks"),
-            pattern.get("group_solve").get("tasks"),
-            pattern.get("group_solve").get("before"),
-            pattern.get("group_solve").get("after"),
-        ];
-        lists.into_iter().flat_map(Node::items).any(|task| task.get("tools").items().iter().any(is))
-    })
+/// Where `tool` is first given to an agent or a task.
+fn named<'t>(team: &'t Team, tool: &str) -> Option<&'t Span> {
+    let of_agents = team.agents.iter().flat_map(|agent| {
+        let keys = agent.model();
+        let own = keys.into_iter().flat_map(|keys| keys.tools.iter()).filter_map(|given| given.own());
+        let own = own.map(|own| &own.tool);
+        let suggested = keys.into_iter().flat_map(|keys| keys.suggests_tools.iter());
+        own.chain(suggested).chain(agent.executes_tools.iter().map(|run| &run.tool))
+    });
+    let of_tasks = team.given_tools().filter_map(|given| given.own()).map(|own| &own.tool);
+    of_agents.chain(of_tasks).find(|name| name.as_str() == tool).map(|name| &name.span)
 }

@@ -1,4 +1,4 @@
-//! Programs and those who are asked: what is named is there, and what is given fits together.
+//! Sandbox, commands and agent tools: what is named is there, and what is given fits together.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,60 +8,62 @@ use polylogue_core::{Name, Tool as _};
 use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::Command;
 
-use super::{Kind, Outline, Participant, name};
+use super::Outline;
+use crate::agent::{Agent, ModelKeys};
 use crate::build::{FILES, known_tools, of_one_chat};
 use crate::diagnostic::Report;
+use crate::remote::GivenTool;
+use crate::source::Span;
 use crate::team::Team;
+use crate::tooling::OwnTool;
+use crate::working::{AgentTool, SandboxBackend, SandboxSettings};
 use crate::yaml::Node;
 
-/// Keys of prompted tools; `files` stands for several tools and has none.
-const TAUGHT: [&str; 5] = ["mandatory", "examples", "max_errors", "max_call_errors", "scope"];
-
-pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    check_sandbox(outline.root.get("sandbox"), report);
-    check_commands(outline.root, report);
-    for participant in &outline.participants {
-        if matches!(participant.kind, Kind::Agent | Kind::Proxy | Kind::Person) {
-            check_files(participant.node, report);
-            check_scopes(participant.node, report);
-            check_consults(participant, report);
+pub(super) fn check(outline: &Outline<'_>, root: &Node, report: &mut Report<'_>) {
+    check_sandbox(&outline.team.sandbox, report);
+    check_commands(root, report);
+    for agent in outline.agents() {
+        check_files(agent, report);
+        check_scopes(agent, report);
+        if let Some(keys) = agent.model() {
+            check_agent_tools(agent, keys, report);
         }
     }
     check_ways(outline, report);
 }
 
-fn check_sandbox(sandbox: &Node, report: &mut Report<'_>) {
-    let place = sandbox.get("backend").text().unwrap_or("native");
-    let contained = matches!(place, "docker" | "podman");
-    match sandbox.entry("image") {
+fn check_sandbox(sandbox: &SandboxSettings, report: &mut Report<'_>) {
+    let backend = match *sandbox.backend {
+        SandboxBackend::Native => "native",
+        SandboxBackend::Docker => "docker",
+        SandboxBackend::Podman => "podman",
+        SandboxBackend::None => "none",
+    };
+    let contained = matches!(*sandbox.backend, SandboxBackend::Docker | SandboxBackend::Podman);
+    match &sandbox.image {
         Some(image) if !contained => {
             let hint = "add `backend: docker` or `backend: podman`, or leave it out";
-            report.error_with_hint(&image.key_span, "there is an `image` for containers only", hint);
+            report.error_with_hint(image.key(), "there is an `image` for containers only", hint);
         }
         None if contained => {
             let hint = "add `image`, such as `image: python:3.12-slim`";
-            report.error_with_hint(
-                &sandbox.get("backend").span,
-                format!("`backend: {place}` needs an image"),
-                hint,
-            );
+            let message = format!("`backend: {backend}` needs an image");
+            report.error_with_hint(&sandbox.backend.span, message, hint);
         }
         _ => {}
     }
-    if let Some(network) = sandbox.entry("network").filter(|_| place != "native") {
+    if let Some(at) = sandbox.network.given().filter(|_| *sandbox.backend != SandboxBackend::Native) {
         let message =
-            format!("hosts are let through for enclosed programs only, not with `backend: {place}`");
-        report.error_with_hint(&network.key_span, message, "leave out `network`, or `backend`");
+            format!("hosts are let through for enclosed programs only, not with `backend: {backend}`");
+        report.error_with_hint(at, message, "leave out `network`, or `backend`");
     }
-    if let Some(readable) = sandbox.entry("readable").filter(|_| place == "none") {
+    if let Some(at) = sandbox.readable.given().filter(|_| *sandbox.backend == SandboxBackend::None) {
         let message = "with `backend: none` programs can read everything anyway";
-        report.error_with_hint(&readable.key_span, message, "leave out `readable`, or `backend`");
+        report.error_with_hint(at, message, "leave out `readable`, or `backend`");
     }
-    for path in sandbox.get("readable").items() {
-        if path.text().is_some_and(|text| !text.is_empty() && !Path::new(text).is_absolute()) {
-            let hint = "write the whole path, or bring the file along with `files`";
-            report.error_with_hint(&path.span, "this path does not begin at the root", hint);
-        }
+    for path in sandbox.readable.iter().filter(|path| path.ok && !Path::new(path.as_str()).is_absolute()) {
+        let hint = "write the whole path, or bring the file along with `files`";
+        report.error_with_hint(&path.span, "this path does not begin at the root", hint);
     }
 }
 
@@ -84,123 +86,118 @@ fn check_commands(root: &Node, report: &mut Report<'_>) {
     }
 }
 
+/// The tools that an agent is given as its own.
+fn own_tools(keys: &ModelKeys) -> impl Iterator<Item = &OwnTool> {
+    keys.tools.iter().filter_map(|given| given.own())
+}
+
 /// `files` stands for several tools.
-fn check_files(agent: &Node, report: &mut Report<'_>) {
-    let named = |tool: &Node| tool.text() == Some(FILES) || tool.get("tool").text() == Some(FILES);
-    for key in ["tools", "suggests_tools", "executes_tools"] {
-        let tools = agent.get(key).items();
-        if !tools.iter().any(named) {
-            continue;
+fn check_files(agent: &Agent, report: &mut Report<'_>) {
+    let run: Vec<(&str, &Span)> =
+        agent.executes_tools.iter().map(|run| (run.tool.as_str(), &run.tool.span)).collect();
+    check_list(&run, report);
+    let Some(keys) = agent.model() else { return };
+    let name = |given: &GivenTool| given.own().map(|own| own.tool.value.clone()).unwrap_or_default();
+    let names: Vec<(String, &Span)> = keys.tools.iter().map(|given| (name(given), &given.span)).collect();
+    check_list(&names.iter().map(|(name, at)| (name.as_str(), *at)).collect::<Vec<_>>(), report);
+    let suggested: Vec<(&str, &Span)> =
+        keys.suggests_tools.iter().map(|name| (name.as_str(), &name.span)).collect();
+    check_list(&suggested, report);
+    for own in own_tools(keys).filter(|own| *own.tool == FILES) {
+        let prompted = [
+            own.mandatory.given(),
+            own.examples.given(),
+            own.max_errors.given(),
+            own.max_call_errors.given(),
+            own.scope.as_ref().map(|scope| scope.key()),
+        ];
+        for at in prompted.into_iter().flatten() {
+            let message = format!("`{FILES}` stands for several tools");
+            report.error_with_hint(at, message, "name the one that is meant, such as `read_file`");
         }
-        for tool in tools {
-            let text = tool.text().or_else(|| tool.get("tool").text()).unwrap_or_default();
-            if text.ends_with("_file") || text.ends_with("_files") {
-                report.error(&tool.span, format!("`{text}` is among `{FILES}` already"));
-            }
-            for entry in TAUGHT.iter().filter_map(|key| tool.entry(key)).filter(|_| text == FILES) {
-                let message = format!("`{FILES}` stands for several tools");
-                let hint = "name the one that is meant, such as `read_file`";
-                report.error_with_hint(&entry.key_span, message, hint);
-            }
-        }
+    }
+}
+
+fn check_list(tools: &[(&str, &Span)], report: &mut Report<'_>) {
+    if !tools.iter().any(|(name, _)| *name == FILES) {
+        return;
+    }
+    for (name, at) in tools.iter().filter(|(name, _)| name.ends_with("_file") || name.ends_with("_files")) {
+        report.error(at, format!("`{name}` is among `{FILES}` already"));
     }
 }
 
 /// Only tools that keep state have a `scope`.
-fn check_scopes(agent: &Node, report: &mut Report<'_>) {
-    let lists =
-        [agent.get("tools"), agent.get("executes_tools"), agent.get("runs_output_blocks").get("tools")];
-    for tool in lists.into_iter().flat_map(Node::items) {
-        let name = tool.get("tool").text().unwrap_or_default();
-        if let Some(entry) = tool.entry("scope").filter(|_| !name.is_empty() && of_one_chat(name).is_none()) {
+fn check_scopes(agent: &Agent, report: &mut Report<'_>) {
+    let own = agent.model().into_iter().flat_map(own_tools).map(|own| (&own.tool, &own.scope));
+    let blocks = agent.runs_output_blocks.iter().flat_map(|blocks| &blocks.tools);
+    let run = agent.executes_tools.iter().chain(blocks).map(|run| (&run.tool, &run.scope));
+    for (tool, scope) in own.chain(run).filter(|(tool, _)| tool.ok && of_one_chat(tool).is_none()) {
+        if let Some(scope) = scope {
             let hint = "`set_state` and `chess` have a `scope`; leave it out here";
-            report.error_with_hint(
-                &entry.key_span,
-                format!("`{name}` keeps no state that could belong to a chat"),
-                hint,
-            );
+            let message = format!("`{tool}` keeps no state that could belong to a chat");
+            report.error_with_hint(scope.key(), message, hint);
         }
     }
 }
 
-/// Reports agent tools that are unknown, duplicate or the agent itself.
-fn check_consults(participant: &Participant<'_>, report: &mut Report<'_>) {
-    let tools = participant.node.get("tools").items().iter();
-    let mut seen: HashSet<String> = tools
-        .filter_map(|tool| tool.text().or_else(|| tool.get("tool").text()).map(str::to_owned))
-        .chain(handoffs(participant.node))
-        .collect();
-    for (who, at, consult) in consults(participant.node) {
+/// Reports agent tools that are duplicate or the agent itself.
+fn check_agent_tools(agent: &Agent, keys: &ModelKeys, report: &mut Report<'_>) {
+    let own = own_tools(keys).map(|own| own.tool.value.clone());
+    let mut seen: HashSet<String> = own.chain(handoffs(keys)).collect();
+    for given in keys.agent_tools.iter().filter(|given| given.who.ok) {
         if report.full() {
             return;
         }
-        if who == participant.name {
-            report.error(&at.span, format!("`{who}` would ask itself"));
+        if given.who == agent.name {
+            report.error(&given.who.span, format!("`{}` would ask itself", given.who));
         }
-        let (tool, at) = match consult.entry("tool") {
-            Some(entry) => (entry.value.text().unwrap_or_default().to_owned(), &entry.value),
-            None => (tool_name(who, ""), at),
-        };
+        let (tool, at) = (tool_of(given), given.tool.as_ref().map_or(&given.who.span, |tool| &tool.span));
         let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if tool.len() > 64 || !tool.chars().all(is_legal) {
             let hint = "a tool has a name of at most 64 ASCII letters, digits, `_` and `-`";
-            report.error_with_hint(&at.span, format!("no tool can be called `{tool}`"), hint);
+            report.error_with_hint(at, format!("no tool can be called `{tool}`"), hint);
         }
         if !seen.insert(tool.clone()) {
             let hint = "give one of them another name with `tool`";
-            report.error_with_hint(
-                &at.span,
-                format!("`{}` has a tool `{tool}` already", participant.name),
-                hint,
-            );
+            report.error_with_hint(at, format!("`{}` has a tool `{tool}` already", agent.name), hint);
         }
     }
 }
 
-/// The name of the tool that is called after `who`, behind `prefix`.
-pub(super) fn tool_name(who: &str, prefix: &str) -> String {
-    Name::new(who).map_or_else(|_| format!("{prefix}{who}"), |name| name.tool_name(prefix))
+/// The name of the tool by which an agent is asked.
+pub(super) fn tool_of(given: &AgentTool) -> String {
+    given.tool.as_ref().map_or_else(|| given.who.tool_name(""), |tool| tool.value.clone())
 }
 
 /// The tools by which an agent hands over.
-pub(super) fn handoffs(agent: &Node) -> impl Iterator<Item = String> + '_ {
-    agent.get("handoffs").items().iter().filter_map(|to| Some(tool_name(to.text()?, Handoff::PREFIX)))
-}
-
-/// Those whom an agent may ask, with where that is said.
-pub(super) fn consults(agent: &Node) -> impl Iterator<Item = (&str, &Node, &Node)> {
-    agent.get("agent_tools").items().iter().filter_map(|consult| {
-        let at = if consult.text().is_some() { consult } else { consult.get("who") };
-        Some((name(at)?, at, consult))
-    })
+pub(super) fn handoffs(keys: &ModelKeys) -> impl Iterator<Item = String> + '_ {
+    keys.handoffs.iter().map(|to| to.tool_name(Handoff::PREFIX))
 }
 
 /// Every way from one who asks to one who is asked is an agent of its own.
 fn check_ways(outline: &Outline<'_>, report: &mut Report<'_>) {
     const MOST: usize = 500;
-    let asks: HashMap<&str, Vec<&str>> = outline
-        .participants
-        .iter()
-        .map(|participant| (participant.name, consults(participant.node).map(|(who, ..)| who).collect()))
-        .collect();
-    for participant in &outline.participants {
+    let asked = |keys: &'_ ModelKeys| keys.agent_tools.iter().map(|tool| tool.who.value.clone()).collect();
+    let asks: HashMap<&Name, Vec<Name>> =
+        outline.agents().filter_map(|agent| Some((&agent.name.value, asked(agent.model()?)))).collect();
+    for agent in outline.agents() {
         let mut ways = 0;
-        count(&asks, &mut vec![participant.name], &mut ways, MOST);
-        if let Some(entry) = participant.node.entry("agent_tools").filter(|_| ways > MOST) {
-            let message = format!(
-                "`{}` and those it asks can ask one another in more than {MOST} ways",
-                participant.name
-            );
-            return report.error(&entry.key_span, message);
+        count(&asks, &mut vec![&agent.name.value], &mut ways, MOST);
+        let given = agent.model().and_then(|keys| keys.agent_tools.given());
+        if let Some(at) = given.filter(|_| ways > MOST) {
+            let message =
+                format!("`{}` and those it asks can ask one another in more than {MOST} ways", agent.name);
+            return report.error(at, message);
         }
     }
 }
 
-fn count<'n>(asks: &HashMap<&str, Vec<&'n str>>, around: &mut Vec<&'n str>, ways: &mut usize, most: usize) {
-    let next = around.last().and_then(|who| asks.get(who)).into_iter().flatten();
+fn count<'t>(asks: &'t HashMap<&Name, Vec<Name>>, around: &mut Vec<&'t Name>, ways: &mut usize, most: usize) {
+    let next = around.last().and_then(|who| asks.get(*who)).into_iter().flatten();
     for who in next {
         *ways += 1;
-        if *ways > most || around.contains(who) {
+        if *ways > most || around.contains(&who) {
             continue;
         }
         around.push(who);

@@ -42,13 +42,13 @@ pub struct Edge {
     pub to: Name,
     /// Text that the last message must contain, in upper or lower case.
     #[key(none = "always", nonempty)]
-    pub says: Option<String>,
+    pub says: Option<At<String>>,
     /// Condition of the edge, in CEL.
-    #[key(as = Option<ConditionText>, none = "always", nonempty)]
-    pub when: Option<String>,
+    #[key(as = Option<At<ConditionText>>, none = "always", nonempty)]
+    pub when: Option<At<String>>,
     /// Takes the edge only if no other edge of the same source is taken.
     #[key(default = false)]
-    pub otherwise: bool,
+    pub otherwise: At<bool>,
     /// Maximum number of times that the edge is taken.
     #[key(none = "any number of times", range = 1..=1_000_000)]
     pub max_uses: Option<u64>,

@@ -122,7 +122,7 @@ pub struct Critic {
 pub struct Done {
     /// Text of the marker.
     #[key(default = Library::DEFAULT_DONE.to_owned(), nonempty)]
-    pub text: String,
+    pub text: At<String>,
     /// Accepts the marker anywhere in a message.
     #[key(default = false)]
     pub anywhere: bool,

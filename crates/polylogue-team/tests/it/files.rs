@@ -64,7 +64,7 @@ fn check_programs(team: &Team, cy: &Agent, dee: &Agent) {
     assert_eq!(
         before,
         [
-            ApprovalRule::Tools(vec!["python".into(), "write_*".into()]),
+            ApprovalRule::Tools(vec!["python".to_owned().into(), "write_*".to_owned().into()]),
             ApprovalRule::When("tool == 'short' || args.secret_number > 3".into()),
             ApprovalRule::Matches("a short one".into())
         ]
@@ -120,7 +120,7 @@ fn check_society(pattern: &Pattern) {
         (critic.criteria.as_deref(), society.language.as_deref()),
         (Some("shortness"), Some("French"))
     );
-    assert_eq!((&*society.done.text, society.done.anywhere), ("<short>", true));
+    assert_eq!((society.done.text.as_str(), society.done.anywhere), ("<short>", true));
     assert_eq!((society.max_rounds, society.max_messages), (5, Some(9)));
     assert_eq!((society.uninstructed, society.flips, society.own_temperatures), (0, Some(2), true));
 }
@@ -134,7 +134,7 @@ fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
     let given = |agent: &Agent| {
         model(agent).tools.iter().find_map(|tool| match &tool.value {
             GivenTool::Mcp(tools) => {
-                Some((tools.mcp.value.clone(), tools.include.clone(), tools.exclude.clone()))
+                Some((tools.mcp.value.clone(), tools.include.value.clone(), tools.exclude.value.clone()))
             }
             GivenTool::Own(_) => None,
         })
@@ -170,7 +170,7 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(Price::from(team.prices["openai:mine"]), Price { input: 1.0, cached: Some(0.5), output: 2.0 });
 
     assert_eq!(
-        (&team.chat.pattern, team.chat.loop_detection),
+        (&team.chat.pattern, *team.chat.loop_detection),
         (&Pattern::Sequential, LoopDetection::Off(Off::Off))
     );
     let [task, private] = &team.chat.opening.0[..] else { panic!() };
@@ -184,11 +184,11 @@ fn every_key_of_the_format_arrives() {
 
     let work = &team.chats[0];
     assert_eq!(
-        (work.task_from, &work.chat.pattern, work.chat.max_turns),
+        (*work.task_from, &work.chat.pattern, *work.chat.max_turns),
         (TaskFrom::All, &Pattern::RoundRobin, 100)
     );
     assert!(work.chat.opening.0.is_empty());
-    let LoopDetection::On(circles) = work.chat.loop_detection else { panic!() };
+    let LoopDetection::On(circles) = *work.chat.loop_detection else { panic!() };
     assert_eq!((circles.repetition, circles.farewells), (5, 3));
 
     check_servers(&team, ann, bob);
@@ -199,9 +199,9 @@ fn every_key_of_the_format_arrives() {
     let keys = model(bob);
     let tools: Vec<&GivenTool> = keys.tools.iter().map(|tool| &tool.value).collect();
     let [GivenTool::Own(chess), _, GivenTool::Own(taught)] = &tools[..] else { panic!() };
-    assert_eq!((chess.tool.as_str(), chess.mandatory, chess.max_errors), ("chess", false, 5));
-    assert_eq!((taught.tool.as_str(), taught.mandatory, taught.max_errors), ("high_low", true, 0));
-    assert_eq!((taught.max_call_errors, &*taught.examples[0].user), (1, "a short one"));
+    assert_eq!((chess.tool.as_str(), *chess.mandatory, *chess.max_errors), ("chess", false, 5));
+    assert_eq!((taught.tool.as_str(), *taught.mandatory, *taught.max_errors), ("high_low", true, 0));
+    assert_eq!((*taught.max_call_errors, &*taught.examples[0].user), (1, "a short one"));
     assert_eq!(
         (*keys.tool_calling, *keys.tool_history, keys.output_retries.as_deref()),
         (ToolCalling::Json, ToolHistory::Full, Some(&0))

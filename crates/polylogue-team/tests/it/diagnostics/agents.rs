@@ -36,13 +36,6 @@ script: [{A: x}]
               |                                  ^^^^^^^^^^^^^^
             hint: remove `suggests_tools`, or `model: none`
 
-            error: `chess` is in `tools` already
-             --> t.yaml:3:72
-              |
-            3 | tools: [chess], suggests_tools: [chess], handoffs: [B], default_reply: x}
-              |                                  ^^^^^
-            hint: `tools` are run by the agent itself, `suggests_tools` by another agent
-
             error: an agent without a model has no `handoffs`
              --> t.yaml:3:80
               |
