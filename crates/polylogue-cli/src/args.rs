@@ -1,8 +1,10 @@
 //! The command line.
 
+pub(crate) mod change;
 pub(crate) mod memory;
 pub(crate) mod new;
 pub(crate) mod piped;
+pub(crate) mod runs;
 pub(crate) mod trust;
 pub(crate) mod verify;
 
@@ -68,7 +70,11 @@ pub(crate) enum Command {
     /// Resume a conversation, or continue one that has ended with another message
     Resume(Resume),
     /// List conversations, each by its last event; `verify` checks all events
-    Runs(Runs),
+    Runs(runs::Runs),
+    /// Send a message to a conversation that no process runs; `resume` continues it
+    Send(change::Send),
+    /// Fork a conversation: begin another one with its first events
+    Fork(change::Fork),
     /// Show a conversation, or the requests to an agent's model
     Show(Show),
     /// Check that stored conversations are unaltered
@@ -348,13 +354,6 @@ pub(crate) struct Output {
     /// Show the reasoning of models
     #[arg(long)]
     pub(crate) thoughts: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Runs {
-    /// Print one line of JSON for each conversation
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

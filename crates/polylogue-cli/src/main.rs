@@ -52,6 +52,8 @@ async fn run(cli: &Cli) -> Result<Exit, CliError> {
         Command::Batch(args) => commands::batch::run(cli, args).await,
         Command::Resume(args) => commands::resume::run(cli, args).await,
         Command::Runs(args) => commands::runs::run(cli, args).await,
+        Command::Send(args) => commands::send::run(cli, args).await,
+        Command::Fork(args) => commands::fork::run(cli, args).await,
         Command::Show(args) => commands::show::run(cli, args).await,
         Command::Verify(args) => commands::verify::run(cli, args).await,
         Command::Rm(args) => commands::rm::run(cli, args).await,

@@ -49,7 +49,7 @@ pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;
 pub use log::{
     AnyStore, Body, Choice, Chooser, Claim, Clock, Event, FailedAttempt, HistoryEntry, Intact, JoinHistory,
-    LEASE, Lease, Listing, Log, LogHandle, Meta, Meter, Opening, Question, Reservation, ResourceKey,
+    LEASE, Lease, Listing, Log, LogHandle, Meta, Meter, Opening, Parent, Question, Reservation, ResourceKey,
     Resources, Store, Subscription, Timestamp, TurnRequest, Update,
 };
 pub use model::{AnyModel, Model, Origin, Request};

@@ -6,6 +6,7 @@ mod clock;
 mod event;
 mod handle;
 mod in_memory;
+mod lease;
 mod meter;
 mod open;
 mod origins;
@@ -33,12 +34,13 @@ use self::clock::{Stopwatch, system_time};
 pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening, Question};
 use self::handle::Inbox;
 pub use self::handle::LogHandle;
+pub use self::lease::Lease;
 pub use self::meter::Meter;
 pub use self::request::{Choice, Chooser, TurnRequest};
 pub(crate) use self::reservation::{Asked, Doubt};
 pub use self::reservation::{FailedAttempt, Reservation};
 pub use self::resources::{ResourceKey, Resources};
-pub use self::store::{AnyStore, Claim, Intact, LEASE, Listing, Meta, Store};
+pub use self::store::{AnyStore, Claim, Intact, LEASE, Listing, Meta, Parent, Store};
 use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, CancelMode};
@@ -86,30 +88,11 @@ impl Drop for Log {
     }
 }
 
-/// The claim of a [`Log`], for renewing it during a run: appending renews it too, but a turn may take longer than
-/// [`LEASE`](crate::LEASE). A run whose lease has expired continues until another process takes it over.
-#[derive(Debug, Clone)]
-pub struct Lease {
-    store: AnyStore,
-    claim: Claim,
-}
-
-impl Lease {
-    /// Renews the lease.
-    ///
-    /// # Errors
-    /// [`StoreError::Fenced`] when another process has taken over the log, [`StoreError::Replaced`] when the log was
-    /// removed: later events are lost.
-    pub async fn renew(&self) -> Result<(), StoreError> {
-        self.store.renew(&self.claim).await
-    }
-}
-
 impl Log {
     /// The claim, to be renewed while a turn takes long.
     #[must_use]
     pub fn lease(&self) -> Lease {
-        Lease { store: self.store.clone(), claim: self.claim.clone() }
+        Lease::new(self.store.clone(), self.claim.clone())
     }
 
     fn new(store: AnyStore, id: LogId, claim: Claim, buffer: EventBuffer) -> Self {

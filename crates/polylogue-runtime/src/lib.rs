@@ -5,8 +5,8 @@
 //! |---|---|
 //! | what a team may use, as the user decided | [`Access`] |
 //! | models, tools, MCP servers, sandbox and memory of a team, once | [`Prepared::new`] |
-//! | conversations of a store | [`Runtime`]: `begin`, `open`, `find`, `answer`, `subscribe`, `remove` |
-//! | one conversation, shared by a runner and its watchers | [`Conversation`]: `run`, `resume`, `answer`, `cancellation`, `subscribe` |
+//! | conversations of a store | [`Runtime`]: `begin`, `open`, `find`, `list`, `fork`, `send`, `answer`, `subscribe`, `remove` |
+//! | one conversation, shared by a runner and its watchers | [`Conversation`]: `run`, `resume`, `send`, `answer`, `cancellation`, `subscribe` |
 //!
 //! ```
 //! use polylogue_core::Status;
@@ -36,8 +36,10 @@ mod access;
 pub mod address;
 mod conversation;
 mod error;
+mod fork;
 mod id;
 mod lease_renewal;
+mod list;
 mod memory;
 mod models;
 pub mod permission_text;
@@ -52,7 +54,9 @@ mod work_dir;
 pub use access::Access;
 pub use conversation::{Conversation, Resumed};
 pub use error::{Error, ForkError, MODEL_HINT, Result};
+pub use fork::ForkPoint;
 pub use id::fresh_id;
+pub use list::{Cursor, ListQuery, Listed, Page, State, StateKind};
 pub use memory::{memory_of_others, open_memory};
 pub use models::{ModelOptions, endpoint_allowed};
 pub use place::Place;

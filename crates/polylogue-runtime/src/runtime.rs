@@ -9,7 +9,7 @@ use polylogue_core::{
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
-use crate::{Error, Place, Prepared, Result, StoredTeam, TeamRun, fresh_id};
+use crate::{Error, ForkPoint, ListQuery, Page, Place, Prepared, Result, StoredTeam, TeamRun, fresh_id};
 
 /// The conversations of one store, and those of them that this process has open.
 ///
@@ -180,6 +180,32 @@ impl Runtime {
                 Err(Error::Ambiguous { text: text.to_owned(), ids })
             }
         }
+    }
+
+    /// A page of the conversations, newest first. Reads the ends of logs, not whole logs.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(&self, query: &ListQuery) -> Result<Page> {
+        crate::list::list(self.store(), query).await
+    }
+
+    /// Forks the conversation `id`: copies its events before a point into a new conversation, with its parent in the
+    /// metadata. The original is only read; it can be running. The fork has a work directory of its own, as a new
+    /// conversation has. Returns the id of the fork, which [`open`](Self::open) opens.
+    ///
+    /// # Errors
+    /// [`Error::BadFork`] within a tool call, or when the conversation has no such event or message.
+    pub async fn fork(&self, id: &LogId, point: &ForkPoint) -> Result<LogId> {
+        crate::fork::fork(self.store(), id, point).await
+    }
+
+    /// Cancels the conversation `id` after its step, if this process has it open. Returns whether it has.
+    #[must_use]
+    pub fn cancel(&self, id: &LogId) -> bool {
+        let conversation = self.get(id);
+        conversation.iter().for_each(|conversation| conversation.cancellation().after_step());
+        conversation.is_some()
     }
 
     /// Answers the question of `who` in the chat `at` of the conversation `id`, whether this process has it open or no

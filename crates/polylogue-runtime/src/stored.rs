@@ -71,7 +71,7 @@ impl StoredTeam {
     pub(crate) fn meta(&self, title: String) -> Result<Meta> {
         let team = serde_json::to_value(self)
             .map_err(|error| polylogue_core::Error::Bug(format!("the team cannot be stored: {error}")))?;
-        Ok(Meta { title, created: now(), team })
+        Ok(Meta { title, created: now(), team, parent: None })
     }
 
     /// What the seal is of.
@@ -105,7 +105,7 @@ pub fn limits_of(meta: &Meta) -> LimitOverrides {
 }
 
 /// The time of day.
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

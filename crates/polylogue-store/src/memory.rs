@@ -139,6 +139,7 @@ impl Store for Memory {
             title: log.meta.title.clone(),
             created: log.meta.created,
             has_team: !log.meta.team.is_null(),
+            parent: log.meta.parent.clone(),
             is_damaged: false,
             events: log.events.len() as u64,
             last: log.events.last().map(|event| Event::clone(event)),

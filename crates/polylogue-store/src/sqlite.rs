@@ -52,6 +52,7 @@ use writer::{Giver, Writer};
 ///     title TEXT NOT NULL,
 ///     created_ms INTEGER NOT NULL,         -- since 1970-01-01 00:00 UTC
 ///     team TEXT NOT NULL,                  -- JSON
+///     parent TEXT,                         -- JSON: the conversation that it is a fork of
 ///     chain BLOB NOT NULL                  -- the link before the events
 /// ) STRICT;
 /// CREATE TABLE events(
@@ -97,7 +98,7 @@ use writer::{Giver, Writer};
 /// # Damage
 ///
 /// The link of an event is 16 bytes of BLAKE3 over the link before and the event's JSON; the first is that of the id,
-/// the title, the time and the team. So every reader detects an event that was changed, lost or moved. The file of a
+/// the title, the time, the team and the parent. So every reader detects an event that was changed, lost or moved. The file of a
 /// writer also has the ends of the logs that it has claimed, or released last: a journal that is damaged in a crash
 /// loses commits without an error of SQLite, and a log with fewer events than its writer acknowledged is damaged.
 /// That file is not synced: after a loss of power it may be out of date. It is removed with the journal when the

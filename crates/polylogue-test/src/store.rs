@@ -121,7 +121,12 @@ fn fenced(claim: &Claim) -> StoreError {
 }
 
 fn meta(title: &str, created: u64) -> Meta {
-    Meta { title: title.into(), created: Timestamp(created), team: json!({"of": ["a", 1, null]}) }
+    Meta {
+        title: title.into(),
+        created: Timestamp(created),
+        team: json!({"of": ["a", 1, null]}),
+        ..Meta::default()
+    }
 }
 
 /// Event number `seq`, a message with `text`.

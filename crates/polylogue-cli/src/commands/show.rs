@@ -13,6 +13,7 @@ use polylogue::{
     Agent as _, AnyModel, Assistant, Body, Capability, Entry, Event, Intact, LogId, ModelReply, Name, Store,
     StoreError, Transcript, View,
 };
+use polylogue_core::Parent;
 use polylogue_models::{Forms, Provider, Script};
 use polylogue_runtime::StoredTeam;
 use polylogue_team::{DecisionTemperature, Pattern, Team};
@@ -65,6 +66,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     };
     write(&text)?;
     let is_whole = args.agent.is_none() && !args.cost && !args.json && !args.history && !args.side_by_side;
+    let parent = runtime.store().meta(&id).await.ok().and_then(|meta| meta.parent);
+    if let Some(Parent { id, event }) = parent.filter(|_| is_whole) {
+        write(&Sanitized::plain("\n"))?;
+        write(&Sanitized::row(&format!("fork of {id} before event {event}")))?;
+    }
     if let Some(files) = work::told(cli.store.as_deref(), &id).filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&files))?;

@@ -19,6 +19,8 @@ mod endpoints;
 #[cfg(test)]
 mod first_run;
 #[cfg(test)]
+mod forks;
+#[cfg(test)]
 mod home;
 #[cfg(test)]
 mod http;

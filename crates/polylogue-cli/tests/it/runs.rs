@@ -277,6 +277,8 @@ fn the_whole_of_the_help() {
           batch        Run a team on many tasks, each in its own conversation
           resume       Resume a conversation, or continue one that has ended with another message
           runs         List conversations, each by its last event; `verify` checks all events
+          send         Send a message to a conversation that no process runs; `resume` continues it
+          fork         Fork a conversation: begin another one with its first events
           show         Show a conversation, or the requests to an agent's model
           verify       Check that stored conversations are unaltered
           rm           Remove conversations

@@ -133,6 +133,18 @@ pub struct Meta {
     /// Anything that the creator needs to run the log again; the kernel does not read it.
     #[serde(default)]
     pub team: Value,
+    /// Where it was forked from, if it is a fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+}
+
+/// Where a log was forked from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// The log whose events it begins with.
+    pub id: LogId,
+    /// The first event that was not copied unchanged.
+    pub event: u64,
 }
 
 /// An entry of a list of logs, known without reading whole logs.
@@ -146,6 +158,8 @@ pub struct Listing {
     pub created: Timestamp,
     /// Whether there is a [`Meta::team`], which is not loaded.
     pub has_team: bool,
+    /// [`Meta::parent`].
+    pub parent: Option<Parent>,
     /// How many events it has.
     pub events: u64,
     /// The last event, if it is readable and is the one that was appended last.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use polylogue_core::{Event, Intact, LogId, Meta, StoreError, Timestamp};
+use polylogue_core::{Event, Intact, LogId, Meta, Parent, StoreError, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -24,6 +24,8 @@ pub(super) struct Front {
     #[serde(rename = "created_ms")]
     pub(super) created: Timestamp,
     pub(super) has_team: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<Parent>,
 }
 
 /// The second line: what is needed to run the log again.
@@ -45,6 +47,7 @@ pub(super) fn header(meta: &Meta) -> io::Result<(Vec<u8>, Link)> {
         title: meta.title.clone(),
         created: meta.created,
         has_team: !meta.team.is_null(),
+        parent: meta.parent.clone(),
     };
     let front = serde_json::to_string(&front)?;
     let team = serde_json::to_string(&Team { team: meta.team.clone() })?;
@@ -121,7 +124,7 @@ impl<'a> LogFile<'a> {
 
     /// Reads the first two lines.
     pub(super) fn header(&mut self) -> Result<Result<Meta, BadHeader>, StoreError> {
-        let Front { title, created, .. } = match self.front()? {
+        let Front { title, created, parent, .. } = match self.front()? {
             Ok(front) => front,
             Err(bad) => return Ok(Err(bad)),
         };
@@ -130,7 +133,7 @@ impl<'a> LogFile<'a> {
             None => damaged("is missing or torn"),
             Some(false) => damaged("is not what was written"),
             Some(true) => match serde_json::from_slice(&self.line) {
-                Ok(Team { team }) => Ok(Ok(Meta { title, created, team })),
+                Ok(Team { team }) => Ok(Ok(Meta { title, created, team, parent })),
                 Err(_) => damaged("is no team"),
             },
         }

@@ -339,6 +339,7 @@ fn listing(id: LogId, path: &Path, head: Option<&Head>) -> Option<Listing> {
         title: String::new(),
         created: Timestamp::default(),
         has_team: false,
+        parent: None,
         events: 0,
         last: None,
         is_damaged: true,
@@ -348,9 +349,9 @@ fn listing(id: LogId, path: &Path, head: Option<&Head>) -> Option<Listing> {
         let found = file.as_mut().and_then(|file| file::rest(path, file, head));
         let Some((front, events)) = found else { return Some(nothing()) };
         let Some(front) = front else { return Some(Listing { events, ..nothing() }) };
-        let file::Front { title, created, has_team, .. } = front;
-        return Some(Listing { title, created, has_team, events, ..nothing() });
+        let file::Front { title, created, has_team, parent, .. } = front;
+        return Some(Listing { title, created, has_team, parent, events, ..nothing() });
     };
-    let (events, file::Front { title, created, has_team, .. }) = (end.kept(), front);
-    Some(Listing { id, title, created, has_team, events, last: end.last, is_damaged: false })
+    let (events, file::Front { title, created, has_team, parent, .. }) = (end.kept(), front);
+    Some(Listing { id, title, created, has_team, parent, events, last: end.last, is_damaged: false })
 }

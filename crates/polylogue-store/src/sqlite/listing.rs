@@ -32,7 +32,7 @@ pub(super) fn listings(
     for order in ["ASC", "DESC"] {
         // The team is not loaded: how long it is stands before it.
         let sql = format!(
-            "SELECT nr, id, title, created_ms, CASE octet_length(team) WHEN 4 THEN team <> 'null' ELSE 1 END
+            "SELECT nr, id, title, created_ms, CASE octet_length(team) WHEN 4 THEN team <> 'null' ELSE 1 END, parent
              FROM logs NOT INDEXED ORDER BY nr {order}"
         );
         match rows(connection, &sql, &mut found) {
@@ -56,7 +56,7 @@ pub(super) fn listings(
 
 fn lost(id: LogId) -> Listing {
     let (title, created) = (String::new(), Timestamp::default());
-    Listing { id, title, created, has_team: false, events: 0, last: None, is_damaged: true }
+    Listing { id, title, created, has_team: false, parent: None, events: 0, last: None, is_damaged: true }
 }
 
 fn rows(connection: &Connection, sql: &str, found: &mut Vec<(i64, Listing)>) -> Result<()> {
@@ -67,7 +67,8 @@ fn rows(connection: &Connection, sql: &str, found: &mut Vec<(i64, Listing)>) -> 
         // Another program may have put in what is no id.
         if let Ok(id) = LogId::new(&id) {
             let (title, created) = (row.get(2)?, Timestamp(row.get::<_, i64>(3)?.cast_unsigned()));
-            let listing = Listing { title, created, has_team: row.get(4)?, ..lost(id) };
+            let parent = row.get::<_, Option<String>>(5)?.and_then(|json| serde_json::from_str(&json).ok());
+            let listing = Listing { title, created, has_team: row.get(4)?, parent, ..lost(id) };
             found.push((row.get(0)?, listing));
         }
     }

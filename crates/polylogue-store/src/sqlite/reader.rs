@@ -335,17 +335,23 @@ struct About {
 }
 
 fn about(connection: &Connection, id: &LogId, log: i64) -> Result<About> {
-    let sql = "SELECT title, created_ms, team, chain FROM logs WHERE nr = ?1";
+    let sql = "SELECT title, created_ms, team, chain, parent FROM logs WHERE nr = ?1";
     connection.prepare_cached(sql)?.query_row([log], |row| {
         let (title, created, team): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let link = link_of(row, 3)?;
-        let is_whole = link == Some(first_link(id.as_str(), &title, created, &team));
+        let parent: Option<String> = row.get(4)?;
+        let is_whole = link == Some(first_link(id.as_str(), &title, created, &team, parent.as_deref()));
+        let parent = parent.and_then(|json| serde_json::from_str(&json).ok());
         let (team, flaw) = match serde_json::from_str(&team) {
             Ok(team) => (team, None),
             Err(error) => (Value::Null, Some(format!("its team is unreadable: {error}"))),
         };
         let changed = || "its title, time, team or name is not what was written".to_owned();
         let flaw = flaw.or_else(|| (!is_whole).then(changed));
-        Ok(About { meta: Meta { title, created: Timestamp(created.cast_unsigned()), team }, flaw, link })
+        Ok(About {
+            meta: Meta { title, created: Timestamp(created.cast_unsigned()), team, parent },
+            flaw,
+            link,
+        })
     })
 }

@@ -22,6 +22,7 @@ CREATE TABLE logs(
     title TEXT NOT NULL,
     created_ms INTEGER NOT NULL,
     team TEXT NOT NULL,
+    parent TEXT,
     chain BLOB NOT NULL
 ) STRICT;
 CREATE TABLE events(

@@ -21,8 +21,11 @@ pub(super) struct WriteTransaction<'a> {
 }
 
 /// The link of a log without events.
-pub(super) fn first_link(id: &str, title: &str, created_ms: i64, team: &str) -> Link {
-    Link::first(&[id.as_bytes(), title.as_bytes(), &created_ms.to_le_bytes(), team.as_bytes()])
+pub(super) fn first_link(id: &str, title: &str, created_ms: i64, team: &str, parent: Option<&str>) -> Link {
+    let created = created_ms.to_le_bytes();
+    let parts = [id.as_bytes(), title.as_bytes(), &created, team.as_bytes()];
+    let parts: Vec<&[u8]> = parts.into_iter().chain(parent.map(str::as_bytes)).collect();
+    Link::first(&parts)
 }
 
 impl<'a> WriteTransaction<'a> {
@@ -93,10 +96,11 @@ impl<'a> WriteTransaction<'a> {
         }
         // Times beyond the year 292 million come back as they were, though they sort as the oldest.
         let (created, team) = (meta.created.0.cast_signed(), meta.team.to_string());
-        let link = first_link(id.as_str(), &meta.title, created, &team);
+        let parent = meta.parent.as_ref().and_then(|parent| serde_json::to_string(parent).ok());
+        let link = first_link(id.as_str(), &meta.title, created, &team, parent.as_deref());
         self.execute(
-            "INSERT INTO logs(id, title, created_ms, team, chain) VALUES(?1, ?2, ?3, ?4, ?5)",
-            params![id.as_str(), meta.title, created, team, link.bytes()],
+            "INSERT INTO logs(id, title, created_ms, team, parent, chain) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+            params![id.as_str(), meta.title, created, team, parent, link.bytes()],
         )?;
         let log = self.connection.last_insert_rowid();
         self.execute(
@@ -265,13 +269,14 @@ impl<'a> WriteTransaction<'a> {
         let dead = self.writer_of(id, log)?;
         self.token()?;
         self.execute("DELETE FROM events WHERE log = ?1 AND seq >= ?2", params![log, kept.cast_signed()])?;
-        let sql = "SELECT title, created_ms, team FROM logs WHERE nr = ?1";
-        let (title, created, team) = self.connection.query_row(sql, [log], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+        let sql = "SELECT title, created_ms, team, parent FROM logs WHERE nr = ?1";
+        let (title, created, team, parent) = self.connection.query_row(sql, [log], |row| {
+            let (title, created): (String, i64) = (row.get(0)?, row.get(1)?);
+            Ok((title, created, row.get::<_, String>(2)?, row.get::<_, Option<String>>(3)?))
         })?;
         let team =
             if serde_json::from_str::<serde_json::Value>(&team).is_ok() { team } else { "null".into() };
-        let mut link = first_link(id.as_str(), &title, created, &team);
+        let mut link = first_link(id.as_str(), &title, created, &team, parent.as_deref());
         let sql = "UPDATE logs SET team = ?2, chain = ?3 WHERE nr = ?1";
         self.execute(sql, params![log, team, link.bytes()])?;
         for seq in 0..kept {

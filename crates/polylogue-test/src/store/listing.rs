@@ -1,7 +1,6 @@
 //! Logs are listed.
 
-use polylogue_core::{AnyStore, Listing, LogId, Meta, Store, Timestamp};
-use serde_json::Value;
+use polylogue_core::{AnyStore, Listing, LogId, Meta, Parent, Store, Timestamp};
 
 use super::{Report, Verdict, begin, done, id, meta, same, some};
 
@@ -22,15 +21,18 @@ async fn empty(store: AnyStore) -> Verdict {
 
 async fn listed(store: AnyStore) -> Verdict {
     let mut wanted = Vec::new();
+    let other = id("a")?;
     for (name, created, events) in [("b", 20, 3), ("d", 40, 0), ("a", 10, 1), ("c", 30, 2)] {
-        let (id, meta) = (id(name)?, meta(&format!("title of {name}"), created));
+        let parent = (name == "c").then(|| Parent { id: other.clone(), event: 1 });
+        let (id, meta) = (id(name)?, Meta { parent, ..meta(&format!("title of {name}"), created) });
         let claim = done("create", store.create(&id, &meta).await)?;
         let batch = some(0, events);
         done("append", store.append(&claim, &batch).await)?;
         let last = batch.last().map(|event| polylogue_core::Event::clone(event));
-        let Meta { title, created, team } = meta;
+        same("its meta", &done("meta", store.meta(&id).await)?, &meta)?;
+        let Meta { title, created, team, parent } = meta;
         let has_team = !team.is_null();
-        wanted.push(Listing { id, title, created, has_team, events, last, is_damaged: false });
+        wanted.push(Listing { id, title, created, has_team, parent, events, last, is_damaged: false });
     }
     wanted.sort_by_key(|listing| std::cmp::Reverse(listing.created));
     same("the list", &list(&store).await?, &wanted)
@@ -54,7 +56,7 @@ async fn ids(store: AnyStore) -> Verdict {
     let titles = ["", "\0", "\"quoted\" \\ 'so'", "two\nlines", "翻译 👩‍👩‍👧", &"long ".repeat(2000), "%s $1 ?1"];
     let names = ["-", "_", "0", "A-b_3", &long, "-rf", "con"];
     for (created, (name, title)) in (0..).zip(names.iter().zip(titles)) {
-        let meta = Meta { title: title.into(), created: Timestamp(created), team: Value::Null };
+        let meta = Meta { title: title.into(), created: Timestamp(created), ..Meta::default() };
         let claim = done("create", store.create(&id(name)?, &meta).await)?;
         done("append", store.append(&claim, &some(0, 1)).await)?;
         same("its meta", &done("meta", store.meta(&claim.id).await)?, &meta)?;

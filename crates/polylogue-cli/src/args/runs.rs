@@ -1,0 +1,68 @@
+//! The command `runs`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use polylogue_runtime::Cursor;
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// Print one line of JSON for each conversation
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show at most so many, the newest
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
+
+    /// Continue the list after the last page, which ends with the cursor
+    #[arg(long, value_name = "CURSOR", value_parser = cursor)]
+    pub(crate) after: Option<Cursor>,
+
+    /// Show only conversations in these states
+    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    pub(crate) state: Vec<RunState>,
+
+    /// Show only conversations of this team
+    #[arg(long, value_name = "NAME")]
+    pub(crate) team: Option<String>,
+
+    /// Show only conversations begun within this time, such as `90m`, `12h` or `7d`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) since: Option<Duration>,
+
+    /// Show only forks of this conversation
+    #[arg(long, value_name = "ID")]
+    pub(crate) parent: Option<String>,
+}
+
+/// The state of a conversation, as filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunState {
+    /// Neither closed nor waiting: running, interrupted or not begun
+    Open,
+    Waiting,
+    Failed,
+    Done,
+    /// Closed without reaching its goal: by a limit, from outside, without output
+    Ended,
+    Damaged,
+}
+
+fn cursor(text: &str) -> Result<Cursor, String> {
+    Cursor::parse(text).ok_or_else(|| "expected the cursor at the end of a page".to_owned())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => 0,
+    };
+    let number = number.parse::<u64>().ok().filter(|_| seconds > 0);
+    let seconds = number.and_then(|number| number.checked_mul(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| "expected a time such as `90m`, `12h` or `7d`".to_owned())
+}

@@ -1,0 +1,77 @@
+//! `fork`, `send`, and the list of conversations in pages.
+
+use crate::home::Home;
+
+const TEAM: &str = "
+name: talk
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 2}}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+
+fn home() -> (Home, String) {
+    let home = Home::new();
+    home.file("talk.yaml", TEAM);
+    home.run(&["run", "talk.yaml", "--offline"]).ok();
+    let runs = home.run(&["runs", "--json"]).ok().lines();
+    let id = runs[0]["id"].as_str().unwrap().to_owned();
+    (home, id)
+}
+
+#[test]
+fn a_fork_is_another_conversation_with_another_message() {
+    let (home, id) = home();
+    let events = home.run(&["show", &id, "--json"]).ok().lines();
+    let second = events.iter().find(|event| event["type"] == "message" && event["from"] == "Bob").unwrap();
+    let at = second["seq"].to_string();
+    let forked = home.run(&["fork", &id, "--at", &at, "--say", "zwei"]).ok();
+    let fork = forked.out.trim().to_owned();
+    assert!(forked.err.contains(&format!("polylogue resume {fork}")), "{}", forked.err);
+    let shown = home.run(&["show", &fork]).ok().out;
+    assert!(shown.contains("Bob -> Ann:\nzwei") && !shown.contains("Bob -> Ann:\ntwo"), "{shown}");
+    assert!(shown.contains(&format!("fork of {id} before event {at}")), "{shown}");
+    let ended = home.run(&["resume", &fork]).ok();
+    assert!(ended.out.contains("done"), "{}", ended.out);
+    assert!(home.run(&["show", &id]).ok().out.contains("two"), "the original is as it was");
+    let forks = home.run(&["runs", "--parent", &id, "--json"]).ok().lines();
+    assert_eq!(forks.len(), 1);
+    assert_eq!((&forks[0]["id"], &forks[0]["parent"]["id"]), (&fork.as_str().into(), &id.as_str().into()));
+    assert!(home.run(&["runs"]).ok().out.contains(&format!("(fork of {id} before event {at})")));
+    let wrong = home.run(&["fork", &id, "--at", "99"]).exits(2);
+    assert!(wrong.err.contains("cannot be forked before event 99"), "{}", wrong.err);
+}
+
+#[test]
+fn a_message_that_is_sent_to_a_closed_conversation_continues_it_with_resume() {
+    let (home, id) = home();
+    let sent = home.run(&["send", &id, "And now?"]).ok();
+    assert!(sent.err.contains(&format!("`polylogue resume {id}` continues")), "{}", sent.err);
+    let resumed = home.run(&["resume", &id]).ok();
+    assert!(resumed.out.contains("three") && resumed.out.contains("four"), "{}", resumed.out);
+    let shown = home.run(&["show", &id]).ok().out;
+    assert!(shown.contains("And now?"), "{shown}");
+    assert!(home.run(&["send", &id, " "]).exits(2).err.contains("no text to send"));
+    assert!(home.run(&["send", "nothing", "x"]).exits(2).err.contains("there is no conversation `nothing`"));
+}
+
+#[test]
+fn the_list_has_pages_and_filters() {
+    let (home, _) = home();
+    for _ in 0..2 {
+        home.run(&["run", "talk.yaml", "--offline"]).ok();
+    }
+    let first = home.run(&["runs", "-n", "2"]).ok();
+    assert_eq!(first.out.lines().count(), 2);
+    let cursor = first.err.split("--after ").nth(1).unwrap().split('`').next().unwrap();
+    let rest = home.run(&["runs", "-n", "2", "--after", cursor]).ok();
+    assert_eq!(rest.out.lines().count(), 1, "{}", rest.out);
+    assert!(!rest.err.contains("--after"), "{}", rest.err);
+    assert_eq!(home.run(&["runs", "--state", "open,waiting,failed"]).ok().out, "");
+    assert_eq!(
+        home.run(&["runs", "--state", "done", "--team", "talk", "--since", "1h"]).ok().out.lines().count(),
+        3
+    );
+    assert!(home.run(&["runs", "--after", "nonsense"]).exits(2).err.contains("expected the cursor"));
+    assert!(home.run(&["runs", "--since", "3 weeks"]).exits(2).err.contains("expected a time"));
+}

@@ -1,0 +1,190 @@
+//! Forking: a new conversation that begins with the events of another.
+
+use std::sync::Arc;
+
+use polylogue_core::{
+    AnyStore, Body, Event, Log, LogId, Message, Meta, Name, Parent, Part, Path, Store as _, StoreError,
+};
+
+use crate::stored::now;
+use crate::{Error, ForkError, Result, fresh_id};
+
+/// Where a conversation is forked.
+#[derive(Debug, Clone, Default)]
+pub struct ForkPoint {
+    /// The first event that is not copied. Default: all are copied.
+    pub event: Option<u64>,
+    /// Replaces the text of the message, the answer or the task that this event is; it is then copied, too. Without an
+    /// event, it is sent into the fork as the next message.
+    pub text: Option<String>,
+}
+
+/// Copies the beginning of the conversation `id` into a new one. The original is only read.
+pub(crate) async fn fork(store: &AnyStore, id: &LogId, point: &ForkPoint) -> Result<LogId> {
+    let events = store.read(id, 0).await?;
+    let meta = store.meta(id).await?;
+    let copied = copied(id, &events, point)?;
+    let event = point.event.unwrap_or(events.len() as u64);
+    let meta = Meta { created: now(), parent: Some(Parent { id: id.clone(), event }), ..meta };
+    let claim = loop {
+        match store.create(&fresh_id(), &meta).await {
+            Err(StoreError::Exists { .. }) => {}
+            claim => break claim?,
+        }
+    };
+    let fork = claim.id.clone();
+    let written = store.append(&claim, &copied).await;
+    store.release(claim).await?;
+    if let Err(error) = written {
+        // Half a fork is none. Why it was not written is the error that counts.
+        let _ = store.remove(&fork).await;
+        return Err(error.into());
+    }
+    if let (None, Some(text)) = (point.event, &point.text) {
+        let mut log = Log::open(store.clone(), fork.clone()).await?;
+        log.send(Message::text(Name::user(), text.as_str())).await?;
+        log.release().await?;
+    }
+    Ok(fork)
+}
+
+/// The events of the fork.
+fn copied(id: &LogId, events: &[Event], point: &ForkPoint) -> Result<Vec<Arc<Event>>> {
+    let end = point.event.unwrap_or(events.len() as u64);
+    let fail = |why| Error::BadFork { id: id.clone(), event: end, why };
+    if end > events.len() as u64 {
+        return Err(fail(ForkError::NoEvent { events: events.len() as u64 }));
+    }
+    let (before, after): (Vec<&Event>, Vec<&Event>) = events.iter().partition(|event| event.seq < end);
+    if let Some(open) = open_call(&before, &after) {
+        return Err(fail(open));
+    }
+    let mut copied: Vec<Arc<Event>> = before.into_iter().cloned().map(Arc::new).collect();
+    if let (Some(event), Some(text)) = (point.event, &point.text) {
+        let at = |at: &Path| ForkError::NoMessage { event, at: at.clone() };
+        let Some(edited) = after.first() else {
+            return Err(fail(ForkError::NoEvent { events: events.len() as u64 }));
+        };
+        let body = reworded(&edited.body, text).ok_or_else(|| fail(at(&edited.at)))?;
+        copied.push(Arc::new(Event { body, ..(*edited).clone() }));
+    }
+    Ok(copied)
+}
+
+/// The first call of `before` that has no result there.
+fn open_call(before: &[&Event], after: &[&Event]) -> Option<ForkError> {
+    let mut open: Vec<(&Event, &Name, &polylogue_core::Call)> = Vec::new();
+    let is_result = |event: &Event, at: &Path, caller: &Name, called: &str| match &event.body {
+        Body::ToolReturned { who, id, .. } => event.at == *at && who == caller && id == called,
+        _ => false,
+    };
+    for event in before {
+        if let Body::ToolCalled { who, call } = &event.body {
+            open.push((event, who, call));
+        }
+        // What is rolled back has no result.
+        if let Body::RolledBack { since } = &event.body {
+            open.retain(|(called, ..)| called.at != event.at || called.seq < *since);
+        }
+        open.retain(|(called, who, call)| !is_result(event, &called.at, who, &call.id));
+    }
+    let (called, who, call) = open.first()?;
+    let returned = after.iter().find(|event| is_result(event, &called.at, who, &call.id));
+    Some(ForkError::OpenCall {
+        who: (*who).clone(),
+        tool: call.tool.clone(),
+        called: called.seq,
+        returned: returned.map(|event| event.seq),
+    })
+}
+
+/// `body` with another text; `None` if it has none that people or agents wrote.
+fn reworded(body: &Body, text: &str) -> Option<Body> {
+    let message = |message: &Message| Message { parts: vec![Part::text(text)], ..message.clone() };
+    Some(match body {
+        Body::Message(old) => Body::Message(message(old)),
+        Body::Posted(old) => Body::Posted(message(old)),
+        Body::Sent(old) => Body::Sent(message(old)),
+        Body::Reopened { message: Some(old) } => Body::Reopened { message: Some(message(old)) },
+        Body::InputProvided { to, .. } => Body::InputProvided { to: to.clone(), text: text.into() },
+        Body::Opened(opening) => {
+            let mut opening = opening.clone();
+            let task = std::mem::replace(&mut opening.task, text.into());
+            for old in opening.messages.iter_mut().filter(|old| *old.plain() == *task) {
+                *old = message(old);
+            }
+            Body::Opened(opening)
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::{Call, Outcome, OutcomeStatus, Timestamp};
+    use serde_json::json;
+
+    use super::*;
+
+    fn events() -> Vec<Event> {
+        let name = |text: &str| Name::new(text).unwrap();
+        let outcome: Outcome = serde_json::from_value(json!({"status": "done", "parts": []})).unwrap();
+        assert_eq!(outcome.status, OutcomeStatus::Done);
+        let call: Call = serde_json::from_value(json!({"id": "1", "tool": "add", "args": {}})).unwrap();
+        let opened = json!({"type": "opened", "participants": ["Ann"], "task": "Add.",
+            "messages": [{"from": "user", "parts": [{"text": "Add."}]}]});
+        let bodies = [
+            serde_json::from_value(opened).unwrap(),
+            serde_json::from_value(json!({"type": "turn_started", "turns": [{"who": "Ann"}]})).unwrap(),
+            Body::ToolCalled { who: name("Ann"), call },
+            Body::ToolReturned { who: name("Ann"), id: "1".into(), outcome },
+            Body::Message(Message::text(name("Ann"), "Two.")),
+        ];
+        let event = |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body };
+        (0..).zip(bodies).map(event).collect()
+    }
+
+    fn forked(event: Option<u64>, text: Option<&str>) -> Result<Vec<Arc<Event>>> {
+        let point = ForkPoint { event, text: text.map(str::to_owned) };
+        copied(&LogId::new("a").unwrap(), &events(), &point)
+    }
+
+    #[test]
+    fn the_events_before_the_point_are_copied_unchanged() {
+        for at in [0, 1, 2, 4, 5] {
+            let copied = forked(Some(at), None).unwrap();
+            assert!(copied.iter().map(|event| &**event).eq(events().iter().take(at as usize)), "{at}");
+        }
+        assert_eq!(forked(None, None).unwrap().len(), 5);
+    }
+
+    #[test]
+    fn within_a_call_it_is_refused_by_name() {
+        let error = forked(Some(3), None).unwrap_err();
+        let why = "the call `add` of `Ann` at event 2 has no result by then";
+        assert_eq!(error.to_string(), format!("`a` cannot be forked before event 3: {why}"));
+        assert_eq!(error.hint().as_deref(), Some("fork before event 2, or after event 3"));
+    }
+
+    #[test]
+    fn a_message_and_the_task_are_reworded_and_nothing_else() {
+        let copied = forked(Some(4), Some("Three.")).unwrap();
+        let Body::Message(message) = &copied.last().unwrap().body else { panic!("no message") };
+        assert_eq!((message.plain().as_ref(), message.from.as_str(), copied.len()), ("Three.", "Ann", 5));
+        let copied = forked(Some(0), Some("Multiply.")).unwrap();
+        let Body::Opened(opening) = &copied.last().unwrap().body else { panic!("no opening") };
+        assert_eq!((&*opening.task, opening.messages[0].plain().as_ref()), ("Multiply.", "Multiply."));
+        assert!(matches!(
+            forked(Some(1), Some("x")),
+            Err(Error::BadFork { why: ForkError::NoMessage { event: 1, .. }, .. })
+        ));
+    }
+
+    #[test]
+    fn an_event_that_is_not_there_is_refused() {
+        for (event, text) in [(6, None), (5, Some("x"))] {
+            let error = forked(Some(event), text).unwrap_err();
+            assert!(error.to_string().ends_with("it has 5 events"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Conversations of a prepared team: shared, forked, listed.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use polylogue_core::{
+    AnyStore, Body, Claim, Event, Intact, Listing, LogId, Message, Meta, Name, Path, Status, Store,
+    StoreError, Timestamp, Update,
+};
+use polylogue_models::Env;
+use polylogue_runtime::{
+    Access, Error, ForkPoint, ListQuery, ModelOptions, OpenOptions, Place, Prepared, Resumed, RunOptions,
+    Runtime, StateKind,
+};
+use polylogue_store::Memory;
+
+const TALK: &str = "
+name: talk
+task: Count.
+agents: [{name: Ann}, {name: Bob}]
+chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 4}}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}, {Ann: five}, {Bob: six}, {Ann: seven}, {Bob: eight}]
+";
+
+const ASK: &str = "
+name: ask
+task: Help.
+agents: [{name: Ann}, {name: Pat, human: true}]
+chat: {participants: [Pat, Ann], pattern: sequential}
+script: [{Ann: Thanks.}]
+";
+
+struct World {
+    _dir: tempfile::TempDir,
+    runtime: Runtime,
+    team: Prepared,
+}
+
+async fn world(team: &str) -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, team).unwrap();
+    let place = Place::new(dir.path().join("conversations.db"));
+    let team = prepared(&file, &place).await;
+    World { _dir: dir, runtime: Runtime::open_at(place).unwrap(), team }
+}
+
+async fn prepared(file: &std::path::Path, place: &Place) -> Prepared {
+    let loaded = polylogue_team::load(file, &Default::default()).unwrap();
+    let access = Access::new(Env::of::<String, String>([]), loaded.digest.as_str());
+    let models = ModelOptions { offline: true, ..ModelOptions::default() };
+    let options = RunOptions { models, ..RunOptions::default() };
+    Prepared::new(place, loaded.team, loaded.digest, access, options).await.unwrap()
+}
+
+fn messages(events: &[Arc<Event>]) -> Vec<String> {
+    let text = |event: &Arc<Event>| match &event.body {
+        Body::Message(message) | Body::Sent(message) => Some(message.plain().into_owned()),
+        _ => None,
+    };
+    events.iter().filter_map(text).collect()
+}
+
+#[tokio::test]
+async fn one_task_runs_while_others_watch_and_send() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let mut watch = world.runtime.subscribe(conversation.id()).await.unwrap();
+    let runner = tokio::spawn({
+        let conversation = conversation.clone();
+        async move { conversation.run().await }
+    });
+    // A second handle, as a request to a server would have it.
+    let other = world.runtime.get(conversation.id()).unwrap();
+    while let Some(update) = watch.next().await {
+        if matches!(&update, Update::Event(event) if matches!(event.body, Body::TurnStarted { .. })) {
+            other.send(Message::text(Name::user(), "louder")).await.unwrap();
+            break;
+        }
+    }
+    let status = runner.await.unwrap().unwrap();
+    assert!(matches!(status, Status::Closed { .. }), "{status:?}");
+    let events = conversation.events().await;
+    assert!(messages(&events).contains(&"louder".to_owned()) || reopened(&events), "{events:?}");
+    assert_eq!(conversation.turns().await, if reopened(&events) { 8 } else { 4 });
+}
+
+fn reopened(events: &[Arc<Event>]) -> bool {
+    events.iter().any(|event| matches!(event.body, Body::Reopened { message: Some(_) }))
+}
+
+#[tokio::test]
+async fn one_that_waits_is_answered_by_another_handle_and_continues() {
+    let world = world(ASK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    let Status::Waiting(questions) = conversation.run().await.unwrap() else { panic!("not waiting") };
+    let unfinished = world.runtime.list(&ListQuery::unfinished()).await.unwrap();
+    assert_eq!(unfinished.conversations.len(), 0, "it waits");
+    let nobody = Name::new("Nobody").unwrap();
+    let wrong = world.runtime.answer(&id, &Path::root(), &nobody, "hello").await;
+    assert!(matches!(wrong, Err(Error::NoQuestion { .. })), "{wrong:?}");
+    let (at, question) = &questions[0];
+    world.runtime.answer(&id, at, &question.who, "I am stuck").await.unwrap();
+    let Status::Closed { summary, .. } = conversation.run().await.unwrap() else { panic!("not closed") };
+    assert_eq!(&*summary, "Thanks.");
+    assert_eq!(conversation.resume(None).await.unwrap(), Resumed::Done);
+    assert!(!conversation.questions().await.iter().any(|_| true));
+}
+
+#[tokio::test]
+async fn a_released_or_dropped_conversation_can_be_opened_again() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let busy = world.runtime.store().claim(&id).await;
+    assert!(matches!(busy, Err(StoreError::Busy { .. })), "{busy:?}");
+    drop(conversation);
+    assert!(world.runtime.get(&id).is_none());
+    let again = world.runtime.open(&id, &world.team, OpenOptions::default()).await.unwrap();
+    again.release().await.unwrap();
+    let claim = world.runtime.store().claim(&id).await.unwrap();
+    world.runtime.store().release(claim).await.unwrap();
+    assert!(matches!(again.run().await, Err(Error::Released { .. })));
+}
+
+#[tokio::test]
+async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let whole = conversation.events().await;
+    let second =
+        whole.iter().find(|event| matches!(&event.body, Body::Message(m) if m.plain() == "two")).unwrap();
+    let point = ForkPoint { event: Some(second.seq), text: Some("zwei".into()) };
+    let fork = world.runtime.fork(&id, &point).await.unwrap();
+    let forked = world.runtime.open(&fork, &world.team, OpenOptions::default()).await.unwrap();
+    forked.run().await.unwrap();
+    let said = messages(&forked.events().await);
+    assert_eq!(&said[..2], ["one", "zwei"]);
+    assert_eq!(said.len(), 4);
+    assert_eq!(messages(&conversation.events().await), ["one", "two", "three", "four"], "the original");
+    let query = ListQuery { parent: Some(id.clone()), ..ListQuery::default() };
+    let forks = world.runtime.list(&query).await.unwrap().conversations;
+    let parents: Vec<_> = forks.iter().map(|listed| listed.listing.parent.clone().unwrap()).collect();
+    assert_eq!(
+        parents.iter().map(|parent| (&parent.id, parent.event)).collect::<Vec<_>>(),
+        [(&id, second.seq)]
+    );
+    // Text without a point is said to the fork of the whole conversation.
+    let said = ForkPoint { event: None, text: Some("again".into()) };
+    let fork = world.runtime.fork(&id, &said).await.unwrap();
+    let last = world.runtime.store().read(&fork, 0).await.unwrap().pop().unwrap();
+    assert!(matches!(&last.body, Body::Reopened { message: Some(message) } if message.plain() == "again"));
+}
+
+/// Counts how often logs are read.
+struct Counting(Memory, Arc<AtomicUsize>);
+
+impl Store for Counting {
+    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
+        self.0.create(id, meta).await
+    }
+    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.0.claim(id).await
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        self.0.append(claim, batch).await
+    }
+    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
+        self.0.release(claim).await
+    }
+    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.read(id, from).await
+    }
+    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.read_intact(id).await
+    }
+    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
+        self.0.meta(id).await
+    }
+    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+        self.0.list().await
+    }
+    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        self.0.remove(id).await
+    }
+    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
+        self.0.renew(claim).await
+    }
+    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
+        self.0.take_over(id).await
+    }
+    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
+        self.0.repair(id).await
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_fifty_of_two_thousand_reads_no_log() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let store = AnyStore::new(Counting(Memory::new(), Arc::clone(&reads)));
+    for number in 0..2_000_u64 {
+        let title = if number % 2 == 0 { "even" } else { "odd" };
+        let meta = Meta { title: title.into(), created: Timestamp(number / 3), ..Meta::default() };
+        let claim = store.create(&LogId::new(&format!("c{number:04}")).unwrap(), &meta).await.unwrap();
+        let body = Body::Failed {
+            who: Name::user(),
+            error: serde_json::from_str(r#"{"fault": "provider", "message": "m"}"#).unwrap(),
+        };
+        let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, body };
+        if number % 4 == 0 {
+            store.append(&claim, &[Arc::new(event)]).await.unwrap();
+        }
+    }
+    let runtime = Runtime::with_store(Place::new("nowhere"), store);
+    let mut query = ListQuery { limit: Some(50), team: Some("even".into()), ..ListQuery::default() };
+    let mut all = Vec::new();
+    loop {
+        let page = runtime.list(&query).await.unwrap();
+        all.extend(page.conversations.into_iter().map(|listed| listed.listing.id));
+        let Some(next) = page.next else { break };
+        query.after = polylogue_runtime::Cursor::parse(&next.to_text());
+        assert!(query.after.is_some());
+    }
+    assert_eq!(all.len(), 1_000);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 1_000, "each is on one page");
+    query =
+        ListQuery { states: vec![StateKind::Failed], since: Some(Timestamp(600)), ..ListQuery::default() };
+    assert_eq!(runtime.list(&query).await.unwrap().conversations.len(), 50);
+    assert_eq!(reads.load(Ordering::Relaxed), 0);
+}
