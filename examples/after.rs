@@ -1,6 +1,7 @@
 //! A DAG of chats: two run in parallel, a third starts after both with their results.
 
-use polylogue::{Assistant, Carryover, Chat, Dag, sequential};
+use polylogue::policies::{Carryover, Dag};
+use polylogue::{Assistant, Chat, sequential};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

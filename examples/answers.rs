@@ -1,7 +1,8 @@
 //! Structured output from any model: one without schema support is prompted with the schema and with the errors in its
 //! answer.
 
-use polylogue::{Assistant, Task, task::tasks};
+use polylogue::Assistant;
+use polylogue::tasks::{Task, task::tasks};
 use polylogue_examples::{Result, play};
 use serde_json::json;
 

@@ -2,7 +2,8 @@
 //! agent value serves them all.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::{Act, Agent, AnyStore, Assistant, Layer, LogId, Name, Session, Turn, ViewOptions};
+use polylogue::kernel::{AnyStore, Layer, LogId, ViewOptions};
+use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
 use polylogue_examples::Result;
 use polylogue_store::Memory;
 

@@ -2,9 +2,10 @@
 //! without a chat.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::executor::Declared;
-use polylogue::parse::{Actions, Block, Parsed, ToolBlock};
-use polylogue::{Act, Agent, Assistant, Layer, Name, Params, Session, Turn};
+use polylogue::kernel::{Layer, Params};
+use polylogue::layers::executor::Declared;
+use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
 use polylogue_examples::Result;
 
 /// Writes code and has it run, for a limited number of turns.

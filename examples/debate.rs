@@ -1,7 +1,8 @@
 //! Three agents argue in parallel, vote in private turns, and argue once more when the vote is tied.
 
-use polylogue::debate::Tie;
-use polylogue::{Assistant, Chat, Debate};
+use polylogue::policies::Debate;
+use polylogue::policies::debate::Tie;
+use polylogue::{Assistant, Chat};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

@@ -1,7 +1,8 @@
 //! The smallest agent: a model, a system message, message in, message out.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::{Assistant, Params, Session};
+use polylogue::kernel::Params;
+use polylogue::{Assistant, Session};
 use polylogue_examples::Result;
 
 #[tokio::main(flavor = "current_thread")]

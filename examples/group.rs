@@ -1,7 +1,8 @@
 //! A group chat in which a model selects the next speaker.
 
+use polylogue::policies::Selector;
 use polylogue::stop::{max_messages, says};
-use polylogue::{Assistant, Chat, Group, Selector};
+use polylogue::{Assistant, Chat, Group};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

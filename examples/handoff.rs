@@ -1,7 +1,8 @@
 //! Handoffs: a front desk hands a customer over to another agent, with a note.
 
-use polylogue::handoff::AfterHandoff;
-use polylogue::{Assistant, Chat, Handoff, Human, Name, handoffs};
+use polylogue::policies::handoff::AfterHandoff;
+use polylogue::policies::{Handoff, handoffs};
+use polylogue::{Assistant, Chat, Human, Name};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

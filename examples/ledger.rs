@@ -1,6 +1,7 @@
 //! An orchestrator keeps facts and a plan, selects and instructs each speaker, and gives the final answer.
 
-use polylogue::{Assistant, Chat, Orchestrator};
+use polylogue::policies::Orchestrator;
+use polylogue::{Assistant, Chat};
 use polylogue_examples::{Result, play};
 use serde_json::json;
 

@@ -1,7 +1,8 @@
 //! Two agents, and a person who is asked when one of them ends the conversation.
 
+use polylogue::layers::{HumanInput, Stack};
 use polylogue::stop::says;
-use polylogue::{Assistant, Chat, HumanInput, Stack, round_robin};
+use polylogue::{Assistant, Chat, round_robin};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

@@ -2,10 +2,8 @@
 //! middle of the turn; when the run is resumed, no finished step is repeated.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Chat, Log, LogId, ModelCall, Name, Outcome, Result, Tool,
-    ToolCx, ToolError, ToolSpec, Turn, sequential,
-};
+use polylogue::kernel::{AnyStore, AnyTool, LogId, ModelCall, Outcome, ToolCx, ToolError, ToolSpec};
+use polylogue::{Act, Agent, AnyModel, Chat, Log, Name, Result, Tool, Turn, sequential};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use serde_json::{Value, json};

@@ -1,10 +1,8 @@
 //! A custom policy: all participants speak in parallel, then vote in parallel private turns; the votes decide.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Line, Log, LogId, Name, Status, Step, StopReason, Transcript,
-    TurnRequest,
-};
+use polylogue::kernel::{AnyStore, Line, LogId, StopReason, TurnRequest};
+use polylogue::{AnyModel, Assistant, Chat, Log, Name, Status, Step, Transcript};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 

@@ -1,7 +1,7 @@
 //! A streamed reply: its deltas, and the text so far.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::session::Stage;
+use polylogue::agents::session::Stage;
 use polylogue::{Assistant, Session};
 use polylogue_examples::Result;
 

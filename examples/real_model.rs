@@ -9,8 +9,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use polylogue::kernel::{AnyStore, LogId};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, AnyStore, Assistant, Chat, Error, Limits, Log, LogId, Result, round_robin, until};
+use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Log, Result, round_robin};
 use polylogue_models::{Env, Models};
 use polylogue_store::Memory;
 

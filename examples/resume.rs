@@ -5,9 +5,10 @@
 use std::error::Error;
 use std::path::Path;
 
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Human, Log, LogId, Status, round_robin, stop::max_turns, until,
-};
+use polylogue::kernel::{AnyStore, LogId};
+use polylogue::policies::until;
+use polylogue::stop::max_turns;
+use polylogue::{AnyModel, Assistant, Chat, Human, Log, Status, round_robin};
 use polylogue_models::Script;
 use polylogue_store::Sqlite;
 

@@ -1,10 +1,12 @@
 //! An assistant that writes Python, and a proxy that runs it in a sandbox, until it works. The programs really run: a
 //! table of prices is read, and one mistake is made and fixed. Code that deletes needs approval by a person.
 
-use polylogue::Approval;
-use polylogue::code::Block;
+use polylogue::layers::code::Block;
+use polylogue::layers::{Coder, HumanInput, Stack};
+use polylogue::policies::until;
 use polylogue::stop::says;
-use polylogue::{Assistant, Chat, Coder, HumanInput, Stack, round_robin, until};
+use polylogue::tools::Approval;
+use polylogue::{Assistant, Chat, round_robin};
 use polylogue_examples::{Result, play};
 use polylogue_tools::code::{Sandbox, python};
 

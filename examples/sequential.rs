@@ -1,7 +1,8 @@
 //! Chats in a sequence: the result of each is carried over to the next.
 
+use polylogue::policies::{Carryover, sequence, until};
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Carryover, Chat, Name, round_robin, sequence, until};
+use polylogue::{Assistant, Chat, Name, round_robin};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

@@ -6,8 +6,10 @@
 //! cargo run -p polylogue-examples --bin small_model ollama:gemma3:1b
 //! ```
 
-use polylogue::executor::Declared;
-use polylogue::{AnyModel, Assistant, Capabilities, Chat, PromptedTool, sequential};
+use polylogue::agents::PromptedTool;
+use polylogue::kernel::Capabilities;
+use polylogue::layers::executor::Declared;
+use polylogue::{AnyModel, Assistant, Chat, sequential};
 use polylogue_examples::{Result, play};
 use polylogue_models::{Env, Models, Script};
 use schemars::JsonSchema;

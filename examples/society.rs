@@ -1,6 +1,8 @@
 //! Role-play: a specifier turns an idea into a task, a trader instructs, a programmer solves, until it is done.
 
-use polylogue::{Assistant, GetHistory, RolePlay};
+use polylogue::Assistant;
+use polylogue::tasks::RolePlay;
+use polylogue::tools::GetHistory;
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

@@ -1,6 +1,7 @@
 //! Two agents that talk until one of them judges its task complete, and a last message of the other.
 
-use polylogue::{Assistant, EndMode, GroupSolve, Task};
+use polylogue::Assistant;
+use polylogue::tasks::{EndMode, GroupSolve, Task};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

@@ -1,8 +1,9 @@
 //! Shared state of a team: one agent sets values, another reads them, and one value ends the chat.
 
-use polylogue::state::{self, GetState, SetState};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Chat, Message, Name, round_robin, until};
+use polylogue::tools::state::{self, GetState, SetState};
+use polylogue::{Assistant, Chat, Message, Name, round_robin};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

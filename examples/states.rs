@@ -1,6 +1,6 @@
 //! A state machine: a custom rule selects the next speaker by the last message, within allowed transitions.
 
-use polylogue::group::{Method, Transitions};
+use polylogue::policies::group::{Method, Transitions};
 use polylogue::{Assistant, Chat, Group, Name, Transcript};
 use polylogue_examples::{Result, play};
 

@@ -1,8 +1,9 @@
 //! A tool for a model that cannot call functions: the tool is explained in the prompt, and the model writes arguments as JSON.
 
-use polylogue::executor::Declared;
-use polylogue::tooling::{PromptedTool, ToolCalling};
-use polylogue::{Assistant, Task, task::tasks};
+use polylogue::Assistant;
+use polylogue::agents::tooling::{PromptedTool, ToolCalling};
+use polylogue::layers::executor::Declared;
+use polylogue::tasks::{Task, task::tasks};
 use polylogue_examples::{Result, play};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]

@@ -2,12 +2,11 @@
 //! JSON, and a new session continues from it.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::executor::Declared;
-use polylogue::parse::{Actions, Block, Parsed, ToolBlock};
-use polylogue::session::State;
-use polylogue::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Assistant, Layer, LogId, Message, Name, Params, Session, Turn,
-};
+use polylogue::agents::session::State;
+use polylogue::kernel::{AnyStore, AnyTool, Layer, LogId, Params};
+use polylogue::layers::executor::Declared;
+use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Session, Turn};
 use polylogue_examples::Result;
 use polylogue_store::Memory;
 

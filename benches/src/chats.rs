@@ -1,11 +1,10 @@
 //! The same chats with Polylogue.
 
 use futures_util::future::try_join_all;
+use polylogue::kernel::{AnyStore, DeltaSink, LogId, Model, ModelError, Reply, Request, Subscription};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Log, LogId, Model, ModelError, Reply, Request, Status,
-    Subscription, Update, round_robin, until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Log, Status, Update, round_robin};
 use polylogue_models::{Config, Endpoint};
 use polylogue_store::{Memory, Sqlite};
 use tempfile::TempDir;
@@ -106,7 +105,8 @@ fn model(base_url: &str, stream: bool) -> Result<AnyModel> {
 
 /// Two agents that speak in turn until `calls` replies were given.
 fn pair(model: &AnyModel, calls: u64) -> Result<Chat> {
-    let agent = |name| Ok::<_, polylogue::NameError>(Assistant::new(name, model.clone())?.system(SYSTEM));
+    let agent =
+        |name| Ok::<_, polylogue::kernel::NameError>(Assistant::new(name, model.clone())?.system(SYSTEM));
     Ok(Chat::named("pair")
         .participant(agent("Ann")?)
         .participant(agent("Bob")?)

@@ -1,12 +1,11 @@
 //! Many groups at the same time, with functions as models: the cost of Polylogue itself.
 
 use futures_util::future::try_join_all;
+use polylogue::kernel::{AnyStore, DeltaSink, LogId, Model, ModelError, Reply, Request};
+use polylogue::policies::{Selector, until};
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Group, Log, LogId, Model, ModelError, Name, Reply,
-    Request, Selector, Status, until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Group, Log, Name, Status};
 use polylogue_store::Memory;
 
 use crate::Result;

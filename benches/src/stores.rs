@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polylogue::{AnyStore, Event, LogId, Meta, Store as _};
+use polylogue::kernel::{AnyStore, Event, LogId, Meta, Store as _};
 use polylogue_store::{Jsonl, Memory, Sqlite};
 use serde_json::json;
 

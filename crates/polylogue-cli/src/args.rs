@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use polylogue::{Capabilities, Capability, LimitOverrides, Money};
+use polylogue_core::{Capabilities, Capability, LimitOverrides, Money};
 use polylogue_team::Grant;
 
 use crate::shipped::team_file;

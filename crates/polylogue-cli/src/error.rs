@@ -3,7 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use polylogue::{Error, Fault, ModelError, RunOutcome, Status, StopReason, StoreError};
+use polylogue::{Error, Status};
+use polylogue_core::{Fault, ModelError, RunOutcome, StopReason, StoreError};
 use polylogue_models::{CassetteError, EnvError};
 use polylogue_team::Diagnostics;
 

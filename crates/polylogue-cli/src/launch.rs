@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use polylogue::LimitOverrides;
+use polylogue_core::LimitOverrides;
 use polylogue_models::LearnedCapabilities;
 use polylogue_runtime::{MODEL_HINT, ModelOptions, Prepared, RunOptions, Want, memory_of_others};
 use polylogue_team::{Loaded, Team};

@@ -1,6 +1,7 @@
 //! Limits of the command line.
 
-use polylogue::{Limits, StopReason};
+use polylogue::Limits;
+use polylogue_core::StopReason;
 
 /// The option that raises the limit of the whole run that ended it, with its value as the help shows it. Limits of a chat have no
 /// option.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue::ModelError;
+use polylogue_core::ModelError;
 use polylogue_models::{Api, Config, Endpoint, ServedModel, Timeouts};
 
 /// How long a server has to say what models it has.

@@ -10,7 +10,7 @@ pub(crate) mod question;
 
 use std::io::{self, IsTerminal, Write};
 
-use polylogue::approval::visible;
+use polylogue::tools::approval::visible;
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcdrain, tcflush, tcgetattr, tcsetattr};
 
 use crate::error::CliError;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use polylogue::{
-    Agent as _, Body, Cancellation, Event, LogId, Path, Question, RunOutcome as Kind, Status, Store as _,
-    Subscription,
+use polylogue::{Agent as _, Status};
+use polylogue_core::{
+    Body, Cancellation, Event, LogId, Path, Question, RunOutcome as Kind, Store as _, Subscription,
 };
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
@@ -185,7 +185,7 @@ impl Runner {
         let (spent, turns) = (conversation.usage().await, conversation.turns().await);
         let (id, events) = (conversation.id().clone(), conversation.events().await);
         let cut = match &status {
-            Ok(Status::Closed { .. }) => polylogue::Report::of(&events).cut,
+            Ok(Status::Closed { .. }) => polylogue::runs::Report::of(&events).cut,
             _ => None,
         };
         let told = match &status {

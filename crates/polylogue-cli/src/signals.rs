@@ -1,6 +1,6 @@
 //! The orders to stop that come from outside.
 
-use polylogue::Cancellation;
+use polylogue_core::Cancellation;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::CliError;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue::approval::visible;
+use polylogue::tools::approval::visible;
 use polylogue_models::Env;
 use polylogue_runtime::{Access, Sealer, StoredTeam, Want, permission_text as words};
 use polylogue_team::{Grant, Loaded, Overrides, Team, Usage};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use polylogue::LogId;
+use polylogue_core::LogId;
 use polylogue_runtime::refused_programs;
 use polylogue_team::Team;
 

@@ -48,9 +48,9 @@ impl Arguments {
         let fields = self.arguments.iter().map(Argument::field);
         let defaults = self.arguments.iter().filter_map(Argument::default_function);
         quote! {
-            #[derive(::polylogue::tool::private::serde::Deserialize, ::polylogue::tool::private::schemars::JsonSchema)]
-            #[serde(crate = "::polylogue::tool::private::serde", deny_unknown_fields)]
-            #[schemars(crate = "::polylogue::tool::private::schemars")]
+            #[derive(::polylogue::tools::tool::private::serde::Deserialize, ::polylogue::tools::tool::private::schemars::JsonSchema)]
+            #[serde(crate = "::polylogue::tools::tool::private::serde", deny_unknown_fields)]
+            #[schemars(crate = "::polylogue::tools::tool::private::schemars")]
             struct Args { #(#fields),* }
             #(#defaults)*
         }

@@ -72,7 +72,7 @@ impl Parts {
         let wait = is_async.then(|| quote! { .await });
         let returned = match returns_result {
             true => quote! {
-                returned.map_err(|error| ::polylogue::ToolError(::std::string::ToString::to_string(&error)))?
+                returned.map_err(|error| ::polylogue::kernel::ToolError(::std::string::ToString::to_string(&error)))?
             },
             false => quote! { returned },
         };
@@ -81,20 +81,20 @@ impl Parts {
                 #definition
 
                 impl ::polylogue::Tool for #kind {
-                    fn spec(&self) -> &::polylogue::ToolSpec {
-                        static SPEC: ::std::sync::OnceLock<::polylogue::ToolSpec> = ::std::sync::OnceLock::new();
+                    fn spec(&self) -> &::polylogue::kernel::ToolSpec {
+                        static SPEC: ::std::sync::OnceLock<::polylogue::kernel::ToolSpec> = ::std::sync::OnceLock::new();
                         SPEC.get_or_init(|| #spec)
                     }
 
                     #[allow(unused_variables, clippy::let_unit_value)]
                     async fn call(
                         &self,
-                        args: ::polylogue::tool::private::Value,
-                        cx: &::polylogue::ToolCx<'_>,
-                    ) -> ::core::result::Result<::polylogue::Outcome, ::polylogue::ToolError> {
-                        let Args { #(#names),* } = ::polylogue::tool::private::read(self.spec(), args)?;
+                        args: ::polylogue::tools::tool::private::Value,
+                        cx: &::polylogue::kernel::ToolCx<'_>,
+                    ) -> ::core::result::Result<::polylogue::kernel::Outcome, ::polylogue::kernel::ToolError> {
+                        let Args { #(#names),* } = ::polylogue::tools::tool::private::read(self.spec(), args)?;
                         let returned = #function(#(#passed),*)#wait;
-                        ::polylogue::tool::private::outcome(self.spec(), #returned)
+                        ::polylogue::tools::tool::private::outcome(self.spec(), #returned)
                     }
                 }
             };
@@ -114,7 +114,7 @@ fn spec(options: &Options, attributes: &[Attribute], signature: &Signature) -> R
     let repeatable = options.repeatable.then(|| quote! { .repeatable() });
     let ends_turn = options.ends_turn.then(|| quote! { .ends_turn() });
     Ok(quote! {
-        ::polylogue::ToolSpec::new(#name, #text, ::polylogue::tool::private::schema::<Args>())#repeatable #ends_turn
+        ::polylogue::kernel::ToolSpec::new(#name, #text, ::polylogue::tools::tool::private::schema::<Args>())#repeatable #ends_turn
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use polylogue::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
+use polylogue::tools::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
 use polylogue_core::{LogId, Meter, Store as _, StoreError};
 use polylogue_models::Embedder;
 use polylogue_store::Facts;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue::memory::Embed as _;
+use polylogue::tools::memory::Embed as _;
 use polylogue_core::{
     AnyModel, Body, Error as RunError, Event, Model as _, ModelError, ModelErrorKind, Params, Price,
 };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use polylogue::approval::visible;
+use polylogue::tools::approval::visible;
 use polylogue_team::Grant;
 
 use crate::Want;

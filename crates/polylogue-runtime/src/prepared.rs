@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use polylogue::batch::BatchStart;
+use polylogue::runs::batch::BatchStart;
 use polylogue_core::{AnyModel, Chat, LimitOverrides, Limits, LogId};
 use polylogue_team::{Loaded, Team, Usage};
 
@@ -250,7 +250,7 @@ impl TeamRun<'_> {
         &self.prepared.place
     }
 
-    /// The beginning of a conversation with a known `id`, for a [`Batch`](polylogue::batch::Batch). Makes its work
+    /// The beginning of a conversation with a known `id`, for a [`Batch`](polylogue::runs::batch::Batch). Makes its work
     /// directory.
     ///
     /// # Errors

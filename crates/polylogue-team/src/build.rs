@@ -16,8 +16,9 @@ mod web;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use polylogue::tooling::Asks;
-use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Money, Name, Params, Result, Transcript};
+use polylogue::agents::tooling::Asks;
+use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Name, Result, Transcript};
+use polylogue_core::{Money, Params};
 use polylogue_mcp::Catalog;
 
 use crate::build_context::BuildContext;
@@ -228,7 +229,7 @@ impl<'a> AgentBuilder<'a> {
     }
 }
 
-impl From<TaskFrom> for polylogue::TaskFrom {
+impl From<TaskFrom> for polylogue_core::TaskFrom {
     fn from(brief: TaskFrom) -> Self {
         match brief {
             TaskFrom::Last => Self::Last,

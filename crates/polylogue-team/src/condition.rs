@@ -77,7 +77,7 @@ impl Condition {
     pub(crate) fn holds(&self, transcript: &Transcript) -> Result<bool, String> {
         let mut facts = Facts::of(transcript);
         if self.asks_state {
-            facts.state = polylogue::state::of(transcript);
+            facts.state = polylogue::tools::state::of(transcript);
         }
         match self.program.execute(&facts.context()) {
             Ok(Value::Bool(holds)) => Ok(holds),
@@ -239,7 +239,7 @@ impl<'t> Facts<'t> {
         Self {
             text: last.map(|message| message.plain().into_owned()).unwrap_or_default(),
             from: last.map(|message| message.from.as_str()).unwrap_or_default(),
-            value: last.and_then(polylogue::parse::value),
+            value: last.and_then(polylogue::layers::parse::value),
             turns: count(transcript.turns()),
             messages: count(transcript.message_count()),
             task: transcript.task(),

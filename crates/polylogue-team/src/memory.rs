@@ -1,6 +1,6 @@
 //! Long-term memory.
 
-use polylogue::memory::{LongTerm, MemoryError, Scope};
+use polylogue::tools::memory::{LongTerm, MemoryError, Scope};
 use polylogue_config::{At, Config};
 use polylogue_core::Name;
 

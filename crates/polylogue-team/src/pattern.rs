@@ -5,7 +5,7 @@ mod role_play;
 
 use std::collections::BTreeMap;
 
-use polylogue::orchestrator as lib;
+use polylogue::policies::orchestrator as lib;
 use polylogue_config::types::{Kind, Type};
 use polylogue_config::yaml::{Data, Node};
 use polylogue_config::{At, ByName, Config, Cx, OneOrMany, Ref, Same};

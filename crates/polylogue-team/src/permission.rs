@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue::Price;
-use polylogue::memory::Scope;
+use polylogue::tools::memory::Scope;
+use polylogue_core::Price;
 use polylogue_models::{Provider, list_price, list_price_at};
 use polylogue_tools::http::Header;
 

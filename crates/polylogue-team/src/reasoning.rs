@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polylogue::reason as lib;
+use polylogue::agents::reason as lib;
 use polylogue_config::{At, Config};
 use polylogue_core::Name;
 

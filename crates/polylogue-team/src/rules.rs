@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use polylogue::approval::{Decision, is_like, is_like_tool};
+use polylogue::tools::approval::{Decision, is_like, is_like_tool};
 use polylogue_config::diagnostic::{Diagnostics, Report};
 use polylogue_config::source::Source;
 use polylogue_config::yaml::{self, Data};

@@ -1,6 +1,6 @@
 //! Tasks, alone and in a group that solves them by talking.
 
-use polylogue::EndMode;
+use polylogue::tasks::EndMode;
 use polylogue_config::{At, Config};
 use polylogue_core::Name;
 
@@ -23,7 +23,7 @@ pub struct GroupSolve {
     #[key(as = At<EndModeKey>, default = EndMode::MaxIterations)]
     pub end: At<EndMode>,
     /// Maximum number of iterations, in every mode. In an iteration each participant speaks once.
-    #[key(default = polylogue::GroupSolve::DEFAULT_MAX_ITERATIONS, range = 1..=100_000)]
+    #[key(default = polylogue::tasks::GroupSolve::DEFAULT_MAX_ITERATIONS, range = 1..=100_000)]
     pub max_iterations: u64,
     /// First message of a discussion between two agents.
     pub shift: At<Shift>,

@@ -1,9 +1,9 @@
 //! How models call tools.
 
 use indexmap::IndexMap;
-use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::{AnyTool, Outcome, StateScope};
+use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue_config::{At, Config};
+use polylogue_core::{AnyTool, Outcome, StateScope};
 use polylogue_tools::Bounded;
 use serde_json::{Map, Value};
 

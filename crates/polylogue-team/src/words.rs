@@ -1,6 +1,6 @@
 //! Descriptions of patterns, for `polylogue check`.
 
-use polylogue::EndMode;
+use polylogue::tasks::EndMode;
 use polylogue_config::At;
 use polylogue_core::Name;
 

@@ -109,7 +109,7 @@ pub struct AgentTool {
     #[key(none = "the description of `who`", nonempty)]
     pub description: Option<String>,
     /// Maximum number of calls per turn. Further calls fail.
-    #[key(default = polylogue::agent_tool::AgentTool::DEFAULT_AT_MOST, range = 1..=1000)]
+    #[key(default = polylogue::tools::agent_tool::AgentTool::DEFAULT_AT_MOST, range = 1..=1000)]
     pub max_calls: u32,
 }
 

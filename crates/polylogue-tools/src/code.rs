@@ -1,7 +1,7 @@
 //! Code, run in a sandbox.
 //!
 //! [`python`], [`shell`] and [`javascript`] are tools that run a text as a program, in the work directory of a [`Sandbox`];
-//! [`save`] only writes it there. A model may call them, and the layer `polylogue::code::Coder` runs by them what stands in
+//! [`save`] only writes it there. A model may call them, and the layer `polylogue::layers::code::Coder` runs by them what stands in
 //! messages. What they return is
 //!
 //! ```text

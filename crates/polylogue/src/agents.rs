@@ -7,3 +7,9 @@ pub mod tooling;
 pub(crate) mod assistant;
 pub(crate) mod function;
 pub(crate) mod human;
+
+pub use assistant::Assistant;
+pub use function::{ActFuture, Function};
+pub use human::Human;
+pub use session::Session;
+pub use tooling::{PromptedTool, ToolCalling};

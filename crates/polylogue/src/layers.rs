@@ -8,3 +8,9 @@ pub mod human_input;
 pub mod nested;
 pub mod parse;
 pub mod reply;
+
+pub use code::Coder;
+pub use executor::Executor;
+pub use human_input::HumanInput;
+pub use nested::{Nested, Outer};
+pub use reply::Stack;

@@ -44,7 +44,7 @@
 //! # One model alone
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), polylogue::ModelError> {
+//! # async fn example() -> Result<(), polylogue::kernel::ModelError> {
 //! let model = polylogue::models::named("ollama:llama3.2")?;
 //! println!("{}", model.ask("Why is the sky blue?").await?);
 //! # Ok(())
@@ -70,7 +70,7 @@
 //! | hooks on what is read or said | [`hook`]; few-shot examples, a window, merged messages: [`aggregate`] |
 //! | to parse model output | [`parse`] |
 //! | to run parsed calls | [`parse::Actions`], [`parse::Ran`] |
-//! | to finish with a tool call | [`tool::Finish`] |
+//! | to finish with a tool call | [`tools::tool::Finish`] |
 //! | tools and JSON for models that support neither | [`tooling`], [`PromptedTool`], [`Assistant::output_schema`] |
 //! | a simple order | [`round_robin`], [`sequential`], [`parallel`], or a closure: it is a [`Policy`] |
 //! | a group chat | [`Group`]: round robin, random, a model ([`Selector`]), a person ([`HumanSelector`]) or a custom rule selects the speaker |
@@ -93,49 +93,39 @@
 //! | many runs | [`Batch`], and a [`Budget`] for all of them |
 //! | to cancel | [`Log::cancellation`] |
 
-mod agents;
-mod layers;
-mod policies;
-mod runs;
-mod tasks;
+pub mod agents;
+pub mod layers;
+pub mod policies;
+pub mod runs;
+pub mod tasks;
 mod termination;
-mod tools;
+pub mod tools;
 
-use agents::{assistant, function, human};
-use policies::replay;
-use termination::verdict;
+pub use agents::{Assistant, Function, Human, Session};
+pub use policies::{Graph, Group, parallel, round_robin, sequential};
+#[doc(inline)]
+pub use polylogue_core as kernel;
+pub use polylogue_core::{
+    Act, Agent, AnyModel, Chat, Error, Limits, Log, Message, Name, Policy, Result, RunResult, Status, Step,
+    Tool, Transcript, Turn, Update,
+};
+pub use termination::stop;
 
-pub use agents::{reason, session, tooling};
-pub use layers::{aggregate, code, executor, hook, human_input, nested, parse, reply};
-pub use policies::{carryover, dag, debate, graph, group, handoff, joining, orchestrator, order};
-pub use runs::{batch, report};
-pub use tasks::{group_solve, role_play, task};
-pub use termination::{loop_detector, stop};
-pub use tools::{agent_tool, approval, memory, state, tool};
+#[cfg(doc)]
+use {
+    agents::{PromptedTool, reason, session, tooling},
+    kernel::{Budget, ToolSpec},
+    layers::{Coder, Executor, HumanInput, Nested, Stack, aggregate, code, executor, hook, parse, reply},
+    policies::{
+        Carryover, Dag, Debate, Handoff, HumanSelector, Orchestrator, Selector, handoffs, joining, order,
+        reflected, sequence, summed_up,
+    },
+    runs::{Batch, Report},
+    stop::LoopDetector,
+    tasks::{EndMode, GroupSolve, GroupSolveResult, RolePlay, Task},
+    tools::{AgentTool, memory, state},
+};
 
-pub use agent_tool::AgentTool;
-pub use approval::Approval;
-pub use assistant::Assistant;
-pub use batch::Batch;
-pub use carryover::{Carryover, WithCarryover};
-pub use code::Coder;
-pub use dag::Dag;
-pub use debate::Debate;
-pub use executor::Executor;
-pub use function::{ActFuture, Function};
-pub use graph::Graph;
-pub use group::{Group, HumanSelector, Selector};
-pub use group_solve::{EndMode, GroupSolve, GroupSolveResult, History};
-pub use handoff::{Handoff, handoffs};
-pub use human::Human;
-pub use human_input::HumanInput;
-pub use joining::joining;
-pub use loop_detector::LoopDetector;
-pub use memory::GetHistory;
-pub use nested::{Nested, Outer};
-pub use orchestrator::Orchestrator;
-pub use order::{parallel, reflected, round_robin, sequence, sequential, summed_up, without};
-pub use polylogue_core::*;
 /// Makes a tool from a function: a value with the function's name, for [`Assistant::tool`] and wherever a [`Tool`] is
 /// accepted.
 ///
@@ -172,7 +162,7 @@ pub use polylogue_core::*;
 ///
 /// assert_eq!(exchange.spec().description, "Converts euros into another currency.");
 /// assert_eq!(exchange.spec().parameters["required"], serde_json::json!(["amount"]));
-/// # fn example(model: polylogue::AnyModel) -> Result<(), polylogue::NameError> {
+/// # fn example(model: polylogue::AnyModel) -> Result<(), polylogue::kernel::NameError> {
 /// let agent = polylogue::Assistant::new("Clerk", model)?.tool(exchange);
 /// # Ok(())
 /// # }
@@ -223,13 +213,6 @@ pub use polylogue_macros::tool;
 /// # use polylogue::Tool;
 /// ```
 pub use polylogue_macros::toolkit;
-pub use reply::Stack;
-pub use report::Report;
-pub use role_play::RolePlay;
-pub use session::Session;
-pub use stop::Stop;
-pub use task::Task;
-pub use tooling::{PromptedTool, ToolCalling};
 
 #[cfg(feature = "models")]
 pub use polylogue_models as models;

@@ -2,3 +2,6 @@
 
 pub mod batch;
 pub mod report;
+
+pub use batch::Batch;
+pub use report::Report;

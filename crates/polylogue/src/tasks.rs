@@ -3,3 +3,7 @@
 pub mod group_solve;
 pub mod role_play;
 pub mod task;
+
+pub use group_solve::{EndMode, GroupSolve, GroupSolveResult, History};
+pub use role_play::RolePlay;
+pub use task::Task;

@@ -1,6 +1,6 @@
 //! Termination conditions.
 
-pub mod loop_detector;
+pub(crate) mod loop_detector;
 mod reason;
 pub mod stop;
 

@@ -5,3 +5,7 @@ pub mod approval;
 pub mod memory;
 pub mod state;
 pub mod tool;
+
+pub use agent_tool::AgentTool;
+pub use approval::Approval;
+pub use memory::GetHistory;

@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use polylogue::batch::{Batch, BatchResult, BatchStart};
+use polylogue::policies::until;
+use polylogue::runs::Report;
+use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Budget, Chat, DeltaSink, Error, Event, Human, LogId, Meta, Model,
-    ModelError, ModelErrorKind, Money, Reply, Report, Request, Status, Store, Usage, round_robin, sequential,
-    until,
+use polylogue::{AnyModel, Assistant, Chat, Error, Human, Status, round_robin, sequential};
+use polylogue_core::{
+    AnyStore, Budget, DeltaSink, Event, LogId, Meta, Model, ModelError, ModelErrorKind, Money, Reply,
+    Request, Store, Usage,
 };
 use polylogue_models::Script;
 use polylogue_store::{Jsonl, Memory};

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{log, name, script};
+use polylogue::policies::until;
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_time_ms, max_turns};
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, Limits, Log, LogId, Status, StopReason, Timestamp, round_robin,
-    until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin};
+use polylogue_core::{AnyStore, LogId, StopReason, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 

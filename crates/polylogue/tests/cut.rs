@@ -1,12 +1,14 @@
 //! Invariants 6 and 7: a log cut anywhere and run again becomes the same log, and no finished model call is repeated.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+use polylogue::policies::{reflected, until};
 use polylogue::stop::{max_turns, says};
+use polylogue::tools::GetHistory;
 use polylogue::{
-    AnyStore, Assistant, Chat, Function, GetHistory, Human, Name, Policy, Step, TaskFrom, Transcript,
-    parallel, reflected, round_robin, sequential, until,
+    Assistant, Chat, Function, Human, Name, Policy, Step, Transcript, parallel, round_robin, sequential,
 };
 use polylogue_core::{Act, Message};
+use polylogue_core::{AnyStore, TaskFrom};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -148,7 +150,7 @@ async fn functions_posts_and_private_messages() {
             .participant(counter)
             .policy(policy())
             .opening(|task| {
-                vec![Message::text(Name::user(), task).to(polylogue::Audience::Only(vec![name("A")]))]
+                vec![Message::text(Name::user(), task).to(polylogue_core::Audience::Only(vec![name("A")]))]
             })
             .build()
             .unwrap()

@@ -1,16 +1,15 @@
 //! Invariants 6 and 7 for group chats: a log cut anywhere and run again becomes the same log.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
-use polylogue::executor::{Declared, Executor};
-use polylogue::group::{HumanSelector, Method, Pick, Repeat, Transitions, introduce};
-use polylogue::human_input::HumanInput;
-use polylogue::reply::Stack;
+use polylogue::layers::executor::{Declared, Executor};
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::group::{HumanSelector, Method, Pick, Repeat, Transitions, introduce};
+use polylogue::policies::{Selector, joining, until};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns, says};
-use polylogue::{
-    Act, AnyStore, Assistant, Chat, ChatBuilder, Function, Group, Human, JoinHistory, Log, LogId, Name,
-    Selector, Status, StopReason, Tool, ToolError, Transcript, joining, until,
-};
+use polylogue::{Act, Assistant, Chat, Function, Group, Human, Log, Name, Status, Tool, Transcript};
+use polylogue_core::{AnyStore, ChatBuilder, JoinHistory, LogId, StopReason, ToolError};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};

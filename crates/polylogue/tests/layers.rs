@@ -4,14 +4,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::executor::Declared;
-use polylogue::hook::{Hooked, before_send, texts};
-use polylogue::reply::{Kind, Trigger, of, when};
+use polylogue::layers::executor::Declared;
+use polylogue::layers::hook::{Hooked, before_send, texts};
+use polylogue::layers::reply::{Kind, Trigger, of, when};
+use polylogue::layers::{Executor, HumanInput, Stack};
+use polylogue::policies::{reflected, until};
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Assistant, Body, Chat, Executor, Function, Human, HumanInput, Log, LogId,
-    Meta, Name, Policy, Stack, Store, Tool, parallel, reflected, round_robin, sequential, until,
+    Act, Agent, AnyModel, Assistant, Chat, Function, Human, Log, Name, Policy, Tool, parallel, round_robin,
+    sequential,
 };
+use polylogue_core::{AnyStore, Body, LogId, Meta, Store};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -173,7 +176,7 @@ async fn hooks_on_what_is_read_replied_and_sent() {
         |calls| {
             let model = Hooked::new(calls.through(script.model("test")))
                 .on_received(texts(|text| text.to_uppercase()))
-                .on_reply(|reply| polylogue::Reply {
+                .on_reply(|reply| polylogue_core::Reply {
                     parts: texts(|text| format!("<{text}>"))(reply.parts),
                     ..reply
                 });

@@ -10,12 +10,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::batch::{Batch, BatchStart};
+use polylogue::runs::batch::{Batch, BatchStart};
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, AnyTool, Assistant, Body, Bound, Budget, Call, ChargeReason, Chat,
-    DeltaSink, Event, FailedAttempt, Limits, Log, LogId, Meta, Model, ModelCall, ModelError, ModelErrorKind,
-    Money, Name, Outcome, Reply, Request, Status, Step, StopReason, Store, Tool, ToolCx, ToolError, ToolSpec,
-    ToolUsage, Transcript, Turn, TurnRequest, Usage, sequential,
+    Act, Agent, AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Tool, Transcript, Turn,
+    sequential,
+};
+use polylogue_core::{
+    AnyStore, AnyTool, Body, Bound, Budget, Call, ChargeReason, DeltaSink, Event, FailedAttempt, LogId, Meta,
+    Model, ModelCall, ModelError, ModelErrorKind, Money, Outcome, Reply, Request, StopReason, Store, ToolCx,
+    ToolError, ToolSpec, ToolUsage, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 
@@ -64,7 +67,7 @@ impl Model for Cents {
     fn cost(&self, usage: &Usage) -> Option<Money> {
         Some(Money::dollars(usage.output? as f64 / 100.0))
     }
-    fn max_output(&self, _: &polylogue::Params) -> Option<u64> {
+    fn max_output(&self, _: &polylogue_core::Params) -> Option<u64> {
         self.bounded.then_some(20)
     }
 }

@@ -3,16 +3,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use polylogue::hook::Hooked;
-use polylogue::memory::{
+use polylogue::agents::reason::PlanAndSolve;
+use polylogue::layers::hook::Hooked;
+use polylogue::policies::until;
+use polylogue::stop::max_turns;
+use polylogue::tools::memory::{
     AnyMemory, Fact, LongTerm, Memory, MemoryError, Note, Query, Recalled, Scope, Source,
 };
-use polylogue::reason::PlanAndSolve;
-use polylogue::stop::max_turns;
-use polylogue::{
-    Act, Agent, AnyAgent, AnyModel, AnyStore, Assistant, Body, Chat, Entry, Event, Log, LogId, Meta, Name,
-    Part, StoreError, Timestamp, Turn, parallel, round_robin, until,
-};
+use polylogue::{Act, Agent, AnyModel, Assistant, Chat, Log, Name, Turn, parallel, round_robin};
+use polylogue_core::{AnyAgent, AnyStore, Body, Entry, Event, LogId, Meta, Part, StoreError, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Facts;
 use polylogue_test::cut::{Calls, Cut, uncharged};
@@ -215,9 +214,9 @@ async fn a_resumed_turn_does_not_depend_on_what_the_memory_became() {
     for cut in found + 1..whole.len() {
         let store = AnyStore::new(polylogue_store::Memory::default());
         let id = LogId::new("cut").unwrap();
-        let claim = polylogue::Store::create(&store, &id, &Meta::default()).await.unwrap();
-        polylogue::Store::append(&store, &claim, &whole[..cut]).await.unwrap();
-        polylogue::Store::release(&store, claim).await.unwrap();
+        let claim = polylogue_core::Store::create(&store, &id, &Meta::default()).await.unwrap();
+        polylogue_core::Store::append(&store, &claim, &whole[..cut]).await.unwrap();
+        polylogue_core::Store::release(&store, claim).await.unwrap();
         let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
         reminded(&Calls::default(), empty.of("team")).resume(&mut log).await.unwrap();
         assert_eq!(uncharged(&log.events().await), whole, "cut before {cut}");
@@ -274,10 +273,11 @@ async fn no_reminders_in_private_turns_or_without_matching_facts() {
     let agent = || Assistant::new("A", model(r#"[{"A": "Tea."}, {"A": "A summary."}]"#)).unwrap();
     let reminded = |facts| place.of("team").reminds(agent(), facts);
     let room = |facts| {
-        let policy =
-            polylogue::reflected(until(max_turns(1), round_robin()), Name::new("A").unwrap(), |_| {
-                "Sum it up: tea?".into()
-            });
+        let policy = polylogue::policies::reflected(
+            until(max_turns(1), round_robin()),
+            Name::new("A").unwrap(),
+            |_| "Sum it up: tea?".into(),
+        );
         Chat::named("room").participant(reminded(facts)).policy(policy).build().unwrap()
     };
     assert_eq!(prompts(&run(&room(5), "one", "Which tea?").await).len(), 1);

@@ -10,15 +10,16 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{log, name};
-use polylogue::agent_tool::AgentTool;
-use polylogue::executor::{Declared, Executor};
-use polylogue::human_input::HumanInput;
-use polylogue::reply::Stack;
-use polylogue::tooling::ToolCalling;
-use polylogue::{
-    AnyModel, Assistant, Audience, Body, Capabilities, Carryover, Chat, DeltaSink, Event, Handoff,
-    JoinHistory, Model, ModelError, Part, Policy, PromptRole, Reply, Request, Status, Step, StopReason, Tool,
-    Transcript, TurnRequest, ViewOptions, Window,
+use polylogue::agents::tooling::ToolCalling;
+use polylogue::layers::executor::{Declared, Executor};
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::{Carryover, Handoff};
+use polylogue::tools::agent_tool::AgentTool;
+use polylogue::{AnyModel, Assistant, Chat, Policy, Status, Step, Tool, Transcript};
+use polylogue_core::{
+    Audience, Body, Capabilities, DeltaSink, Event, JoinHistory, Model, ModelError, Part, PromptRole, Reply,
+    Request, StopReason, TurnRequest, ViewOptions, Window,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behaviour, History, Playbook, Received, Server};

@@ -5,11 +5,15 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use polylogue::order::sequential;
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Chat, DeltaSink, Entry, Event, Finish, GetHistory, Model, ModelError,
-    ModelErrorKind, Params, Part, Reply, Report, Request, RunOutcome, Status, StopReason, round_robin,
-    stop::max_turns, until,
+use polylogue::policies::order::sequential;
+use polylogue::policies::until;
+use polylogue::runs::Report;
+use polylogue::stop::max_turns;
+use polylogue::tools::GetHistory;
+use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
+use polylogue_core::{
+    AnyStore, DeltaSink, Entry, Event, Finish, Model, ModelError, ModelErrorKind, Params, Part, Reply,
+    Request, RunOutcome, StopReason,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -74,7 +78,7 @@ fn alone(ann: Assistant) -> Chat {
 }
 
 fn texts(entries: &[Entry]) -> Vec<String> {
-    entries.iter().map(|entry| polylogue::plain(entry.parts()).into_owned()).collect()
+    entries.iter().map(|entry| polylogue_core::plain(entry.parts()).into_owned()).collect()
 }
 
 #[tokio::test]

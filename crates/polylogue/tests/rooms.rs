@@ -4,15 +4,18 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use polylogue::policies::{reflected, until};
 use polylogue::stop::Reason;
 use polylogue::stop::{max_turns, says};
 use polylogue::{
-    Act, Agent, Assistant, Call, CallOutcome, Chat, Error, Event, Function, HistoryEntry, Human, Interrupt,
-    JoinHistory, Log, LogId, Message, Name, Outcome, Part, Policy, Result, Step, StopReason, Tool, ToolCx,
-    ToolError, ToolSpec, Transcript, Turn, TurnRequest, View, ViewOptions, reflected, round_robin,
-    sequential, until,
+    Act, Agent, Assistant, Chat, Error, Function, Human, Log, Message, Name, Policy, Result, Step, Tool,
+    Transcript, Turn, round_robin, sequential,
 };
 use polylogue_core::{AnyStore, Status, Timestamp};
+use polylogue_core::{
+    Call, CallOutcome, Event, HistoryEntry, Interrupt, JoinHistory, LogId, Outcome, Part, StopReason, ToolCx,
+    ToolError, ToolSpec, TurnRequest, View, ViewOptions,
+};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
@@ -45,7 +48,7 @@ async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str], log: Exp
 }
 
 fn view(events: &[Arc<Event>], who: &str) -> String {
-    let chat = Transcript::of(&polylogue::Path::root(), events).unwrap();
+    let chat = Transcript::of(&polylogue_core::Path::root(), events).unwrap();
     let view = View::of(&chat, &name(who), ViewOptions::default());
     let lines: Vec<String> = view.entries().iter().map(|e| serde_json::to_string(e).unwrap()).collect();
     lines.join("\n")
@@ -517,11 +520,11 @@ async fn an_agent_that_forgets_private_turns_sees_none_of_them() {
         answer: &|_, _, _| unreachable!(),
     };
     let events = cut.everywhere().await.unwrap();
-    let chat = Transcript::of(&polylogue::Path::root(), &events[..events.len() - 2]).unwrap();
+    let chat = Transcript::of(&polylogue_core::Path::root(), &events[..events.len() - 2]).unwrap();
     let view =
         View::of(&chat, &name("S"), ViewOptions { forget_private_turns: true, ..ViewOptions::default() });
     let texts: Vec<String> =
-        view.entries().iter().map(|e| polylogue::plain(e.parts()).into_owned()).collect();
+        view.entries().iter().map(|e| polylogue_core::plain(e.parts()).into_owned()).collect();
     assert_eq!(texts, ["user: go", "A: one", "Who is next?"]);
 }
 

@@ -5,14 +5,14 @@ mod common;
 
 use std::sync::Arc;
 
-use polylogue::executor::Executor;
-use polylogue::reply::Stack;
+use polylogue::layers::executor::Executor;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::until;
+use polylogue::stop::LoopDetector;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, Assistant, Body, Chat, Event, LoopDetector, LoopKind, Outcome, RunOutcome, Status, StopReason,
-    Tool, ToolCx, ToolError, ToolSpec, round_robin, sequential, until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Status, Tool, round_robin, sequential};
+use polylogue_core::{Body, Event, LoopKind, Outcome, RunOutcome, StopReason, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 use self::common::{log, name, script};
@@ -62,7 +62,7 @@ async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
     }
 }
 
-fn alone(ann: Assistant) -> polylogue::ChatBuilder {
+fn alone(ann: Assistant) -> polylogue_core::ChatBuilder {
     Chat::named("room").participant(ann).policy(until(LoopDetector::default(), sequential()))
 }
 

@@ -7,13 +7,17 @@ use std::sync::Arc;
 
 use common::{log, log_in, name, script};
 use expect_test::{Expect, expect};
+use polylogue::policies::{summed_up, until};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_turns, says};
+use polylogue::tools::GetHistory;
 use polylogue::{
-    Act, AnyModel, AnyStore, Assistant, Body, Call, Chat, Delta, Error, Fault, Function, GetHistory, Human,
-    Interrupt, Limits, Log, LogId, Message, Money, Name, Outcome, Part, Status, Step, StopReason, Store,
-    Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest, Update, round_robin, sequential, summed_up,
-    until,
+    Act, AnyModel, Assistant, Chat, Error, Function, Human, Limits, Log, Message, Name, Status, Step, Tool,
+    Transcript, Update, round_robin, sequential,
+};
+use polylogue_core::{
+    AnyStore, Body, Call, Delta, Fault, Interrupt, LogId, Money, Outcome, Part, StopReason, Store, ToolCx,
+    ToolError, ToolSpec, TurnRequest,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -113,7 +117,7 @@ async fn a_policy_with_endless_private_turns_is_a_bug_and_ends() {
 #[test]
 fn bad_definitions_are_refused_with_a_clear_error() {
     let f = |name: &str| Function::new(name, |_| Ok(Act::Pass)).unwrap();
-    let error = |chat: polylogue::ChatBuilder| chat.build().unwrap_err().to_string();
+    let error = |chat: polylogue_core::ChatBuilder| chat.build().unwrap_err().to_string();
     assert_eq!(
         error(Chat::named("c").participant(f("A")).participant(f("A")).policy(round_robin())),
         "two agents of `c` are named `A`"
@@ -211,18 +215,18 @@ async fn chats_are_nested_no_deeper_than_the_limit() {
 
 struct Metered(Option<Money>);
 
-impl polylogue::Model for Metered {
+impl polylogue_core::Model for Metered {
     fn name(&self) -> &str {
         "test:metered"
     }
     async fn complete(
         &self,
-        _: &polylogue::Request<'_>,
-        _: &mut dyn polylogue::DeltaSink,
-    ) -> Result<polylogue::Reply, polylogue::ModelError> {
-        Ok(polylogue::Reply::text("word"))
+        _: &polylogue_core::Request<'_>,
+        _: &mut dyn polylogue_core::DeltaSink,
+    ) -> Result<polylogue_core::Reply, polylogue_core::ModelError> {
+        Ok(polylogue_core::Reply::text("word"))
     }
-    fn cost(&self, _: &polylogue::Usage) -> Option<Money> {
+    fn cost(&self, _: &polylogue_core::Usage) -> Option<Money> {
         self.0
     }
 }
@@ -529,10 +533,10 @@ async fn a_log_belongs_to_one_chat() {
 #[tokio::test]
 async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be() {
     let said = || Body::Message(Message::text(name("A"), "hi"));
-    let opened = Body::Opened(polylogue::Opening {
+    let opened = Body::Opened(polylogue_core::Opening {
         participants: vec![name("A"), name("B")],
         task: "go".into(),
-        ..polylogue::Opening::default()
+        ..polylogue_core::Opening::default()
     });
     let cued = |who: &str| Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] };
     let answered = Body::InputProvided { to: name("A"), text: "x".into() };
@@ -543,10 +547,10 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
         (vec![opened.clone(), cued("A"), answered], "event 2: nothing was asked"),
     ] {
         let (store, id) = (AnyStore::new(Memory::default()), LogId::new("x").unwrap());
-        let claim = store.create(&id, &polylogue::Meta::default()).await.unwrap();
+        let claim = store.create(&id, &polylogue_core::Meta::default()).await.unwrap();
         let event = |(seq, body)| {
-            let (at, time) = (polylogue::Path::root(), polylogue::Timestamp(0));
-            Arc::new(polylogue::Event { seq, at, time, ran_ms: 0, body })
+            let (at, time) = (polylogue_core::Path::root(), polylogue_core::Timestamp(0));
+            Arc::new(polylogue_core::Event { seq, at, time, ran_ms: 0, body })
         };
         let events: Vec<_> = (0..).zip(bodies).map(event).collect();
         store.append(&claim, &events).await.unwrap();
@@ -597,18 +601,18 @@ async fn ids_that_a_model_uses_again_are_made_unique() {
 /// Replies with raw parts, and checks every request.
 struct Replies(Vec<Vec<Part>>);
 
-impl polylogue::Model for Replies {
+impl polylogue_core::Model for Replies {
     fn name(&self) -> &str {
         "test:replies"
     }
     async fn complete(
         &self,
-        request: &polylogue::Request<'_>,
-        _: &mut dyn polylogue::DeltaSink,
-    ) -> Result<polylogue::Reply, polylogue::ModelError> {
+        request: &polylogue_core::Request<'_>,
+        _: &mut dyn polylogue_core::DeltaSink,
+    ) -> Result<polylogue_core::Reply, polylogue_core::ModelError> {
         request.check().unwrap();
         let parts = self.0[usize::try_from(request.origin.nth).unwrap()].clone();
-        Ok(polylogue::Reply { parts, ..polylogue::Reply::text("") })
+        Ok(polylogue_core::Reply { parts, ..polylogue_core::Reply::text("") })
     }
 }
 

@@ -5,15 +5,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use polylogue::order::TAKEAWAY;
-use polylogue::reply::{Stack, Trigger, when};
+use polylogue::Message;
+use polylogue::layers::reply::{Stack, Trigger, when};
+use polylogue::layers::{Nested, Outer};
+use polylogue::policies::order::TAKEAWAY;
+use polylogue::policies::summed_up;
+use polylogue::policies::{Carryover, Dag, WithCarryover, reflected, sequence, until, without};
 use polylogue::stop::max_turns;
-use polylogue::{
-    Agent, AnyAgent, AnyStore, Assistant, Body, Carryover, Chat, Dag, Event, GetHistory, Human, Log, LogId,
-    Meta, Name, Nested, Outer, Status, Store, Timestamp, WithCarryover, reflected, round_robin, sequence,
-    sequential, until, without,
-};
-use polylogue::{Message, summed_up};
+use polylogue::tools::GetHistory;
+use polylogue::{Agent, Assistant, Chat, Human, Log, Name, Status, round_robin, sequential};
+use polylogue_core::{AnyAgent, AnyStore, Body, Event, LogId, Meta, Store, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};

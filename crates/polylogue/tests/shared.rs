@@ -5,15 +5,14 @@ mod common;
 
 use std::sync::Arc;
 
-use polylogue::agent_tool::AgentTool;
-use polylogue::order::sequence;
-use polylogue::state::{self, GetState, SetState};
+use polylogue::policies::order::sequence;
+use polylogue::policies::until;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Body, Chat, Event, Log, StateScope, Status, StopReason, parallel,
-    round_robin, sequential, until,
-};
+use polylogue::tools::agent_tool::AgentTool;
+use polylogue::tools::state::{self, GetState, SetState};
+use polylogue::{AnyModel, Assistant, Chat, Log, Status, parallel, round_robin, sequential};
+use polylogue_core::{AnyStore, Body, Event, StateScope, StopReason};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};

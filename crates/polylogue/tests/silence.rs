@@ -6,16 +6,20 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use polylogue::group::{Group, Transitions};
-use polylogue::human_input::HumanInput;
-use polylogue::order::{TAKEAWAY, reflecting, sequence};
-use polylogue::reply::Stack;
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::group::{Group, Transitions};
+use polylogue::policies::order::{TAKEAWAY, reflecting, sequence};
+use polylogue::policies::until;
+use polylogue::stop::LoopDetector;
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
-    Act, AnyAgent, AnyModel, Assistant, Body, Chat, ChatBuilder, DeltaSink, Event, Function, LoopDetector,
-    Media, Message, Model, ModelError, Part, Policy, Reply, Request, RunOutcome, Status, StopReason,
-    parallel, round_robin, sequential, until,
+    Act, AnyModel, Assistant, Chat, Function, Message, Policy, Status, parallel, round_robin, sequential,
+};
+use polylogue_core::{
+    AnyAgent, Body, ChatBuilder, DeltaSink, Event, Media, Model, ModelError, Part, Reply, Request,
+    RunOutcome, StopReason,
 };
 
 use self::common::{log, name, script};
@@ -139,7 +143,7 @@ async fn a_silent_chat_ends_without_output_in_every_order() {
 #[tokio::test]
 async fn a_silent_debate_ends_without_output_and_not_undecided() {
     let silent = Silent::new(vec![]);
-    let debate = polylogue::debate::Debate::between(["red", "blue"]).unwrap();
+    let debate = polylogue::policies::debate::Debate::between(["red", "blue"]).unwrap();
     let (reason, summary, _) = run(&pair(&silent, debate), "Which?").await;
     check_empty(&reason, &summary, "debate");
 }
@@ -197,7 +201,8 @@ async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_argume
         let text = format!("I am {who}.");
         Function::new(who, move |_| Ok(Act::say(text.clone()))).unwrap()
     };
-    let debate = |rounds| polylogue::debate::Debate::between(["red", "blue"]).unwrap().rounds(rounds);
+    let debate =
+        |rounds| polylogue::policies::debate::Debate::between(["red", "blue"]).unwrap().rounds(rounds);
     for (rounds, summary) in [
         (0, "Undecided (red: 0; blue: 0)"),
         (2, "Undecided (red: 0; blue: 0)\n\nAnn: I am Ann.\n\nBob: I am Bob."),
@@ -269,7 +274,7 @@ async fn the_task_of_a_silent_chat_is_not_carried_over() {
         let heard = turn.last_message().map(|line| line.message.plain().into_owned());
         Ok(Act::say(heard.unwrap_or_default()))
     });
-    let second = polylogue::carryover::Carryover::message("Go on.")
+    let second = polylogue::policies::carryover::Carryover::message("Go on.")
         .begin(Chat::named("second").participant(echo.unwrap()).policy(sequential()))
         .build()
         .unwrap();
@@ -341,7 +346,7 @@ async fn a_blank_first_message_is_replied_to_by_the_one_it_is_for() {
     for blank in ["", " \n"] {
         let pair = |name: &str| Chat::named(name).participant(ann.clone()).participant(bob.clone());
         let policy = || until(max_messages(2), round_robin());
-        let carried = polylogue::carryover::Carryover::message(blank).said_by(name("Ann"));
+        let carried = polylogue::policies::carryover::Carryover::message(blank).said_by(name("Ann"));
         let chat = carried.begin(pair("pair")).policy(policy()).build().unwrap();
         let before = silent.asked();
         let (_, summary, events) = run(&chat, "").await;

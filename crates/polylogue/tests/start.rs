@@ -1,10 +1,10 @@
 //! The first steps with the library: run, print, stream, wait, resume, ask a model.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+use polylogue::policies::Selector;
 use polylogue::stop::Reason;
-use polylogue::{
-    Assistant, Body, Chat, Group, Human, Log, Selector, Status, Update, models, round_robin, stop,
-};
+use polylogue::{Assistant, Chat, Group, Human, Log, Status, Update, models, round_robin, stop};
+use polylogue_core::Body;
 
 const COUNT: &str = r#"[{"Ann": "One."}, {"Bob": "Two. DONE"}]"#;
 
@@ -115,4 +115,35 @@ async fn a_model_alone_is_asked_in_three_lines() {
     let model = models::scripted(r#"[{"user": "Blue light scatters most."}]"#).unwrap();
     let reply = model.ask("Why is the sky blue?").await.unwrap();
     assert_eq!(reply.to_string(), "Blue light scatters most.");
+}
+
+/// The names that the root of the crate exports, read from its source.
+fn root_names() -> Vec<String> {
+    let source = include_str!("../src/lib.rs");
+    let code: String = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let exports = code.split(';').filter_map(|item| {
+        let item = item.rsplit("pub ").next().filter(|_| item.contains("pub "))?;
+        item.strip_prefix("mod ").or_else(|| item.strip_prefix("use ")).map(str::to_owned)
+    });
+    let leaf =
+        |name: &str| name.rsplit("::").next().unwrap().rsplit(" as ").next().unwrap().trim().to_owned();
+    exports
+        .flat_map(|export| match export.split_once('{') {
+            Some((_, names)) => names.trim_end_matches('}').split(',').map(leaf).collect::<Vec<_>>(),
+            None => vec![leaf(&export)],
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+#[test]
+fn the_root_has_at_most_forty_names() {
+    let names = root_names();
+    assert!(
+        ["Chat", "Assistant", "stop", "models", "kernel", "toolkit"]
+            .iter()
+            .all(|name| { names.iter().any(|other| other == name) }),
+        "{names:?}"
+    );
+    assert!(names.len() <= 40, "{} names: {names:?}", names.len());
 }

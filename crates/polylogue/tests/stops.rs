@@ -4,12 +4,12 @@
 mod common;
 
 use common::{name, talk, talk_of};
-use polylogue::loop_detector::LoopDetector;
+use polylogue::stop::LoopDetector;
 use polylogue::stop::{
     self, Condition as _, Stop, max_cost, max_messages, max_time_ms, max_tokens, max_turns, says, when,
 };
 use polylogue::stop::{Counted, Reason};
-use polylogue::{LoopKind, Money, RunOutcome, StopReason};
+use polylogue_core::{LoopKind, Money, RunOutcome, StopReason};
 
 fn now(stop: impl polylogue::stop::Condition, lines: &[(&str, &str)]) -> Option<StopReason> {
     stop.now(&talk(lines))

@@ -9,11 +9,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use polylogue::executor::Declared;
-use polylogue::{
-    AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Log, LogId, Outcome, OutcomeStatus, Part, Tool,
-    ToolCx, sequential, tool, toolkit,
-};
+use polylogue::layers::executor::Declared;
+use polylogue::{AnyModel, Assistant, Chat, Log, Tool, sequential, tool, toolkit};
+use polylogue_core::{AnyStore, AnyTool, Body, LogId, Outcome, OutcomeStatus, Part, ToolCx};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use schemars::JsonSchema;

@@ -6,11 +6,12 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{name, script};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Assistant, Chat, Claim, Error, Event, Intact, Listing, Log, LogId, Meta,
-    ModelCall, Name, Result, Store, StoreError, Turn, parallel, round_robin, until,
+    Act, Agent, AnyModel, Assistant, Chat, Error, Log, Name, Result, Turn, parallel, round_robin,
 };
+use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, ModelCall, Store, StoreError};
 use polylogue_store::Memory;
 
 type Writes = Arc<Mutex<Vec<Vec<String>>>>;

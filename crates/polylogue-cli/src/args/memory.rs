@@ -1,7 +1,7 @@
 //! `polylogue memory`: what agents remember.
 
 use clap::{Args, Subcommand};
-use polylogue::memory::Scope;
+use polylogue::tools::memory::Scope;
 
 #[derive(Debug, Args)]
 pub(crate) struct Memory {

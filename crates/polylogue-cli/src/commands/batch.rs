@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use polylogue::batch::{Batch, BatchResult, BatchStart};
-use polylogue::{
-    AnyStore, Budget, Cancellation, Error, LogId, Money, Report, Status, Store as _, StoreError,
-};
+use polylogue::runs::Report;
+use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
+use polylogue::{Error, Status};
+use polylogue_core::{AnyStore, Budget, Cancellation, LogId, Money, Store as _, StoreError};
 use polylogue_runtime::{Prepared, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 

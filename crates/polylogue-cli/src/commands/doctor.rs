@@ -7,7 +7,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use polylogue::Store;
+use polylogue_core::Store;
 use polylogue_models::{Config, Env, Provider};
 use polylogue_runtime::address::{is_local, listens, shown};
 use polylogue_runtime::{Access, endpoint_allowed, memory_of_others};

@@ -6,7 +6,7 @@ mod talk;
 use std::collections::HashSet;
 use std::future::Future;
 
-use polylogue::ToolSpec;
+use polylogue_core::ToolSpec;
 use polylogue_mcp::serve::{Answer, Caller, Host, serve};
 use polylogue_runtime::Runtime;
 use serde_json::{Map, Value};

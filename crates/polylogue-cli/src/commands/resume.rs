@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue::{LimitOverrides, LogId, Message, Name, Store as _};
+use polylogue::{Message, Name};
+use polylogue_core::{LimitOverrides, LogId, Store as _};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
 
 use super::run::text_or_input;

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue::{Listing, Timestamp};
+use polylogue_core::{Listing, Timestamp};
 use polylogue_runtime::{ListQuery, Listed, Page, Runtime, State, StateKind};
 use serde_json::json;
 

@@ -7,13 +7,11 @@ mod sides;
 use std::io;
 use std::sync::Arc;
 
-use polylogue::group_solve::Check;
-use polylogue::tooling::Asks;
-use polylogue::{
-    Agent as _, AnyModel, Assistant, Body, Capability, Entry, Event, Intact, LogId, ModelReply, Name, Store,
-    StoreError, Transcript, View,
-};
+use polylogue::agents::tooling::Asks;
+use polylogue::tasks::group_solve::Check;
+use polylogue::{Agent as _, AnyModel, Assistant, Name, Transcript};
 use polylogue_core::Parent;
+use polylogue_core::{Body, Capability, Entry, Event, Intact, LogId, ModelReply, Store, StoreError, View};
 use polylogue_models::{Forms, Provider, Script};
 use polylogue_runtime::StoredTeam;
 use polylogue_team::{DecisionTemperature, Pattern, Team};

@@ -1,6 +1,6 @@
 //! `polylogue trust`: which team files the user trusts.
 
-use polylogue::approval::visible;
+use polylogue::tools::approval::visible;
 
 use super::write;
 use crate::args::trust::{Command, Forget, List, Trust};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polylogue::{AnyStore, Intact, LogId, Store, StoreError};
+use polylogue_core::{AnyStore, Intact, LogId, Store, StoreError};
 use polylogue_models::{CassetteError, Recording};
 use serde_json::{Value, json};
 

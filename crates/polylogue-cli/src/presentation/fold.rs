@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue::Handoff;
-use polylogue::code::CALL_ID;
+use polylogue::layers::code::CALL_ID;
+use polylogue::policies::Handoff;
 use polylogue_core::{
     Audience, Body, Call, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome, Part, Path,
     TurnRequest, plain,

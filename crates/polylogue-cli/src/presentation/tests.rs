@@ -181,7 +181,7 @@ fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
 
 #[test]
 fn results_of_code_are_with_their_message_or_late() {
-    let code = call(&format!("{}0-0", polylogue::code::CALL_ID), "python");
+    let code = call(&format!("{}0-0", polylogue::layers::code::CALL_ID), "python");
     let ran = |outcome: Outcome| {
         let id = code.id.clone();
         vec![
@@ -192,7 +192,7 @@ fn results_of_code_are_with_their_message_or_late() {
     };
     let result = Outcome::done("exitcode: 0 (execution succeeded)\nCode output: 3");
     let reply = Message {
-        parts: polylogue::code::reply_of(std::slice::from_ref(&result)),
+        parts: polylogue::layers::code::reply_of(std::slice::from_ref(&result)),
         ..Message::text(name("Bob"), "")
     };
     let with_message = || [ran(result.clone()), vec![Body::Message(reply.clone())]].concat();

@@ -1,6 +1,6 @@
 //! The open turns of a conversation.
 
-use polylogue::code::reply_of;
+use polylogue::layers::code::reply_of;
 use polylogue_core::{Audience, Call, Message, Outcome, Part, Timestamp};
 
 /// An open turn.

@@ -1,6 +1,6 @@
 //! Values as text.
 
-use polylogue::group_solve::Verdict;
+use polylogue::tasks::group_solve::Verdict;
 use polylogue_core::{Outcome, Part};
 use serde_json::Value;
 

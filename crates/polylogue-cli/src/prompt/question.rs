@@ -1,6 +1,6 @@
 //! How a question of a conversation stands at the prompt, and what short answers to it mean.
 
-use polylogue::Question;
+use polylogue_core::Question;
 
 /// The prompt for `question`: whose words the person writes, or what the person allows to whom.
 pub(crate) fn prompt(question: &Question) -> String {
@@ -30,7 +30,8 @@ pub(crate) fn meant(question: &Question, answer: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use polylogue::{Call, Name};
+    use polylogue::Name;
+    use polylogue_core::Call;
     use serde_json::json;
 
     use super::*;

@@ -5,7 +5,7 @@ mod parts;
 
 use std::collections::HashMap;
 
-use polylogue::approval::MARGIN;
+use polylogue::tools::approval::MARGIN;
 use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, TurnRequest};
 
 use super::call;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue::{History, Name, Path};
+use polylogue::Name;
+use polylogue::tasks::History;
+use polylogue_core::Path;
 use unicode_width::UnicodeWidthChar;
 
 use super::sanitized::Sanitized;
@@ -142,7 +144,7 @@ fn rows(cells: &[&[Line]], width: usize) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use polylogue::Entry;
+    use polylogue_core::Entry;
 
     use super::*;
 

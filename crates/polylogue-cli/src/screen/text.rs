@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use polylogue::approval::MARGIN;
+use polylogue::tools::approval::MARGIN;
 use unicode_width::UnicodeWidthChar;
 
 use super::style::{Colour, Style};

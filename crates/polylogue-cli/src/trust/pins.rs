@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use polylogue::approval::visible;
+use polylogue::tools::approval::visible;
 use polylogue_mcp::Described;
 use polylogue_runtime::Prepared;
 use polylogue_team::Grant;

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use polylogue::{Call, Question};
+use polylogue_core::{Call, Question};
 use polylogue_runtime::Access;
 use polylogue_team::{Rule, RuleEntry, Rules};
 

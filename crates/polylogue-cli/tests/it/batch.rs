@@ -166,7 +166,7 @@ fn a_budget_is_for_all_and_for_all_runs() {
     let budget = ["-m", "openai:test", "--at-once", "2", "--budget", &half];
     let ran = home.run(&over_cross(&budget)).exits(4);
     assert!(ran.out.ends_with(": run it again with more to go on\n"), "{}", ran.out);
-    let told = format!("\nthe budget of {} ", polylogue::Money::dollars(cost / 2.0));
+    let told = format!("\nthe budget of {} ", polylogue_core::Money::dollars(cost / 2.0));
     assert!(ran.out.contains(&told), "{told}\n{}", ran.out);
     assert!(ran.err.contains("`openai:test` has no known limit on the length of a reply"), "{}", ran.err);
     let paid = server.count();

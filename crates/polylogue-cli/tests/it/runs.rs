@@ -377,14 +377,14 @@ fn a_place_that_is_mistyped_is_not_made() {
 #[test]
 fn agents_that_a_program_called_are_listed_and_shown() {
     let home = Home::new();
-    let store = polylogue::AnyStore::new(polylogue_store::Sqlite::open(home.path("store.db")).unwrap());
+    let store = polylogue_core::AnyStore::new(polylogue_store::Sqlite::open(home.path("store.db")).unwrap());
     let script: polylogue_models::Script =
         serde_json::from_str(r#"[{"poet": "A rose."}, {"critic": "Fine."}]"#).unwrap();
     let agent =
         |name: &str| polylogue::Assistant::new(name, polylogue::AnyModel::new(script.model("test"))).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let id = polylogue::LogId::new("session").unwrap();
+        let id = polylogue_core::LogId::new("session").unwrap();
         let session = polylogue::Session::create(store, id).await.unwrap();
         session.call(&agent("poet"), "What is red?").await.unwrap();
         session.call(&agent("critic"), "Is it good?").await.unwrap();

@@ -1,7 +1,7 @@
 //! `show --history` and `show --side-by-side`: what every agent was told and said.
 
 use expect_test::expect;
-use polylogue::group_solve::Check;
+use polylogue::tasks::group_solve::Check;
 
 use crate::home::Home;
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use polylogue::{Assistant, Body, Chat, Log, LogId, Status, sequential};
+use polylogue::{Assistant, Chat, Log, Status, sequential};
 use polylogue_core::{AnyModel, AnyStore, OutcomeStatus, Part, Tool};
+use polylogue_core::{Body, LogId};
 use polylogue_mcp::{Allowed, Limits, Servers};
 use polylogue_models::Script;
 use polylogue_store::Memory;

@@ -1,6 +1,7 @@
 //! Conversations whose tools are a server's.
 
-use polylogue::{AnyModel, AnyStore, Assistant, Body, Chat, Log, LogId, OutcomeStatus, Status, sequential};
+use polylogue::{AnyModel, Assistant, Chat, Log, Status, sequential};
+use polylogue_core::{AnyStore, Body, LogId, OutcomeStatus};
 use polylogue_mcp::Allowed;
 use polylogue_models::Script;
 use polylogue_store::Memory;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use polylogue::tooling::{ToolCalling, ToolHistory};
-use polylogue::{ShowNames, ViewOptions};
+use polylogue::agents::tooling::{ToolCalling, ToolHistory};
 use polylogue_config::{At, ByName, Config, Same, Switch};
 use polylogue_core::Name;
+use polylogue_core::{ShowNames, ViewOptions};
 
 use crate::memory::AgentMemory;
 use crate::parameters::Parameters;
@@ -106,9 +106,9 @@ impl View {
     /// The view as the library has it.
     pub(crate) fn options(&self) -> ViewOptions {
         let window = match self.window {
-            None => polylogue::Window::All,
-            Some(Window::Messages(limit)) => polylogue::Window::Messages(limit),
-            Some(Window::Tokens(limit)) => polylogue::Window::Tokens(limit),
+            None => polylogue_core::Window::All,
+            Some(Window::Messages(limit)) => polylogue_core::Window::Messages(limit),
+            Some(Window::Tokens(limit)) => polylogue_core::Window::Tokens(limit),
         };
         let prefix = self.prefix.iter().map(|(name, text)| (name.value.clone(), text.clone())).collect();
         ViewOptions { names: self.names, window, prefix, ..ViewOptions::default() }

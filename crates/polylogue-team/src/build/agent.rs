@@ -1,14 +1,14 @@
 //! Agents: a model, a person, or layers of replies.
 
-use polylogue::handoff::Handoff;
-use polylogue::nested::{Nested as Chats, Outer};
-use polylogue::reply::{Reply, Stack, Trigger as Triggers, named, when};
+use polylogue::agents::tooling::PromptedTool;
+use polylogue::layers::nested::{Nested as Chats, Outer};
+use polylogue::layers::reply::{Reply, Stack, Trigger as Triggers, named, when};
+use polylogue::layers::{Executor, HumanInput};
+use polylogue::policies::Selector;
+use polylogue::policies::handoff::Handoff;
 use polylogue::stop;
-use polylogue::tooling::PromptedTool;
-use polylogue::{
-    Act, AnyAgent, Assistant, Error, Executor, Human, HumanInput, Line, Params, PromptRole, Result, Selector,
-    Tool as _, Turn,
-};
+use polylogue::{Act, Assistant, Error, Human, Result, Tool as _, Turn};
+use polylogue_core::{AnyAgent, Line, Params, PromptRole};
 use regex::Regex;
 
 use super::AgentBuilder;

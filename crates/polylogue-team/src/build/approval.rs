@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue::approval::{Decision, Wanted};
-use polylogue::code::Block;
-use polylogue::{Approval, Error, Result, Tool as _};
+use polylogue::layers::code::Block;
+use polylogue::tools::Approval;
+use polylogue::tools::approval::{Decision, Wanted};
+use polylogue::{Error, Result, Tool as _};
 use serde_json::{Value, json};
 
 use super::AgentBuilder;
@@ -47,7 +48,7 @@ impl AgentBuilder<'_> {
             Some(ApprovalRule::Tools(names)) => {
                 let names = names.clone();
                 Box::new(move |wanted| {
-                    names.iter().any(|name| polylogue::approval::is_like_tool(name, &wanted.call.tool))
+                    names.iter().any(|name| polylogue::tools::approval::is_like_tool(name, &wanted.call.tool))
                 })
             }
             Some(ApprovalRule::When(text)) => {

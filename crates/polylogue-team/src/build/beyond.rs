@@ -1,9 +1,9 @@
 //! Debates, plans and graphs.
 
-use polylogue::debate::{Debate, Tie};
-use polylogue::graph::{CheckedGraph, Edge, Graph, Join};
-use polylogue::orchestrator::{Orchestrator, OrchestratorPrompts};
-use polylogue::reply::Stack;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::debate::{Debate, Tie};
+use polylogue::policies::graph::{CheckedGraph, Edge, Graph, Join};
+use polylogue::policies::orchestrator::{Orchestrator, OrchestratorPrompts};
 use polylogue::{Error, Result};
 
 use super::order::compile;

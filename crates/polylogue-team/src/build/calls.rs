@@ -1,6 +1,7 @@
 //! Services over HTTP as tools.
 
-use polylogue::{AnyTool, Result};
+use polylogue::Result;
+use polylogue_core::AnyTool;
 use polylogue_models::{Env, Proxies};
 use polylogue_tools::http::{Call, Client};
 use polylogue_tools::openapi;

@@ -1,7 +1,8 @@
 //! Agents that remember.
 
-use polylogue::memory::LongTerm;
-use polylogue::{AnyAgent, Assistant, Error, Result};
+use polylogue::tools::memory::LongTerm;
+use polylogue::{Assistant, Error, Result};
+use polylogue_core::AnyAgent;
 use polylogue_tools::Queue;
 
 use super::AgentBuilder;

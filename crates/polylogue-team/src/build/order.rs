@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use polylogue::group::{self, Group, Pick as Picked, Transitions as Graph};
-use polylogue::handoff::{AfterHandoff, handoffs};
-use polylogue::loop_detector::LoopDetector as CircleLimits;
+use polylogue::policies::group::{self, Group, Pick as Picked, Transitions as Graph};
+use polylogue::policies::handoff::{AfterHandoff, handoffs};
+use polylogue::policies::{Dag, joining, until};
+use polylogue::stop::LoopDetector as CircleLimits;
 use polylogue::stop::Reason;
 use polylogue::stop::{self, Stop as Ends};
-use polylogue::{
-    Dag, Error, JoinHistory, Money, Name, Policy, Result, Step, StopReason, Transcript, joining, parallel,
-    round_robin, sequential, until,
-};
+use polylogue::{Error, Name, Policy, Result, Step, Transcript, parallel, round_robin, sequential};
 use polylogue_config::At;
+use polylogue_core::{JoinHistory, Money, StopReason};
 
 use crate::agent::Agent;
 use crate::chat::{self, JoinCondition, LateHistory, LateJoiner, LoopDetection};

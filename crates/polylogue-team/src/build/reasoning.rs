@@ -1,12 +1,13 @@
 //! Agents that reason, and those in whose words something is read.
 
-use polylogue::aggregate::few_shot;
-use polylogue::hook::Hooked;
-use polylogue::parse::{Actions, Block, Mixed, Parsed, ToolBlock};
-use polylogue::reason::{Best, ChoiceTexts, PlanAndSolve, React, Refine, Rewoo};
-use polylogue::reply::{Reply, Trigger, when};
-use polylogue::{AnyAgent, AnyModel, Assistant, Error, Line, Name, Result};
+use polylogue::agents::reason::{Best, ChoiceTexts, PlanAndSolve, React, Refine, Rewoo};
+use polylogue::layers::aggregate::few_shot;
+use polylogue::layers::hook::Hooked;
+use polylogue::layers::parse::{Actions, Block, Mixed, Parsed, ToolBlock};
+use polylogue::layers::reply::{Reply, Trigger, when};
+use polylogue::{AnyModel, Assistant, Error, Name, Result};
 use polylogue_config::At;
+use polylogue_core::{AnyAgent, Line};
 
 use super::AgentBuilder;
 use super::room::Around;

@@ -1,8 +1,10 @@
 //! Two roles that do a task by talking.
 
-use polylogue::loop_detector::LoopDetector;
-use polylogue::role_play::Critic;
-use polylogue::{Assistant, ChatBuilder, Human, Name, Policy, Result, RolePlay, Transcript};
+use polylogue::stop::LoopDetector;
+use polylogue::tasks::RolePlay;
+use polylogue::tasks::role_play::Critic;
+use polylogue::{Assistant, Human, Name, Policy, Result, Transcript};
+use polylogue_core::ChatBuilder;
 
 use super::AgentBuilder;
 use super::order::{circles, ends};

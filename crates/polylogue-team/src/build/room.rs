@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use polylogue::carryover::Carryover;
-use polylogue::group::{HumanSelector, introduce};
-use polylogue::{
-    Agent as _, AnyAgent, Audience, Chat, ChatBuilder, Error, Message, Name, Policy, Result, Transcript,
-    reflected, summed_up, without,
-};
+use polylogue::policies::carryover::Carryover;
+use polylogue::policies::group::{HumanSelector, introduce};
+use polylogue::policies::{reflected, summed_up, without};
+use polylogue::{Agent as _, Chat, Error, Message, Name, Policy, Result, Transcript};
+use polylogue_core::{AnyAgent, Audience, ChatBuilder};
 
 use super::AgentBuilder;
 use super::order;
@@ -183,8 +182,8 @@ fn told(builder: ChatBuilder, inner: &InnerChat) -> ChatBuilder {
 }
 
 /// A message that may quote the task of the chat around, and what is carried over.
-fn with_message(message: Template, carried: Carried) -> polylogue::TaskFrom {
-    polylogue::TaskFrom::custom(move |around, me| {
+fn with_message(message: Template, carried: Carried) -> polylogue_core::TaskFrom {
+    polylogue_core::TaskFrom::custom(move |around, me| {
         let message = message.fill(around.task());
         carrying(Carryover::message(message), &carried, around.task()).text(around, me)
     })

@@ -1,7 +1,9 @@
 //! Tasks, solved alone or by talking.
 
-use polylogue::group_solve::{Check, Solving};
-use polylogue::{Assistant, ChatBuilder, GroupSolve, Name, Result, Task, ViewOptions};
+use polylogue::tasks::group_solve::{Check, Solving};
+use polylogue::tasks::{GroupSolve, Task};
+use polylogue::{Assistant, Name, Result};
+use polylogue_core::{ChatBuilder, ViewOptions};
 
 use super::AgentBuilder;
 use super::room::Around;
@@ -42,7 +44,7 @@ impl<'a> AgentBuilder<'a> {
             None => Task::by(self.participant(&given.who, around)?, ""),
         };
         for task::Media { kind, url } in &given.media {
-            task = task.media(polylogue::Media { kind: kind.clone(), url: url.as_str().into() });
+            task = task.media(polylogue_core::Media { kind: kind.clone(), url: url.as_str().into() });
         }
         if *given.self_terminating {
             task = task.self_terminating();

@@ -1,11 +1,14 @@
 //! Tools by their names: those that every team has, those that work in its directory, its commands, and who can be asked.
 
-use polylogue::{AnyTool, Coder, Error, GetHistory, Result, StateScope, Tool as _, agent_tool};
+use polylogue::layers::Coder;
+use polylogue::tools::{GetHistory, agent_tool};
+use polylogue::{Error, Result, Tool as _};
+use polylogue_core::{AnyTool, StateScope};
 use polylogue_tools::code::{Sandbox, javascript, python, save, shell};
 use polylogue_tools::command::Command;
 use polylogue_tools::{Calculator, Chess, HighLow, Queue};
 
-use polylogue::state::{GetState, SetState};
+use polylogue::tools::state::{GetState, SetState};
 
 use super::AgentBuilder;
 use super::room::Around;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue::{AnyTool, Error, Result};
+use polylogue::{Error, Result};
+use polylogue_core::AnyTool;
 use polylogue_models::{Env, Key, Proxies};
 use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, Pages, Reach, web_fetch, web_search};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use polylogue::tooling::{ToolCalling, ToolHistory};
+use polylogue::agents::tooling::{ToolCalling, ToolHistory};
 use polylogue_config::At;
 
 use super::approval::tasks_of;

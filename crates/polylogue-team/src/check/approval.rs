@@ -1,6 +1,6 @@
 //! A person is asked only about tools that the agent has.
 
-use polylogue::approval::is_like_tool;
+use polylogue::tools::approval::is_like_tool;
 use polylogue_core::Name;
 
 use super::{Outline, working};

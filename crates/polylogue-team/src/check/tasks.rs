@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue::EndMode;
+use polylogue::tasks::EndMode;
 use polylogue_config::At;
 use polylogue_core::Name;
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use polylogue::handoff::Handoff;
+use polylogue::policies::handoff::Handoff;
 use polylogue_core::{Name, Tool as _};
 use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::Command;

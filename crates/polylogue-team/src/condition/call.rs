@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use cel::{ExecutionError, Program, Value};
-use polylogue::approval::Wanted;
-use polylogue::{Call, Name};
+use polylogue::Name;
+use polylogue::tools::approval::Wanted;
+use polylogue_core::Call;
 use serde_json::Value as Json;
 
 use super::look::OF_CALLS;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cel::{ExecutionError, Program, Value};
-use polylogue::code::Block;
+use polylogue::layers::code::Block;
 
 use super::look::OF_CODE;
 use super::{NoCondition, compiled, functions, kind, text};

@@ -1,6 +1,6 @@
 //! Two roles that solve a task by talking.
 
-use polylogue::RolePlay as Library;
+use polylogue::tasks::RolePlay as Library;
 use polylogue_config::{At, Config};
 use polylogue_core::Name;
 
@@ -109,7 +109,7 @@ pub struct Critic {
     #[key(none = "built-in criteria", nonempty)]
     pub criteria: Option<String>,
     /// Maximum number of retries after an answer that selects no proposal. Then the first proposal is taken.
-    #[key(default = polylogue::reason::Best::DEFAULT_RETRIES, range = 0..=100)]
+    #[key(default = polylogue::agents::reason::Best::DEFAULT_RETRIES, range = 0..=100)]
     pub retries: u32,
     /// Texts that present the proposals to the critic.
     #[key(none = "built-in texts")]

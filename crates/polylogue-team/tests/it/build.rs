@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::fs;
 
-use polylogue::{Agent as _, AnyModel, AnyStore, Limits, Log, LogId, Money, Status, StopReason, Window};
+use polylogue::{Agent as _, AnyModel, Limits, Log, Status};
+use polylogue_core::{AnyStore, LogId, Money, StopReason, Window};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, load, parse};

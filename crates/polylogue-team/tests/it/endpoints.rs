@@ -4,7 +4,8 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use polylogue::{AnyModel, AnyStore, Log, LogId, Status};
+use polylogue::{AnyModel, Log, Status};
+use polylogue_core::{AnyStore, LogId};
 use polylogue_models::{Env, Models};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, load};

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use polylogue::tooling::{ToolCalling, ToolHistory};
-use polylogue::{EndMode, ShowNames};
+use polylogue::agents::tooling::{ToolCalling, ToolHistory};
+use polylogue::tasks::EndMode;
 use polylogue_config::{At, Switch};
+use polylogue_core::ShowNames;
 use polylogue_core::{Name, Price};
 use polylogue_team::{
     Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, DecisionTemperature, EngineName,

@@ -1,7 +1,8 @@
 //! Teams that remember things from one conversation to the next.
 
-use polylogue::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
-use polylogue::{AnyModel, AnyStore, Log, LogId, Status, Tool as _};
+use polylogue::tools::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
+use polylogue::{AnyModel, Log, Status, Tool as _};
+use polylogue_core::{AnyStore, LogId};
 use polylogue_store::{Facts, Memory as Logs};
 use polylogue_team::{AgentMemory, BuildContext, Overrides, Team, parse};
 use polylogue_test::print::transcript;
@@ -173,8 +174,9 @@ fn memory_settings_without_effect_are_reported() {
 #[test]
 fn tools_of_the_memory_can_be_looked_up_by_name() {
     let names = ["remember", "recall", "forget"];
-    let memory = AnyMemory::new(polylogue::memory::Nothing);
-    let memory = polylogue::memory::LongTerm::new(memory, polylogue::memory::Scope::new("t").unwrap());
+    let memory = AnyMemory::new(polylogue::tools::memory::Nothing);
+    let memory =
+        polylogue::tools::memory::LongTerm::new(memory, polylogue::tools::memory::Scope::new("t").unwrap());
     let tools: Vec<String> = memory.tools().iter().map(|tool| tool.spec().name.clone()).collect();
     assert_eq!(tools, names);
     assert!(memory.tools().iter().all(|tool| tool.spec().repeatable));

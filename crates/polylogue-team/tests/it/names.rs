@@ -1,6 +1,7 @@
 //! Names with spaces and of any script, wherever a file names participants.
 
-use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Status};
+use polylogue::{AnyModel, Log, Status};
+use polylogue_core::{AnyStore, Body, LogId};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse, schema};
 
@@ -21,7 +22,7 @@ async fn run(team: &Team) -> (Vec<String>, String) {
         status = chat.resume(&mut log).await.map(|run| run.status);
     }
     let Ok(Status::Closed { summary, .. }) = status else { panic!("{status:?}") };
-    let said = |event: &std::sync::Arc<polylogue::Event>| match &event.body {
+    let said = |event: &std::sync::Arc<polylogue_core::Event>| match &event.body {
         Body::Message(message) => Some(format!("{}{}: {}", event.at, message.from, message.plain())),
         _ => None,
     };

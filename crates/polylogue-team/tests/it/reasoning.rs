@@ -1,6 +1,7 @@
 //! Agents of team files that reason, that are shown examples, and in whose words something is read.
 
-use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Outcome, Status};
+use polylogue::{AnyModel, Log, Status};
+use polylogue_core::{AnyStore, Body, LogId, Outcome};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 

@@ -1,6 +1,7 @@
 //! What cannot be seen in a file, and goes wrong when a team runs: the conversation is kept, and says what it was.
 
-use polylogue::{AnyModel, AnyStore, Body, Error, Log, LogId, Status};
+use polylogue::{AnyModel, Error, Log, Status};
+use polylogue_core::{AnyStore, Body, LogId};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 

@@ -1,7 +1,8 @@
 //! Societies of team files, as they talk.
 
 use polylogue::stop::{ModelMistake, Reason};
-use polylogue::{AnyModel, AnyStore, Log, LogId, Status, StopReason};
+use polylogue::{AnyModel, Log, Status};
+use polylogue_core::{AnyStore, LogId, StopReason};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 

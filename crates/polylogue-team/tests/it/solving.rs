@@ -1,9 +1,9 @@
 //! Tasks of team files, as they are solved.
 
 use polylogue::stop::Reason;
-use polylogue::{
-    AnyModel, AnyStore, Body, Event, GroupSolveResult, Log, LogId, Part, Status, StopReason, Transcript,
-};
+use polylogue::tasks::GroupSolveResult;
+use polylogue::{AnyModel, Log, Status, Transcript};
+use polylogue_core::{AnyStore, Body, Event, LogId, Part, StopReason};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, Team, parse};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ async fn run(team: &Team, answers: &[&str]) -> Ran {
 
 impl Ran {
     fn solved(&self) -> GroupSolveResult {
-        GroupSolveResult::of(&Transcript::of(&polylogue::Path::root(), &self.events).unwrap())
+        GroupSolveResult::of(&Transcript::of(&polylogue_core::Path::root(), &self.events).unwrap())
     }
 
     /// Who said what to somebody, in the outermost chat.

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use polylogue::{AnyModel, AnyStore, Body, Log, LogId, Outcome};
+use polylogue::{AnyModel, Log};
+use polylogue_core::{AnyStore, Body, LogId, Outcome};
 use polylogue_models::Env;
 use polylogue_store::Memory;
 use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse};

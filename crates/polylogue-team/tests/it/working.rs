@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use polylogue::{AnyModel, AnyStore, Body, Log, LogId, OutcomeStatus, Status};
+use polylogue::{AnyModel, Log, Status};
+use polylogue_core::{AnyStore, Body, LogId, OutcomeStatus};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_team::{BuildContext, Grant, Overrides, Rules, Team, load, parse};
@@ -47,7 +48,7 @@ async fn play(team: &Team, place: &BuildContext, answers: &[&str]) -> (Log, Vec<
 async fn outcomes(log: &Log) -> Vec<(OutcomeStatus, String)> {
     let returned = |body: &Body| match body {
         Body::ToolReturned { outcome, .. } => {
-            Some((outcome.status, polylogue::plain(&outcome.parts).into_owned()))
+            Some((outcome.status, polylogue_core::plain(&outcome.parts).into_owned()))
         }
         _ => None,
     };

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use polylogue::{Chooser, GroupSolveResult, History, Transcript, ViewOptions};
+use polylogue::Transcript;
+use polylogue::tasks::{GroupSolveResult, History};
 use polylogue_core::{Body, Path as At};
+use polylogue_core::{Chooser, ViewOptions};
 use polylogue_team::{Overrides, Team};
 
 use crate::stage::{Played, name, play, team};

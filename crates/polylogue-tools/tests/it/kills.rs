@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use polylogue::executor::Declared;
+use polylogue::layers::executor::Declared;
+use polylogue::layers::{Coder, Stack};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{
-    Act, AnyStore, Body, Call, Chat, Coder, Error, Function, Log, LogId, OutcomeStatus, Stack, StoreError,
-    Tool, round_robin, until,
-};
+use polylogue::{Act, Chat, Error, Function, Log, Tool, round_robin};
+use polylogue_core::{AnyStore, Body, Call, LogId, OutcomeStatus, StoreError};
 use polylogue_store::Jsonl;
 use polylogue_tools::code::{Sandbox, shell};
 use serde_json::Value;

@@ -9,15 +9,15 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-use crate::agent_tool::AgentTool;
-use crate::approval::{Approval, Wanted};
-use crate::tooling::{PromptedTool, ToolCalling, ToolHistory, Work};
+use crate::agents::tooling::{PromptedTool, ToolCalling, ToolHistory, Work};
+use crate::tools::agent_tool::AgentTool;
+use crate::tools::approval::{Approval, Wanted};
 
 /// An agent backed by a language model: a system message, tools, and a view of the chat.
 ///
 /// In its turn it calls the model. As long as the model calls tools, the agent runs them and calls the model again; the
 /// final reply is its message. Models without native function calls get the tools in their prompts; see
-/// [`tooling`](crate::tooling).
+/// [`tooling`](crate::agents::tooling).
 ///
 /// # A model with a system message
 /// ```
@@ -184,7 +184,7 @@ impl Assistant {
     }
 
     /// Offers a tool to the model that another participant runs, such as one with an
-    /// [`Executor`](crate::executor::Executor). A call of it ends the turn and is part of the message; the agent's own
+    /// [`Executor`](crate::layers::executor::Executor). A call of it ends the turn and is part of the message; the agent's own
     /// tools called in the same reply run before. Replaces a tool of the same name. Not offered in private turns, where
     /// no other participant could run it.
     #[must_use]

@@ -18,12 +18,13 @@ use polylogue_core::{Act, Agent, AnyAgent, Layer, Name, NameError, Result, Turn}
 /// ```
 /// use polylogue::{Act, Function};
 /// let counter = Function::new("Counter", |turn| Ok(Act::say((turn.transcript().turns() + 1).to_string())))?;
-/// # Ok::<(), polylogue::NameError>(())
+/// # Ok::<(), polylogue::kernel::NameError>(())
 /// ```
 ///
 /// # A draft, two readers at the same time, an editor who is asked until they are done
 /// ```
-/// use polylogue::{Act, AgentCall, AnyAgent, AnyModel, Assistant, Function, Result};
+/// use polylogue::kernel::{AgentCall, AnyAgent};
+/// use polylogue::{Act, AnyModel, Assistant, Function, Result};
 ///
 /// fn desk(model: &AnyModel) -> Result<Function> {
 ///     let agent = |who: &str| Ok::<_, polylogue::Error>(AnyAgent::new(Assistant::new(who, model.clone())?));

@@ -15,7 +15,7 @@
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, search: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::Assistant;
-//! use polylogue::reason::PlanAndSolve;
+//! use polylogue::agents::reason::PlanAndSolve;
 //!
 //! let planner = Assistant::new("planner", model.clone())?;
 //! let solver = Assistant::new("solver", model)?.tool(search);
@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use polylogue_core::{AnyAgent, Chat, ChatBuilder, Error, Interrupt, Result, Status, Turn};
 
-use crate::order::sequence;
+use crate::policies::order::sequence;
 
 /// A chat of `agent` alone for one turn. Its summary is the agent's message, or empty.
 fn alone(agent: &AnyAgent) -> ChatBuilder {

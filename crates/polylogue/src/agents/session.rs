@@ -28,7 +28,8 @@
 //! interrupted run continues at the same step: requests and replies are in the log, so `act` runs again and gets the
 //! same replies.
 //! ```
-//! use polylogue::{Act, Agent, Assistant, Layer, Name, Result, Turn};
+//! use polylogue::kernel::Layer;
+//! use polylogue::{Act, Agent, Assistant, Name, Result, Turn};
 //!
 //! #[derive(Clone)]
 //! struct Blogger { name: Name, writer: Assistant, critic: Assistant, rounds: usize }

@@ -1,6 +1,6 @@
 //! Running code in messages.
 //!
-//! [`Coder`] is a layer of a [`Stack`](crate::reply::Stack). It finds the fenced code blocks in the messages that its
+//! [`Coder`] is a layer of a [`Stack`](crate::layers::reply::Stack). It finds the fenced code blocks in the messages that its
 //! agent sees, runs them one after the other with the tools for their languages, stops at the first failure, and
 //! replies in the format that models were trained on:
 //!
@@ -22,12 +22,13 @@
 //! # An assistant that writes, and a proxy that runs
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, python: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
-//! use polylogue::approval::Approval;
-//! use polylogue::code::{Block, Coder};
-//! use polylogue::human_input::HumanInput;
-//! use polylogue::reply::Stack;
+//! use polylogue::tools::approval::Approval;
+//! use polylogue::layers::code::{Block, Coder};
+//! use polylogue::layers::human_input::HumanInput;
+//! use polylogue::layers::reply::Stack;
 //! use polylogue::stop::says;
-//! use polylogue::{Assistant, Chat, round_robin, until};
+//! use polylogue::policies::until;
+//! use polylogue::{Assistant, Chat, round_robin};
 //!
 //! // Code that deletes needs approval.
 //! let coder = Coder::new().tool(python).approval(Approval::when(|block: &Block| block.code.contains("remove")));
@@ -51,8 +52,8 @@ use serde_json::{Map, Value, json};
 pub use self::block::{Block, blocks};
 use self::result::Results;
 pub use self::result::reply_of;
-use crate::approval::{Approval, Verdict, asked, choices, rejected, visible};
-use crate::reply::Reply;
+use crate::layers::reply::Reply;
+use crate::tools::approval::{Approval, Verdict, asked, choices, rejected, visible};
 
 /// Prefix of the ids of calls by which a [`Coder`] runs code.
 pub const CALL_ID: &str = "code-";

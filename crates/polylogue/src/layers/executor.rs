@@ -9,9 +9,9 @@
 //! # A caller and an executor
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, clock: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
-//! use polylogue::executor::Executor;
-//! use polylogue::human_input::HumanInput;
-//! use polylogue::reply::Stack;
+//! use polylogue::layers::executor::Executor;
+//! use polylogue::layers::human_input::HumanInput;
+//! use polylogue::layers::reply::Stack;
 //! use polylogue::{Assistant, Chat, Tool, round_robin};
 //!
 //! let chat = Chat::named("clock")
@@ -28,8 +28,8 @@ mod declared;
 use polylogue_core::{Act, AnyTool, Call, CallOutcome, Name, Part, Result, Tool, ToolSpec, Turn};
 
 pub use self::declared::Declared;
-use crate::approval::{Approval, Decided, Wanted};
-use crate::reply::Reply;
+use crate::layers::reply::Reply;
+use crate::tools::approval::{Approval, Decided, Wanted};
 
 /// Runs the tool calls of other participants: the layer `executor`.
 ///

@@ -6,8 +6,9 @@
 //! # A model that sees no digits and writes lower case
 //! ```
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
-//! use polylogue::hook::{Hooked, before_send, texts};
-//! use polylogue::{AnyModel, Assistant, Part};
+//! use polylogue::layers::hook::{Hooked, before_send, texts};
+//! use polylogue::kernel::Part;
+//! use polylogue::{AnyModel, Assistant};
 //!
 //! let model = Hooked::new(model)
 //!     .on_received(texts(|text| text.replace(char::is_numeric, "#")))

@@ -1,6 +1,6 @@
 //! Human input: a person who can reply instead of an agent.
 //!
-//! [`HumanInput`] is the first layer of a [`Stack`](crate::reply::Stack): it asks the person when its mode says so, and
+//! [`HumanInput`] is the first layer of a [`Stack`](crate::layers::reply::Stack): it asks the person when its mode says so, and
 //! passes on to the next layers when the answer is empty. It also ends the chat when the limit on automatic replies is
 //! reached, or when a message meets the termination condition.
 //!
@@ -19,8 +19,8 @@
 //! # A person who is asked at termination
 //! ```
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
-//! use polylogue::human_input::HumanInput;
-//! use polylogue::reply::Stack;
+//! use polylogue::layers::human_input::HumanInput;
+//! use polylogue::layers::reply::Stack;
 //! use polylogue::stop::says;
 //! use polylogue::{Assistant, Chat, round_robin};
 //!
@@ -48,8 +48,8 @@ use crate::stop::Reason;
 use polylogue_core::{Act, Call, CallOutcome, Line, Name, Outcome, Part, Result, Source, StopReason, Turn};
 
 use self::words::Occasion;
-use crate::executor::pending_for;
-use crate::reply::Reply;
+use crate::layers::executor::pending_for;
+use crate::layers::reply::Reply;
 use crate::stop::{Says, says};
 
 /// Human input: the layer `human_input`. See the [module](self).

@@ -10,16 +10,16 @@ use polylogue_core::{
     Act, Agent, Chat, Interrupt, Line, Result, Status, Step, StopReason, Transcript, Turn, TurnRequest,
 };
 
-use crate::carryover::with_context;
-use crate::order::{last_said, summed_up};
-use crate::reply::Reply;
+use crate::layers::reply::Reply;
+use crate::policies::carryover::with_context;
+use crate::policies::order::{last_said, summed_up};
 
-/// A layer that replies with the summary of an inner chat, often a [`sequence`](crate::order::sequence) of chats.
+/// A layer that replies with the summary of an inner chat, often a [`sequence`](crate::policies::order::sequence) of chats.
 ///
 /// By default the inner chat starts with the last message that the agent sees. Its summary is the reply. Without a
 /// message to start with, or without a summary, the layer passes on.
 ///
-/// [`when`](crate::reply::when) selects the messages to reply to: by sender, by content, or both. Endless nesting,
+/// [`when`](crate::layers::reply::when) selects the messages to reply to: by sender, by content, or both. Endless nesting,
 /// where participants of the inner chat reply by the same layer, is stopped by the limit on
 /// [depth](polylogue_core::Limits::depth): the run ends with [`StopReason::Depth`].
 ///
@@ -27,8 +27,8 @@ use crate::reply::Reply;
 /// ```
 /// # fn example(research: polylogue::Chat, model: polylogue::AnyModel) -> polylogue::Result<()> {
 /// use polylogue::Assistant;
-/// use polylogue::nested::{Nested, Outer};
-/// use polylogue::reply::{Stack, Trigger, when};
+/// use polylogue::layers::nested::{Nested, Outer};
+/// use polylogue::layers::reply::{Stack, Trigger, when};
 ///
 /// let from_ann = Trigger::from("Ann".try_into()?) & Trigger::received(|line| line.message.plain().contains('?'));
 /// let clerk = Stack::new("Clerk")?

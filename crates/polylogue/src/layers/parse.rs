@@ -17,7 +17,7 @@
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, python: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
 //! use polylogue::Assistant;
-//! use polylogue::parse::{Actions, Parsed, ToolBlock};
+//! use polylogue::layers::parse::{Actions, Parsed, ToolBlock};
 //!
 //! let block = ToolBlock::new("interpreter").between("```python\n", "\n```\n");
 //! let coder = Parsed::new(Assistant::new("coder", model)?.system("Solve it step by step."), block);
@@ -45,7 +45,7 @@ pub use self::ran::{Ran, RunState};
 pub use self::template::{MissingField, Template};
 
 use crate::Assistant;
-use crate::hook::Hooked;
+use crate::layers::hook::Hooked;
 
 /// Parses values in texts.
 pub trait Parser: Send + Sync + 'static {

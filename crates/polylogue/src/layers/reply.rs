@@ -6,9 +6,9 @@
 //! # Human input first, then tools, then a model
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, tool: polylogue_core::AnyTool) -> polylogue_core::Result<()> {
-//! use polylogue::executor::Executor;
-//! use polylogue::human_input::HumanInput;
-//! use polylogue::reply::{Stack, Trigger, of, when};
+//! use polylogue::layers::executor::Executor;
+//! use polylogue::layers::human_input::HumanInput;
+//! use polylogue::layers::reply::{Stack, Trigger, of, when};
 //! use polylogue::{Act, Assistant};
 //!
 //! let proxy = Stack::new("Proxy")?
@@ -17,7 +17,7 @@
 //!     .then(Assistant::new("Proxy", model)?);
 //!
 //! // The same, but greetings from Ann are answered by a rule before all other layers.
-//! let greeted = |line: &polylogue::Line| line.message.plain().starts_with("Hello");
+//! let greeted = |line: &polylogue::kernel::Line| line.message.plain().starts_with("Hello");
 //! let polite = when(Trigger::from("Ann".try_into()?) & Trigger::received(greeted), of(|_| Ok(Some(Act::say("Hello!")))));
 //! let proxy = proxy.first(polite);
 //! # Ok(())
@@ -36,7 +36,8 @@ use polylogue_core::{Act, Agent, AnyAgent, Chat, Result, Turn};
 
 pub use self::stack::Stack;
 pub use self::trigger::{Kind, Trigger, When, when};
-use crate::{Assistant, Human};
+use crate::Assistant;
+use crate::Human;
 
 /// A layer of a [`Stack`], which can reply in a turn.
 ///
@@ -179,7 +180,7 @@ impl Reply for AnyAgent {
 ///
 /// ```
 /// use polylogue::Act;
-/// use polylogue::reply::of;
+/// use polylogue::layers::reply::of;
 /// let short = of(|turn| {
 ///     let long = turn.last_message().is_some_and(|line| line.message.plain().len() > 10_000);
 ///     Ok(long.then(|| Act::say("Shorter, please.")))

@@ -1,16 +1,18 @@
 //! Carryover: results of earlier chats in a sequence, added to the task of the next.
 //!
-//! A sequence of chats is a chat whose participants are chats, in the order [`sequence`](crate::order::sequence). Their
+//! A sequence of chats is a chat whose participants are chats, in the order [`sequence`](crate::policies::order::sequence). Their
 //! summaries are messages there, and a [`Carryover`] reads them to make the start of the next chat. Nothing is stored
 //! elsewhere, so running a sequence twice gives independent runs.
 //!
 //! # Three chats in a sequence
 //! ```
-//! # fn example(ann: polylogue::AnyAgent, bob: polylogue::AnyAgent) -> polylogue::Result<polylogue::Chat> {
-//! use polylogue::carryover::Carryover;
-//! use polylogue::order::sequence;
+//! # fn example(ann: polylogue::kernel::AnyAgent, bob: polylogue::kernel::AnyAgent) -> polylogue::Result<polylogue::Chat> {
+//! use polylogue::policies::carryover::Carryover;
+//! use polylogue::policies::order::sequence;
 //! use polylogue::stop::max_turns;
-//! use polylogue::{Interrupt, Agent, Chat, round_robin, until};
+//! use polylogue::kernel::Interrupt;
+//! use polylogue::policies::until;
+//! use polylogue::{Agent, Chat, round_robin};
 //!
 //! let pair = |name: &str, message: &str| {
 //!     let chat = Chat::named(name).participant(ann.clone()).participant(bob.clone()).policy(until(max_turns(3), round_robin()));
@@ -34,7 +36,7 @@ use polylogue_core::{
     Transcript, Turn, plain,
 };
 
-use crate::dag::Dag;
+use crate::policies::dag::Dag;
 
 /// What a chat in a sequence starts with: its message, and below it the results of earlier chats.
 ///
@@ -255,7 +257,7 @@ pub(crate) fn with_context(message: &str, items: &[String]) -> String {
 /// # A chat that runs only for complaints
 /// ```
 /// # fn example(apology: polylogue::Chat) -> impl polylogue::Agent {
-/// use polylogue::carryover::{Carryover, WithCarryover};
+/// use polylogue::policies::carryover::{Carryover, WithCarryover};
 /// WithCarryover::new(apology, Carryover::custom(|around, _| match around.task().contains("complain") {
 ///     true => "Write an apology.".into(),
 ///     false => String::new(),

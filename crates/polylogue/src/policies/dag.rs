@@ -14,10 +14,10 @@ use polylogue_core::{Error, Name, Policy, Result, Step, StopReason, Transcript, 
 ///
 /// # A report that needs two other chats
 /// ```
-/// # fn example(writer: polylogue::ChatBuilder, facts: polylogue::Chat, prices: polylogue::Chat) -> polylogue::Result<()> {
+/// # fn example(writer: polylogue::kernel::ChatBuilder, facts: polylogue::Chat, prices: polylogue::Chat) -> polylogue::Result<()> {
 /// use polylogue::Chat;
-/// use polylogue::carryover::Carryover;
-/// use polylogue::dag::Dag;
+/// use polylogue::policies::carryover::Carryover;
+/// use polylogue::policies::dag::Dag;
 ///
 /// let order = Dag::new([
 ///     ("facts", vec![]),

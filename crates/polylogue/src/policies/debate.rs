@@ -6,12 +6,12 @@
 //!
 //! # Three agents decide what to build
 //! ```
-//! use polylogue::debate::{Debate, Tie};
+//! use polylogue::policies::debate::{Debate, Tie};
 //! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let debate = Debate::between(["a bench", "twenty apple trees", "a playground"])?.rounds(2).tie(Tie::Again(1));
 //! let council = ["Ann", "Bob", "Cem"].into_iter().try_fold(Chat::named("council"), |council, who| {
-//!     Ok::<_, polylogue::NameError>(council.participant(Assistant::new(who, model.clone())?))
+//!     Ok::<_, polylogue::kernel::NameError>(council.participant(Assistant::new(who, model.clone())?))
 //! })?;
 //! let council = council.policy(debate).build()?;
 //! # Ok(council)
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use crate::stop::Reason;
 use polylogue_core::{Error, Line, Name, Policy, Source, Step, StopReason, Transcript, TurnRequest};
 
-use crate::replay::{Kind, Replay, is_present};
+use crate::policies::replay::{Kind, Replay, is_present};
 
 /// The tie-breaking rule when several options have the most votes. Without votes all options are tied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 //!
 //! # A writer, two parallel critics, and an editor who can send the text back
 //! ```
-//! use polylogue::graph::{Edge, Graph};
+//! use polylogue::policies::graph::{Edge, Graph};
 //! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let graph = Graph::of(["Writer", "Grammar", "Style", "Editor", "Printer"])

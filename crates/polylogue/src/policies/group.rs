@@ -3,7 +3,8 @@
 //! # A model selects the speaker
 //! ```
 //! use polylogue::stop::max_messages;
-//! use polylogue::{AnyModel, Assistant, Chat, Group, Selector};
+//! use polylogue::policies::Selector;
+//! use polylogue::{AnyModel, Assistant, Chat, Group};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
 //! let chat = Chat::named("numbers")
@@ -18,7 +19,7 @@
 //!
 //! # A person selects the speaker, with allowed transitions
 //! ```
-//! use polylogue::group::{HumanSelector, Transitions};
+//! use polylogue::policies::group::{HumanSelector, Transitions};
 //! # use polylogue::{AnyModel, Assistant, Chat, Group, Name};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
@@ -35,7 +36,7 @@
 //!
 //! # A state machine: a custom rule
 //! ```
-//! use polylogue::group::{Method, Pick};
+//! use polylogue::policies::group::{Method, Pick};
 //! use polylogue::{Group, Name, Transcript};
 //!
 //! let (writer, critic) = (Name::new("Writer")?, Name::new("Critic")?);
@@ -45,7 +46,7 @@
 //!     Some(_) => writer.clone().into(),
 //!     None => Method::RoundRobin.into(),
 //! });
-//! # Ok::<(), polylogue::NameError>(())
+//! # Ok::<(), polylogue::kernel::NameError>(())
 //! ```
 
 mod answer;
@@ -70,7 +71,7 @@ pub use self::selector::Selector;
 pub use self::transitions::{Repeat, Transitions, Warning};
 
 use self::tools::Owners;
-use crate::order::deserted;
+use crate::policies::order::deserted;
 
 /// Selects the next speaker of a group: a [`Policy`].
 ///
@@ -89,7 +90,7 @@ use crate::order::deserted;
 /// candidates, and it answers with a text that names one, or with the data `{"speaker": "Ann"}`; `{"speaker": null}`
 /// selects the next in order.
 ///
-/// A group never ends by itself; add a termination condition with [`until`](crate::until).
+/// A group never ends by itself; add a termination condition with [`until`](crate::policies::until).
 pub struct Group {
     picker: Picker,
     transitions: Option<Transitions>,
@@ -165,11 +166,13 @@ impl Group {
     }
 
     /// Adds tools that `owner` runs for the others, who call them in messages: see
-    /// [`Executor`](crate::executor::Executor). Add an owner who does nothing else with
+    /// [`Executor`](crate::layers::executor::Executor). Add an owner who does nothing else with
     /// [`private_agent`](crate::ChatBuilder::private_agent), so that it is never selected to speak.
     ///
     /// ```
-    /// # use polylogue::{AnyTool, Executor, Group, Name, Tool};
+    /// # use polylogue::kernel::AnyTool;
+    /// # use polylogue::layers::Executor;
+    /// # use polylogue::{Group, Name, Tool};
     /// # fn example(tool: AnyTool) -> Result<(), Box<dyn std::error::Error>> {
     /// let executor = Executor::new().tool(tool);
     /// let tools: Vec<String> = executor.specs().map(|spec| spec.name.clone()).collect();

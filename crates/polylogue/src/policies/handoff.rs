@@ -5,7 +5,7 @@
 //!
 //! # A front desk, a specialist and a customer
 //! ```
-//! use polylogue::handoff::{AfterHandoff, Handoff, handoffs};
+//! use polylogue::policies::handoff::{AfterHandoff, Handoff, handoffs};
 //! use polylogue::{AnyModel, Assistant, Chat, Human, Name};
 //! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
 //! let front = Assistant::new("Front", model.clone())?.tool(Handoff::to("Billing", "For invoices and refunds.")?);
@@ -29,7 +29,7 @@ use polylogue_core::{
 };
 use serde_json::{Value, json};
 
-use crate::replay::is_present;
+use crate::policies::replay::is_present;
 
 /// Who speaks after a turn without a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]

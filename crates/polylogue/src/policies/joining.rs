@@ -12,7 +12,9 @@
 //! # An expert who joins on demand
 //! ```
 //! use polylogue::stop::{max_turns, says};
-//! use polylogue::{AnyModel, Assistant, Chat, Group, Name, JoinHistory, joining, until};
+//! use polylogue::kernel::JoinHistory;
+//! use polylogue::policies::{joining, until};
+//! use polylogue::{AnyModel, Assistant, Chat, Group, Name};
 //!
 //! # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
 //! let lawyer = Name::new("Lawyer")?;

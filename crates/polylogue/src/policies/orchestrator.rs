@@ -8,7 +8,7 @@
 //!
 //! # A planner and two workers
 //! ```
-//! use polylogue::orchestrator::Orchestrator;
+//! use polylogue::policies::orchestrator::Orchestrator;
 //! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
 //! let coder = Assistant::new("Coder", model.clone())?.description("Writes and runs programs.");

@@ -7,7 +7,7 @@ use polylogue_core::{
     Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest, around,
 };
 
-use crate::verdict::Verdict;
+use crate::termination::verdict::Verdict;
 
 /// Participants speak one after the other, again and again.
 ///
@@ -55,7 +55,7 @@ pub fn sequential() -> impl Policy {
     }
 }
 
-/// As [`sequential`], for chats whose participants are chats; [`Carryover`](crate::carryover::Carryover) carries
+/// As [`sequential`], for chats whose participants are chats; [`Carryover`](crate::policies::carryover::Carryover) carries
 /// results from one to the next.
 pub fn sequence() -> impl Policy {
     sequential()
@@ -78,10 +78,12 @@ pub fn parallel() -> impl Policy {
 /// with an empty answer the summary of `policy` stays. Not asked if no participant said anything.
 ///
 /// ```
-/// # use polylogue::{Name, round_robin, reflected, until, stop::max_turns};
+/// # use polylogue::policies::{reflected, until};
+/// # use polylogue::stop::max_turns;
+/// # use polylogue::{Name, round_robin};
 /// let policy = until(max_turns(4), round_robin());
 /// let policy = reflected(policy, Name::new("Judge")?, |_| "What was agreed? One sentence.".into());
-/// # Ok::<(), polylogue::NameError>(())
+/// # Ok::<(), polylogue::kernel::NameError>(())
 /// ```
 pub fn reflected(
     policy: impl Policy,
@@ -106,9 +108,11 @@ pub fn reflected(
 /// [`reflected`], for an agent that is not a participant. Takes one more model call.
 ///
 /// ```
-/// # fn example(chat: polylogue::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
-/// use polylogue::order::{TAKEAWAY, reflecting};
-/// use polylogue::{Assistant, round_robin, stop::max_turns, until};
+/// # fn example(chat: polylogue::kernel::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
+/// use polylogue::policies::order::{TAKEAWAY, reflecting};
+/// use polylogue::policies::until;
+/// use polylogue::stop::max_turns;
+/// use polylogue::{Assistant, round_robin};
 /// reflecting(chat, Assistant::new("Summary", model)?, TAKEAWAY, until(max_turns(4), round_robin())).build()
 /// # }
 /// ```
@@ -173,8 +177,10 @@ pub fn last_said(chat: &Transcript) -> String {
 /// The last message without `text`, such as a termination word, and without surrounding white space: for [`summed_up`].
 ///
 /// ```
-/// use polylogue::order::without;
-/// use polylogue::{round_robin, stop::says, summed_up, until};
+/// use polylogue::policies::order::without;
+/// use polylogue::policies::{summed_up, until};
+/// use polylogue::stop::says;
+/// use polylogue::round_robin;
 /// let policy = summed_up(until(says("TERMINATE"), round_robin()), without("TERMINATE"));
 /// ```
 pub fn without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'static {

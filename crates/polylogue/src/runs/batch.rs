@@ -9,8 +9,10 @@
 //!
 //! # The same team on many tasks
 //! ```
-//! use polylogue::batch::{Batch, BatchStart};
-//! use polylogue::{AnyModel, AnyStore, Assistant, Chat, LogId, Meta, Report, sequential};
+//! use polylogue::runs::batch::{Batch, BatchStart};
+//! use polylogue::kernel::{AnyStore, LogId, Meta};
+//! use polylogue::runs::Report;
+//! use polylogue::{AnyModel, Assistant, Chat, sequential};
 //! use polylogue_models::Script;
 //! use polylogue_store::Memory;
 //!
@@ -23,7 +25,7 @@
 //! };
 //! let mut summaries = Vec::new();
 //! let tasks = ["wash", "cook", "rest"].map(String::from);
-//! let each = |ended: polylogue::batch::BatchResult<String>| {
+//! let each = |ended: polylogue::runs::batch::BatchResult<String>| {
 //!     summaries.push(format!("{}: {}", ended.item, Report::of(&ended.events).summary));
 //! };
 //! Batch::new(AnyStore::new(Memory::new())).concurrency(2).run(tasks, start, each).await?;
@@ -44,7 +46,7 @@ use polylogue_core::{
     Status, Store, StoreError,
 };
 
-use crate::Report;
+use crate::runs::Report;
 
 /// Runs many conversations. See the [module](self).
 #[derive(Debug, Clone)]

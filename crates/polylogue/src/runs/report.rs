@@ -21,7 +21,7 @@ pub use self::ledger::{Figures, Purpose, Row};
 /// # Cost by participant and purpose
 /// ```
 /// # async fn example(log: polylogue::Log) {
-/// use polylogue::report::{Purpose, Report};
+/// use polylogue::runs::report::{Purpose, Report};
 /// let report = Report::of(&log.events().await);
 /// for row in report.rows.iter().filter(|row| row.purpose == Purpose::Private) {
 ///     println!("{} called {} in private turns for {}", row.who, row.model, row.spent.cost);
@@ -115,7 +115,7 @@ impl Report {
     /// The usage of rows where `is` holds: of an agent, a model, a purpose, a chat and all within it.
     ///
     /// ```
-    /// # fn example(report: &polylogue::report::Report, critic: &polylogue::Name) -> polylogue::TotalUsage {
+    /// # fn example(report: &polylogue::runs::report::Report, critic: &polylogue::Name) -> polylogue::kernel::TotalUsage {
     /// report.usage_of(|row| row.who == *critic)
     /// # }
     /// ```

@@ -10,7 +10,8 @@
 //!
 //! # Guessing a number
 //! ```
-//! use polylogue::{AnyModel, Assistant, Chat, EndMode, GroupSolve, Task};
+//! use polylogue::tasks::{EndMode, GroupSolve, Task};
+//! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let keeper = Assistant::new("Keeper", model.clone())?;
 //! let guesser = Assistant::new("Guesser", model)?;
@@ -29,7 +30,8 @@
 //!
 //! # Three agents, and a final task for one of them
 //! ```
-//! use polylogue::{AnyModel, Assistant, Chat, EndMode, GroupSolve, Task};
+//! use polylogue::tasks::{EndMode, GroupSolve, Task};
+//! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let agent = |name: &str| Assistant::new(name, model.clone());
 //! let read = Task::new(agent("Reader")?, "Read the invoice.");
@@ -57,8 +59,8 @@ use polylogue_core::{Audience, Name, Policy, Step, Transcript};
 pub use self::check::Check;
 pub use self::history::History;
 pub use self::outcome::{Checked, Completion, GroupSolveResult};
-use crate::Task;
-pub use crate::verdict::Verdict;
+use crate::tasks::Task;
+pub use crate::termination::verdict::Verdict;
 
 /// When a group stops. [`max_iterations`](GroupSolve::max_iterations) is a limit in every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +116,7 @@ impl GroupSolve {
         Self { before: Vec::new(), group: Some(group), after: Vec::new() }
     }
 
-    /// Tasks that agents solve alone, one after the other, without talking; [`tasks`](crate::task::tasks) makes a chat
+    /// Tasks that agents solve alone, one after the other, without talking; [`tasks`](crate::tasks::task::tasks) makes a chat
     /// of them directly.
     #[must_use]
     pub fn alone(tasks: impl IntoIterator<Item = Task>) -> Self {
@@ -175,7 +177,7 @@ impl GroupSolve {
     }
 }
 
-/// The policy of a group solve, to be wrapped by [`until`](crate::until) and the like; made by [`GroupSolve::begin`].
+/// The policy of a group solve, to be wrapped by [`until`](crate::policies::until) and the like; made by [`GroupSolve::begin`].
 #[derive(Debug, Clone)]
 pub struct Solving(Arc<Plan>);
 

@@ -12,7 +12,8 @@
 //! # Two roles and a specifier
 //! ```
 //! # fn example(model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
-//! use polylogue::{Assistant, RolePlay};
+//! use polylogue::tasks::RolePlay;
+//! use polylogue::Assistant;
 //! let chat = RolePlay::new(
 //!     Assistant::new("Python_programmer", model.clone())?,
 //!     Assistant::new("Stock_trader", model.clone())?,
@@ -64,8 +65,8 @@ pub use self::casting::Casting;
 use self::course::{Course, Done, Rules};
 pub use self::critic::Critic;
 use crate::Assistant;
-use crate::loop_detector::LoopDetector;
 use crate::stop::Stop;
+use crate::termination::loop_detector::LoopDetector;
 
 /// Two roles that work on a task by talking; see the [module](self).
 #[derive(Clone)]
@@ -293,7 +294,7 @@ impl RolePlay {
         Ok(chat.policy(policy))
     }
 
-    /// The chat without its policy, and its policy, to wrap it, such as in [`reflected`](crate::reflected).
+    /// The chat without its policy, and its policy, to wrap it, such as in [`reflected`](crate::policies::reflected).
     ///
     /// # Errors
     /// As [`builder`](Self::builder).

@@ -6,7 +6,8 @@
 //!
 //! # A task after another
 //! ```
-//! use polylogue::{AnyModel, Assistant, Chat, Task, task::tasks};
+//! use polylogue::tasks::{Task, task::tasks};
+//! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let keeper = Assistant::new("Keeper", model)?;
 //! let draw = Task::new(keeper.clone(), "Think of a number from 1 to 9. Say it once, now.");
@@ -17,8 +18,9 @@
 //!
 //! # A task without a trace in the history
 //! ```
-//! # use polylogue::{AnyModel, Assistant, Task};
-//! # fn example(model: AnyModel) -> Result<Task, polylogue::NameError> {
+//! # use polylogue::tasks::Task;
+//! # use polylogue::{AnyModel, Assistant};
+//! # fn example(model: AnyModel) -> Result<Task, polylogue::kernel::NameError> {
 //! let judge = Assistant::new("Judge", model)?;
 //! Ok(Task::new(judge, "Is the text above about money? Answer yes or no.").forget())
 //! # }
@@ -31,8 +33,8 @@ use polylogue_core::{Act, Agent, AnyAgent, Chat, Error, Media, Name, Part, Resul
 use serde_json::Value;
 
 use crate::Assistant;
-use crate::group_solve::GroupSolve;
-use crate::tooling::{PromptedTool, Work};
+use crate::agents::tooling::{PromptedTool, Work};
+use crate::tasks::group_solve::GroupSolve;
 
 /// A prompt for an agent.
 ///

@@ -16,7 +16,7 @@ use crate::stop::{Condition, Stop};
 /// How soon a chat counts as a loop. 0 disables a check.
 ///
 /// ```
-/// use polylogue::loop_detector::LoopDetector;
+/// use polylogue::stop::LoopDetector;
 /// let patient = LoopDetector { repetition: 5, ..LoopDetector::default() };
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,6 +5,7 @@ use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
 pub use super::reason::{Counted, ModelMistake, Reason};
+pub use crate::termination::loop_detector::LoopDetector;
 pub use polylogue_core::Condition;
 use polylogue_core::{Line, Money, Name, Source, StopReason, Transcript};
 use regex::Regex;

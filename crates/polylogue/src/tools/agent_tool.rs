@@ -8,13 +8,13 @@
 //! and its reply is the result. Several such calls in one reply run one after the other.
 //!
 //! # Limits
-//! A chat has the limits of its policy: [`until`](crate::until) applies to its own turns, tokens, cost and time,
+//! A chat has the limits of its policy: [`until`](crate::policies::until) applies to its own turns, tokens, cost and time,
 //! without those of the outer chat. [`AgentTool::max_calls`] limits the calls per turn.
 //!
 //! ```
 //! # fn example(research: polylogue::Chat, critic: polylogue::Assistant, model: polylogue::AnyModel) -> polylogue::Result<()> {
 //! use polylogue::Assistant;
-//! use polylogue::agent_tool::AgentTool;
+//! use polylogue::tools::agent_tool::AgentTool;
 //!
 //! let writer = Assistant::new("Writer", model)?
 //!     .agent_tool(AgentTool::chat(research).description("Finds out what is known of a subject.").max_calls(2))

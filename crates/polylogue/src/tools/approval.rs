@@ -5,10 +5,10 @@
 //!
 //! | where | what the rule checks |
 //! |---|---|
-//! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them, [in rounds](crate::reason::React), too | [`Wanted`] |
-//! | [`Executor::approval`](crate::Executor::approval): before it makes the calls of others | [`Wanted`] |
-//! | [`Rewoo::approval`](crate::reason::Rewoo::approval), [`Actions::approval`](crate::parse::Actions::approval): before they call tools | [`Wanted`] |
-//! | [`Coder::approval`](crate::Coder::approval): before it runs code | [`Block`](crate::code::Block) |
+//! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them, [in rounds](crate::agents::reason::React), too | [`Wanted`] |
+//! | [`Executor::approval`](crate::layers::Executor::approval): before it makes the calls of others | [`Wanted`] |
+//! | [`Rewoo::approval`](crate::agents::reason::Rewoo::approval), [`Actions::approval`](crate::layers::parse::Actions::approval): before they call tools | [`Wanted`] |
+//! | [`Coder::approval`](crate::layers::Coder::approval): before it runs code | [`Block`](crate::layers::code::Block) |
 //!
 //! The question shows all that runs, [exact]: never as Markdown, with every character visible. There is no default: an
 //! empty answer is not an approval, and a question without a clear answer after several attempts counts as rejected.
@@ -21,7 +21,7 @@
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, delete: polylogue_core::AnyTool) -> Result<(), polylogue_core::NameError> {
 //! use polylogue::Assistant;
-//! use polylogue::approval::{Approval, Wanted};
+//! use polylogue::tools::approval::{Approval, Wanted};
 //!
 //! let clerk = Assistant::new("Clerk", model)?.tool(delete);
 //! // By name, where `*` matches anything:

@@ -12,7 +12,7 @@
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, store: polylogue_core::memory::AnyMemory) -> Result<(), Box<dyn std::error::Error>> {
 //! use polylogue::Assistant;
-//! use polylogue::memory::{LongTerm, Scope};
+//! use polylogue::tools::memory::{LongTerm, Scope};
 //!
 //! // `store` is `AnyMemory::new(polylogue_store::Facts::open("shop.db")?)`, say.
 //! let shop = LongTerm::new(store, Scope::new("shop")?);

@@ -10,8 +10,9 @@
 //!
 //! # A conversation that ends when a model sets a value
 //! ```
-//! use polylogue::state::{self, GetState, SetState};
-//! use polylogue::{AnyModel, Assistant, Chat, round_robin, until};
+//! use polylogue::tools::state::{self, GetState, SetState};
+//! use polylogue::policies::until;
+//! use polylogue::{AnyModel, Assistant, Chat, round_robin};
 //! # fn example(model: AnyModel) -> Result<Chat, polylogue::Error> {
 //! let editor = Assistant::new("Editor", model.clone())?
 //!     .system("Set `approved` to true when the text is good.")
@@ -60,7 +61,7 @@ pub fn get(chat: &Transcript, key: &str) -> Option<Value> {
     of(chat).swap_remove(key)
 }
 
-/// Whether `key` has this value: for conditions of a [`Graph`](crate::graph::Graph), a group, or [`when`].
+/// Whether `key` has this value: for conditions of a [`Graph`](crate::policies::graph::Graph), a group, or [`when`].
 pub fn is(
     key: &str,
     value: impl Into<Value>,

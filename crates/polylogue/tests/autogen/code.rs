@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use polylogue::Approval;
-use polylogue::code::Block;
-use polylogue::executor::Declared;
-use polylogue::human_input::HumanInput;
-use polylogue::reply::Stack;
+use polylogue::layers::code::Block;
+use polylogue::layers::executor::Declared;
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::Stack;
+use polylogue::layers::{Coder, Executor};
+use polylogue::policies::{reflected, until};
 use polylogue::stop::max_turns;
-use polylogue::{
-    Act, Assistant, Body, Chat, Coder, Event, Executor, Function, Tool, reflected, round_robin, sequential,
-    until,
-};
+use polylogue::tools::Approval;
+use polylogue::{Act, Assistant, Chat, Function, Tool, round_robin, sequential};
+use polylogue_core::{Body, Event};
 use polylogue_tools::code::{Limits, Sandbox, javascript, python, save, shell, what_is_enforced};
 
 use crate::people::{questions, talk};

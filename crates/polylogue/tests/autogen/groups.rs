@@ -7,10 +7,8 @@ mod whole;
 
 use std::sync::Arc;
 
-use polylogue::{
-    Act, AnyModel, Assistant, Body, Chat, ChatBuilder, Choice, Entry, Event, Function, Line, Message, Path,
-    Policy, Transcript, plain,
-};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Message, Policy, Transcript};
+use polylogue_core::{Body, ChatBuilder, Choice, Entry, Event, Line, Path, plain};
 
 use crate::stage::{name, run, script};
 

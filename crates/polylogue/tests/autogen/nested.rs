@@ -2,14 +2,18 @@
 
 use std::sync::{Arc, OnceLock};
 
-use polylogue::reply::{Stack, Trigger, when};
+use polylogue::layers::reply::{Stack, Trigger, when};
+use polylogue::layers::{Executor, Nested, Outer};
+use polylogue::policies::{Carryover, Selector, WithCarryover, sequence, until};
+use polylogue::runs::Report;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, Agent, AnyAgent, Assistant, Carryover, Chat, ChatBuilder, Entry, Error, Event, Executor, Function,
-    Group, Limits, Message, Name, Nested, Outcome, Outer, Path, Report, Result, Selector, Status, StopReason,
-    Tool, ToolCx, ToolError, ToolSpec, Transcript, Turn, WithCarryover, round_robin, sequence, sequential,
-    until,
+    Act, Agent, Assistant, Chat, Error, Function, Group, Limits, Message, Name, Result, Status, Tool,
+    Transcript, Turn, round_robin, sequential,
+};
+use polylogue_core::{
+    AnyAgent, ChatBuilder, Entry, Event, Outcome, Path, StopReason, ToolCx, ToolError, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -50,7 +54,7 @@ fn replied(events: &[Arc<Event>]) -> String {
     report.messages.last().map(|message| format!("{}: {}", message.from, message.plain())).unwrap()
 }
 
-fn clerk(layer: impl polylogue::reply::Reply) -> Stack {
+fn clerk(layer: impl polylogue::layers::reply::Reply) -> Stack {
     let rest = Function::new("Clerk", |_| Ok(Act::say("by the next layer"))).unwrap();
     Stack::new("Clerk").unwrap().then(layer).then(AnyAgent::new(rest))
 }
@@ -73,7 +77,7 @@ async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_repl
     let inner = Chat::named("inner")
         .participant(echo("first"))
         .participant(solo("second", "Poet", "a poem TERMINATE"))
-        .policy(polylogue::summed_up(sequence(), polylogue::without("TERMINATE")))
+        .policy(polylogue::policies::summed_up(sequence(), polylogue::policies::without("TERMINATE")))
         .build()
         .unwrap();
     let clerk = Stack::new("Clerk")
@@ -262,7 +266,7 @@ async fn what_inner_chats_cost_is_in_the_report_of_the_outer() {
     assert_eq!((report.spent.calls, report.spent.tokens()), (1, 10));
     let row = &report.rows[0];
     assert_eq!((row.at.as_str(), row.who.as_str()), ("/Clerk.1", "Poet"));
-    assert_eq!(row.purpose, polylogue::report::Purpose::Nested);
+    assert_eq!(row.purpose, polylogue::runs::report::Purpose::Nested);
 }
 
 /// An agent that does arithmetic on the last number that it reads.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use polylogue::executor::Declared;
-use polylogue::human_input::HumanInput;
-use polylogue::reply::{Stack, of};
+use polylogue::layers::Executor;
+use polylogue::layers::executor::Declared;
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::{Stack, of};
+use polylogue::policies::{reflected, until};
 use polylogue::stop::{max_turns, says};
-use polylogue::{
-    Act, Assistant, Body, Chat, Entry, Event, Executor, Function, Message, Name, OutcomeStatus, Part, Status,
-    Step, StopReason, Tool, Transcript, TurnRequest, reflected, round_robin, until,
-};
+use polylogue::{Act, Assistant, Chat, Function, Message, Name, Status, Step, Tool, Transcript, round_robin};
+use polylogue_core::{Body, Entry, Event, OutcomeStatus, Part, StopReason, TurnRequest};
 
 use crate::stage::{Spy, closed, log, name, printed, run, script};
 
@@ -308,7 +308,7 @@ async fn exit_is_forgiven_its_case_and_spaces() {
 #[tokio::test]
 async fn what_ends_a_conversation() {
     let never = HumanInput::never;
-    let word = |line: &polylogue::Line| line.message.plain().contains("DONE");
+    let word = |line: &polylogue_core::Line| line.message.plain().contains("DONE");
     for (oversight, said, expected) in [
         (never(), "TERMINATE", ENDED),
         (never(), " TERMINATE\n", ENDED),
@@ -335,7 +335,7 @@ async fn what_ends_a_conversation() {
 // Trap T1: a message without a text terminates nothing, and is no error.
 #[tokio::test]
 async fn a_message_without_text_ends_nothing() {
-    let call = polylogue::Call { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
+    let call = polylogue_core::Call { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
     let ann = of(move |_| Ok(Some(Act::Say(vec![Part::Call(call.clone())]))));
     let ann = Stack::new("Ann").unwrap().then(ann);
     let bob = Stack::new("Bob")

@@ -1,15 +1,18 @@
 //! The reply chain: items 18 to 26.
 
-use polylogue::executor::Declared;
-use polylogue::hook::{Hooked, before_send, texts};
-use polylogue::human_input::HumanInput;
-use polylogue::reply::{Kind, Reply, Stack, Trigger, named, of, when};
+use polylogue::layers::Executor;
+use polylogue::layers::executor::Declared;
+use polylogue::layers::hook::{Hooked, before_send, texts};
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::{Kind, Reply, Stack, Trigger, named, of, when};
+use polylogue::policies::until;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, AnyModel, Assistant, Audience, Chat, Delta, Entry, Error, Executor, Fault, Function, Human, Media,
-    Message, Name, Part, Status, StopReason, Tool, Update, round_robin, sequential, until,
+    Act, AnyModel, Assistant, Chat, Error, Function, Human, Message, Name, Status, Tool, Update, round_robin,
+    sequential,
 };
+use polylogue_core::{Audience, Delta, Entry, Fault, Media, Part, StopReason};
 use serde_json::json;
 
 use crate::people::talk;
@@ -71,9 +74,9 @@ async fn triggers_match_the_right_speakers_and_messages() {
     let unheard = user.clone().to(Audience::Only(vec![name("Other")]));
     let picture = Part::Media(Media { kind: "image/png".into(), url: "https://example.org/a.png".into() });
     let picture = Message { parts: vec![picture], ..ann.clone() };
-    let call = polylogue::Call { id: "c".into(), tool: "t".into(), args: json!({}) };
+    let call = polylogue_core::Call { id: "c".into(), tool: "t".into(), args: json!({}) };
     let call = Message { parts: vec![Part::Call(call)], ..ann.clone() };
-    let asks = |line: &polylogue::Line| line.message.plain().contains("help");
+    let asks = |line: &polylogue_core::Line| line.message.plain().contains("help");
     let by_other = || Trigger::from(name("Other"));
     // Whether it holds when Other asks for help, when the user speaks, when there is no message, and for a picture and a
     // call.
@@ -126,7 +129,7 @@ async fn a_message_of_a_person_differs_from_an_automatic_one() {
 fn everything(model: &AnyModel) -> (Assistant, Stack) {
     let clock = || Declared::new("clock", "Tells the time.", async |_: ()| Ok("noon"));
     let caller = Assistant::new("Ann", model.clone()).unwrap().suggest_tool(clock().spec().clone());
-    let code = |line: &polylogue::Line| line.message.plain().contains("```");
+    let code = |line: &polylogue_core::Line| line.message.plain().contains("```");
     let proxy = stack()
         .then(HumanInput::never())
         .then(Executor::new().tool(clock()))
@@ -213,8 +216,8 @@ async fn hooks_run_in_the_order_in_which_they_were_added() {
         })
         .on_received(appends(" 1"))
         .on_received(appends(" 2"))
-        .on_reply(|reply| polylogue::Reply { parts: appends("!")(reply.parts), ..reply })
-        .on_reply(|reply| polylogue::Reply { parts: appends("?")(reply.parts), ..reply });
+        .on_reply(|reply| polylogue_core::Reply { parts: appends("!")(reply.parts), ..reply })
+        .on_reply(|reply| polylogue_core::Reply { parts: appends("?")(reply.parts), ..reply });
     let bob = Assistant::new("Bob", AnyModel::new(hooked)).unwrap();
     let bob = before_send(before_send(bob, |parts, _| appends(" x")(parts)), |parts, turn| {
         appends(" y")(parts).into_iter().chain([Part::text(turn.me().as_str())]).collect()
@@ -268,15 +271,15 @@ async fn a_hook_that_makes_an_invalid_request_or_reply_is_reported() {
         spoilt.to_string(),
         "script:test: a hook made a request that no provider takes: the request has no entries"
     );
-    let outcome = polylogue::CallOutcome {
+    let outcome = polylogue_core::CallOutcome {
         to: name("Bob"),
         id: "c".into(),
         tool: "t".into(),
-        outcome: polylogue::Outcome::done("x"),
+        outcome: polylogue_core::Outcome::done("x"),
     };
     let spoilt = error(move |model| {
         let part = Part::Outcome(outcome.clone());
-        model.on_reply(move |reply| polylogue::Reply { parts: vec![part.clone()], ..reply })
+        model.on_reply(move |reply| polylogue_core::Reply { parts: vec![part.clone()], ..reply })
     });
     assert_eq!(spoilt.await.to_string(), "script:test: a hook made a reply that holds the outcome of a call");
 }
@@ -296,7 +299,7 @@ async fn agents_are_layers() {
         let clerk = Function::new("Clerk", move |_| Ok(Act::say(text))).unwrap();
         Chat::named("office").participant(clerk).opening(|_| Vec::new()).policy(sequential()).build().unwrap()
     };
-    let quiet = polylogue::AnyAgent::new(Function::new("Quiet", |_| Ok(Act::Pass)).unwrap());
+    let quiet = polylogue_core::AnyAgent::new(Function::new("Quiet", |_| Ok(Act::Pass)).unwrap());
     let whole = |text| {
         stack().then(Human::new("Bob").unwrap()).then(quiet.clone()).then(inner(text)).otherwise("none")
     };
@@ -341,7 +344,8 @@ async fn what_a_hook_takes_out_of_a_reply_is_not_shown_either() {
         reply.parts = texts(|text| text.replace(char::is_numeric, "*"))(reply.parts);
         reply
     });
-    let bob = Assistant::new("Bob", AnyModel::new(masked)).unwrap().tool(polylogue::GetHistory::default());
+    let bob =
+        Assistant::new("Bob", AnyModel::new(masked)).unwrap().tool(polylogue::tools::GetHistory::default());
     let chat = Chat::named("alone").participant(bob).policy(sequential()).build().unwrap();
     let mut log = log().await;
     let mut watch = log.subscribe().await;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use polylogue::policies::{Carryover, Dag, sequence, until};
+use polylogue::runs::Report;
 use polylogue::stop::max_turns;
 use polylogue::{
-    Act, Agent, AnyAgent, AnyModel, Assistant, Body, Carryover, Chat, Dag, Entry, Event, Function, Media,
-    Message, Name, Part, Policy, Report, Result, TaskFrom, Turn, round_robin, sequence, until,
+    Act, Agent, AnyModel, Assistant, Chat, Function, Message, Name, Policy, Result, Turn, round_robin,
 };
+use polylogue_core::{AnyAgent, Body, Entry, Event, Media, Part, TaskFrom};
 
 use crate::stage::{Asked, Spy, closed, log, name, run, script};
 
@@ -348,9 +350,9 @@ async fn private_messages_are_carried_over_to_those_they_are_for() {
     let (ann, bob) = (assistant("Ann", model.clone()), assistant("Bob", model));
     let whisper = Function::new("whisper", |_| Ok(Act::say("psst"))).unwrap();
     let policy = |chat: &polylogue::Transcript| match chat.turns() {
-        0 => polylogue::Step::Turn(polylogue::TurnRequest {
-            to: polylogue::Audience::Only(vec![name("first")]),
-            ..polylogue::TurnRequest::to_all(name("whisper"))
+        0 => polylogue::Step::Turn(polylogue_core::TurnRequest {
+            to: polylogue_core::Audience::Only(vec![name("first")]),
+            ..polylogue_core::TurnRequest::to_all(name("whisper"))
         }),
         _ => sequence().next(chat),
     };

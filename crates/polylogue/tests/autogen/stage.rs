@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use polylogue::{
-    AnyModel, AnyStore, Capabilities, Chat, DeltaSink, Entry, Event, Log, LogId, Meta, Model, ModelError,
-    Name, Params, Reply, Request, Status, Store, Timestamp, ToolSpec,
+use polylogue::{AnyModel, Chat, Log, Name, Status};
+use polylogue_core::{
+    AnyStore, Capabilities, DeltaSink, Entry, Event, LogId, Meta, Model, ModelError, Params, Reply, Request,
+    Store, Timestamp, ToolSpec,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;

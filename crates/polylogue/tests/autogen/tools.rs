@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use polylogue::executor::Declared;
-use polylogue::human_input::HumanInput;
-use polylogue::loop_detector::LoopDetector;
-use polylogue::reply::Stack;
+use polylogue::layers::Executor;
+use polylogue::layers::executor::Declared;
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::{reflected, until};
+use polylogue::stop::LoopDetector;
 use polylogue::stop::{Stop, max_turns};
-use polylogue::{
-    Act, AnyModel, Assistant, Body, Call, Chat, Entry, Event, Executor, Function, GetHistory, Message,
-    OutcomeStatus, Part, Tool, ToolError, reflected, round_robin, sequential, until,
-};
+use polylogue::tools::GetHistory;
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Message, Tool, round_robin, sequential};
+use polylogue_core::{Body, Call, Entry, Event, OutcomeStatus, Part, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -166,7 +167,7 @@ async fn an_executor_answers_calls_of_tools_that_it_does_not_have() {
         let other = |_| Function::new("Cem", |_| Ok(Act::Pass)).unwrap();
         (0..others)
             .map(other)
-            .fold(chat, polylogue::ChatBuilder::participant)
+            .fold(chat, polylogue_core::ChatBuilder::participant)
             .policy(sequential())
             .build()
             .unwrap()
@@ -345,7 +346,7 @@ async fn calls_of_several_agents_are_distinguished() {
         |text: &str| Part::Call(Call { id: "c1".into(), tool: "echo".into(), args: json!({"text": text}) });
     let ask =
         move |who: &str, text: &str| Message { parts: vec![call(text)], ..Message::text(name(who), "") };
-    let private = polylogue::Audience::Only(vec![name("Cem")]);
+    let private = polylogue_core::Audience::Only(vec![name("Cem")]);
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(echo)).otherwise("nothing to do");
     let silent = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
     let chat = Chat::named("room")
@@ -380,7 +381,7 @@ async fn outcomes_are_text_for_all_but_the_caller() {
         .unwrap();
     run(&chat, "time?").await;
     let asked = spy.asked();
-    let texts: Vec<_> = asked[0].entries.iter().map(|entry| polylogue::plain(entry.parts())).collect();
+    let texts: Vec<_> = asked[0].entries.iter().map(|entry| polylogue_core::plain(entry.parts())).collect();
     let called = "Ann: (calls `clock` with {})\n\n(calls `exchange` with {\"amount\":2})";
     let value = json!({"amount": 4.0, "note": null, "digits": 2});
     let returned = format!("Bob: (`clock` returned: noon)\n\n(`exchange` returned: {value})");

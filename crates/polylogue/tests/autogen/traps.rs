@@ -1,12 +1,13 @@
 //! Traps that no item of the list shows: T29, T32, T33, T38, T39. T10 is shown by the compiler: a group is given to its
 //! chat, and no agent has another that could be changed.
 
-use polylogue::reply::Stack;
+use polylogue::layers::Coder;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::until;
+use polylogue::runs::Report;
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, Assistant, Chat, Coder, Entry, Message, Name, Outcome, Params, Part, Report, Status, ToolCx,
-    ToolError, ViewOptions, Window, round_robin, sequential, until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Message, Name, Status, round_robin, sequential};
+use polylogue_core::{Entry, Outcome, Params, Part, ToolCx, ToolError, ViewOptions, Window};
 use polylogue_core::{Tool, ToolSpec};
 use serde_json::{Value, json};
 

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use polylogue::executor::Declared;
-use polylogue::human_input::HumanInput;
-use polylogue::reply::{Stack, of};
+use polylogue::layers::executor::Declared;
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::{Stack, of};
+use polylogue::policies::until;
 use polylogue::stop::Reason;
+use polylogue::stop::Stop;
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{
-    Act, Agent, AnyModel, Assistant, Body, Call, Chat, Entry, Error, Event, Function, Log, Media, Message,
-    Name, Part, Path, Policy, Start, Status, Step, Stop, StopReason, Transcript, View, ViewOptions,
-    round_robin, sequential, until,
+    Act, Agent, AnyModel, Assistant, Chat, Error, Function, Log, Message, Name, Policy, Status, Step,
+    Transcript, round_robin, sequential,
 };
+use polylogue_core::{Body, Call, Entry, Event, Media, Part, Path, Start, StopReason, View, ViewOptions};
 use serde_json::json;
 
 use crate::people::talk;
@@ -55,7 +57,7 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
 
 /// Speakers and texts in the chat.
 fn room(events: &[Arc<Event>]) -> Vec<String> {
-    let said = |line: &polylogue::Line| format!("{}: {}", line.message.from, line.message.plain());
+    let said = |line: &polylogue_core::Line| format!("{}: {}", line.message.from, line.message.plain());
     folded(events).messages().map(said).collect()
 }
 

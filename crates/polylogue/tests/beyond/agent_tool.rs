@@ -1,10 +1,11 @@
 //! Agents and chats as tools.
 
-use polylogue::agent_tool::AgentTool;
+use polylogue::agents::ToolCalling;
+use polylogue::policies::{summed_up, until};
 use polylogue::stop::{max_turns, says};
-use polylogue::{
-    Act, Chat, Function, Human, StopReason, ToolCalling, round_robin, sequential, summed_up, until,
-};
+use polylogue::tools::agent_tool::AgentTool;
+use polylogue::{Act, Chat, Function, Human, round_robin, sequential};
+use polylogue_core::StopReason;
 
 use crate::stage::{Cast, events_with, fails, name, play, print};
 

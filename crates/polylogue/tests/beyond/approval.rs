@@ -1,9 +1,11 @@
 //! A person who is asked before a tool is called.
 
-use polylogue::approval::{Approval, Wanted};
-use polylogue::executor::Declared;
+use polylogue::layers::executor::Declared;
+use polylogue::layers::{Executor, Stack};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{Chat, Executor, Stack, Tool, round_robin, until};
+use polylogue::tools::approval::{Approval, Wanted};
+use polylogue::{Chat, Tool, round_robin};
 use serde_json::Value;
 
 use crate::stage::{Cast, events_with, print};
@@ -98,12 +100,12 @@ async fn an_empty_answer_is_no_approval_and_unclear_answers_reject_in_the_end() 
 }
 
 /// What is asked about a call with `args`, which stands in the log with the question.
-async fn question(args: Value) -> polylogue::Question {
+async fn question(args: Value) -> polylogue_core::Question {
     let call = serde_json::json!({"tool": "echo", "args": args, "id": "c1"});
     let script = serde_json::json!([{"Ann": {"calls": [call]}}]).to_string();
     let events = events_with(&script, &|_| "no", pair).await;
     let asked = events.iter().find_map(|event| match &event.body {
-        polylogue::Body::InputRequired(question) => Some(question.clone()),
+        polylogue_core::Body::InputRequired(question) => Some(question.clone()),
         _ => None,
     });
     asked.unwrap()

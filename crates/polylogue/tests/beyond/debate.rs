@@ -1,8 +1,9 @@
 //! Debates and votes.
 
 use expect_test::expect;
-use polylogue::debate::{Debate, DebateError, Tally, Tie};
-use polylogue::{Act, Chat, Function, Human, Message, Name, Path, Status, StopReason, Transcript};
+use polylogue::policies::debate::{Debate, DebateError, Tally, Tie};
+use polylogue::{Act, Chat, Function, Human, Message, Name, Status, Transcript};
+use polylogue_core::{Path, StopReason};
 
 use crate::stage::{Cast, events, events_with, fails, log, name, play, print};
 

@@ -1,8 +1,9 @@
 //! Graphs.
 
-use polylogue::graph::{Edge, Graph, Join};
-use polylogue::state::{self, SetState};
-use polylogue::{Act, Chat, Function, Message, Name, Status, StopReason};
+use polylogue::policies::graph::{Edge, Graph, Join};
+use polylogue::tools::state::{self, SetState};
+use polylogue::{Act, Chat, Function, Message, Name, Status};
+use polylogue_core::StopReason;
 
 use crate::stage::{Cast, events_with, fails, log, play, print};
 
@@ -27,7 +28,7 @@ async fn run(script: &str, flow: Graph) -> String {
     play(script, |cast| room(cast, script, &graph)).await
 }
 
-fn room(cast: &Cast<'_>, script: &str, graph: &polylogue::graph::CheckedGraph) -> Chat {
+fn room(cast: &Cast<'_>, script: &str, graph: &polylogue::policies::graph::CheckedGraph) -> Chat {
     let mut room = Chat::named("room");
     for who in graph.nodes() {
         room = if script.contains(&format!("\"{who}\"")) {

@@ -1,6 +1,6 @@
 //! Graphs that are refused.
 
-use polylogue::graph::{Edge, Graph, GraphError, Join};
+use polylogue::policies::graph::{Edge, Graph, GraphError, Join};
 
 fn refused(flow: Graph) -> String {
     flow.build().unwrap_err().to_string()

@@ -1,6 +1,6 @@
 //! Graphs made by chance.
 
-use polylogue::graph::{CheckedGraph, Edge, Graph, Join};
+use polylogue::policies::graph::{CheckedGraph, Edge, Graph, Join};
 use polylogue::{Act, Chat, Function};
 
 use crate::stage::play;

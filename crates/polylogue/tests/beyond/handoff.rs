@@ -1,13 +1,13 @@
 //! Handing over.
 
 use expect_test::expect;
-use polylogue::handoff::{AfterHandoff, Handoff, handoffs};
+use polylogue::Act;
+use polylogue::policies::handoff::{AfterHandoff, Handoff, handoffs};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{Act, Chooser};
-use polylogue::{
-    Chat, Function, Human, Message, Name, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec,
-    until,
-};
+use polylogue::{Chat, Function, Human, Message, Name, Tool};
+use polylogue_core::Chooser;
+use polylogue_core::{Outcome, OutcomeStatus, Part, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::stage::{Cast, events, events_with, fails, log, name, play, print};
@@ -171,7 +171,7 @@ async fn a_custom_tool_hands_over() {
     .await;
     assert!(print(&events).contains("Front says: Wait\ncue Tech (of [Tech] handed over)\nTech says: Hello"));
     let chosen = events.iter().filter_map(|event| match &event.body {
-        polylogue::Body::TurnStarted { turns } => turns[0].choice.as_ref(),
+        polylogue_core::Body::TurnStarted { turns } => turns[0].choice.as_ref(),
         _ => None,
     });
     assert_eq!(chosen.map(|choice| choice.by.clone()).collect::<Vec<_>>(), [Chooser::Handoff]);
@@ -256,9 +256,10 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
 async fn a_call_in_a_private_turn_is_no_handoff() {
     let script = r#"[{"Front": "Hello"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}]"#;
     let said = play(script, |cast| {
-        let policy = polylogue::reflected(handoffs(name("Front"), AfterHandoff::End), name("Front"), |_| {
-            "And?".into()
-        });
+        let policy =
+            polylogue::policies::reflected(handoffs(name("Front"), AfterHandoff::End), name("Front"), |_| {
+                "And?".into()
+            });
         let front = cast.assistant("Front").tool(Handoff::to("Tech", "").unwrap());
         Chat::named("desk")
             .participant(front)

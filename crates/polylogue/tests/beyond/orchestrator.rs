@@ -1,8 +1,9 @@
 //! Work by a plan.
 
 use expect_test::expect;
-use polylogue::orchestrator::{Orchestrator, OrchestratorPrompts, Progress};
-use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, Message, Name, Params, Status, StopReason};
+use polylogue::policies::orchestrator::{Orchestrator, OrchestratorPrompts, Progress};
+use polylogue::{Act, AnyModel, Assistant, Chat, Function, Human, Message, Name, Status};
+use polylogue_core::{Params, StopReason};
 use polylogue_models::Script;
 use serde_json::{Value, json};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyTool, Approval, Body, Chat, Event, Outcome, Tool, ToolCx, ToolError, ToolSpec, round_robin,
-    sequential, until,
-};
+use polylogue::tools::Approval;
+use polylogue::{Chat, Tool, round_robin, sequential};
+use polylogue_core::{AnyTool, Body, Event, Outcome, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::stage::{Cast, events_with};
@@ -91,7 +91,7 @@ async fn a_rule_can_require_approval_only_after_text_from_outside_was_read() {
         let noted =
             AnyTool::new(Noted(ToolSpec::new("note", "Notes.", json!({"type": "object"})).repeatable()));
         let bob = cast.assistant("Bob").tool(noted).approval(Approval::when(
-            |wanted: &polylogue::approval::Wanted| {
+            |wanted: &polylogue::tools::approval::Wanted| {
                 wanted.outside.iter().any(|source| source.contains("a.example"))
             },
         ));

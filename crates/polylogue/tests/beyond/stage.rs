@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue::{AnyStore, Assistant, Chat, ChatBuilder, Event, Log, LogId, Name, Timestamp};
+use polylogue::{Assistant, Chat, Log, Name};
+use polylogue_core::{AnyStore, ChatBuilder, Event, LogId, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};

@@ -1,9 +1,11 @@
 //! A state that a team shares.
 
-use polylogue::group::{Group, Pick};
-use polylogue::state::{self, GetState, SetState};
+use polylogue::policies::group::{Group, Pick};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{Act, Chat, Function, Message, Name, Part, Path, Transcript, parallel, round_robin, until};
+use polylogue::tools::state::{self, GetState, SetState};
+use polylogue::{Act, Chat, Function, Message, Name, Transcript, parallel, round_robin};
+use polylogue_core::{Part, Path};
 use serde_json::{Map, Value, json};
 
 use crate::stage::{events, name, play, print};

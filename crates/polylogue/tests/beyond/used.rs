@@ -1,10 +1,8 @@
 //! Tools that ask models themselves: what that takes is part of what the run takes.
 
-use polylogue::report::Report;
-use polylogue::{
-    Assistant, Chat, Limits, Money, Outcome, Status, StopReason, Tool, ToolCx, ToolError, ToolSpec,
-    ToolUsage, Usage, sequential,
-};
+use polylogue::runs::report::Report;
+use polylogue::{Assistant, Chat, Limits, Status, Tool, sequential};
+use polylogue_core::{Money, Outcome, StopReason, ToolCx, ToolError, ToolSpec, ToolUsage, Usage};
 use serde_json::{Value, json};
 
 use super::stage::{Cast, events, log};
@@ -50,7 +48,7 @@ async fn what_tools_ask_of_models_is_in_the_sum_and_in_a_row_of_its_own() {
 
 async fn stopped(limits: Limits, cost: Option<Money>) -> StopReason {
     let script: polylogue_models::Script = serde_json::from_str(SCRIPT).unwrap();
-    let price = polylogue::Price { input: 0.0, cached: None, output: 0.0 };
+    let price = polylogue_core::Price { input: 0.0, cached: None, output: 0.0 };
     let model = polylogue::AnyModel::new(Free(script.model("test"), price));
     let ann = Assistant::new("Ann", model).unwrap().tool(Search::new(cost));
     let chat = Chat::named("room").participant(ann).policy(sequential()).build().unwrap();
@@ -62,19 +60,19 @@ async fn stopped(limits: Limits, cost: Option<Money>) -> StopReason {
 }
 
 /// A model that costs nothing.
-struct Free<M>(M, polylogue::Price);
+struct Free<M>(M, polylogue_core::Price);
 
-impl<M: polylogue::Model> polylogue::Model for Free<M> {
+impl<M: polylogue_core::Model> polylogue_core::Model for Free<M> {
     fn name(&self) -> &str {
         self.0.name()
     }
     async fn complete(
         &self,
-        request: &polylogue::Request<'_>,
-        deltas: &mut dyn polylogue::DeltaSink,
-    ) -> Result<polylogue::Reply, polylogue::ModelError> {
+        request: &polylogue_core::Request<'_>,
+        deltas: &mut dyn polylogue_core::DeltaSink,
+    ) -> Result<polylogue_core::Reply, polylogue_core::ModelError> {
         let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
-        Ok(polylogue::Reply { usage, ..self.0.complete(request, deltas).await? })
+        Ok(polylogue_core::Reply { usage, ..self.0.complete(request, deltas).await? })
     }
     fn cost(&self, usage: &Usage) -> Option<Money> {
         self.1.of(usage)

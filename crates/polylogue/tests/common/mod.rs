@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use polylogue::{
-    AnyStore, Body, Call, Digest, Event, Finish, Log, LogId, Message, ModelReply, Money, Name, Opening,
-    Outcome, Part, Path, Timestamp, Transcript, TurnRequest, Usage,
+use polylogue::{Log, Message, Name, Transcript};
+use polylogue_core::{
+    AnyStore, Body, Call, Digest, Event, Finish, LogId, ModelReply, Money, Opening, Outcome, Part, Path,
+    Timestamp, TurnRequest, Usage,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;

@@ -1,7 +1,8 @@
 //! Answers of a form, whatever the model can do.
 
-use polylogue::tooling::ToolCalling;
-use polylogue::{AnyModel, Assistant, Body, Capabilities, Capability, Entry, Part, plain};
+use polylogue::agents::tooling::ToolCalling;
+use polylogue::{AnyModel, Assistant};
+use polylogue_core::{Body, Capabilities, Capability, Entry, Part, plain};
 use polylogue_models::{Script, Scripted};
 use serde_json::{Value, json};
 
@@ -38,8 +39,9 @@ async fn the_value_rides_on_the_message() {
     assert_eq!(said(&done), seven());
     assert_eq!(done.asked[0].params.schema, Some(schema()));
     assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: {\"more\":7}"]);
-    let transcript = polylogue::Transcript::of(&polylogue::Path::root(), &done.events).unwrap();
-    let reader = polylogue::View::of(&transcript, &name("Reader"), polylogue::ViewOptions::default());
+    let transcript = polylogue::Transcript::of(&polylogue_core::Path::root(), &done.events).unwrap();
+    let reader =
+        polylogue_core::View::of(&transcript, &name("Reader"), polylogue_core::ViewOptions::default());
     let read: Vec<_> = reader.entries().iter().flat_map(Entry::parts).collect();
     assert_eq!(read.len(), 2, "{read:?}");
 }

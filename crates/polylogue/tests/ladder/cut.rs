@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::{
-    AnyModel, AnyStore, Assistant, Body, Capabilities, Chat, Event, Outcome, Tool, ToolCx, ToolError,
-    ToolSpec, parallel, round_robin, until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Tool, parallel, round_robin};
+use polylogue_core::{AnyStore, Body, Capabilities, Event, Outcome, ToolCx, ToolError, ToolSpec};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut, uncharged};
@@ -212,7 +211,7 @@ async fn continues_otherwise(
     for others in [
         Capabilities::default(),
         Capabilities::TEXT,
-        Capabilities::TEXT.with(polylogue::Capability::Schema),
+        Capabilities::TEXT.with(polylogue_core::Capability::Schema),
         Capabilities::ALL,
     ] {
         for cut in 1..events.len() {
@@ -239,17 +238,17 @@ async fn continues_otherwise(
 /// A model that says whatever is wanted, in whatever way, and calls no tool by itself.
 struct Anything(Capabilities);
 
-impl polylogue::Model for Anything {
+impl polylogue_core::Model for Anything {
     fn name(&self) -> &'static str {
         "other:model"
     }
     async fn complete(
         &self,
-        request: &polylogue::Request<'_>,
-        _: &mut dyn polylogue::DeltaSink,
-    ) -> Result<polylogue::Reply, polylogue::ModelError> {
-        let last = polylogue::plain(request.entries.last().unwrap().parts());
-        let reply = |text: &str| Ok(polylogue::Reply::text(text));
+        request: &polylogue_core::Request<'_>,
+        _: &mut dyn polylogue_core::DeltaSink,
+    ) -> Result<polylogue_core::Reply, polylogue_core::ModelError> {
+        let last = polylogue_core::plain(request.entries.last().unwrap().parts());
+        let reply = |text: &str| Ok(polylogue_core::Reply::text(text));
         match &request.params.schema {
             Some(schema) if schema["properties"].get("say").is_some() => {
                 reply(r#"{"say": "end", "call": null}"#)
@@ -281,7 +280,7 @@ async fn a_turn_continues_in_its_way_whatever_capabilities_are_known_by_then() {
     let call = format!(r#"{{"say": null, "call": {{"tool": "high_low", "args": {JSON}}}}}"#);
     let object = ["what?", &call, r#"{"say": "end", "call": null}"#];
     continues_otherwise(
-        Capabilities::TEXT.with(polylogue::Capability::Schema),
+        Capabilities::TEXT.with(polylogue_core::Capability::Schema),
         &[object, object].concat(),
         with_tool,
     )

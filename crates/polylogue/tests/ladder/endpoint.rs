@@ -1,8 +1,9 @@
 //! A server that answers nothing but plain text: tools and answers of a form work all the same, and no request is
 //! malformed.
 
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, round_robin, sequential, until};
+use polylogue::{AnyModel, Assistant, Chat, round_robin, sequential};
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Server};
 use serde_json::{Value, json};
@@ -78,7 +79,8 @@ async fn an_answer_of_a_form_works_on_a_server_of_plain_text() {
 #[tokio::test]
 async fn a_known_missing_capability_is_not_tried() {
     let server = Server::start(small_model()).await;
-    let config = Config { capabilities: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
+    let config =
+        Config { capabilities: polylogue_core::Capabilities::TEXT, ..Config::new(server.base_url()) };
     let model = AnyModel::new(Endpoint::new(config).unwrap().model("small"));
     let agent = Assistant::new("Ann", model).unwrap().tool(clock()).tool(clock()).output_schema(form());
     let chat = Chat::named("alone").participant(agent).policy(sequential()).build().unwrap();
@@ -97,7 +99,8 @@ async fn a_failed_turn_continues_once_the_missing_capability_is_configured() {
     let (_, events) = run(&chat(model(&endpoint(&first))), "Is seven more than three?").await;
     for cut in 1..events.len() {
         let server = Server::start(small_model()).await;
-        let config = Config { capabilities: polylogue::Capabilities::TEXT, ..Config::new(server.base_url()) };
+        let config =
+            Config { capabilities: polylogue_core::Capabilities::TEXT, ..Config::new(server.base_url()) };
         let chat = chat(Endpoint::new(config).unwrap().model("small"));
         let mut log = log_of(&events[..cut]).await;
         let status = chat.resume(&mut log).await.unwrap().status;

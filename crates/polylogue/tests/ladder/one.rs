@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use expect_test::expect;
+use polylogue::agents::tooling::{PromptedTool, ToolHistory};
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::tooling::{PromptedTool, ToolHistory};
-use polylogue::{
-    AnyModel, Assistant, Body, Capabilities, Capability, Chat, Function, Outcome, Tool, ToolCx, ToolError,
-    ToolSpec, round_robin, until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Function, Tool, round_robin};
+use polylogue_core::{Body, Capabilities, Capability, Outcome, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::stage::{Spy, printed, run};
@@ -301,7 +300,8 @@ async fn no_tools_in_private_turns() {
     let spy = Spy::on(AnyModel::new(model.clone()));
     let agent = talker(spy.model(), must());
     let judge = polylogue::Name::new("M").unwrap();
-    let policy = polylogue::reflected(polylogue::sequential(), judge, |_| "What was it about?".into());
+    let policy =
+        polylogue::policies::reflected(polylogue::sequential(), judge, |_| "What was it about?".into());
     let chat = Chat::named("alone").participant(agent).policy(policy).build().unwrap();
     let (status, _) = run(&chat, "Compare 7 and 3.").await;
     assert_eq!(crate::stage::closed(&status).1, "It was about numbers.");

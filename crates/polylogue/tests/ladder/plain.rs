@@ -1,8 +1,10 @@
 //! A server whose chat template knows no system role and refuses a content of `null`: it is sent the same in another form.
 
+use polylogue::agents::tooling::ToolCalling;
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::tooling::ToolCalling;
-use polylogue::{AnyModel, Assistant, Body, Capabilities, Capability, Chat, Event, Tool, round_robin, until};
+use polylogue::{AnyModel, Assistant, Chat, Tool, round_robin};
+use polylogue_core::{Body, Capabilities, Capability, Event};
 use polylogue_models::{Config, Endpoint, EndpointModel, LearnedCapabilities};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
 use serde_json::{Value, json};

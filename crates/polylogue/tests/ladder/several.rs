@@ -1,7 +1,8 @@
 //! Several tools by a talk: items 67 and 68.
 
-use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::{AnyModel, Assistant, Body};
+use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::{AnyModel, Assistant};
+use polylogue_core::Body;
 
 use crate::stage::printed;
 use crate::things::{Turned, clock, high_low, lines, note, prompts, turn};

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use polylogue::executor::Declared;
-use polylogue::tooling::{PromptedTool, ToolCalling};
-use polylogue::{
-    AnyModel, Assistant, Chat, Entry, Event, Outcome, Path, Tool, ToolError, ToolSpec, Transcript, View,
-    ViewOptions, plain, sequential,
-};
+use polylogue::agents::tooling::{PromptedTool, ToolCalling};
+use polylogue::layers::executor::Declared;
+use polylogue::{AnyModel, Assistant, Chat, Tool, Transcript, sequential};
+use polylogue_core::{Entry, Event, Outcome, Path, ToolError, ToolSpec, View, ViewOptions, plain};
 use polylogue_models::{Script, Scripted};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -125,7 +123,7 @@ impl Tool for Broken {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    async fn call(&self, _: Value, _: &polylogue::ToolCx<'_>) -> Result<Outcome, ToolError> {
+    async fn call(&self, _: Value, _: &polylogue_core::ToolCx<'_>) -> Result<Outcome, ToolError> {
         panic!("it is broken")
     }
 }

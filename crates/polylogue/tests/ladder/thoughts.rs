@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use polylogue::agents::tooling::ToolCalling;
+use polylogue::policies::until;
 use polylogue::stop::{max_turns, says};
-use polylogue::tooling::ToolCalling;
-use polylogue::{AnyModel, Assistant, Body, Capabilities, Chat, Part, round_robin, until};
+use polylogue::{AnyModel, Assistant, Chat, round_robin};
+use polylogue_core::{Body, Capabilities, Part};
 use polylogue_models::{Config, Endpoint, Script};
 use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Received, Server};
 use serde_json::{Value, json};
@@ -117,7 +119,7 @@ async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
 #[tokio::test]
 async fn a_small_model_that_thinks_uses_a_tool() {
     let replies = ["ack", "It helps.", "yes", JSON, "More."];
-    for capabilities in [Capabilities::TEXT, Capabilities::TEXT.with(polylogue::Capability::Json)] {
+    for capabilities in [Capabilities::TEXT, Capabilities::TEXT.with(polylogue_core::Capability::Json)] {
         let model = by_field("hm, no", &replies).with_skills(capabilities);
         let done = turn(model, |model| Assistant::new("M", model).unwrap().tool(high_low())).await;
         assert_eq!(done.said, "More.");

@@ -1,12 +1,12 @@
 //! Every way of calling tools, and how it is chosen.
 
 use expect_test::expect;
+use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::layers::Executor;
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::{
-    AnyModel, Assistant, Body, Capabilities, Capability, Chat, Executor, ModelErrorKind, Params, Tool,
-    round_robin, until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Tool, round_robin};
+use polylogue_core::{Body, Capabilities, Capability, ModelErrorKind, Params};
 use polylogue_models::Script;
 use serde_json::{Value, json};
 
@@ -187,7 +187,7 @@ async fn a_way_that_was_set_is_used() {
         .unwrap_err();
     let polylogue::Error::Model(error) = error else { panic!("{error}") };
     assert_eq!(error.kind, ModelErrorKind::Unsupported(Capability::Tools));
-    assert_eq!(error.fault(), polylogue::Fault::Config);
+    assert_eq!(error.fault(), polylogue_core::Fault::Config);
 }
 
 // The parameters of an agent are given as they are: a schema in them that the model refuses cannot be got round.
@@ -234,7 +234,10 @@ async fn tools_of_others_are_called_by_text_too() {
         let model = lines(replies);
         let spy = Spy::on(AnyModel::new(model.clone()));
         let agent = Assistant::new("M", spy.model()).unwrap().suggest_tool(high_low().spec().clone());
-        let bob = polylogue::Stack::new("Bob").unwrap().then(Executor::new().tool(high_low())).otherwise("?");
+        let bob = polylogue::layers::Stack::new("Bob")
+            .unwrap()
+            .then(Executor::new().tool(high_low()))
+            .otherwise("?");
         let chat = Chat::named("pair").participant(agent.tool_calling(tools_by)).participant(bob);
         let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
         let (status, events) = run(&chat, "Compare 7 and 3.").await;
@@ -246,8 +249,8 @@ async fn tools_of_others_are_called_by_text_too() {
         let called = r#"assistant: (calls `high_low` with {"secret":7,"guess":3})"#;
         let at = read.iter().position(|entry| entry == called).unwrap_or_else(|| panic!("{read:#?}"));
         assert_eq!(read[at + 1], "user: (`high_low` returned: The secret number is higher. // (tool))");
-        let parts = last.entries.iter().flat_map(polylogue::Entry::parts);
-        assert!(parts.into_iter().all(|part| !matches!(part, polylogue::Part::Call(_))));
+        let parts = last.entries.iter().flat_map(polylogue_core::Entry::parts);
+        assert!(parts.into_iter().all(|part| !matches!(part, polylogue_core::Part::Call(_))));
     }
 }
 

@@ -1,13 +1,11 @@
 //! Running parsed calls: what runs, its result, and how it is reported.
 
-use polylogue::hook::Around;
-use polylogue::parse::{Actions, Parsed, Ran, RunState, ToolBlock, value};
-use polylogue::reason::React;
-use polylogue::tool::Finish;
-use polylogue::{
-    AnyAgent, Interrupt, Message, Outcome, Part, Tool, ToolCx, ToolError, ToolSpec, ViewOptions, plain, tool,
-    toolkit,
-};
+use polylogue::agents::reason::React;
+use polylogue::layers::hook::Around;
+use polylogue::layers::parse::{Actions, Parsed, Ran, RunState, ToolBlock, value};
+use polylogue::tools::tool::Finish;
+use polylogue::{Message, Tool, tool, toolkit};
+use polylogue_core::{AnyAgent, Interrupt, Outcome, Part, ToolCx, ToolError, ToolSpec, ViewOptions, plain};
 use serde_json::{Value, json};
 
 use crate::parts::{agent, session};
@@ -196,7 +194,7 @@ async fn code_is_an_argument_of_its_tool_and_what_was_refused_is_none() {
 #[tokio::test]
 async fn a_call_that_was_rejected_or_changed_says_so() {
     use polylogue::Error;
-    use polylogue::approval::Approval;
+    use polylogue::tools::approval::Approval;
     for (answer, state, args, said) in [
         ("no too dear", RunState::Rejected, json!({"article": "tea"}), "too dear"),
         (
@@ -345,8 +343,8 @@ async fn text_from_outside_is_marked_whichever_agent_ran_the_tool() {
     session().await.call(&bot, "go").await.unwrap();
     assert!(is_marked(&last_sent()), "{}", last_sent());
     let (prover, judge) = (agent("prover", &spy.model()), agent("judge", &spy.model()));
-    let rewoo = polylogue::reason::Rewoo::new("rewoo", prover, judge).unwrap();
-    session().await.call(&rewoo.tool(polylogue::AnyTool::new(page())), "go").await.unwrap();
+    let rewoo = polylogue::agents::reason::Rewoo::new("rewoo", prover, judge).unwrap();
+    session().await.call(&rewoo.tool(polylogue_core::AnyTool::new(page())), "go").await.unwrap();
     assert!(is_marked(&last_sent()), "{}", last_sent());
     let ends = Page(ToolSpec::new("page", "Brings a page.", json!({"type": "object"})).ends_turn());
     let reply = session().await.call(&agent("last", &spy.model()).tool(ends), "go").await.unwrap();

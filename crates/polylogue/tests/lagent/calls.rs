@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use polylogue::{Body, Entry, Error, Part, Session};
+use polylogue::{Error, Session};
+use polylogue_core::{Body, Entry, Part};
 
 use crate::parts::{Blogger, agent, session};
 use crate::stage::{Spy, name, script};
 
 fn texts(entries: &[Entry]) -> Vec<(&'static str, String)> {
     let text = |entry: &Entry| match entry {
-        Entry::User { parts } => ("user", polylogue::plain(parts).into_owned()),
-        Entry::Assistant { parts } => ("assistant", polylogue::plain(parts).into_owned()),
-        Entry::System { parts } => ("system", polylogue::plain(parts).into_owned()),
+        Entry::User { parts } => ("user", polylogue_core::plain(parts).into_owned()),
+        Entry::Assistant { parts } => ("assistant", polylogue_core::plain(parts).into_owned()),
+        Entry::System { parts } => ("system", polylogue_core::plain(parts).into_owned()),
         Entry::Tool { outcome, .. } => ("tool", outcome.plain().into_owned()),
     };
     entries.iter().map(text).collect()
@@ -63,12 +64,15 @@ async fn a_reply_is_signed_and_peers_are_users() {
 #[tokio::test]
 async fn parameters_of_one_call_leave_the_next_alone() {
     let spy = Spy::on(script(r#"[{"bot": "1"}, {"bot": "2"}, {"bot": "3"}]"#));
-    let cool = polylogue::Params { temperature: Some(0.2), ..Default::default() };
+    let cool = polylogue_core::Params { temperature: Some(0.2), ..Default::default() };
     let bot = agent("bot", &spy.model()).params(cool.clone());
     let session = session().await;
     session.call(&bot, "a").await.unwrap();
-    let once =
-        polylogue::Params { temperature: Some(1.0), stop: vec!["x".into()], ..bot.model_params().clone() };
+    let once = polylogue_core::Params {
+        temperature: Some(1.0),
+        stop: vec!["x".into()],
+        ..bot.model_params().clone()
+    };
     session.call(&bot.clone().params(once), "b").await.unwrap();
     session.call(&bot, "c").await.unwrap();
     let asked: Vec<_> =
@@ -164,7 +168,7 @@ async fn a_writer_and_a_critic_make_a_call_each_per_round_and_one_more() {
         r#"[{"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"}, {"critic": "c2"}, {"writer": "w3"}]"#,
     ));
     let mut blogger = Blogger::new("blogger", &spy.model(), 2);
-    let mut lens = polylogue::ViewOptions::default();
+    let mut lens = polylogue_core::ViewOptions::default();
     lens.prefix.insert(name("writer"), "Reflect on this:".into());
     blogger.critic = blogger.critic.view(lens);
     let session = session().await;
@@ -182,7 +186,7 @@ async fn a_writer_and_a_critic_make_a_call_each_per_round_and_one_more() {
 async fn a_blank_reply_has_no_parts() {
     let bot = polylogue::Function::new("bot", |_| Ok(polylogue::Act::Pass)).unwrap();
     let session = session().await;
-    let reply = session.call(&polylogue::AnyAgent::new(bot), "hi").await.unwrap();
+    let reply = session.call(&polylogue_core::AnyAgent::new(bot), "hi").await.unwrap();
     assert_eq!(reply.parts, Vec::<Part>::new());
     assert_eq!(reply.from, "bot");
 }
@@ -190,7 +194,7 @@ async fn a_blank_reply_has_no_parts() {
 #[tokio::test]
 async fn an_agent_that_ends_instead_of_replying_says_why() {
     let bot = polylogue::Function::new("bot", |_| Ok(polylogue::Act::Leave("tired".into()))).unwrap();
-    let bot = polylogue::AnyAgent::new(bot);
+    let bot = polylogue_core::AnyAgent::new(bot);
     let session = session().await;
     let error = session.call(&bot, "hi").await.unwrap_err();
     assert!(error.to_string().contains("`bot` did not reply"), "{error}");

@@ -1,6 +1,7 @@
 //! Sequences, branches, loops and graphs of agents, in ordinary code.
 
-use polylogue::{Act, Agent, AnyAgent, Error, Function, Message, Part};
+use polylogue::{Act, Agent, Error, Function, Message};
+use polylogue_core::{AnyAgent, Part};
 
 use crate::flows::{Panel, at_once, diamond, each_part, in_order, one_of, repeat};
 use crate::parts::{agent, session};

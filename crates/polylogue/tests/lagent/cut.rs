@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyAgent, AnyModel, AnyStore, Body, Chat, Error, Event, Human, Interrupt, Log, LogId, Meta, Path,
-    Session, Store, Timestamp, round_robin, until,
-};
+use polylogue::{AnyModel, Chat, Error, Human, Log, Session, round_robin};
+use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, LogId, Meta, Path, Store, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, Cut, uncharged};
@@ -201,7 +200,7 @@ impl Tree<'_> {
     }
 
     fn agent(&mut self, depth: u64) -> AnyAgent {
-        use polylogue::hook::Around;
+        use polylogue::layers::hook::Around;
 
         use crate::flows::{at_once, diamond, each_part, in_order, one_of, repeat};
         self.leaves += 1;
@@ -239,7 +238,8 @@ impl Tree<'_> {
         match self.chance(4) {
             0 => AnyAgent::new(Human::new(name).unwrap()),
             _ => AnyAgent::new(
-                agent(name, &self.calls.through(script.model("test"))).tool(polylogue::GetHistory::default()),
+                agent(name, &self.calls.through(script.model("test")))
+                    .tool(polylogue::tools::GetHistory::default()),
             ),
         }
     }
@@ -259,8 +259,8 @@ async fn agents_at_random_resume_at_every_cut() {
 /// Plans, evidence, rounds, criticism: all in one sequence.
 #[tokio::test]
 async fn agents_that_reason_resume_at_every_cut() {
-    use polylogue::parse::{Actions, Parsed, ToolBlock};
-    use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+    use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+    use polylogue::layers::parse::{Actions, Parsed, ToolBlock};
     let script = script(
         r##"[{"planner": "1. a\n2. b"}, {"solver": "s1"}, {"solver": "s2"},
             {"prover": "Plan: p\n#E1 = get_history[{}]\n#E2 = get_history[{}]"}, {"judge": "j"},
@@ -274,7 +274,7 @@ async fn agents_that_reason_resume_at_every_cut() {
     let agents = |calls: &Calls| {
         let model = calls.through(script.model("test"));
         let of = |who: &str| agent(who, &model);
-        let tool = || polylogue::AnyTool::new(polylogue::GetHistory::default());
+        let tool = || polylogue_core::AnyTool::new(polylogue::tools::GetHistory::default());
         let unable = AnyModel::new(NoTools(model.clone()));
         let block = ToolBlock::new("x").between("```x\n", "\n```").json();
         let all = [

@@ -1,14 +1,13 @@
 //! Every kind of composite, cut after every event and run again in fresh agents: the log is the same, and no finished model call is
 //! made again. Each is called twice in one session, so that rooms are entered anew.
 
-use polylogue::hook::Around;
-use polylogue::parse::{Actions, Block, Parsed, Ran, RunState, ToolBlock};
-use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
-use polylogue::tool::Finish;
-use polylogue::{
-    Act, Agent, AgentCall, AnyAgent, AnyModel, AnyStore, Assistant, Body, Call, GetHistory, Message,
-    ModelCall, Name, Result, Turn,
-};
+use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+use polylogue::layers::hook::Around;
+use polylogue::layers::parse::{Actions, Block, Parsed, Ran, RunState, ToolBlock};
+use polylogue::tools::GetHistory;
+use polylogue::tools::tool::Finish;
+use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Turn};
+use polylogue_core::{AgentCall, AnyAgent, AnyStore, Body, Call, ModelCall};
 use polylogue_store::Memory;
 use polylogue_test::cut::Calls;
 use serde_json::json;
@@ -118,7 +117,7 @@ async fn plans_evidence_and_criticism_resume() {
         [("prover", "Plan: p\n#E1 = get_history[{}]\n#E2 = get_history[{\"limit\": 1}]"), ("judge", "j")];
     resumes("rewoo", &steps, |model| {
         let rewoo = Rewoo::new("rewoo", agent("prover", model), agent("judge", model)).unwrap();
-        AnyAgent::new(rewoo.tool(polylogue::AnyTool::new(GetHistory::default())))
+        AnyAgent::new(rewoo.tool(polylogue_core::AnyTool::new(GetHistory::default())))
     })
     .await;
     let steps = [("writer", "w1"), ("critic", "worse"), ("writer", "w2")];
@@ -160,7 +159,7 @@ impl Agent for Ordinary {
             tool: "get_history".into(),
             args: json!({}),
         };
-        let looked = turn.call(&[polylogue::AnyTool::new(GetHistory::default())], &[call]).await?;
+        let looked = turn.call(&[polylogue_core::AnyTool::new(GetHistory::default())], &[call]).await?;
         if looked.iter().any(|outcome| outcome.plain().contains("second")) {
             return Ok(Act::Say(turn.ask(&self.b, own.plain().into_owned()).await?.parts));
         }
@@ -222,7 +221,7 @@ async fn calls_in_blocks_that_are_run_resume() {
     ];
     let make = |model: &AnyModel| {
         let block = ToolBlock::new("tools").between("```\n", "\n```\n").json().restore();
-        let tools = [polylogue::AnyTool::new(GetHistory::default())];
+        let tools = [polylogue_core::AnyTool::new(GetHistory::default())];
         let runner = Actions::new("runner").unwrap().toolkit("Log", tools).tool(Finish::default());
         AnyAgent::new(Runs(Name::new("runs").unwrap(), Parsed::new(agent("a", model), block), runner))
     };

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue::session::{Growing, Stage};
-use polylogue::{
-    Act, AnyAgent, AnyStore, Body, Chat, Error, Event, Function, Interrupt, Log, LogId, Meta, Session, Store,
-    Timestamp, sequential,
-};
+use polylogue::agents::session::{Growing, Stage};
+use polylogue::{Act, Chat, Error, Function, Log, Session, sequential};
+use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, LogId, Meta, Store, Timestamp};
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
 
@@ -130,7 +128,7 @@ async fn texts_grow_by_pieces_and_only_the_whole_is_remembered() {
             r#"[{"bot": {"say": "Let me see.", "calls": [{"tool": "get_history"}]}}, {"bot": "one two three"}]"#,
         ),
     );
-    let bot = bot.tool(polylogue::GetHistory::default());
+    let bot = bot.tool(polylogue::tools::GetHistory::default());
     let session = session().await;
     let following = tokio::spawn(follow(session.growing().await));
     session.call(&bot, "go").await.unwrap();

@@ -1,6 +1,7 @@
 //! Agents composed of agents in ordinary code: sequences, branches, loops and graphs.
 
-use polylogue::{Act, Agent, AgentCall, AnyAgent, Function, Message, Name, Part, Result};
+use polylogue::{Act, Agent, Function, Message, Name, Result};
+use polylogue_core::{AgentCall, AnyAgent, Part};
 
 fn joined(messages: Vec<Message>) -> Vec<Part> {
     messages.into_iter().flat_map(|message| message.parts).collect()
@@ -117,11 +118,13 @@ impl Agent for Panel {
         &self.name
     }
 
-    fn layers(&self) -> Vec<polylogue::Layer> {
+    fn layers(&self) -> Vec<polylogue_core::Layer> {
         let items = self.items.iter().enumerate();
-        let items = items.map(|(nth, agent)| polylogue::Layer::labelled(format!("items.{nth}"), agent));
+        let items = items.map(|(nth, agent)| polylogue_core::Layer::labelled(format!("items.{nth}"), agent));
         let desks = self.desks.iter();
-        items.chain(desks.map(|(key, agent)| polylogue::Layer::labelled(format!("d.{key}"), agent))).collect()
+        items
+            .chain(desks.map(|(key, agent)| polylogue_core::Layer::labelled(format!("d.{key}"), agent)))
+            .collect()
     }
 
     async fn act(&self, turn: &mut polylogue::Turn<'_>) -> Result<Act> {

@@ -1,12 +1,10 @@
 //! Hooks, aggregators, parsers, and what runs what they read.
 
-use polylogue::aggregate::{few_shot, merged, recent};
-use polylogue::hook::{Around, Hooked};
-use polylogue::parse::{Actions, Block, Mixed, Parsed, Parser, Template, ToolBlock, value};
-use polylogue::{
-    Act, Agent, AnyAgent, AnyModel, Assistant, Entry, Message, Name, Outcome, Part, Result, Tool, ToolCx,
-    ToolError, ToolSpec, Turn, plain,
-};
+use polylogue::layers::aggregate::{few_shot, merged, recent};
+use polylogue::layers::hook::{Around, Hooked};
+use polylogue::layers::parse::{Actions, Block, Mixed, Parsed, Parser, Template, ToolBlock, value};
+use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Tool, Turn};
+use polylogue_core::{AnyAgent, Entry, Outcome, Part, ToolCx, ToolError, ToolSpec, plain};
 use serde_json::{Value, json};
 
 use crate::parts::{agent, session};
@@ -59,7 +57,7 @@ async fn a_removed_hook_is_not_run_and_cannot_be_removed_again() {
 
 fn hooked(
     spy: &Spy,
-    hook: impl Fn(Vec<Entry>, &polylogue::Request<'_>) -> Vec<Entry> + Send + Sync + 'static,
+    hook: impl Fn(Vec<Entry>, &polylogue_core::Request<'_>) -> Vec<Entry> + Send + Sync + 'static,
 ) -> Assistant {
     agent("bot", &AnyModel::new(Hooked::new(spy.model()).on_view(hook)))
 }
@@ -190,7 +188,7 @@ async fn blocks_are_sent_back_whole_and_refused_ones_not_at_all() {
 async fn a_parsed_agent_has_other_stop_words_for_one_call() {
     let spy = Spy::on(script(r#"[{"bot": "```python\n1\n```\nand more"}, {"bot": "x```python\n2\n```\n"}]"#));
     let bot = Parsed::new(agent("bot", &spy.model()), python());
-    let stop = polylogue::Params { stop: vec!["```python".into()], ..Default::default() };
+    let stop = polylogue_core::Params { stop: vec!["```python".into()], ..Default::default() };
     let session = session().await;
     let first = session.call(&bot, "a").await.unwrap();
     assert_eq!(Block::of(&first).unwrap().action, "1");

@@ -1,8 +1,9 @@
 //! Agents made of agents, as a user of the library writes them.
 
-use polylogue::{
-    Act, Agent, AgentCall, AnyModel, AnyStore, Assistant, Capability, DeltaSink, Layer, Log, LogId, Model,
-    ModelCall, ModelError, ModelErrorKind, Name, Reply, Request, Result, Session, Timestamp, Turn,
+use polylogue::{Act, Agent, AnyModel, Assistant, Log, Name, Result, Session, Turn};
+use polylogue_core::{
+    AgentCall, AnyStore, Capability, DeltaSink, Layer, LogId, Model, ModelCall, ModelError, ModelErrorKind,
+    Reply, Request, Timestamp,
 };
 use polylogue_store::Memory;
 

@@ -1,10 +1,9 @@
 //! Sessions at random: calls, calls that fail, resets, loads and new processes in any order leave what a list of messages for each
 //! agent would hold, and models are sent that.
 
-use polylogue::session::{Forget, State};
-use polylogue::{
-    AnyModel, AnyStore, DeltaSink, LogId, Model, ModelError, ModelErrorKind, Reply, Request, Session, plain,
-};
+use polylogue::agents::session::{Forget, State};
+use polylogue::{AnyModel, Session};
+use polylogue_core::{AnyStore, DeltaSink, LogId, Model, ModelError, ModelErrorKind, Reply, Request, plain};
 use polylogue_store::Memory;
 
 use crate::parts::Blogger;

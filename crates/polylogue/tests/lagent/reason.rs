@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use polylogue::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
+use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::stop::Reason;
-use polylogue::{
-    AnyAgent, AnyModel, AnyStore, AnyTool, Assistant, Body, Chat, Entry, Error, Interrupt, Log, LogId,
-    Outcome, Part, Result, Session, Status, StopReason, Tool, ToolCx, ToolError, ToolSpec, plain, sequential,
+use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, Tool, sequential};
+use polylogue_core::{
+    AnyAgent, AnyStore, AnyTool, Body, Entry, Interrupt, LogId, Outcome, Part, StopReason, ToolCx, ToolError,
+    ToolSpec, plain,
 };
 use polylogue_store::Memory;
 use serde_json::{Value, json};
@@ -317,7 +318,7 @@ async fn a_short_plan_asks_for_no_gigabytes_of_evidence() {
     let session = session().await;
     session.call(&rewoo.tool(search()), "Why?").await.unwrap();
     let events = session.log().events().await;
-    let called = |event: &Arc<polylogue::Event>| match &event.body {
+    let called = |event: &Arc<polylogue_core::Event>| match &event.body {
         Body::ToolCalled { call, .. } => Some(call.args.to_string()),
         _ => None,
     };

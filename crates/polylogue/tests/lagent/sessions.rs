@@ -1,11 +1,9 @@
 //! Sessions: what is loaded again, what hooks leave in memories, and what is left when one is dropped.
 
-use polylogue::hook::Around;
-use polylogue::session::State;
-use polylogue::{
-    Act, Agent, AnyModel, AnyStore, Assistant, Body, Layer, Limits, Log, LogId, Message, Meta, Name, Session,
-    Store, Turn,
-};
+use polylogue::agents::session::State;
+use polylogue::layers::hook::Around;
+use polylogue::{Act, Agent, AnyModel, Assistant, Limits, Log, Message, Name, Session, Turn};
+use polylogue_core::{AnyStore, Body, Layer, LogId, Meta, Store};
 use polylogue_store::Memory;
 
 use crate::parts::{Blogger, agent, session};
@@ -78,7 +76,7 @@ async fn what_a_hook_puts_before_a_message_is_in_the_memory_of_its_agent_alone()
     assert_eq!(texts("critic.critic.memory"), ["A draft: w1", "c1"], "what the agent itself received");
     assert_eq!(texts("writer.memory"), ["go", "w1"]);
     assert_eq!(texts("memory"), ["go", "c1"]);
-    let sent = polylogue::plain(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
+    let sent = polylogue_core::plain(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
     assert_eq!(sent, "A draft: w1");
 }
 

@@ -1,10 +1,12 @@
 //! What agents remember, by path.
 
-use polylogue::aggregate::recent;
-use polylogue::hook::Hooked;
-use polylogue::parse::{Block, Parsed, ToolBlock};
-use polylogue::session::{Forget, State};
-use polylogue::{AnyModel, AnyStore, AnyTool, GetHistory, LogId, Session};
+use polylogue::agents::session::{Forget, State};
+use polylogue::layers::aggregate::recent;
+use polylogue::layers::hook::Hooked;
+use polylogue::layers::parse::{Block, Parsed, ToolBlock};
+use polylogue::tools::GetHistory;
+use polylogue::{AnyModel, Session};
+use polylogue_core::{AnyStore, AnyTool, LogId};
 use polylogue_store::Sqlite;
 
 use crate::parts::{Blogger, House, agent, session};
@@ -234,7 +236,7 @@ async fn a_window_holds_after_loading() {
     second.load(&bot, &first.state(&bot).await.unwrap()).await.unwrap();
     second.call(&bot, "c").await.unwrap();
     let sent = spy.asked().pop().unwrap().entries;
-    let texts: Vec<_> = sent.iter().map(|entry| polylogue::plain(entry.parts()).into_owned()).collect();
+    let texts: Vec<_> = sent.iter().map(|entry| polylogue_core::plain(entry.parts()).into_owned()).collect();
     assert_eq!(texts, ["b", "two", "c"]);
     assert_eq!(second.state(&bot).await.unwrap().get("memory").unwrap().len(), 6);
 }

@@ -1,8 +1,10 @@
 //! What agents are offered, what they can look up, where their words end, and values in what they say.
 
-use polylogue::parse::value;
-use polylogue::session::{Growing, Stage};
-use polylogue::{Assistant, GetHistory, Params, Session, plain};
+use polylogue::agents::session::{Growing, Stage};
+use polylogue::layers::parse::value;
+use polylogue::tools::GetHistory;
+use polylogue::{Assistant, Session};
+use polylogue_core::{Params, plain};
 use serde_json::{Value, json};
 
 use crate::parts::{agent, session};

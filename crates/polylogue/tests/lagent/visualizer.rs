@@ -1,10 +1,9 @@
 //! Two who share an executor, and what is left of a session when it is begun anew.
 
-use polylogue::parse::{Actions, Block, Parsed, ToolBlock};
-use polylogue::session::Forget;
-use polylogue::{
-    Act, Agent, AnyModel, Message, Name, Outcome, Result, Tool, ToolCx, ToolError, ToolSpec, Turn,
-};
+use polylogue::agents::session::Forget;
+use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
+use polylogue::{Act, Agent, AnyModel, Message, Name, Result, Tool, Turn};
+use polylogue_core::{Outcome, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::parts::{agent, session};

@@ -1,7 +1,7 @@
 //! The course of a conversation: prompts, their number, and their roles in requests.
 
 use polylogue::stop::Reason;
-use polylogue::{Audience, Body, Entry, Part, Source, StopReason, ViewOptions, Window};
+use polylogue_core::{Audience, Body, Entry, Part, Source, StopReason, ViewOptions, Window};
 
 use crate::set::{DONE, agent, name, play, role_play, said, talk, work};
 use crate::stage::Asked;
@@ -100,7 +100,10 @@ async fn a_window_keeps_the_system_text_and_the_last_messages() {
     let make = |model: &_| {
         let lens = ViewOptions { window: Window::Messages(4), ..ViewOptions::default() };
         let programmer = agent("Python_programmer", model).view(lens);
-        polylogue::RolePlay::new(programmer, agent("Trader", model)).max_rounds(6).build("role_play").unwrap()
+        polylogue::tasks::RolePlay::new(programmer, agent("Trader", model))
+            .max_rounds(6)
+            .build("role_play")
+            .unwrap()
     };
     let came = play(&script, "Trade", make).await;
     let asked = came.asked("Python_programmer");

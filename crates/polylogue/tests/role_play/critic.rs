@@ -1,7 +1,9 @@
 //! A critic in the loop: C14 (85).
 
-use polylogue::role_play::Critic;
-use polylogue::{AnyModel, Chat, Entry, Part, RolePlay};
+use polylogue::tasks::RolePlay;
+use polylogue::tasks::role_play::Critic;
+use polylogue::{AnyModel, Chat};
+use polylogue_core::{Entry, Part};
 
 use crate::set::{Came, DONE, agent, play, role_play};
 
@@ -150,7 +152,8 @@ async fn proposals_that_are_all_blank_are_a_blank_reply() {
 /// CAMEL's critic can be a person, too. A person who leaves ends it.
 #[tokio::test]
 async fn a_person_may_choose() {
-    use polylogue::{Human, Status, StopReason};
+    use polylogue::{Human, Status};
+    use polylogue_core::StopReason;
     let script = r#"[
         {"Trader": "Instruction: a"}, {"Trader": "Instruction: b"},
         {"Python_programmer": "Solution: c"}, {"Python_programmer": "Solution: d"}]"#;

@@ -1,7 +1,10 @@
 //! A log cut after any event and run again becomes the same log, and no finished model call is repeated (invariant 6).
 
-use polylogue::role_play::Critic;
-use polylogue::{AnyModel, AnyStore, Chat, GetHistory, RolePlay};
+use polylogue::tasks::RolePlay;
+use polylogue::tasks::role_play::Critic;
+use polylogue::tools::GetHistory;
+use polylogue::{AnyModel, Chat};
+use polylogue_core::AnyStore;
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, Cut};
@@ -75,7 +78,9 @@ async fn a_role_play_in_a_file_resumes_at_every_cut() {
 /// A role-play as a participant of another chat, called twice, starts anew each time; its log is cut everywhere, too.
 #[tokio::test]
 async fn a_nested_role_play_resumes_at_every_cut() {
-    use polylogue::{round_robin, stop::max_turns, until};
+    use polylogue::policies::until;
+    use polylogue::round_robin;
+    use polylogue::stop::max_turns;
     let script = r#"[{"Boss": "Trade wheat"}, {"Specifier": "Trade wheat in May"}, {"Trader": "Instruction: a"}, {"Trader": ""},
         {"Python_programmer": "Solution: b"}, {"Python_programmer": "Solution: c"}, {"Critic": "2"},
         {"Trader": "<CAMEL_TASK_DONE>"}, {"Trader": ""}, {"Boss": "Trade oats"}, {"Specifier": "Trade oats in June"},

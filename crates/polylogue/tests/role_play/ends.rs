@@ -1,11 +1,11 @@
 //! Termination.
 
-use polylogue::loop_detector::LoopDetector;
+use polylogue::stop::LoopDetector;
 use polylogue::stop::max_tokens;
 use polylogue::stop::{ModelMistake, Reason};
-use polylogue::{
-    AnyModel, Cancellation, DeltaSink, LoopKind, Model, ModelError, Name, Reply, Request, RunOutcome, Status,
-    StopReason,
+use polylogue::{AnyModel, Name, Status};
+use polylogue_core::{
+    Cancellation, DeltaSink, LoopKind, Model, ModelError, Reply, Request, RunOutcome, StopReason,
 };
 
 use crate::set::{Came, DONE, name, play, role_play, said, talk, work};
@@ -87,7 +87,7 @@ async fn a_quoted_marker_ends_nothing() {
 /// C05 (76)
 #[tokio::test]
 async fn a_marker_that_is_thought_ends_nothing() {
-    for change in [|role_play| role_play, polylogue::RolePlay::lenient] {
+    for change in [|role_play| role_play, polylogue::tasks::RolePlay::lenient] {
         let script = format!(
             r#"[{{"Trader": {{"think": "{DONE}", "say": "Instruction: go on"}}}}, {{"Python_programmer": "{DID}"}},
                 {{"Trader": "{DONE}"}}]"#
@@ -100,7 +100,7 @@ async fn a_marker_that_is_thought_ends_nothing() {
 /// C05 (76)
 #[tokio::test]
 async fn a_lenient_role_play_accepts_the_marker_within_a_message() {
-    let came = said(&["That is all, thanks. <CAMEL_TASK_DONE>"], polylogue::RolePlay::lenient).await;
+    let came = said(&["That is all, thanks. <CAMEL_TASK_DONE>"], polylogue::tasks::RolePlay::lenient).await;
     assert_eq!(came.reason, done());
     assert_eq!(came.said().len(), 1);
     assert_eq!(came.summary, "");

@@ -1,7 +1,9 @@
 //! What happens before the two begin: the task is specified and planned.
 
 use polylogue::stop::{ModelMistake, Reason};
-use polylogue::{AnyModel, Assistant, Chat, Entry, Name, Params, Part, RolePlay, StopReason};
+use polylogue::tasks::RolePlay;
+use polylogue::{AnyModel, Assistant, Chat, Name};
+use polylogue_core::{Entry, Params, Part, StopReason};
 
 use crate::set::{Came, DONE, agent, name, play, role_play, talk};
 use crate::stage::Asked;

@@ -1,9 +1,11 @@
 //! Random conversations end where a plain program, which knows nothing of logs and policies, says that they end; and
 //! wherever their logs are cut, they go on to the same end.
 
-use polylogue::loop_detector::LoopDetector;
+use polylogue::stop::LoopDetector;
 use polylogue::stop::{ModelMistake, Reason};
-use polylogue::{AnyModel, AnyStore, Chat, RolePlay, StopReason};
+use polylogue::tasks::RolePlay;
+use polylogue::{AnyModel, Chat};
+use polylogue_core::{AnyStore, StopReason};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};

@@ -1,7 +1,9 @@
 //! The prompts of the two roles.
 
 use expect_test::expect;
-use polylogue::{AnyModel, Assistant, GetHistory, RolePlay};
+use polylogue::tasks::RolePlay;
+use polylogue::tools::GetHistory;
+use polylogue::{AnyModel, Assistant};
 
 use crate::set::{Came, DONE, agent, play, role_play, talk};
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue::{AnyModel, Assistant, Chat, Event, Name, RolePlay, Source, Status, StopReason, Transcript};
+use polylogue::tasks::RolePlay;
+use polylogue::{AnyModel, Assistant, Chat, Name, Status, Transcript};
+use polylogue_core::{Event, Source, StopReason};
 
 use crate::stage::{Asked, Spy, log, script};
 

@@ -1,9 +1,9 @@
 //! Deciding whether a task is complete. Items 32 and 37 to 41.
 
-use polylogue::group_solve::Check;
-use polylogue::{
-    AnyModel, Capabilities, DeltaSink, EndMode, GroupSolve, Model, ModelError, Params, Reply, Request, Status,
-};
+use polylogue::tasks::group_solve::Check;
+use polylogue::tasks::{EndMode, GroupSolve};
+use polylogue::{AnyModel, Status};
+use polylogue_core::{Capabilities, DeltaSink, Model, ModelError, Params, Reply, Request};
 
 use crate::stage::{Spy, log, name, script};
 use crate::table::{Played, agent, lines, lists, one, two};
@@ -26,7 +26,7 @@ async fn the_decision_is_asked_for_at_a_low_temperature() {
     let temperatures = async |check: Check| {
         let spy = lists(&["A1", "A2", "RA2", "yes", "A3", "RA3", "no"], &["B1", "B2", "B3"]);
         let warm = agent("one", spy.model()).params(Params { temperature: Some(0.9), ..Params::default() });
-        let task = polylogue::Task::new(warm, "P1").self_terminating();
+        let task = polylogue::tasks::Task::new(warm, "P1").self_terminating();
         let solve = GroupSolve::of([task, two(&spy)], EndMode::FirstCompletion).check(check);
         let played = Played::of(spy, solve).await;
         let asked = played.spy.asked();
@@ -54,7 +54,7 @@ impl Model for Shaky {
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let decides = request.params.temperature == Some(Check::TEMPERATURE);
         if decides && !self.failed.swap(true, std::sync::atomic::Ordering::SeqCst) {
-            return Err(ModelError::new(polylogue::ModelErrorKind::Connection, self.name(), "gone"));
+            return Err(ModelError::new(polylogue_core::ModelErrorKind::Connection, self.name(), "gone"));
         }
         self.model.complete(request, deltas).await
     }
@@ -142,7 +142,7 @@ async fn the_decision_is_structured_where_the_model_is_known_to_support_schemas(
         let steps =
             [("one", "A1"), ("one", "A2"), ("one", "RA2"), ("one", reply), ("two", "B1"), ("two", "B2")];
         let steps = steps.map(|(who, text)| polylogue_models::ScriptStep::say(name(who), text));
-        let capabilities = Capabilities::TEXT.with(polylogue::Capability::Schema);
+        let capabilities = Capabilities::TEXT.with(polylogue_core::Capability::Schema);
         let spy = Spy::on(AnyModel::new(
             polylogue_models::Script::new(steps).model("test").with_skills(capabilities),
         ));
@@ -209,7 +209,7 @@ impl Model for TextOnly {
 async fn a_model_that_can_only_write_decides_in_a_form_too() {
     let spy = lists(&["A1", "A2", "RA2", "Sure: ```json\n{\"objectives_left\": false}\n```"], &["B1", "B2"]);
     let model = AnyModel::new(TextOnly(spy.model()));
-    let task = polylogue::Task::new(agent("one", model), "P1").self_terminating().keeps_reflections();
+    let task = polylogue::tasks::Task::new(agent("one", model), "P1").self_terminating().keeps_reflections();
     let solve =
         GroupSolve::of([task, two(&spy)], EndMode::FirstCompletion).check(Check::default().structured());
     let played = Played::of(spy, solve).await;

@@ -3,13 +3,15 @@
 
 use std::cell::Cell;
 
-use polylogue::executor::Declared;
-use polylogue::group_solve::Check;
+use polylogue::agents::tooling::{ToolCalling, ToolHistory};
+use polylogue::layers::executor::Declared;
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::tooling::{ToolCalling, ToolHistory};
-use polylogue::{
-    AnyStore, Assistant, Chat, EndMode, GetHistory, GroupSolve, Human, Media, Task, Tool, until,
-};
+use polylogue::tasks::group_solve::Check;
+use polylogue::tasks::{EndMode, GroupSolve, Task};
+use polylogue::tools::GetHistory;
+use polylogue::{Assistant, Chat, Human, Tool};
+use polylogue_core::{AnyStore, Media};
 use polylogue_models::Script;
 use polylogue_store::{Memory, Sqlite};
 use polylogue_test::cut::{Calls, Cut};

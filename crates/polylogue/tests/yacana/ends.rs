@@ -1,10 +1,10 @@
 //! End modes: who still speaks when a task is complete. Items 16 to 27, 48.
 
-use polylogue::group_solve::Completion;
 use polylogue::stop::{Counted, Reason};
-use polylogue::{
-    Act, EndMode, Function, GroupSolve, GroupSolveResult, History, RunOutcome, StopReason, Task, Turn,
-};
+use polylogue::tasks::group_solve::Completion;
+use polylogue::tasks::{EndMode, GroupSolve, GroupSolveResult, History, Task};
+use polylogue::{Act, Function, Turn};
+use polylogue_core::{RunOutcome, StopReason};
 
 use crate::stage::name;
 use crate::table::{Played, lists, one, two};
@@ -12,7 +12,7 @@ use crate::table::{Played, lists, one, two};
 /// Both agents' replies; a group in which the flagged agents stop by themselves.
 async fn play(mode: EndMode, flags: [bool; 2], max: u64, one_says: &[&str], two_says: &[&str]) -> Played {
     let spy = lists(one_says, two_says);
-    let flag = |task: polylogue::Task, flag: bool| if flag { task.self_terminating() } else { task };
+    let flag = |task: polylogue::tasks::Task, flag: bool| if flag { task.self_terminating() } else { task };
     let tasks = [flag(one(&spy), flags[0]), flag(two(&spy), flags[1])];
     Played::of(spy, GroupSolve::of(tasks, mode).max_iterations(max)).await
 }
@@ -206,7 +206,7 @@ async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
     let (chat, policy) = solve.begin("room").unwrap();
-    let policy = polylogue::reflected(policy, name("one"), |_| "Sum up.".into());
+    let policy = polylogue::policies::reflected(policy, name("one"), |_| "Sum up.".into());
     let played = Played::chat(spy, &chat.policy(policy).build().unwrap()).await;
     assert_eq!(played.requests().last().unwrap(), "one: Sum up.");
     let (reason, summary) = played.chat.closed().unwrap();

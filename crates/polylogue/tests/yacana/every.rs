@@ -2,8 +2,10 @@
 
 use std::sync::Mutex;
 
-use polylogue::group_solve::Check;
-use polylogue::{AnyModel, DeltaSink, EndMode, GroupSolve, Model, ModelError, Reply, Request, Task, plain};
+use polylogue::AnyModel;
+use polylogue::tasks::group_solve::Check;
+use polylogue::tasks::{EndMode, GroupSolve, Task};
+use polylogue_core::{DeltaSink, Model, ModelError, Reply, Request, plain};
 
 use crate::stage::Spy;
 use crate::table::{Played, agent};

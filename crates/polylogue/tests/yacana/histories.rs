@@ -1,7 +1,7 @@
 //! The worked histories: both points of view.
 
 use expect_test::{Expect, expect};
-use polylogue::{EndMode, GroupSolve, History, Task};
+use polylogue::tasks::{EndMode, GroupSolve, History, Task};
 
 use crate::table::{Played, agent, lists, numbered, one, two};
 
@@ -287,7 +287,7 @@ async fn histories_are_what_the_models_were_sent() {
     let mut last = [0, 0];
     for asked in played.spy.asked() {
         let history = History::of(&played.chat, &asked.who).entries;
-        let decides = asked.params.temperature == Some(polylogue::group_solve::Check::TEMPERATURE);
+        let decides = asked.params.temperature == Some(polylogue::tasks::group_solve::Check::TEMPERATURE);
         if !decides {
             assert_eq!(asked.entries, history[..asked.entries.len()], "{}", asked.who);
             last[usize::from(asked.who.as_str() == "two")] = asked.entries.len();

@@ -1,8 +1,8 @@
 //! Three agents and more. Items 23 and 49 to 53.
 
 use expect_test::expect;
-use polylogue::group_solve::Completion;
-use polylogue::{EndMode, GroupSolve, Task};
+use polylogue::tasks::group_solve::Completion;
+use polylogue::tasks::{EndMode, GroupSolve, Task};
 
 use crate::stage::{Spy, name, script};
 use crate::table::{Played, agent, lines, words};
@@ -50,9 +50,10 @@ async fn every_agent_sees_all_messages_and_its_own_as_assistant() {
     assert_eq!(played.knows("A").last().unwrap(), "user C: c1");
     // The same in the same order for every agent, names apart.
     let view = |who: &str| {
-        let entries = polylogue::View::of(&played.chat, &name(who), polylogue::ViewOptions::default())
-            .entries()
-            .to_vec();
+        let entries =
+            polylogue_core::View::of(&played.chat, &name(who), polylogue_core::ViewOptions::default())
+                .entries()
+                .to_vec();
         let told = |line: &str| line.trim_start_matches(['A', 'B', 'C', ':', ' ']).to_owned();
         words(&lines(&entries))[2..].iter().map(|line| told(line)).collect::<Vec<_>>()
     };

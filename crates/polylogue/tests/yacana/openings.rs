@@ -1,6 +1,8 @@
 //! First messages: which agent receives what, and what both know of each other's tasks. Items 6 to 15.
 
-use polylogue::{Assistant, EndMode, GroupSolve, Media, Part, Task};
+use polylogue::Assistant;
+use polylogue::tasks::{EndMode, GroupSolve, Task};
+use polylogue_core::{Media, Part};
 
 use crate::stage::Spy;
 use crate::table::{Played, agent, lines, lists, numbered, one, two};

@@ -2,8 +2,9 @@
 //! 66.
 
 use expect_test::expect;
-use polylogue::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::{Body, EndMode, GroupSolve, Task, task::tasks};
+use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::tasks::{EndMode, GroupSolve, Task, task::tasks};
+use polylogue_core::Body;
 use serde_json::{Value, json};
 
 use crate::stage::{Spy, script};

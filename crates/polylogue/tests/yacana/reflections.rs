@@ -1,6 +1,6 @@
 //! Asking an agent what is left to do: which agent, when, and who reads it. Items 28 to 31, 33 to 36.
 
-use polylogue::{EndMode, GroupSolve};
+use polylogue::tasks::{EndMode, GroupSolve};
 
 use crate::table::{Played, lines, lists, one, two};
 

@@ -1,7 +1,9 @@
 //! What is refused before anybody is asked anything. Items 42 to 47 and 54; defect 11.
 
-use polylogue::group_solve::Check;
-use polylogue::{Act, EndMode, Function, GroupSolve, Media, Task};
+use polylogue::tasks::group_solve::Check;
+use polylogue::tasks::{EndMode, GroupSolve, Task};
+use polylogue::{Act, Function};
+use polylogue_core::Media;
 
 use crate::stage::{Spy, log, script};
 use crate::table::{Played, agent, numbered, one, two};
@@ -36,7 +38,10 @@ fn a_group_has_two_tasks_and_an_iteration() {
     refused(GroupSolve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least two tasks");
     let none = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     refused(none, "a group needs at least 1 iteration");
-    assert_eq!(polylogue::task::tasks("none", []).unwrap_err().to_string(), "`none` has no participants");
+    assert_eq!(
+        polylogue::tasks::task::tasks("none", []).unwrap_err().to_string(),
+        "`none` has no participants"
+    );
 }
 
 // Item 45: what was refused can be put right and used, a chat can be run any number of times, but a log begins once.
@@ -136,7 +141,7 @@ fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
         group().after(two(&spy).keeps_reflections()),
         "the task of `two` keeps reflections, but is solved alone, where it is not asked",
     );
-    let error = polylogue::task::tasks("alone", [one(&spy).self_terminating()]).unwrap_err();
+    let error = polylogue::tasks::task::tasks("alone", [one(&spy).self_terminating()]).unwrap_err();
     assert!(error.to_string().starts_with(flagged), "{error}");
 }
 

@@ -1,8 +1,10 @@
 //! Tasks that are solved alone, and how histories are printed. Items 69 and 70.
 
 use expect_test::expect;
-use polylogue::task::tasks;
-use polylogue::{History, Human, Params, Status, Task, ViewOptions};
+use polylogue::tasks::task::tasks;
+use polylogue::tasks::{History, Task};
+use polylogue::{Human, Status};
+use polylogue_core::{Params, ViewOptions};
 
 use crate::stage::{closed, log, name, run};
 use crate::table::{Played, agent, lines, lists, one};

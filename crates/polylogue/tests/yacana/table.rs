@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue::{
-    AnyModel, Assistant, Body, Chat, Entry, Event, GroupSolve, GroupSolveResult, History, Path, Task,
-    Transcript, plain,
-};
+use polylogue::tasks::{GroupSolve, GroupSolveResult, History, Task};
+use polylogue::{AnyModel, Assistant, Chat, Transcript};
+use polylogue_core::{Body, Entry, Event, Path, plain};
 
 use crate::stage::{Spy, name, run, script};
 
@@ -84,9 +83,9 @@ pub(crate) fn lines(entries: &[Entry]) -> Vec<String> {
 }
 
 fn short(text: &str) -> String {
-    let text = text.replace(polylogue::group_solve::Check::REFLECTION, "REFL");
-    let text = text.replace(polylogue::group_solve::Check::DECISION, "YES/NO");
-    text.replace(polylogue::group_solve::Check::AGAIN, "AGAIN").replace('\n', "\\n")
+    let text = text.replace(polylogue::tasks::group_solve::Check::REFLECTION, "REFL");
+    let text = text.replace(polylogue::tasks::group_solve::Check::DECISION, "YES/NO");
+    text.replace(polylogue::tasks::group_solve::Check::AGAIN, "AGAIN").replace('\n', "\\n")
 }
 
 /// A model on which both agents speak: lists of what each replies, in order.

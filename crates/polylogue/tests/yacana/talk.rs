@@ -1,6 +1,6 @@
 //! What each of two agents receives from the other. Items 2, 4, 5 and 10.
 
-use polylogue::{EndMode, GroupSolve, Task};
+use polylogue::tasks::{EndMode, GroupSolve, Task};
 
 use crate::table::{Played, agent, lists, numbered, one, two};
 
@@ -21,8 +21,9 @@ async fn an_answer_is_sent_byte_for_byte() {
     let spy = lists(&[odd[0], odd[1]], &["B1", odd[2]]);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
-    let told =
-        |at: usize| polylogue::plain(played.spy.asked()[at].entries.last().unwrap().parts()).into_owned();
+    let told = |at: usize| {
+        polylogue_core::plain(played.spy.asked()[at].entries.last().unwrap().parts()).into_owned()
+    };
     assert_eq!((told(2).as_str(), told(3).as_str()), (odd[0], odd[2]));
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use polylogue::{
-    EndMode, GroupSolve, History, Outcome, Task, Tool, ToolCx, ToolError, ToolSpec, task::tasks,
-};
+use polylogue::Tool;
+use polylogue::tasks::{EndMode, GroupSolve, History, Task, task::tasks};
+use polylogue_core::{Outcome, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::stage::{Spy, name, script};

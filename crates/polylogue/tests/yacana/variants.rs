@@ -1,7 +1,7 @@
 //! Section 7.4: who begins, with what, and what both know: both points of view, to the end.
 
 use expect_test::{Expect, expect};
-use polylogue::{EndMode, GroupSolve};
+use polylogue::tasks::{EndMode, GroupSolve};
 
 use crate::table::{Played, lists, one, two};
 

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use polylogue::{Money, TotalUsage};
+use polylogue_core::{Money, TotalUsage};
 
 use super::record::{Record, State};
 use crate::screen::Size;

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use polylogue::batch::BatchResult;
-use polylogue::{Body, Event, Finish, Message, Report, RunOutcome, Status, StopReason, TotalUsage};
+use polylogue::runs::Report;
+use polylogue::runs::batch::BatchResult;
+use polylogue::{Message, Status};
+use polylogue_core::{Body, Event, Finish, RunOutcome, StopReason, TotalUsage};
 use polylogue_team::Row;
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use polylogue::Money;
+use polylogue_core::Money;
 use serde::Deserialize;
 
 use super::record::{Record, State};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use polylogue::{Budget, TotalUsage};
+use polylogue_core::{Budget, TotalUsage};
 use serde_json::{Map, Value, json};
 
 use super::record::State;
@@ -193,7 +193,7 @@ fn add(spent: &mut TotalUsage, entry: &Entry) {
     spent.unmetered += u64::from(entry.tokens.is_none());
     spent.unpriced += u64::from(entry.cost.is_none());
     spent.input += entry.tokens.unwrap_or_default();
-    spent.cost += polylogue::Money::dollars(entry.cost.unwrap_or_default());
+    spent.cost += polylogue_core::Money::dollars(entry.cost.unwrap_or_default());
 }
 
 fn sum(whole: TotalUsage, part: &TotalUsage) -> TotalUsage {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use polylogue::{Capabilities, Capability, Model as _, ModelError};
+use polylogue_core::{Capabilities, Capability, Model as _, ModelError};
 use polylogue_models::{Config, EndpointModel, Env, Finding, LearnedCapabilities, Models, Probed, Provider};
 use polylogue_runtime::{Access, endpoint_allowed};
 use polylogue_team::Team;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use polylogue::ToolSpec;
+use polylogue_core::ToolSpec;
 use polylogue_runtime::{Prepared, Runtime};
 use polylogue_team::{Overrides, Team};
 use serde_json::{Map, Value, json};

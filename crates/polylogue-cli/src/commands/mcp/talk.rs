@@ -1,7 +1,8 @@
 //! A conversation that another program requested, and the messages it receives about it.
 
 use futures_util::FutureExt;
-use polylogue::{Body, Event, Path, Question, RunOutcome as Kind, Status, Subscription, Update};
+use polylogue::{Status, Update};
+use polylogue_core::{Body, Event, Path, Question, RunOutcome as Kind, Subscription};
 use polylogue_mcp::serve::{Answer, Answered, Caller};
 use polylogue_runtime::Conversation;
 use serde_json::{Value, json};
@@ -94,7 +95,7 @@ impl Talk {
     /// What comes of a conversation that is over, or failed.
     async fn answer(self, status: polylogue_runtime::Result<Status>) -> Answer {
         let (turns, id) = (self.conversation.turns().await, self.conversation.id().to_string());
-        let cut = polylogue::Report::of(&self.conversation.events().await).cut;
+        let cut = polylogue::runs::Report::of(&self.conversation.events().await).cut;
         let released = self.conversation.release().await;
         let status = status.and_then(|status| released.map(|()| status));
         let (result, ended, is_error) = match &status {

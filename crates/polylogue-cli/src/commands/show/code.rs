@@ -2,8 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use polylogue::Event;
-use polylogue::code::blocks;
+use polylogue::layers::code::blocks;
+use polylogue_core::Event;
 use polylogue_core::plain;
 use serde_json::Value;
 

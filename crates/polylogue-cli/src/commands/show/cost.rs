@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue::report::{Purpose, Report};
-use polylogue::{Event, TotalUsage};
+use polylogue::runs::report::{Purpose, Report};
+use polylogue_core::{Event, TotalUsage};
 use serde_json::json;
 
 use crate::screen::text::Line;

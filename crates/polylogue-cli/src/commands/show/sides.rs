@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use polylogue::{Agent as _, Body, Event, History, Name, Path, Transcript, ViewOptions};
+use polylogue::tasks::History;
+use polylogue::{Agent as _, Name, Transcript};
+use polylogue_core::{Body, Event, Path, ViewOptions};
 use polylogue_runtime::StoredTeam;
 
 use super::{no_such_agent, silent, unwritable};

@@ -399,11 +399,11 @@ fn code_of_a_call_is_shown_as_code_and_output_of_a_program_as_it_is() {
     stage.root(returned("Ann", "c1", Outcome::done("0\n1")));
     stage.root(said("Ann", "Done."));
     stage.root(cued("Bob"));
-    let id = format!("{}0-0", polylogue::code::CALL_ID);
+    let id = format!("{}0-0", polylogue::layers::code::CALL_ID);
     let outcome = Outcome::done("exitcode: 0 (execution succeeded)\nCode output: # *a*\n    1. b");
     stage.root(called("Bob", &id, "python", json!({"code": "print(1)\nprint(2)"})));
     stage.root(returned("Bob", &id, outcome.clone()));
-    let parts = polylogue::code::reply_of(&[outcome]);
+    let parts = polylogue::layers::code::reply_of(&[outcome]);
     stage.root(Body::Message(Message { parts, ..Message::text(name("Bob"), "") }));
     expect![[r#"
         with Ann, Bob

@@ -8,8 +8,8 @@ use polylogue_core::{
 use serde_json::Value;
 
 use crate::Assistant;
-use crate::approval::{Decided, Wanted};
-use crate::tooling::{continued, marked};
+use crate::agents::tooling::{continued, marked};
+use crate::tools::approval::{Decided, Wanted};
 
 /// An agent that calls tools in rounds until it has an answer.
 ///

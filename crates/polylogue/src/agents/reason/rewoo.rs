@@ -7,7 +7,7 @@ use polylogue_core::{
 };
 use serde_json::{Value, json};
 
-use crate::approval::{Approval, Decided, Wanted};
+use crate::tools::approval::{Approval, Decided, Wanted};
 
 /// One agent plans all tool calls at once, the calls run without a model, and another agent answers from the results:
 /// two agent turns, however many calls.

@@ -8,7 +8,7 @@ use polylogue_core::{Body, Delta, Name, Path, Subscription, Update};
 ///
 /// ```
 /// # async fn example(session: polylogue::Session, bot: polylogue::Assistant) -> polylogue::Result<()> {
-/// use polylogue::session::Stage;
+/// use polylogue::agents::session::Stage;
 /// let mut growing = session.growing().await;
 /// let show = async {
 ///     while let Some(grown) = growing.next().await {

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::can::Hold;
 use super::work::{Work, spoken};
 use super::{check, lenient, words};
-use crate::{Assistant, sequential};
+use crate::Assistant;
+use crate::sequential;
 
 impl Work<'_, '_> {
     /// Asks for the answer and makes it the message.

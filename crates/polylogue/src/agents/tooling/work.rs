@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::can::{ToolSupport, Way};
 use super::{PromptedTool, ToolHistory, words};
 use crate::Assistant;
-use crate::approval::{Decided, Wanted};
+use crate::tools::approval::{Decided, Wanted};
 
 /// One turn of an assistant.
 pub(crate) struct Work<'w, 't> {

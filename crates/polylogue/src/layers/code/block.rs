@@ -83,7 +83,7 @@ impl Block {
 /// The closed code blocks of `text`, in order, including those without a known language.
 ///
 /// ```
-/// let blocks = polylogue::code::blocks("Run this:\n\n```python\n# filename: hi.py\nprint('hi')\n```\n");
+/// let blocks = polylogue::layers::code::blocks("Run this:\n\n```python\n# filename: hi.py\nprint('hi')\n```\n");
 /// assert_eq!(blocks[0].language.as_deref(), Some("python"));
 /// assert_eq!(blocks[0].file.as_deref(), Some("hi.py"));
 /// ```

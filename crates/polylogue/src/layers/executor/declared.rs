@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::tool::private::{outcome, read, schema};
+use crate::tools::tool::private::{outcome, read, schema};
 
 /// A tool from a function with one struct parameter, whose fields are the arguments.
 ///
@@ -23,7 +23,7 @@ use crate::tool::private::{outcome, read, schema};
 /// `move |args: Args| { let shared = shared.clone(); async move { .. } }`.
 ///
 /// ```
-/// use polylogue::executor::Declared;
+/// use polylogue::layers::executor::Declared;
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Exchange {
 ///     /// The amount in euros

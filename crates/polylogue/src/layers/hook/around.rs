@@ -8,14 +8,14 @@ use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Name, Result, Turn};
 /// An agent with hooks: some change what it receives, others what it replies.
 ///
 /// The agent remembers its input after the `before` hooks and its replies before the `after` hooks, which are for the
-/// caller. In the [state](crate::session::State) of an agent that asks it as `critic`, its memory is under
+/// caller. In the [state](crate::agents::session::State) of an agent that asks it as `critic`, its memory is under
 /// `critic.critic.memory`; `critic.memory` has the input and replies outside the hooks. Hooks change only the copy that
 /// is passed on. Hooks of a kind run in the order in which they were added.
 ///
 /// # A critic with instructions for a draft
 /// ```
 /// # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
-/// use polylogue::hook::Around;
+/// use polylogue::layers::hook::Around;
 /// use polylogue::{Assistant, Message};
 ///
 /// let mut critic = Around::new(Assistant::new("critic", model)?);

@@ -2,7 +2,7 @@
 
 use polylogue_core::{Call, Name, StopReason, Turn};
 
-use crate::approval::exact;
+use crate::tools::approval::exact;
 
 /// Why the person is asked.
 pub(super) enum Occasion {

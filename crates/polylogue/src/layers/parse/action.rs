@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::kit::Kit;
 use super::ran::{Ran, RunState};
 use super::{Block, value};
-use crate::approval::{Approval, Decided, Wanted};
-use crate::tooling::check::check;
-use crate::tooling::lenient;
+use crate::agents::tooling::check::check;
+use crate::agents::tooling::lenient;
+use crate::tools::approval::{Approval, Decided, Wanted};
 
 /// An agent that runs the tool call in a message and replies with the result.
 ///
@@ -21,14 +21,15 @@ use crate::tooling::lenient;
 ///
 /// It always replies: with the output of the tool or with an error, as text, and with a [`Ran`] for programs. The
 /// caller finishes with a tool that [ends the turn](polylogue_core::ToolSpec::ends_turn), such as
-/// [`Finish`](crate::tool::Finish).
+/// [`Finish`](crate::tools::tool::Finish).
 ///
 /// # Tools by name, and tools of a toolkit by qualified name
 /// ```
-/// use polylogue::parse::{Actions, Ran, RunState};
-/// use polylogue::tool::Finish;
-/// use polylogue::{Message, Part, Session, toolkit};
-/// # use polylogue::{AnyStore, LogId};
+/// use polylogue::layers::parse::{Actions, Ran, RunState};
+/// use polylogue::tools::tool::Finish;
+/// use polylogue::kernel::Part;
+/// use polylogue::{Message, Session, toolkit};
+/// # use polylogue::kernel::{AnyStore, LogId};
 /// # use polylogue_store::Memory;
 ///
 /// struct Shop;

@@ -37,9 +37,9 @@ impl<R: Reply> Reply for When<R> {
 /// Triggers compose: `a | b` holds when either does, `a & b` when both do.
 ///
 /// ```
-/// use polylogue::reply::{Kind, Trigger};
+/// use polylogue::layers::reply::{Kind, Trigger};
 /// let asked_by_ann = Trigger::from("Ann".try_into()?) & Trigger::kind(Kind::Text);
-/// # Ok::<(), polylogue::NameError>(())
+/// # Ok::<(), polylogue::kernel::NameError>(())
 /// ```
 #[derive(Clone)]
 pub struct Trigger(Arc<Holds>);

@@ -47,7 +47,7 @@ impl Edge {
     }
 
     /// Fires only when `holds`, a pure function, is true of the transcript after the turn before: for instance
-    /// [`state::is`](crate::state::is). It does not see the usage of nested chats.
+    /// [`state::is`](crate::tools::state::is). It does not see the usage of nested chats.
     #[must_use]
     pub fn given(self, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Self {
         Self { when: When::Given(Arc::new(holds)), ..self }

@@ -5,7 +5,7 @@ use polylogue_core::{Choice, Chooser, Name, Step, StopReason, Transcript, TurnRe
 
 use super::edge::{Link, When};
 use super::{CheckedGraph, Join};
-use crate::replay::{Kind, Replay, ReplayStep};
+use crate::policies::replay::{Kind, Replay, ReplayStep};
 
 /// The next step: the first along the graph that is not in the log.
 pub(super) fn next(graph: &CheckedGraph, chat: &Transcript) -> Step {

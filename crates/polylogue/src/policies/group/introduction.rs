@@ -6,7 +6,8 @@ use polylogue_core::{Agent, AnyAgent};
 /// [`ChatBuilder::introduction_of`](polylogue_core::ChatBuilder::introduction_of).
 ///
 /// ```
-/// # use polylogue::{AnyModel, Assistant, Chat, Group, group::introduce};
+/// # use polylogue::policies::group::introduce;
+/// # use polylogue::{AnyModel, Assistant, Chat, Group};
 /// # fn example(model: AnyModel) -> Result<(), Box<dyn std::error::Error>> {
 /// let team = Chat::named("team")
 ///     .participant(Assistant::new("Planner", model.clone())?.description("makes plans"))

@@ -3,7 +3,7 @@
 use polylogue_core::{Body, Choice, Chooser, Event, Message, Name, Step, Transcript, TurnRequest};
 
 use super::answer::Answer;
-use crate::order::after;
+use crate::policies::order::after;
 
 /// A method of selecting among candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::candidates::Candidates;
 use super::mention::{Mention, mention};
-use crate::tooling::Asks;
+use crate::agents::tooling::Asks;
 
 /// A model that selects the next speaker, asked in private turns by a [`Group`](super::Group).
 ///

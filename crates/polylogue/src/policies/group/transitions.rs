@@ -8,7 +8,7 @@ use polylogue_core::Name;
 /// Who may speak after whom: a constraint on every method of selection.
 ///
 /// ```
-/// use polylogue::group::Transitions;
+/// use polylogue::policies::group::Transitions;
 /// # use polylogue::Name;
 /// # let name = |text: &str| Name::new(text).unwrap();
 /// let (planner, coder, tester) = (name("Planner"), name("Coder"), name("Tester"));

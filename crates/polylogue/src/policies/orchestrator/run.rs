@@ -8,7 +8,7 @@ use polylogue_core::{Body, Choice, Chooser, Message, Name, Step, StopReason, Tra
 
 use super::words::filled;
 use super::{Orchestrator, Progress};
-use crate::replay::{Kind, Replay};
+use crate::policies::replay::{Kind, Replay};
 
 /// The next step of the work.
 pub(super) fn next(ledger: &Orchestrator, chat: &Transcript) -> Step {

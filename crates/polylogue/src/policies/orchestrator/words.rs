@@ -7,10 +7,10 @@
 /// of [`Progress`](super::Progress), and `{flaw}` for the error of a ledger. Other braces stay unchanged.
 ///
 /// ```
-/// use polylogue::orchestrator::{Orchestrator, OrchestratorPrompts};
+/// use polylogue::policies::orchestrator::{Orchestrator, OrchestratorPrompts};
 /// let prompts = OrchestratorPrompts { answer: "Answer `{task}` in one sentence.".into(), ..OrchestratorPrompts::default() };
 /// let orchestrator = Orchestrator::new("Planner")?.prompts(prompts);
-/// # Ok::<(), polylogue::NameError>(())
+/// # Ok::<(), polylogue::kernel::NameError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrchestratorPrompts {

@@ -7,7 +7,7 @@ use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, Result};
 use super::member::Member;
 use super::words::MANAGER;
 use super::{EndMode, Group, GroupSolve, Plan, Solving, Talk};
-use crate::Task;
+use crate::tasks::Task;
 
 impl GroupSolve {
     /// The chat.

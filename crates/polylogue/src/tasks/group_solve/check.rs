@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::build::wrong;
 use crate::Assistant;
-use crate::tooling::Asks;
-use crate::tooling::lenient::without_thoughts;
+use crate::agents::tooling::Asks;
+use crate::agents::tooling::lenient::without_thoughts;
 
 /// How agents are asked whether their task is complete: first what is left to do, in free text; then whether anything
 /// is, in one word.

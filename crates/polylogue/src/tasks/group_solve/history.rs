@@ -26,7 +26,7 @@ pub struct History {
 }
 
 impl History {
-    /// The history of `who` at the end of `chat`, with the view of a [`Task`](crate::Task).
+    /// The history of `who` at the end of `chat`, with the view of a [`Task`](crate::tasks::Task).
     #[must_use]
     pub fn of(chat: &Transcript, who: &Name) -> Self {
         Self::through(chat, who, ViewOptions { forget_private_turns: true, ..ViewOptions::default() })

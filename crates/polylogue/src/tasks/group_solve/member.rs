@@ -7,7 +7,8 @@ use polylogue_core::{Act, Agent, HistoryEntry, Name, Result, Turn, plain};
 use super::check::Check;
 use super::run::{Due, Job};
 use super::{Plan, Verdict};
-use crate::{Assistant, Task};
+use crate::Assistant;
+use crate::tasks::Task;
 
 /// An agent of the plan. In its turn it finds its current task in the log.
 pub(super) struct Member {

@@ -7,7 +7,8 @@ use super::Verdict;
 /// The result of a group solve, read from the log at any time, even in the middle of the talk.
 ///
 /// ```
-/// # use polylogue::{Log, GroupSolveResult};
+/// # use polylogue::tasks::GroupSolveResult;
+/// # use polylogue::Log;
 /// # async fn example(log: &Log) -> polylogue::Result<()> {
 /// let solved = GroupSolveResult::of(&log.transcript().await?);
 /// for done in &solved.complete {

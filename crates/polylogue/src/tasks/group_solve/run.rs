@@ -10,8 +10,9 @@ use polylogue_core::{
 use super::check::Check;
 use super::words::{MANAGER, acknowledged, in_private, main_task, role_play, your_turn};
 use super::{EndMode, Plan, Talk, Verdict};
-use crate::replay::{Kind, Replay, ReplayStep};
-use crate::{Assistant, Task};
+use crate::Assistant;
+use crate::policies::replay::{Kind, Replay, ReplayStep};
+use crate::tasks::Task;
 
 /// The next step: one that is not in the log.
 pub(super) struct Due<'p> {

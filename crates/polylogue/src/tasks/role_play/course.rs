@@ -9,9 +9,9 @@ use polylogue_core::{
 
 use super::cast::{Cast, Side, said_aside};
 use super::prompts::INSTRUCTION;
-use crate::loop_detector::LoopDetector;
-use crate::order::deserted;
+use crate::policies::order::deserted;
 use crate::stop::{Condition, Stop};
+use crate::termination::loop_detector::LoopDetector;
 
 /// The limits.
 #[derive(Debug, Clone)]

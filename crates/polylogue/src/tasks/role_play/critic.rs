@@ -6,8 +6,9 @@ use polylogue_core::AnyAgent;
 
 use super::casting::Casting;
 use super::prompts;
-use crate::reason::{Best, ChoiceTexts};
-use crate::{Assistant, Human};
+use crate::Assistant;
+use crate::Human;
+use crate::agents::reason::{Best, ChoiceTexts};
 
 /// Chooses among several proposals for each message of a [`RolePlay`](super::RolePlay).
 ///

@@ -16,7 +16,7 @@ const SPACES: usize = 64;
 /// characters are shown as `⟨U+202E⟩`, and long runs of spaces and blank lines as a count.
 ///
 /// ```
-/// use polylogue::approval::exact;
+/// use polylogue::tools::approval::exact;
 ///
 /// assert_eq!(exact("rm -rf \u{200b}build\nls"), "    │ rm -rf ⟨U+200B⟩build\n    │ ls");
 /// ```
@@ -49,7 +49,7 @@ fn gap(lines: &mut Vec<String>, blank: usize) {
 /// `text` on one line with all characters visible.
 ///
 /// ```
-/// use polylogue::approval::visible;
+/// use polylogue::tools::approval::visible;
 ///
 /// assert_eq!(visible("a\u{1b}[2Jb\u{202e}c"), "a⟨U+001B⟩[2Jb⟨U+202E⟩c");
 /// ```

@@ -3,7 +3,7 @@
 use polylogue_core::{Name, StopReason};
 
 use super::exact;
-use crate::code::blocks;
+use crate::layers::code::blocks;
 
 /// The decision.
 pub(crate) enum Verdict {

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use polylogue::Approval;
-use polylogue::{Body, Event, Status};
+use polylogue::Status;
+use polylogue::tools::Approval;
+use polylogue_core::{Body, Event};
 
 use super::{Bench, pair, said};
 use crate::stage::{log, log_of, printed};

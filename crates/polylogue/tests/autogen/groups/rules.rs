@@ -1,8 +1,10 @@
 //! Who may follow whom: items 81 to 84.
 
-use polylogue::group::{Repeat, Transitions, Warning};
+use polylogue::policies::group::{Repeat, Transitions, Warning};
+use polylogue::policies::{Selector, until};
 use polylogue::stop::max_turns;
-use polylogue::{Chooser, Error, Group, Name, Selector, until};
+use polylogue::{Error, Group, Name};
+use polylogue_core::Chooser;
 
 use super::*;
 use crate::stage::{Spy, closed, log};

@@ -1,8 +1,10 @@
 //! Who chooses, and how: items 76 to 80 and 90.
 
-use polylogue::group::{HumanSelector, Method, Pick, Repeat, Selector, Transitions};
+use polylogue::policies::group::{HumanSelector, Method, Pick, Repeat, Selector, Transitions};
+use polylogue::policies::until;
 use polylogue::stop::{max_messages, max_turns};
-use polylogue::{Chooser, Error, Group, Name, PromptRole, Transcript, until};
+use polylogue::{Error, Group, Name, Transcript};
+use polylogue_core::{Chooser, PromptRole};
 
 use super::*;
 use crate::people::{questions, talk};
@@ -250,11 +252,11 @@ async fn a_rule_that_names_a_stranger_is_an_error() {
 async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
     for (said, why) in [
         (
-            Act::Say(vec![polylogue::Part::Data(serde_json::json!({"speaker": "Zoe"}))]),
+            Act::Say(vec![polylogue_core::Part::Data(serde_json::json!({"speaker": "Zoe"}))]),
             "`boss` picked `Zoe`, who may not speak now",
         ),
         (
-            Act::Say(vec![polylogue::Part::Data(serde_json::json!([1]))]),
+            Act::Say(vec![polylogue_core::Part::Data(serde_json::json!([1]))]),
             "the answer says nothing of a `speaker`",
         ),
         (Act::say("Zoe, please"), "`boss` named no participant who may speak now"),

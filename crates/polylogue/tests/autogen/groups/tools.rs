@@ -1,11 +1,13 @@
 //! Tools in a group, and clearing its history: items 85 and 89.
 
-use polylogue::executor::{Declared, Executor};
-use polylogue::group::{Pick, Transitions};
-use polylogue::human_input::HumanInput;
-use polylogue::reply::{Stack, of};
+use polylogue::layers::executor::{Declared, Executor};
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::{Stack, of};
+use polylogue::policies::group::{Pick, Transitions};
+use polylogue::policies::until;
 use polylogue::stop::{max_turns, says};
-use polylogue::{Chooser, Group, Name, Tool, ToolError, until};
+use polylogue::{Group, Name, Tool};
+use polylogue_core::{Chooser, ToolError};
 
 use super::*;
 use crate::people::talk;

@@ -1,14 +1,13 @@
 //! What holds of a group as a whole: items 74, 75, 86 to 88, and 91 to 96.
 
-use polylogue::group::introduce;
-use polylogue::human_input::HumanInput;
-use polylogue::reply::Stack;
+use polylogue::layers::human_input::HumanInput;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::group::introduce;
+use polylogue::policies::{Selector, joining, until};
 use polylogue::stop::Reason;
 use polylogue::stop::{max_messages, max_turns, says};
-use polylogue::{
-    AnyStore, Error, Group, Human, JoinHistory, Log, LogId, Media, Message, Part, Selector, Status,
-    StopReason, TaskFrom, joining, round_robin, sequential, until,
-};
+use polylogue::{Error, Group, Human, Log, Message, Status, round_robin, sequential};
+use polylogue_core::{AnyStore, JoinHistory, LogId, Media, Part, StopReason, TaskFrom};
 use polylogue_store::Memory;
 
 use super::*;
@@ -55,7 +54,8 @@ async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
     assert_eq!(closed(&status).0, "Bob said `TERMINATE`");
     assert_eq!(selector.asked().len(), 1);
     for who in ["Ann", "Cid"] {
-        let view = polylogue::View::of(&folded(&events), &name(who), polylogue::ViewOptions::default());
+        let view =
+            polylogue_core::View::of(&folded(&events), &name(who), polylogue_core::ViewOptions::default());
         assert_eq!(sent(view.entries()).last().unwrap(), "user: Bob: done TERMINATE");
     }
 }
@@ -191,7 +191,8 @@ async fn a_group_continues_in_another_process() {
     const SCRIPT: &str = r#"[{"Ann": {"calls": [{"tool": "get_history", "args": {"limit": 1}}]}}, {"Ann": "a1"}, {"Bob": "b1"},
         {"Cid": "c1"}, {"Ann": "a2"}, {"Bob": "b2"}, {"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}, {"sel": "Ann"}, {"sel": "Bob"}]"#;
     let build = |spy: &Spy, turns| {
-        let member = |who| Assistant::new(who, spy.model()).unwrap().tool(polylogue::GetHistory::default());
+        let member =
+            |who| Assistant::new(who, spy.model()).unwrap().tool(polylogue::tools::GetHistory::default());
         let group = joining(name("Cid"), max_turns(2), JoinHistory::All, Group::selected_by(name("sel")));
         Chat::named("room")
             .participant(member("Ann"))

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use polylogue::order::{TAKEAWAY, reflecting};
-use polylogue::report::{Figures, Purpose};
+use polylogue::policies::order::{TAKEAWAY, reflecting};
+use polylogue::policies::{Selector, sequence, until};
+use polylogue::runs::Report;
+use polylogue::runs::report::{Figures, Purpose};
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, Assistant, Chat, DeltaSink, Event, Group, Limits, Message, Model, ModelError, Money, Name,
-    Reply, Report, Request, Selector, Usage, round_robin, sequence, sequential, until,
-};
+use polylogue::{AnyModel, Assistant, Chat, Group, Limits, Message, Name, round_robin, sequential};
+use polylogue_core::{DeltaSink, Event, Model, ModelError, Money, Reply, Request, Usage};
 use polylogue_models::Cache;
 
 use crate::stage::{log, name, run, script};
@@ -68,7 +68,7 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
     // Per model, too.
     let spent = second.usage_of(|row| &*row.model == "script:test");
     assert_eq!(Figures::including_cached(&spent), figures(2));
-    assert_eq!(second.usage_of(|row| &*row.model == "other:model"), polylogue::TotalUsage::default());
+    assert_eq!(second.usage_of(|row| &*row.model == "other:model"), polylogue_core::TotalUsage::default());
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ fn picks() -> AnyModel {
 
 /// The rows of a report: where, who, for what, and how many calls.
 fn rows(report: &Report) -> Vec<String> {
-    let told = |row: &polylogue::report::Row| {
+    let told = |row: &polylogue::runs::report::Row| {
         format!("{:8} {} {:?} {}", row.at.as_str(), row.who, row.purpose, row.spent.calls)
     };
     report.rows.iter().map(told).collect()

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use polylogue::group::Transitions;
-use polylogue::loop_detector::LoopDetector;
-use polylogue::reply::Stack;
+use polylogue::layers::HumanInput;
+use polylogue::layers::reply::Stack;
+use polylogue::policies::group::Transitions;
+use polylogue::policies::until;
+use polylogue::runs::Report;
+use polylogue::stop::LoopDetector;
 use polylogue::stop::{matches, max_messages, max_time_ms, max_tokens, max_turns, says, when};
 use polylogue::{
-    Act, Agent, AnyAgent, Assistant, Call, Chat, Event, Fault, Function, Group, Human, HumanInput, Limits,
-    Media, Message, Money, Part, Policy, Report, Status, Timestamp, Transcript, parallel, round_robin,
-    sequential, until,
+    Act, Agent, Assistant, Chat, Function, Group, Human, Limits, Message, Policy, Status, Transcript,
+    parallel, round_robin, sequential,
 };
+use polylogue_core::{AnyAgent, Call, Event, Fault, Media, Money, Part, Timestamp};
 use serde_json::json;
 
 use crate::stage::{closed, log, name, run, script};
@@ -218,7 +221,7 @@ async fn agents_with_nothing_to_say_stop_after_the_first_empty_reply() {
     let chat = chat.opening(|task| vec![Message::text(name("Ann"), task)]).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(closed(&status), ("no participant said anything; Bob has no reply".into(), String::new()));
-    assert_eq!(Transcript::of(&polylogue::Path::root(), &events).unwrap().turns(), 1);
+    assert_eq!(Transcript::of(&polylogue_core::Path::root(), &events).unwrap().turns(), 1);
 }
 
 #[tokio::test]
@@ -236,7 +239,7 @@ async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_ques
     let (_, events) = answered(&chat, &["fine", "", "bye"]).await;
     let told = |report: &Report| -> Vec<String> {
         let tell =
-            |a: &polylogue::report::Answer| format!("{} {} `{}` `{}`", a.at, a.who, a.question, a.text);
+            |a: &polylogue::runs::report::Answer| format!("{} {} `{}` `{}`", a.at, a.who, a.question, a.text);
         report.answers.iter().map(tell).collect()
     };
     let report = Report::of(&events);

@@ -1,11 +1,11 @@
 //! What comes of a chat: items 42 to 45.
 
-use polylogue::order::{TAKEAWAY, last_said, reflecting};
+use polylogue::policies::order::{TAKEAWAY, last_said, reflecting};
+use polylogue::policies::{summed_up, until, without};
+use polylogue::runs::Report;
 use polylogue::stop::{max_turns, says};
-use polylogue::{
-    Act, Assistant, Chat, Entry, Error, Function, Message, PromptRole, Report, ViewOptions, round_robin,
-    summed_up, until, without,
-};
+use polylogue::{Act, Assistant, Chat, Error, Function, Message, round_robin};
+use polylogue_core::{Entry, PromptRole, ViewOptions};
 
 use crate::stage::{Spy, closed, log, name, run, script};
 
@@ -67,7 +67,7 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
     // In the role that AutoGen has by default, if it is wanted.
     let (asked, _) =
         reflection(ViewOptions { prompt_role: PromptRole::System, ..ViewOptions::default() }).await;
-    let prompt = Entry::System { parts: vec![polylogue::Part::text(TAKEAWAY)] };
+    let prompt = Entry::System { parts: vec![polylogue_core::Part::text(TAKEAWAY)] };
     assert_eq!(asked[2].entries, [&history[..], &[prompt]].concat());
 }
 

@@ -2,15 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use polylogue::agent_tool::AgentTool;
-use polylogue::executor::Declared;
-use polylogue::parse::Actions;
-use polylogue::reason::{React, Rewoo};
+use polylogue::agents::reason::{React, Rewoo};
+use polylogue::agents::{PromptedTool, ToolCalling};
+use polylogue::layers::executor::Declared;
+use polylogue::layers::parse::Actions;
+use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{
-    AnyModel, AnyStore, Approval, Assistant, Body, Chat, Event, Log, LogId, Meta, OutcomeStatus,
-    PromptedTool, Status, Store, Timestamp, Tool, ToolCalling, round_robin, until,
-};
+use polylogue::tools::Approval;
+use polylogue::tools::agent_tool::AgentTool;
+use polylogue::{AnyModel, Assistant, Chat, Log, Status, Tool, round_robin};
+use polylogue_core::{AnyStore, Body, Event, LogId, Meta, OutcomeStatus, Store, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 use polylogue_test::cut::uncharged;
@@ -290,8 +291,8 @@ async fn what_a_parser_read_is_asked_about() {
             let call = call.clone();
             move |_| {
                 Ok(polylogue::Act::Say(vec![
-                    polylogue::Part::text("I call."),
-                    polylogue::Part::Note(call.clone()),
+                    polylogue_core::Part::text("I call."),
+                    polylogue_core::Part::Note(call.clone()),
                 ]))
             }
         });
