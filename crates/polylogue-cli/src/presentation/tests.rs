@@ -230,6 +230,20 @@ fn results_of_code_are_with_their_message_or_late() {
 }
 
 #[test]
+fn a_message_from_outside_is_shown_and_ends_no_turn() {
+    let sent = Body::Sent(Message::text(Name::user(), "Hurry up."));
+    check(
+        Detail::Brief,
+        vec![turn("Bob"), sent, said("Bob", "Done.")],
+        &expect![[r#"
+        turn of Bob
+        user says "Hurry up.", known false, note false
+        Bob says "Done.", known false, note false
+        end of the turn of Bob"#]],
+    );
+}
+
+#[test]
 fn an_answer_that_becomes_a_message_is_marked_and_open_calls_come_last() {
     let bodies = vec![
         turn("Bob"),

@@ -23,7 +23,7 @@ fn the_page_is_that_of_the_types() {
         fs::write(&place, &page).unwrap();
     }
     let hint = "docs/reference/events.md is out of date; regenerate it with `UPDATE=1 cargo test -p polylogue-cli reference`";
-    assert_eq!(fs::read_to_string(&place).unwrap_or_default(), page, "{hint}");
+    assert!(fs::read_to_string(&place).unwrap_or_default() == page, "{hint}");
 }
 
 /// The types of some folders that are written as JSON, by name.

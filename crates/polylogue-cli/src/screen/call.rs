@@ -11,8 +11,8 @@ use super::style::{Colour, Style};
 use super::text::{Line, folded};
 use crate::presentation::result_text;
 
-/// Columns of a call, and of its result, where no width is given.
-const PLAIN_WIDTH: usize = 200;
+/// Columns of what is folded to a line, where no width is given.
+pub(super) const PLAIN_WIDTH: usize = 200;
 
 /// From this on, it is worth saying how long a call took.
 const LONG: Duration = Duration::from_secs(1);

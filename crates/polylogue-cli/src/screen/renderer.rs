@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use polylogue::tools::approval::MARGIN;
 use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, TurnRequest};
 
-use super::call;
+use super::call::{self, PLAIN_WIDTH};
 use super::choice;
 use super::markdown::Markdown;
 use super::moves;
@@ -151,7 +151,9 @@ impl Renderer {
     fn started(&mut self, at: &Path, request: &TurnRequest) {
         if let Some(text) = choice::told(request, self.format.whole) {
             self.interrupted();
-            self.note(at, &text, Style::DIM);
+            // A selector may reply with a page of JSON: those who follow a run get one line of it.
+            let most = if self.format.whole { usize::MAX } else { self.width(at).unwrap_or(PLAIN_WIDTH) };
+            self.note(at, &Line::new(&text, Style::DIM).fit(most).text(), Style::DIM);
         }
         if let Some(prompt) = request.prompt.as_ref().filter(|_| self.format.whole) {
             self.private(at, &format!("{} is prompted in private: ", request.who), prompt);
