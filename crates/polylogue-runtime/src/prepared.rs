@@ -99,6 +99,12 @@ impl Prepared {
         &self.team
     }
 
+    /// Identifies the content of its files; values of the caller's are not in it.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
     /// Where its conversations are kept.
     #[must_use]
     pub const fn place(&self) -> &Place {

@@ -6,7 +6,7 @@ mod records;
 mod tally;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -253,8 +253,11 @@ fn overrides(args: &args::Batch, row: Option<&Row>) -> Overrides {
 
 /// What makes conversations those of this batch: the team, and what its models are said to be able to do.
 fn key(prepared: &Prepared, args: &args::Batch) -> Result<String, CliError> {
-    let text = serde_json::to_string(&(prepared.team(), args.models.capabilities))
-        .map_err(|error| CliError::failed(format!("the team cannot be written: {error}")))?;
+    // Not where the team file is: a batch that was moved continues.
+    let vars: BTreeMap<&str, &str> = args.vars.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let models = (&args.models.model, prepared.is_scripted(), args.models.capabilities);
+    let text = serde_json::to_string(&(prepared.digest(), vars, models))
+        .map_err(|error| CliError::failed(format!("the batch cannot be identified: {error}")))?;
     Ok(digest(&text))
 }
 
