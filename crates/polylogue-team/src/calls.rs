@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use polylogue_config::{As, Config};
+use polylogue_config::Config;
 use polylogue_tools::command::Argument;
 use polylogue_tools::http::{self, Header, Secret, Verb};
 use polylogue_tools::openapi::{Keys, Operation};
@@ -44,21 +44,22 @@ pub struct ApiDocument {
 
 /// An HTTP request that agents can call as a tool.
 #[derive(Config)]
-#[config(name = "HttpCall")]
+#[config(name = "HttpCall", for = http::Declaration)]
 pub(crate) struct CallKeys {
     /// Name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`.
     name: String,
     /// Description of the tool for the model: what it does and when to call it.
     description: String,
     /// HTTP method.
-    #[key(default = Method::Get)]
-    method: Method,
+    #[key(as = Method, default = Verb::Get)]
+    method: Verb,
     /// Address. `{name}` in its path is replaced by the tool argument of that name.
     url: String,
     /// Query parameters by name. `{name}` in a value is replaced by the tool argument of that name.
     query: BTreeMap<String, String>,
     /// Headers by name.
-    headers: BTreeMap<String, CallHeader>,
+    #[key(as = BTreeMap<String, CallHeader>)]
+    headers: BTreeMap<String, Header>,
     /// JSON body. A text `{name}` in it is replaced by the value of the tool argument of that name.
     #[key(none = "no body")]
     json: Option<Value>,
@@ -66,8 +67,8 @@ pub(crate) struct CallKeys {
     #[key(as = IndexMap<String, ArgumentKeys>)]
     arguments: IndexMap<String, Argument>,
     /// Time limit of a call in seconds.
-    #[key(none = "30", range = 1..=3600)]
-    timeout_s: Option<u32>,
+    #[key(name = "timeout_s", none = "30", range = 1..=3600)]
+    time_s: Option<u32>,
     /// Allows a call that was in flight when the process died to be repeated on resume.
     #[key(none = "`true` for `get`, else `false`")]
     repeatable: Option<bool>,
@@ -75,7 +76,7 @@ pub(crate) struct CallKeys {
 
 /// HTTP method.
 #[derive(Config)]
-#[config(name = "Method")]
+#[config(name = "Method", for = Verb)]
 enum Method {
     /// `GET`.
     Get,
@@ -91,102 +92,24 @@ enum Method {
 
 /// Value of a header.
 #[derive(Config)]
-#[config(name = "CallHeader", by_shape)]
+#[config(name = "CallHeader", by_shape, for = Header)]
 enum CallHeader {
     /// A text that is not a secret. `{name}` is replaced by the tool argument of that name.
     Text(String),
     /// The value of an environment variable.
-    Secret(SecretHeader),
+    #[key(as = SecretHeader)]
+    Secret(Secret),
 }
 
 /// Value of an environment variable.
 #[derive(Config)]
+#[config(for = Secret)]
 struct SecretHeader {
     /// Name of the environment variable.
     env: String,
     /// Text before the value, such as `Bearer ` with a trailing space.
     #[key(default = String::new())]
     before: String,
-}
-
-impl As<http::Declaration> for CallKeys {
-    fn into_value(self) -> http::Declaration {
-        let Self {
-            name,
-            description,
-            method,
-            url,
-            query,
-            headers,
-            json,
-            arguments,
-            timeout_s: time_s,
-            repeatable,
-        } = self;
-        let method = match method {
-            Method::Get => Verb::Get,
-            Method::Post => Verb::Post,
-            Method::Put => Verb::Put,
-            Method::Patch => Verb::Patch,
-            Method::Delete => Verb::Delete,
-        };
-        let header = |header| match header {
-            CallHeader::Text(text) => Header::Text(text),
-            CallHeader::Secret(SecretHeader { env, before }) => Header::Secret(Secret { env, before }),
-        };
-        let headers = headers.into_iter().map(|(name, value)| (name, header(value))).collect();
-        http::Declaration {
-            name,
-            description,
-            method,
-            url,
-            query,
-            headers,
-            json,
-            arguments,
-            time_s,
-            repeatable,
-        }
-    }
-
-    fn from_value(value: &http::Declaration) -> Self {
-        let http::Declaration {
-            name,
-            description,
-            method,
-            url,
-            query,
-            headers,
-            json,
-            arguments,
-            time_s,
-            repeatable,
-        } = value.clone();
-        let method = match method {
-            Verb::Get => Method::Get,
-            Verb::Post => Method::Post,
-            Verb::Put => Method::Put,
-            Verb::Patch => Method::Patch,
-            Verb::Delete => Method::Delete,
-        };
-        let header = |header| match header {
-            Header::Text(text) => CallHeader::Text(text),
-            Header::Secret(Secret { env, before }) => CallHeader::Secret(SecretHeader { env, before }),
-        };
-        let headers = headers.into_iter().map(|(name, value)| (name, header(value))).collect();
-        Self {
-            name,
-            description,
-            method,
-            url,
-            query,
-            headers,
-            json,
-            arguments,
-            timeout_s: time_s,
-            repeatable,
-        }
-    }
 }
 
 impl ApiDocument {

@@ -7,15 +7,15 @@ use serde_json::Value;
 
 /// A command that agents can call as a tool.
 #[derive(Config)]
-#[config(name = "Command")]
+#[config(name = "Command", for = Declaration)]
 pub(crate) struct CommandKeys {
     /// Name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`.
     name: String,
     /// Description of the tool for the model: what it does and when to call it.
     description: String,
     /// Program and its command-line arguments. `{name}` is replaced by the tool argument of that name.
-    #[key(required)]
-    command: Vec<WordsKeys>,
+    #[key(as = Vec<WordsKeys>, required)]
+    command: Vec<Words>,
     /// Arguments of the tool by name.
     #[key(as = IndexMap<String, ArgumentKeys>)]
     arguments: IndexMap<String, Argument>,
@@ -47,11 +47,11 @@ struct WordsWhen {
 
 /// An argument of a command or an HTTP call.
 #[derive(Config)]
-#[config(name = "Argument")]
+#[config(name = "Argument", for = Argument)]
 pub(crate) struct ArgumentKeys {
     /// Type of the argument.
-    #[key(name = "type")]
-    kind: ArgumentKind,
+    #[key(name = "type", as = ArgumentKind)]
+    kind: Kind,
     /// Description of the argument for the model.
     #[key(default = String::new())]
     description: String,
@@ -77,6 +77,7 @@ pub(crate) struct ArgumentKeys {
 
 /// Type of an argument.
 #[derive(Config)]
+#[config(for = Kind)]
 enum ArgumentKind {
     /// A string.
     String,
@@ -90,51 +91,18 @@ enum ArgumentKind {
     Strings,
 }
 
-impl As<Declaration> for CommandKeys {
-    fn into_value(self) -> Declaration {
-        let Self { name, description, command, arguments, repeatable } = self;
-        let words = |words| match words {
-            WordsKeys::One(word) => Words::One(word),
-            WordsKeys::When(WordsWhen { when, words }) => Words::When { when, words },
-        };
-        let command = command.into_iter().map(words).collect();
-        Declaration { name, description, command, arguments, repeatable }
+impl As<Words> for WordsKeys {
+    fn into_value(self) -> Words {
+        match self {
+            Self::One(word) => Words::One(word),
+            Self::When(WordsWhen { when, words }) => Words::When { when, words },
+        }
     }
 
-    fn from_value(value: &Declaration) -> Self {
-        let Declaration { name, description, command, arguments, repeatable } = value.clone();
-        let words = |words| match words {
-            Words::One(word) => WordsKeys::One(word),
-            Words::When { when, words } => WordsKeys::When(WordsWhen { when, words }),
-        };
-        let command = command.into_iter().map(words).collect();
-        Self { name, description, command, arguments, repeatable }
-    }
-}
-
-impl As<Argument> for ArgumentKeys {
-    fn into_value(self) -> Argument {
-        let Self { kind, description, default, optional, choices, minimum, maximum, may_be_option } = self;
-        let kind = match kind {
-            ArgumentKind::String => Kind::String,
-            ArgumentKind::Integer => Kind::Integer,
-            ArgumentKind::Number => Kind::Number,
-            ArgumentKind::Boolean => Kind::Boolean,
-            ArgumentKind::Strings => Kind::Strings,
-        };
-        Argument { kind, description, default, optional, choices, minimum, maximum, may_be_option }
-    }
-
-    fn from_value(value: &Argument) -> Self {
-        let Argument { kind, description, default, optional, choices, minimum, maximum, may_be_option } =
-            value.clone();
-        let kind = match kind {
-            Kind::String => ArgumentKind::String,
-            Kind::Integer => ArgumentKind::Integer,
-            Kind::Number => ArgumentKind::Number,
-            Kind::Boolean => ArgumentKind::Boolean,
-            Kind::Strings => ArgumentKind::Strings,
-        };
-        Self { kind, description, default, optional, choices, minimum, maximum, may_be_option }
+    fn from_value(value: &Words) -> Self {
+        match value.clone() {
+            Words::One(word) => Self::One(word),
+            Words::When { when, words } => Self::When(WordsWhen { when, words }),
+        }
     }
 }

@@ -56,7 +56,9 @@ impl fmt::Display for GraphError {
             Self::SameNode(node) => write!(f, "the graph has the node `{node}` twice"),
             Self::UnknownNode(node) => write!(f, "the graph has no node `{node}`; name it in `Graph::of`"),
             Self::SameEdge { from, to } => write!(f, "the graph has two edges from `{from}` to `{to}`"),
-            Self::NoStart => f.write_str("the graph has no beginning; name one with `starts_with`"),
+            Self::NoStart => f.write_str(
+                "the graph has no start: edges lead to every node; name the nodes with which it starts",
+            ),
             Self::NoLeaf => f.write_str("the graph has no end: edges lead on from every node"),
             Self::Unreachable(node) => write!(f, "no way leads to `{node}` from the beginning of the graph"),
             Self::EndlessLoop(nodes) => {
