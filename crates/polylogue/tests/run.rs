@@ -563,7 +563,7 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
 
 #[tokio::test]
 async fn a_run_dropped_half_way_continues_in_the_same_process() {
-    let script = script(r#"[{"A": "one"}, {"B": {"say": "two", "delay_ms": 5}}]"#);
+    let script = script(r#"[{"A": "one"}, {"B": {"say": "two", "delay_ms": 200}}]"#);
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
     let limit = std::time::Duration::from_millis(1);

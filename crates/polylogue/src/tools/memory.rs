@@ -10,7 +10,7 @@
 //!
 //! # A clerk that remembers its customers across conversations
 //! ```
-//! # fn example(model: polylogue_core::AnyModel, store: polylogue_core::memory::AnyMemory) -> Result<(), Box<dyn std::error::Error>> {
+//! # fn example(model: polylogue_core::AnyModel, store: polylogue::tools::memory::AnyMemory) -> Result<(), Box<dyn std::error::Error>> {
 //! use polylogue::Assistant;
 //! use polylogue::tools::memory::{LongTerm, Scope};
 //!
