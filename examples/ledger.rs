@@ -22,9 +22,7 @@ async fn main() -> Result {
     let surfer = Assistant::new("Surfer", model.clone())?.description("Looks things up.");
     let clerk = Assistant::new("Clerk", model.clone())?.description("Works things out.");
     let ledger = Orchestrator::new("Planner")?.participant(&surfer).participant(&clerk);
-    let chat = Chat::named("trip")
-        .participant(surfer)
-        .participant(clerk)
-        .private_agent(Assistant::new("Planner", model)?);
+    let planner = Assistant::new("Planner", model)?;
+    let chat = Chat::named("trip").participant(surfer).participant(clerk).private_agent(planner);
     play(&chat.policy(ledger).build()?, "How long is the way to the sea?", &[]).await
 }

@@ -44,8 +44,9 @@ async fn friday(store: &Path) -> Result<(), Box<dyn Error>> {
     for (at, question) in log.questions().await? {
         log.answer(&at, &question.who, "The later one").await?;
     }
-    let status = chat()?.resume(&mut log).await?.status;
-    println!("Friday: {status:?}");
+    let result = chat()?.resume(&mut log).await?;
+    println!("Friday: {}", result.text());
+    result.stop_reason().iter().for_each(|reason| println!("-- {reason}"));
     Ok(())
 }
 

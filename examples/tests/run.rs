@@ -69,7 +69,8 @@ mod tests {
             env!("CARGO_BIN_EXE_resume"),
             &expect![[r#"
             Monday: Traveller is asked: Traveller, it is your turn. Enter passes, `exit` leaves.
-            Friday: Closed { reason: CountReached { count: 3, of: Turns }, summary: "Booked: 9:40, a seat at the window." }
+            Friday: Booked: 9:40, a seat at the window.
+            -- 3 of 3 turns
         "#]],
         );
     }

@@ -172,11 +172,12 @@ impl Process<'_> {
         }
     }
 
-    /// The events it has written in full lines, when it shows events.
+    /// The events it has written in full lines, when it shows events; not the lines around them, which are no events.
     pub(crate) fn events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.output).unwrap();
         let (whole, _) = text.rsplit_once('\n').unwrap_or_default();
-        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let lines = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["seq"].is_u64()).collect()
     }
 
     /// What it wrote beside its output.

@@ -86,7 +86,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         hint: remove one of them
         error: `output_retries` needs `output_schema` beside it
           --> team.yaml:12:5
-        hint: add `output_schema`
+        hint: add `output_schema`, or remove `output_retries`
         error: `output_retries` must be at most 100
           --> team.yaml:12:21
         error: `reasoning` cannot be only `best`

@@ -20,9 +20,9 @@ impl Loader<'_> {
             let Some(file) = node.get("file").text().filter(|file| !file.is_empty() && !report.full()) else {
                 continue;
             };
-            let only: Vec<&str> = node.get("only").items().iter().filter_map(Node::text).collect();
+            let include: Vec<&str> = node.get("include").items().iter().filter_map(Node::text).collect();
             let read = self.work_file(file).and_then(|text| Document::read(&text));
-            match read.and_then(|document| document.operations(&only, node.get("base_url").text())) {
+            match read.and_then(|document| document.operations(&include, node.get("base_url").text())) {
                 Ok(operations) => drop(all.insert(entry.key.clone(), operations)),
                 Err(why) => report.error(&node.get("file").span, format!("`{file}` cannot be used: {why}")),
             }

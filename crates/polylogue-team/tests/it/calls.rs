@@ -121,11 +121,11 @@ fn unknown_documents_and_operations_are_reported() {
         ("swagger: '2.0'", "", "[pets]", "`pets.yaml` cannot be used: it is of version 2"),
         (
             PETS,
-            ", only: [getPets]",
+            ", include: [getPets]",
             "[pets]",
             "there is no operation `getPets`; there is `listPets`, `addPet`",
         ),
-        (PETS, ", only: [listPets]", "[addPet]", "unknown tool `addPet`"),
+        (PETS, ", include: [listPets]", "[addPet]", "unknown tool `addPet`"),
         (PETS, ", base_url: /v1", "[pets]", "no whole address"),
         (PETS, ", keys: {tokn: K}", "[pets]", "no operation asks for the security scheme `tokn`"),
         (
