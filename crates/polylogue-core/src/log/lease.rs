@@ -3,8 +3,8 @@
 use super::store::{AnyStore, Claim, Store};
 use crate::{Result, StoreError};
 
-/// The claim of a [`Log`], for renewing it during a run: appending renews it too, but a turn may take longer than
-/// [`LEASE`](crate::LEASE). A run whose lease has expired continues until another process takes it over.
+/// The claim of a [`Log`](crate::Log), for renewing it during a run: appending renews it too, but a turn may take
+/// longer than [`LEASE`](crate::LEASE). A run whose lease has expired continues until another process takes it over.
 #[derive(Debug, Clone)]
 pub struct Lease {
     store: AnyStore,

@@ -44,7 +44,8 @@ impl Turn<'_> {
     /// below this agent's. They are logged: a resumed turn receives the same replies.
     ///
     /// # Errors
-    /// When the agent fails: [`Error::Within`] names it. When it ends its chat instead of replying: [`Interrupt::Ended`].
+    /// When the agent fails: [`Error::Within`](crate::Error::Within) names it. When it ends its chat instead of
+    /// replying: [`Interrupt::Ended`].
     /// When a person must answer first: [`Interrupt::Waiting`]. Return these, by `?`, so that the turn ends or waits.
     /// When agents are nested too deep, a limit is reached, the run is cancelled, or the log cannot be written.
     ///

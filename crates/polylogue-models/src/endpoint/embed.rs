@@ -27,7 +27,7 @@ use crate::wire::decode::DecodeError;
 /// [`Retries`](crate::Retries).
 ///
 /// ```
-/// use polylogue_core::Embed;
+/// use polylogue_memory::Embed;
 /// use polylogue_models::{Env, Models};
 /// let models = Models::new(Env::of([("OLLAMA_HOST", "gpu")]));
 /// assert_eq!(models.embedder("ollama:nomic-embed-text")?.name(), "ollama:nomic-embed-text");

@@ -132,8 +132,9 @@ impl Session {
     /// memory.
     ///
     /// # Errors
-    /// A failed call leaves no trace in the session, except for its usage. [`Interrupt::Waiting`], [`Interrupt::Cancelled`] and
-    /// errors of the store leave the call open: [`resume`](Self::resume) continues it, [`undo`](Self::undo) drops it.
+    /// A failed call leaves no trace in the session, except for its usage. When a person must answer, after a
+    /// cancellation ([`Interrupt`](polylogue_core::Interrupt)) and an error of the store the call stays open:
+    /// [`resume`](Self::resume) continues it, [`undo`](Self::undo) drops it.
     pub async fn call(&self, agent: &(impl Agent + Clone), message: impl Into<Message>) -> Result<Message> {
         self.log.call(agent, message).await
     }

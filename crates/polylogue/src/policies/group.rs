@@ -84,9 +84,9 @@ use crate::policies::order::deserted;
 /// 3. One of them is selected. With a single candidate nothing is asked. A participant who is not a candidate is never
 ///    selected.
 ///
-/// The log has each selection: the candidates, who or what selected, and the reply ([`Choice`](crate::Choice)).
+/// The log has each selection: the candidates, who or what selected, and the reply ([`Choice`](polylogue_core::Choice)).
 ///
-/// A custom agent can select, too: it is asked in a private turn, [`TurnRequest::choice`](crate::TurnRequest) has the
+/// A custom agent can select, too: it is asked in a private turn, [`TurnRequest::choice`](polylogue_core::TurnRequest) has the
 /// candidates, and it answers with a text that names one, or with the data `{"speaker": "Ann"}`; `{"speaker": null}`
 /// selects the next in order.
 ///
@@ -135,7 +135,7 @@ impl Group {
     }
 
     /// As [`select_by`](Self::select_by), by the name of a participant, or of an agent that was added to the chat with
-    /// [`private_agent`](crate::ChatBuilder::private_agent).
+    /// [`private_agent`](polylogue_core::ChatBuilder::private_agent).
     #[must_use]
     pub fn selected_by(staff: Name) -> Self {
         Self::of(Picker::Method(Method::Staff(staff)))
@@ -167,7 +167,7 @@ impl Group {
 
     /// Adds tools that `owner` runs for the others, who call them in messages: see
     /// [`Executor`](crate::layers::executor::Executor). Add an owner who does nothing else with
-    /// [`private_agent`](crate::ChatBuilder::private_agent), so that it is never selected to speak.
+    /// [`private_agent`](polylogue_core::ChatBuilder::private_agent), so that it is never selected to speak.
     ///
     /// ```
     /// # use polylogue::kernel::AnyTool;

@@ -1,6 +1,6 @@
 //! Tools from functions.
 //!
-//! [`#[tool]`](macro@crate::tools::tool) makes a tool from a function, [`#[toolkit]`](macro@crate::toolkit) makes tools from
+//! [`#[tool]`](macro@crate::tool) makes a tool from a function, [`#[toolkit]`](macro@crate::toolkit) makes tools from
 //! the methods of a type, and [`executor::Declared`](crate::layers::executor::Declared) makes one from a closure. Models read
 //! what programmers read: the name, the doc comment, and the types and doc comments of the arguments.
 
