@@ -27,7 +27,8 @@
 //! chat: {participants: [Ann, Bob], stop: {says: BYE, max_turns: 6}}
 //! ";
 //! let team = parse(text, "greeting.yaml", &Overrides::default())?.team;
-//! assert_eq!(team.agents[0].system.fill("say hello"), "You are friendly. The task: say hello");
+//! let ann = team.agents[0].model().ok_or("Ann speaks by a model")?;
+//! assert_eq!(ann.system.fill("say hello"), "You are friendly. The task: say hello");
 //!
 //! let stored = serde_json::to_value(&team)?;
 //! assert_eq!(serde_json::from_value::<Team>(stored)?, team);
