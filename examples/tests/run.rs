@@ -76,9 +76,9 @@ mod tests {
     }
 
     #[test]
-    fn oversight() {
+    fn human_input() {
         check(
-            env!("CARGO_BIN_EXE_oversight"),
+            env!("CARGO_BIN_EXE_human_input"),
             &expect![[r#"
                 user: The area of a circle, in Python
 
@@ -113,9 +113,9 @@ mod tests {
     }
 
     #[test]
-    fn after() {
+    fn dag() {
         check(
-            env!("CARGO_BIN_EXE_after"),
+            env!("CARGO_BIN_EXE_dag"),
             &expect![[r#"
                 prices: A ton costs 90.
 
@@ -129,9 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn states() {
+    fn state_machine() {
         check(
-            env!("CARGO_BIN_EXE_states"),
+            env!("CARGO_BIN_EXE_state_machine"),
             &expect![[r#"
                 user: A sentence about a cat
 
@@ -271,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn ledger() {
+    fn orchestrator() {
         check(
-            env!("CARGO_BIN_EXE_ledger"),
+            env!("CARGO_BIN_EXE_orchestrator"),
             &expect![[r#"
                 user: How long is the way to the sea?
 
@@ -309,9 +309,9 @@ mod tests {
     }
 
     #[test]
-    fn flow() {
+    fn graph() {
         check(
-            env!("CARGO_BIN_EXE_flow"),
+            env!("CARGO_BIN_EXE_graph"),
             &expect![[r#"
                 user: A sentence about rain
 
@@ -353,9 +353,9 @@ mod tests {
     }
 
     #[test]
-    fn solve() {
+    fn group_solve() {
         check(
-            env!("CARGO_BIN_EXE_solve"),
+            env!("CARGO_BIN_EXE_group_solve"),
             &expect![[r#"
                 Keeper: My secret number is 2.
 
@@ -379,9 +379,9 @@ mod tests {
     }
 
     #[test]
-    fn answers() {
+    fn structured_output() {
         check(
-            env!("CARGO_BIN_EXE_answers"),
+            env!("CARGO_BIN_EXE_structured_output"),
             &expect![[r#"
                 Clerk: {"city":"Paris","population":2000000}
 
@@ -571,9 +571,9 @@ mod tests {
     }
 
     #[test]
-    fn society() {
+    fn role_play() {
         check(
-            env!("CARGO_BIN_EXE_society"),
+            env!("CARGO_BIN_EXE_role_play"),
             &expect![[r#"
                 user: Now give me your instructions, one at a time, each as `Instruction:` and `Input:` and nothing else. Begin with the first.
 
