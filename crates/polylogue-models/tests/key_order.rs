@@ -29,7 +29,7 @@ fn asked() -> Asked {
     asked
 }
 
-/// How often `json` is in the bytes, as it is or within a text.
+/// How often `json` is in the bytes, raw or escaped within a text.
 fn count(bytes: &[u8], value: &str) -> usize {
     let sent = String::from_utf8(bytes.to_vec()).unwrap();
     let quoted = json!(value).to_string();

@@ -123,7 +123,7 @@ async fn a_log_that_was_cut_anywhere_continues_as_it_went() {
         let bodies =
             |events: &[Arc<Event>]| events.iter().map(|event| event.body.clone()).collect::<Vec<_>>();
         match cut == sent {
-            // It was not in the log yet, and nobody sends it again: the conversation is one without it.
+            // It was not in the log yet and is not sent again: the conversation does not have it.
             true => assert_eq!(kinds(&again), ["A: I see 1", "B: I see 2", "A: I see 3", "B: I see 4"]),
             false => assert_eq!(bodies(&whole), bodies(&again), "cut before event {cut}"),
         }

@@ -1,4 +1,4 @@
-//! The recipes of docs/tools.md for functions of one's own, as they stand there, run by the program.
+//! The recipes of docs/tools.md that make a function a tool, run by the program exactly as the page has them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -52,7 +52,7 @@ const SHORT: &str = r#"[{"Specifier": ""}, {"Specifier": "Trade."}, {"Planner": 
 async fn cut(json: &str, chat: impl Fn(&AnyModel) -> Chat, store: &dyn Fn() -> AnyStore) -> usize {
     let script: Script = serde_json::from_str(json).unwrap();
     let chat = |calls: &Calls| chat(&calls.through(script.model("test")));
-    let cut = Cut { task: "Trade", chat: &chat, store, answer: &|_, _, _| panic!("nobody is asked") };
+    let cut = Cut { task: "Trade", chat: &chat, store, answer: &|_, _, _| panic!("no person is asked") };
     cut.everywhere().await.unwrap().len()
 }
 
@@ -97,7 +97,8 @@ async fn a_nested_role_play_resumes_at_every_cut() {
         chat.policy(until(max_turns(4), round_robin())).build().unwrap()
     };
     let store = || AnyStore::new(Memory::new());
-    let cut = Cut { task: "Earn", chat: &chat, store: &store, answer: &|_, _, _| panic!("nobody is asked") };
+    let cut =
+        Cut { task: "Earn", chat: &chat, store: &store, answer: &|_, _, _| panic!("no person is asked") };
     let events = cut.everywhere().await.unwrap();
     let log = crate::stage::printed(&events);
     assert!(log.contains("workers says: Solution: c"), "{log}");

@@ -163,8 +163,12 @@ async fn random_societies_resume_at_every_cut() {
         let script: Script = serde_json::from_str(&case.script()).unwrap();
         let chat = |calls: &Calls| case.chat(&calls.through(script.model("test")));
         let store = || AnyStore::new(Memory::new());
-        let cut =
-            Cut { task: "Trade", chat: &chat, store: &store, answer: &|_, _, _| panic!("nobody is asked") };
+        let cut = Cut {
+            task: "Trade",
+            chat: &chat,
+            store: &store,
+            answer: &|_, _, _| panic!("no person is asked"),
+        };
         if let Err(flaw) = cut.everywhere().await {
             panic!("seed {seed}: {flaw}");
         }

@@ -60,7 +60,7 @@ async fn people_solve_tasks_too() {
     let chat = tasks("all", [Task::by(Human::new("Pat").unwrap(), "Your name?")]).unwrap();
     let mut log = log().await;
     let Status::Waiting(questions) = chat.run_in(&mut log, "").await.unwrap().status else {
-        panic!("nobody is asked")
+        panic!("no person is asked")
     };
     assert_eq!(&*questions[0].1.text, "Your name?");
     log.answer(&questions[0].0, &questions[0].1.who, "Pat").await.unwrap();
