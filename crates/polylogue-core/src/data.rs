@@ -32,7 +32,7 @@ pub use self::path::{LabelError, Path};
 pub(crate) use self::reply::joined;
 pub use self::reply::{Delta, DeltaRef, DeltaSink, ModelReply, Reply};
 pub use self::request::{Params, ToolSpec};
-pub use self::stop_reason::{LoopKind, OtherReason, RunOutcome, StopReason};
+pub use self::stop_reason::{OtherReason, RunOutcome, StopReason};
 pub use self::store_error::{LogId, StoreError};
 pub use self::usage::{
     CacheSavings, Charge, ChargeReason, Money, Price, ToolUsage, TotalUsage, UncertainUsage, Usage,

@@ -41,9 +41,9 @@ pub use chat::{Chat, ChatBuilder, Start, Status, TaskFrom};
 pub use data::{
     Audience, CacheSavings, Call, CallOutcome, Capabilities, Capability, Charge, ChargeReason, ConfigError,
     Delta, DeltaRef, DeltaSink, Digest, Error, Failure, Fault, Finish, ImpossibleStep, Interrupt, LabelError,
-    LogId, LoopKind, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError,
-    OtherReason, Outcome, OutcomeStatus, Params, Part, Path, Price, Reply, Result, RunOutcome, StopReason,
-    StoreError, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, Usage, cut, plain,
+    LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError, OtherReason,
+    Outcome, OutcomeStatus, Params, Part, Path, Price, Reply, Result, RunOutcome, StopReason, StoreError,
+    ToolSpec, ToolUsage, TotalUsage, UncertainUsage, Usage, cut, plain,
 };
 pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;

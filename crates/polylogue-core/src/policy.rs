@@ -123,6 +123,17 @@ pub enum Step {
 }
 
 impl Step {
+    /// These turns, in parallel if there are several; `None` without any.
+    #[must_use]
+    pub fn turns(mut turns: Vec<TurnRequest>) -> Option<Self> {
+        let last = turns.pop()?;
+        if turns.is_empty() {
+            return Some(Self::Turn(last));
+        }
+        turns.push(last);
+        Some(Self::Parallel(turns))
+    }
+
     /// Ends the chat with its last message as the result.
     #[must_use]
     pub fn close(reason: StopReason, transcript: &Transcript) -> Self {

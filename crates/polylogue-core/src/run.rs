@@ -18,8 +18,8 @@ use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::{ChatInfo, Trace};
 use crate::{
     Act, Agent, Body, Chat, ConfigError, Error, Event, Failure, ImpossibleStep, Interrupt, JoinHistory, Log,
-    LoopKind, Message, Name, Opening, Part, Question, Result, RunOutcome, Status, Step, StopReason,
-    Transcript, Turn, TurnRequest, View,
+    Message, Name, Opening, Part, Question, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn,
+    TurnRequest, View,
 };
 
 /// A running chat.
@@ -338,8 +338,10 @@ impl StepEnd {
 
 /// The stop reason. A chat in which no participant said anything has no result, whatever ended it.
 fn outcome(reason: StopReason, summary: &str, chat: &Transcript) -> StopReason {
-    let is_silence = matches!(&reason, StopReason::LoopDetected { pattern: LoopKind::Silence, .. });
-    let is_done = is_silence || reason.outcome() == RunOutcome::Done;
+    // In a loop of calls, the calls are the output.
+    let is_talk =
+        matches!(&reason, StopReason::LoopDetected { pattern, .. } if **pattern != *StopReason::CALLS);
+    let is_done = is_talk || reason.outcome() == RunOutcome::Done;
     if !is_done || !summary.trim().is_empty() || has_output(&reason, chat) {
         return reason;
     }

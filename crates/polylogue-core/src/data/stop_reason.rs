@@ -58,10 +58,12 @@ pub enum StopReason {
         /// The allowed depth.
         limit: usize,
     },
-    /// The conversation loops.
+    /// The conversation loops. The kernel detects repeated tool calls, termination conditions other loops.
     LoopDetected {
-        /// The kind of loop.
-        pattern: LoopKind,
+        /// Identifies the kind of loop, in lower case with `_`.
+        pattern: Arc<str>,
+        /// What repeats, for people, such as `empty replies`.
+        text: Arc<str>,
         /// The messages or calls that repeat, as `seq` of their events.
         evidence: Vec<u64>,
     },
@@ -138,21 +140,6 @@ impl From<OtherReason> for StopReason {
     }
 }
 
-/// A kind of loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum LoopKind {
-    /// Speakers say nearly the same as before.
-    Repetition,
-    /// Speakers say goodbye to each other again and again.
-    Farewells,
-    /// Speakers say nothing.
-    Silence,
-    /// The same tool is called with the same arguments again and again.
-    Calls,
-}
-
 /// The category of a stop reason, for programs that run chats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -170,6 +157,19 @@ pub enum RunOutcome {
 }
 
 impl StopReason {
+    /// The kind of loop in which the same tool is called with the same arguments again and again.
+    pub const CALLS: &str = "calls";
+
+    /// A loop of the same tool calls, with the `seq` of their events.
+    #[must_use]
+    pub fn repeated_calls(evidence: Vec<u64>) -> Self {
+        Self::LoopDetected {
+            pattern: Self::CALLS.into(),
+            text: "the same tool call again and again".into(),
+            evidence,
+        }
+    }
+
     /// Identifies the kind of reason, as in logs: `finished`, `turns`, `loop_detected`; of [`Other`](Self::Other) its
     /// own code.
     #[must_use]
@@ -235,7 +235,7 @@ impl fmt::Display for StopReason {
             }
             Self::Calls { limit } => write!(f, "the limit of {}", counted(*limit, "model call")),
             Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
-            Self::LoopDetected { pattern, .. } => write!(f, "loop detected: {pattern}"),
+            Self::LoopDetected { text, .. } => write!(f, "loop detected: {text}"),
             Self::NoOutput { ended } => write!(f, "no participant said anything; {ended}"),
             Self::Left { who, why } => write!(f, "{who} left: {why}"),
             Self::Stopped { by } => write!(f, "stopped by {by}"),
@@ -251,15 +251,4 @@ impl fmt::Display for StopReason {
 fn counted(count: u64, what: &str) -> String {
     let plural = what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"));
     if count == 1 { format!("1 {what}") } else { format!("{count} {plural}") }
-}
-
-impl fmt::Display for LoopKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Repetition => "nearly the same messages again and again",
-            Self::Farewells => "nothing but farewells",
-            Self::Silence => "empty replies",
-            Self::Calls => "the same tool call again and again",
-        })
-    }
 }

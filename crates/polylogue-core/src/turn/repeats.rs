@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Body, Call, Event, LoopKind, Outcome, StopReason};
+use crate::{Body, Call, Event, Outcome, StopReason};
 
 /// The stop reason if `calls` are one repetition too many: equal to the previous calls, which all had equal results.
 /// Different results are progress, as when polling a job. 0 is no limit.
@@ -14,7 +14,7 @@ pub(super) fn repeated_calls(journal: &[Arc<Event>], calls: &[Call], limit: usiz
     if before.len() + now <= limit {
         return None;
     }
-    Some(StopReason::LoopDetected { pattern: LoopKind::Calls, evidence: before.into_iter().rev().collect() })
+    Some(StopReason::repeated_calls(before.into_iter().rev().collect()))
 }
 
 /// The last calls of the turn, newest first, as long as they are equal and have equal results.

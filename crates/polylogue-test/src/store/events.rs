@@ -96,7 +96,7 @@ fn kinds() -> Value {
         {"type": "input_required", "who": "a", "text": "go on?"},
         {"type": "input_provided", "to": "a", "text": ""},
         {"type": "failed", "who": "a", "error": {"fault": "provider", "message": "m", "hint": "h"}},
-        {"type": "closed", "reason": {"loop_detected": {"pattern": "calls", "evidence": [1, 2]}}, "summary": "s"},
+        {"type": "closed", "reason": {"loop_detected": {"pattern": "calls", "text": "the same tool call again and again", "evidence": [1, 2]}}, "summary": "s"},
         {"type": "closed", "reason": "finished", "summary": ""},
         {"type": "reopened"},
     ])

@@ -127,8 +127,8 @@ impl Carryover {
 
     /// Carries over only the results of the chat's dependencies.
     #[must_use]
-    pub fn dependencies_of(self, prerequisites: &Dag) -> Self {
-        Self { along: Some(prerequisites.clone()), ..self }
+    pub fn dependencies_of(self, dag: &Dag) -> Self {
+        Self { along: Some(dag.clone()), ..self }
     }
 
     /// `chat`, which starts with this as a participant of a sequence.
@@ -225,8 +225,8 @@ impl Carryover {
 
     fn carries(&self, chat: &Name, me: &Name) -> bool {
         let wanted = |names: Option<&[Name]>| names.is_none_or(|names| names.contains(chat));
-        let along = self.along.as_ref().map(|prerequisites| prerequisites.of(me));
-        wanted(self.only.as_deref()) && wanted(along) && !self.but.contains(chat)
+        let along = self.along.as_ref().map(|dag| dag.of(me));
+        wanted(self.only.as_deref()) && wanted(along.as_deref()) && !self.but.contains(chat)
     }
 }
 

@@ -1,9 +1,10 @@
 //! A DAG of chats: each starts when its dependencies are finished.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use polylogue_core::{Error, Name, Policy, Result, Step, StopReason, Transcript, TurnRequest};
+
+use super::graph::{self, CheckedGraph, Link};
 
 /// Runs chats by their dependencies: a policy for a chat whose participants are chats.
 ///
@@ -32,7 +33,7 @@ use polylogue_core::{Error, Name, Policy, Result, Step, StopReason, Transcript, 
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Dag(Arc<BTreeMap<Name, Vec<Name>>>);
+pub struct Dag(Arc<CheckedGraph>);
 
 impl Dag {
     /// The DAG of `chats`, each with its dependencies.
@@ -40,27 +41,29 @@ impl Dag {
     /// # Errors
     /// When a name is illegal, a chat is listed twice, a dependency is not listed, or dependencies form a cycle.
     pub fn new<N: AsRef<str>>(chats: impl IntoIterator<Item = (N, Vec<N>)>) -> Result<Self> {
-        let mut needs: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
+        let (mut nodes, mut needs) = (Vec::new(), Vec::new());
         for (chat, before) in chats {
             let chat = Name::new(chat)?;
-            let before = before.iter().map(Name::new).collect::<Result<Vec<_>, _>>()?;
-            if needs.insert(chat.clone(), before).is_some() {
+            if nodes.contains(&chat) {
                 return Err(Error::config(format!("the chat `{chat}` is listed twice")));
             }
+            nodes.push(chat);
+            needs.push(before);
         }
-        for (chat, before) in &needs {
-            if let Some(unknown) = before.iter().find(|name| !needs.contains_key(*name)) {
-                let known: Vec<String> = needs.keys().map(|name| format!("`{name}`")).collect();
-                let known = known.join(", ");
-                return Err(Error::config(format!(
-                    "`{chat}` waits for `{unknown}`, which is not listed; the chats are {known}"
-                )));
+        let mut links = Vec::new();
+        for (to, before) in needs.iter().enumerate() {
+            for name in before.iter().map(AsRef::as_ref) {
+                let from = nodes.iter().position(|node| node.as_str() == name);
+                let from = from.ok_or_else(|| unknown(name, nodes.get(to), &nodes))?;
+                links.push(Link::new(from, to));
             }
         }
-        match circle(&needs) {
-            None => Ok(Self(Arc::new(needs))),
-            Some(circle) => {
-                let names: Vec<String> = circle.iter().map(|name| format!("`{name}`")).collect();
+        let before = |chat: usize| links.iter().filter(move |link| link.to == chat).map(|link| link.from);
+        match graph::cycle(nodes.len(), before) {
+            None => Ok(Self(Arc::new(CheckedGraph::of_dependencies(nodes, links)))),
+            Some(cycle) => {
+                let names = cycle.into_iter().filter_map(|chat| nodes.get(chat));
+                let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
                 Err(Error::config(format!("chats wait for each other: {}", names.join(" waits for "))))
             }
         }
@@ -68,54 +71,29 @@ impl Dag {
 
     /// The dependencies of `chat`.
     #[must_use]
-    pub fn of(&self, chat: &Name) -> &[Name] {
-        self.0.get(chat).map_or(&[], Vec::as_slice)
+    pub fn of(&self, chat: &Name) -> Vec<Name> {
+        self.0.sources(chat)
     }
 }
 
-/// A cycle of dependencies, if there is one.
-fn circle(needs: &BTreeMap<Name, Vec<Name>>) -> Option<Vec<&Name>> {
-    let mut done: BTreeSet<&Name> = BTreeSet::new();
-    loop {
-        let ready = |(chat, before): &(&Name, &Vec<Name>)| {
-            !done.contains(chat) && before.iter().all(|name| done.contains(name))
-        };
-        let wave: Vec<&Name> = needs.iter().filter(ready).map(|(chat, _)| chat).collect();
-        if wave.is_empty() {
-            break;
-        }
-        done.extend(wave);
-    }
-    // Each remaining chat waits for another remaining one: following them leads into a cycle.
-    let mut way: Vec<&Name> = vec![needs.keys().find(|name| !done.contains(name))?];
-    loop {
-        let last = *way.last()?;
-        let next = needs.get(last)?.iter().find(|name| !done.contains(name))?;
-        let seen = way.iter().position(|name| *name == next);
-        way.push(next);
-        if let Some(start) = seen {
-            return Some(way.split_off(start));
-        }
-    }
+fn unknown(name: &str, chat: Option<&Name>, nodes: &[Name]) -> Error {
+    let known: Vec<String> = nodes.iter().map(|name| format!("`{name}`")).collect();
+    let (chat, known) = (chat.map_or("", Name::as_str), known.join(", "));
+    Error::config(format!("`{chat}` waits for `{name}`, which is not listed; the chats are {known}"))
 }
 
 impl Policy for Dag {
     fn next(&self, chat: &Transcript) -> Step {
-        if let Some(stranger) = self.0.keys().find(|name| !chat.participants().contains(name)) {
+        let (listed, participants) = (self.0.nodes(), chat.participants());
+        if let Some(stranger) = listed.iter().find(|name| !participants.contains(name)) {
             return Step::Fail(format!("has `{stranger}` in its order, who is no member").into());
         }
-        // A chat that left will not finish.
-        let done = |name: &Name| chat.turns_of(name) > 0 || !chat.present().any(|here| here == name);
-        let due = chat.present().filter(|name| chat.turns_of(name) == 0 && self.of(name).iter().all(done));
-        let mut cues: Vec<TurnRequest> = due.cloned().map(TurnRequest::to_all).collect();
-        match (cues.len(), cues.pop()) {
-            (1, Some(cue)) => Step::Turn(cue),
-            (_, Some(cue)) => {
-                cues.push(cue);
-                Step::Parallel(cues)
-            }
-            (_, None) => Step::close(StopReason::Finished, chat),
-        }
+        let free = chat.present().filter(|name| !listed.contains(name) && chat.turns_of(name) == 0);
+        let free = free.cloned().map(TurnRequest::to_all);
+        let mut turns: Vec<_> =
+            graph::ready(&self.0, chat).unwrap_or_default().into_iter().chain(free).collect();
+        turns.sort_by_key(|turn| participants.iter().position(|name| *name == turn.who));
+        Step::turns(turns).unwrap_or_else(|| Step::close(StopReason::Finished, chat))
     }
 }
 
@@ -143,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_named_without_those_who_only_wait_for_it() {
-        let circle = refused(&[("a", &["b"]), ("b", &["c"]), ("c", &["d"]), ("d", &["b"])]);
-        assert_eq!(circle, "chats wait for each other: `b` waits for `c` waits for `d` waits for `b`");
+    fn a_cycle_is_named_without_chats_that_only_wait_for_it() {
+        let cycle = refused(&[("a", &["b"]), ("b", &["c"]), ("c", &["d"]), ("d", &["b"])]);
+        assert_eq!(cycle, "chats wait for each other: `b` waits for `c` waits for `d` waits for `b`");
     }
 
     #[test]
-    fn a_long_chain_is_no_circle() {
+    fn a_long_chain_is_no_cycle() {
         let name = |n: usize| format!("c{n}");
         let chain = (0..300).map(|n| (name(n), if n == 0 { vec![] } else { vec![name(n - 1)] }));
         assert!(Dag::new(chain).is_ok());

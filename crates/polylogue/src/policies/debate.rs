@@ -114,7 +114,7 @@ impl Tally {
 
 /// The next step of the debate, or its result.
 enum Stage {
-    Cues(Vec<TurnRequest>),
+    Turns(Vec<TurnRequest>),
     Decided(usize),
     Undecided,
 }
@@ -197,11 +197,11 @@ impl Debate {
             for round in 0..if nth == 0 { self.rounds } else { 1 } {
                 let news = tallies.last().filter(|_| round == 0).map(|tally| self.tied(tally));
                 if let Some(cues) = self.round(chat, &mut past, news.as_deref()) {
-                    return Stage::Cues(cues);
+                    return Stage::Turns(cues);
                 }
             }
             match self.vote(chat, &mut past) {
-                Err(cues) => return Stage::Cues(cues),
+                Err(cues) => return Stage::Turns(cues),
                 Ok(tally) => tallies.push(tally),
             }
             if let Some([only]) = tallies.last().map(Tally::first).as_deref() {
@@ -275,7 +275,7 @@ impl Debate {
         let mut ask = (self.ask)(&options);
         for _ in 0..2 {
             let Some(answer) = past.take(Kind::Aside, chair) else {
-                return Stage::Cues(vec![TurnRequest::private(chair.clone(), ask)]);
+                return Stage::Turns(vec![TurnRequest::private(chair.clone(), ask)]);
             };
             if let Some(option) = ballot::choice(&answer.text(), &options).and_then(|nth| tied.get(nth)) {
                 return Stage::Decided(*option);
@@ -330,10 +330,9 @@ impl Policy for Debate {
         }
         let mut tallies = Vec::new();
         match self.stage(chat, &mut tallies) {
-            Stage::Cues(mut cues) => match (cues.len(), cues.pop()) {
-                (1, Some(cue)) => Step::Turn(cue),
-                (_, last) => Step::Parallel(cues.into_iter().chain(last).collect()),
-            },
+            Stage::Turns(turns) => {
+                Step::turns(turns).unwrap_or_else(|| Step::close(StopReason::Finished, chat))
+            }
             Stage::Decided(option) => {
                 let summary = self.options.get(option).map_or("", String::as_str);
                 Step::Close { reason: StopReason::Finished, summary: summary.into() }

@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use polylogue_core::{Line, LoopKind, Message, Part, Source, StopReason, Transcript};
+use polylogue_core::{Line, Message, Part, Source, StopReason, Transcript};
 
 use crate::stop::{Condition, Stop};
 
@@ -42,28 +42,35 @@ impl Default for LoopDetector {
     }
 }
 
+/// The kinds of loops, as code and text: participants say nothing, say goodbye, or say nearly the same as before.
+const SILENCE: (&str, &str) = ("silence", "empty replies");
+const FAREWELLS: (&str, &str) = ("farewells", "nothing but farewells");
+const REPETITION: (&str, &str) = ("repetition", "nearly the same messages again and again");
+
 impl From<LoopDetector> for Stop {
-    fn from(circles: LoopDetector) -> Self {
-        Self::new(circles)
+    fn from(detector: LoopDetector) -> Self {
+        Self::new(detector)
     }
 }
 
 impl Condition for LoopDetector {
     fn now(&self, transcript: &Transcript) -> Option<StopReason> {
-        let found = |pattern, evidence: Option<Vec<u64>>| {
-            Some(StopReason::LoopDetected { pattern, evidence: evidence? })
+        let detected = |(pattern, text): (&str, &str), evidence| StopReason::LoopDetected {
+            pattern: pattern.into(),
+            text: text.into(),
+            evidence,
         };
-        found(LoopKind::Silence, self.silent(transcript))
-            .or_else(|| found(LoopKind::Farewells, self.leaving(transcript)))
-            .or_else(|| {
-                let is_work = spoken(transcript).next().is_some_and(|line| !work(&line.message).is_empty());
-                let (circle, times) = if is_work {
-                    (LoopKind::Calls, self.calls)
-                } else {
-                    (LoopKind::Repetition, self.repetition)
-                };
-                found(circle, self.repeating(transcript, times))
-            })
+        if let Some(turns) = self.silent(transcript) {
+            return Some(detected(SILENCE, turns));
+        }
+        if let Some(messages) = self.leaving(transcript) {
+            return Some(detected(FAREWELLS, messages));
+        }
+        let is_work = spoken(transcript).next().is_some_and(|line| !work(&line.message).is_empty());
+        if is_work {
+            return self.repeating(transcript, self.calls).map(StopReason::repeated_calls);
+        }
+        self.repeating(transcript, self.repetition).map(|messages| detected(REPETITION, messages))
     }
 }
 
@@ -166,7 +173,7 @@ fn is_alike(a: &str, b: &str, similarity: f64) -> bool {
 }
 
 /// Phrases of farewell and thanks: CAMEL's list, and farewells seen in reported loops.
-const FAREWELLS: &[&str] = &[
+const FAREWELL_PHRASES: &[&str] = &[
     "goodbye",
     "good bye",
     "bye",
@@ -198,7 +205,7 @@ fn is_farewell(text: &str) -> bool {
         return false;
     }
     let text = format!(" {} ", words.join(" "));
-    FAREWELLS.iter().any(|phrase| text.contains(&format!(" {phrase} ")))
+    FAREWELL_PHRASES.iter().any(|phrase| text.contains(&format!(" {phrase} ")))
 }
 
 #[cfg(test)]

@@ -1,38 +1,89 @@
-//! Checks a graph.
+//! Builds a graph, and checks it.
 
 use polylogue_core::Name;
 
-use super::edge::{Link, When};
-use super::{CheckedGraph, Edge, Graph, GraphError, Join};
+use super::checked::{AfterLeaving, CheckedGraph, Join, roots};
+use super::edge::{Edge, Link, When};
+use super::error::GraphError;
+
+/// A graph under construction; see the [module](super).
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    nodes: Vec<String>,
+    starts: Vec<String>,
+    edges: Vec<Edge>,
+    joins: Vec<(String, Join)>,
+}
+
+impl Graph {
+    /// A graph of these participants. Nodes that are ready together run in this order.
+    #[must_use]
+    pub fn of<N: Into<String>>(nodes: impl IntoIterator<Item = N>) -> Self {
+        Self { nodes: nodes.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// Adds an edge: a pair of names, or an [`Edge`] with a condition.
+    #[must_use]
+    pub fn edge(mut self, edge: impl Into<Edge>) -> Self {
+        self.edges.push(edge.into());
+        self
+    }
+
+    /// Adds a start node. Default: the nodes without incoming edges.
+    #[must_use]
+    pub fn starts_with(mut self, node: impl Into<String>) -> Self {
+        self.starts.push(node.into());
+        self
+    }
+
+    /// Sets when `node` runs if it has several incoming edges.
+    #[must_use]
+    pub fn join(mut self, node: impl Into<String>, join: Join) -> Self {
+        self.joins.push((node.into(), join));
+        self
+    }
+
+    /// Checks the graph and returns it as a policy.
+    ///
+    /// # Errors
+    /// When it has no start or no end, when a node is unknown, listed twice or unreachable, when a loop is endless, or
+    /// when a node has edges both with and without a condition.
+    pub fn build(self) -> Result<CheckedGraph, GraphError> {
+        checked(self)
+    }
+}
 
 /// The graph, if it is valid.
-pub(super) fn checked(flow: Graph) -> Result<CheckedGraph, GraphError> {
-    let nodes = named(&flow.nodes)?;
-    let mut links = linked(&flow.edges, &nodes)?;
+fn checked(graph: Graph) -> Result<CheckedGraph, GraphError> {
+    let nodes = named(&graph.nodes)?;
+    let mut links = linked(&graph.edges, &nodes)?;
     let mut joins = vec![Join::default(); nodes.len()];
-    for (node, join) in &flow.joins {
+    for (node, join) in &graph.joins {
         if let Some(slot) = joins.get_mut(number(node, &nodes)?) {
             *slot = *join;
         }
     }
-    let starts = starts(&flow.starts, &nodes, &links)?;
+    let starts = starts(&graph.starts, &nodes, &links)?;
     if !nodes.is_empty() && (0..nodes.len()).all(|node| links.iter().any(|link| link.from == node)) {
         return Err(GraphError::NoLeaf);
     }
-    let told = |node: usize| nodes.get(node).map(ToString::to_string).unwrap_or_default();
+    let name = |node: usize| nodes.get(node).map(ToString::to_string).unwrap_or_default();
     for node in 0..nodes.len() {
-        check_conditions(node, &links).map_err(|error| error(told(node)))?;
+        check_conditions(node, &links).map_err(|error| error(name(node)))?;
     }
-    let met = met(&starts, &links);
-    if let Some(node) = (0..nodes.len()).find(|node| !met.contains(node)) {
-        return Err(GraphError::Unreachable(told(node)));
+    let reached = reachable(&starts, &links);
+    if let Some(node) = (0..nodes.len()).find(|node| !reached.contains(node)) {
+        return Err(GraphError::Unreachable(name(node)));
     }
-    if let Some(endless) = endless(nodes.len(), &links) {
-        return Err(GraphError::EndlessLoop(endless.into_iter().map(told).collect()));
+    let sure = |node: usize| {
+        links.iter().filter(move |link| link.from == node && link.is_sure()).map(|link| link.to)
+    };
+    if let Some(endless) = cycle(nodes.len(), sure) {
+        return Err(GraphError::EndlessLoop(endless.into_iter().map(name).collect()));
     }
-    let forward = mark_back(&met, &mut links);
+    let forward = mark_back(&reached, &mut links);
     let leads = (0..nodes.len()).map(|node| leads(node, nodes.len(), &forward)).collect();
-    Ok(CheckedGraph { nodes, starts, links, joins, leads })
+    Ok(CheckedGraph { nodes, starts, links, joins, leads, after_leaving: AfterLeaving::Close })
 }
 
 fn named(nodes: &[String]) -> Result<Vec<Name>, GraphError> {
@@ -68,7 +119,7 @@ fn starts(named: &[String], nodes: &[Name], links: &[Link]) -> Result<Vec<usize>
     let mut starts: Vec<usize> =
         named.iter().map(|node| number(node, nodes)).collect::<Result<_, GraphError>>()?;
     if starts.is_empty() {
-        starts = (0..nodes.len()).filter(|node| links.iter().all(|link| link.to != *node)).collect();
+        starts = roots(nodes.len(), links);
     }
     // Nodes that are ready together run in the order of the nodes, once.
     starts.sort_unstable();
@@ -90,35 +141,35 @@ fn check_conditions(node: usize, links: &[Link]) -> Result<(), fn(String) -> Gra
 }
 
 /// All nodes reachable from `starts`, nearest first.
-fn met(starts: &[usize], links: &[Link]) -> Vec<usize> {
-    let mut met = starts.to_vec();
+fn reachable(starts: &[usize], links: &[Link]) -> Vec<usize> {
+    let mut reached = starts.to_vec();
     let mut at = 0;
-    while let Some(node) = met.get(at).copied() {
+    while let Some(node) = reached.get(at).copied() {
         for link in links.iter().filter(|link| link.from == node) {
-            if !met.contains(&link.to) {
-                met.push(link.to);
+            if !reached.contains(&link.to) {
+                reached.push(link.to);
             }
         }
         at += 1;
     }
-    met
+    reached
 }
 
 /// Marks the back edges: those that close a loop when edges are added to an empty graph one by one, first the
 /// unconditional ones, which close none, then those with a condition or a bound, nearest to the start first.
 ///
 /// Returns the others.
-fn mark_back(met: &[usize], links: &mut [Link]) -> Vec<Link> {
+fn mark_back(reached: &[usize], links: &mut [Link]) -> Vec<Link> {
     let mut order: Vec<usize> = (0..links.len()).collect();
     order.sort_by_key(|index| {
         let link = links.get(*index);
-        let distance = link.and_then(|link| met.iter().position(|node| *node == link.from));
+        let distance = link.and_then(|link| reached.iter().position(|node| *node == link.from));
         (!link.is_some_and(Link::is_sure), distance)
     });
     let mut forward: Vec<Link> = Vec::new();
     for index in order {
         let Some(link) = links.get_mut(index) else { continue };
-        link.back = self::met(&[link.to], &forward).contains(&link.from);
+        link.back = reachable(&[link.to], &forward).contains(&link.from);
         if !link.back {
             forward.push(link.clone());
         }
@@ -128,20 +179,19 @@ fn mark_back(met: &[usize], links: &mut [Link]) -> Vec<Link> {
 
 /// The nodes reachable from `node`, itself included.
 fn leads(node: usize, nodes: usize, links: &[Link]) -> Vec<bool> {
-    let met = met(&[node], links);
-    (0..nodes).map(|node| met.contains(&node)).collect()
+    let reached = reachable(&[node], links);
+    (0..nodes).map(|node| reached.contains(&node)).collect()
 }
 
-/// A loop of unconditional edges, if there is any: what remains after removing nodes without such edges until nothing
-/// changes.
-fn endless(nodes: usize, links: &[Link]) -> Option<Vec<usize>> {
+/// A cycle among `nodes`, if there is any, whose first node is repeated at its end; `next` returns the targets of a
+/// node's edges.
+pub(crate) fn cycle<I: Iterator<Item = usize>>(
+    nodes: usize,
+    next: impl Fn(usize) -> I,
+) -> Option<Vec<usize>> {
+    // What remains after removing nodes without edges to others that remain, until nothing changes.
     let mut left: Vec<usize> = (0..nodes).collect();
-    let onward = |node: usize, left: &[usize]| {
-        links
-            .iter()
-            .find(|link| link.from == node && link.is_sure() && left.contains(&link.to))
-            .map(|link| link.to)
-    };
+    let onward = |node: usize, left: &[usize]| next(node).find(|to| left.binary_search(to).is_ok());
     loop {
         let kept: Vec<usize> = left.iter().copied().filter(|node| onward(*node, &left).is_some()).collect();
         if kept.len() == left.len() {
@@ -149,13 +199,13 @@ fn endless(nodes: usize, links: &[Link]) -> Option<Vec<usize>> {
         }
         left = kept;
     }
-    let mut way = vec![*left.first()?];
-    while let Some(next) = onward(*way.last()?, &left) {
-        if let Some(at) = way.iter().position(|node| *node == next) {
-            way.push(next);
-            return Some(way.split_off(at));
+    let mut path = vec![*left.first()?];
+    while let Some(next) = onward(*path.last()?, &left) {
+        let seen = path.iter().position(|node| *node == next);
+        path.push(next);
+        if let Some(start) = seen {
+            return Some(path.split_off(start));
         }
-        way.push(next);
     }
     None
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use polylogue_core::Transcript;
 
-/// An edge of a [`Graph`](super::Graph) from one participant to another, unconditional or with a condition.
+/// An edge of a [graph](super) from one participant to another, unconditional or with a condition.
 #[derive(Debug, Clone)]
 pub struct Edge {
     pub(super) from: String,
@@ -68,9 +68,9 @@ impl Edge {
 
 /// An edge between nodes by index.
 #[derive(Debug, Clone)]
-pub(super) struct Link {
-    pub(super) from: usize,
-    pub(super) to: usize,
+pub(crate) struct Link {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
     pub(super) when: When,
     pub(super) at_most: Option<u64>,
     /// Whether it is a back edge.
@@ -78,6 +78,11 @@ pub(super) struct Link {
 }
 
 impl Link {
+    /// An unconditional edge.
+    pub(crate) const fn new(from: usize, to: usize) -> Self {
+        Self { from, to, when: When::Always, at_most: None, back: false }
+    }
+
     /// Whether it always fires.
     pub(super) const fn is_sure(&self) -> bool {
         matches!(self.when, When::Always) && self.at_most.is_none()
