@@ -151,7 +151,7 @@ pub(crate) fn settings(color: args::Color, output: args::Output) -> Settings {
     let what = match output {
         args::Output { json: true, .. } => Output::Json,
         args::Output { quiet: true, .. } => Output::Result,
-        args::Output { style: args::Style::Autogen, .. } => Output::Familiar,
+        args::Output { style: args::Style::Autogen, .. } => Output::AutoGen,
         _ => Output::Talk,
     };
     let looks = Looks::of(wish(color), &io::stdout());

@@ -6,7 +6,6 @@ mod error;
 mod launch;
 mod limit;
 mod place;
-mod presentation;
 mod probe;
 mod prompt;
 #[cfg(test)]

@@ -45,6 +45,7 @@ mod models;
 pub mod permission_text;
 mod place;
 mod prepared;
+pub mod presentation;
 mod runtime;
 mod servers;
 mod stored;

@@ -58,7 +58,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
             document::markdown(&runtime.store().meta(&id).await?.title, &events, pictures)
         }
         None if args.style == args::Style::Autogen => {
-            document::familiar(&runtime.store().meta(&id).await?.title, &events, looks.colour)
+            document::autogen(&runtime.store().meta(&id).await?.title, &events, looks.colour)
         }
         None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns()), pictures),
     };

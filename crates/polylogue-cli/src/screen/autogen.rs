@@ -11,20 +11,21 @@
 //! It prints whole messages, from the log alone. What has no counterpart there - what is said aside, the choice of a
 //! speaker, why a chat ended - is left out; [`renderer`](super::renderer) tells it.
 
-mod room;
+mod chat;
 
 use std::collections::{HashMap, HashSet};
 
+use chat::{ChatState, Turn};
 use polylogue::stop::Reason;
 use polylogue_core::{Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question};
-use room::{Room, Turn};
 use serde_json::Value;
 
-use super::moves;
+use super::notice;
 use super::style::{Colour, Style};
 use super::text::Line;
-use crate::presentation::{
-    Detail, Item, Key, Kind, Presentation, ResultShown, Returned, Said, Source, Told, result_text, told,
+use polylogue_runtime::presentation::{
+    Detail, Item, Kind, Presentation, ResultShown, ShownMessage, Source, ToolResult, TurnKey, ValueText,
+    result_text, value_text,
 };
 
 /// How wide the line below a message is, and the stars around the beginning of a chat.
@@ -45,23 +46,23 @@ pub(crate) struct AutoGenRenderer {
     live: bool,
     /// Chats that are known to be more than sequences of chats.
     spoken: HashSet<Path>,
-    rooms: HashMap<Path, Room>,
-    turns: HashMap<Key, Turn>,
+    chats: HashMap<Path, ChatState>,
+    turns: HashMap<TurnKey, Turn>,
     out: Vec<Line>,
 }
 
 impl AutoGenRenderer {
     pub(crate) fn new(title: &str, live: bool) -> Self {
-        let (spoken, rooms, turns) = (HashSet::new(), HashMap::new(), HashMap::new());
+        let (spoken, chats, turns) = (HashSet::new(), HashMap::new(), HashMap::new());
         let fold = Presentation::new(Detail::Brief);
-        Self { fold, title: title.into(), live, spoken, rooms, turns, out: Vec::new() }
+        Self { fold, title: title.into(), live, spoken, chats, turns, out: Vec::new() }
     }
 
     /// The lines that tell of `events`, which are all there are.
     pub(crate) fn whole(title: &str, events: &[Event]) -> Vec<Line> {
         let mut first = Self::new(title, false);
         events.iter().for_each(|event| drop(first.event(event)));
-        let spoken = first.rooms.into_iter().filter(|(_, room)| room.has_speakers).map(|(at, _)| at);
+        let spoken = first.chats.into_iter().filter(|(_, chat)| chat.has_speakers).map(|(at, _)| at);
         let mut second = Self { spoken: spoken.collect(), ..Self::new(title, false) };
         let mut lines: Vec<Line> = events.iter().flat_map(|event| second.event(event)).collect();
         lines.extend(second.unfinished());
@@ -81,26 +82,26 @@ impl AutoGenRenderer {
         match kind {
             Kind::ChatOpened { opening, .. } => self.opened(at, opening),
             Kind::TurnStarted(request) => {
-                let is_group = self.room(at).with.len() > 2;
+                let is_group = self.chat(at).with.len() > 2;
                 self.turns.insert(key(&request.who), Turn::of(request, is_group));
             }
-            Kind::Replied { who, .. } => self.acts(&key(who)),
+            Kind::ModelReplied { who, .. } => self.acts(&key(who)),
             Kind::Narration { who, text, .. } => self.turn(&key(who)).text = Some(text.clone()),
-            Kind::CallStarted { who, call, is_code: true, .. } => {
+            Kind::ToolCalled { who, call, is_code: true, .. } => {
                 self.acts(&key(who));
                 self.code_block(call);
             }
-            Kind::CallStarted { who, call, is_requested, .. } => self.called(&key(who), call, *is_requested),
-            Kind::CallReturned(returned) => self.returned(&key(&returned.who), returned),
-            Kind::Said(said) => self.heard(at, said),
-            Kind::Question(question) => self.asked(at, question),
-            Kind::Answered { to, text, .. } => self.answered(&key(to), text),
+            Kind::ToolCalled { who, call, is_requested, .. } => self.called(&key(who), call, *is_requested),
+            Kind::ToolReturned(returned) => self.returned(&key(&returned.who), returned),
+            Kind::Message(said) => self.heard(at, said),
+            Kind::InputRequired(question) => self.asked(at, question),
+            Kind::InputProvided { to, text, .. } => self.answered(&key(to), text),
             Kind::Failed { who, error } => {
                 self.acts(&key(who));
                 self.notice(&format!("{who} failed ({}): {}", error.fault, error.message), NOTICE);
             }
             Kind::ChatClosed { summary, .. } => self.closed(at, summary),
-            Kind::Moved(body) => self.moved(at, body),
+            Kind::Notice(body) => self.moved(at, body),
             _ => {}
         }
     }
@@ -108,53 +109,53 @@ impl AutoGenRenderer {
     /// What is left to tell when there are no more events.
     pub(crate) fn unfinished(&mut self) -> Vec<Line> {
         let left = self.fold.finish();
-        let mut rooms: Vec<Path> = self.rooms.keys().cloned().collect();
-        rooms.sort_by_key(|at| (at.depth(), at.as_str().to_owned()));
-        for at in &rooms {
+        let mut chats: Vec<Path> = self.chats.keys().cloned().collect();
+        chats.sort_by_key(|at| (at.depth(), at.as_str().to_owned()));
+        for at in &chats {
             if !self.is_sequence(at) {
                 self.release(at);
             }
         }
         left.iter().for_each(|item| self.item(item));
-        let mut asked: Vec<(Key, String)> =
+        let mut asked: Vec<(TurnKey, String)> =
             self.turns.iter_mut().filter_map(|(key, turn)| Some((key.clone(), turn.asked.take()?))).collect();
         asked.sort_by_key(|(key, _)| (key.0.as_str().to_owned(), key.1.clone()));
         asked.iter().for_each(|(_, question)| self.text(question, Style::PLAIN));
         std::mem::take(&mut self.out)
     }
 
-    fn room(&mut self, at: &Path) -> &mut Room {
-        self.rooms.entry(at.clone()).or_default()
+    fn chat(&mut self, at: &Path) -> &mut ChatState {
+        self.chats.entry(at.clone()).or_default()
     }
 
-    fn turn(&mut self, key: &Key) -> &mut Turn {
+    fn turn(&mut self, key: &TurnKey) -> &mut Turn {
         self.turns.entry(key.clone()).or_default()
     }
 
     fn is_sequence(&self, at: &Path) -> bool {
-        self.rooms.get(at).is_some_and(|room| room.has_chats && !room.has_speakers)
+        self.chats.get(at).is_some_and(|chat| chat.has_chats && !chat.has_speakers)
     }
 
     fn opened(&mut self, at: &Path, opening: &Opening) {
-        if let Some(outer) = room::outer(at) {
+        if let Some(outer) = chat::outer(at) {
             self.begins_within(&outer);
         }
-        let mut room = Room::of(opening);
-        self.rooms.values().for_each(|before| room.continue_from(before));
+        let mut chat = ChatState::of(opening);
+        self.chats.values().for_each(|before| chat.continue_from(before));
         // A member who speaks is heard by others: this is no mere sequence of chats.
-        room.has_speakers = self.spoken.contains(at) || room.begins_by_member();
-        let is_spoken = room.has_speakers;
-        self.rooms.insert(at.clone(), room);
+        chat.has_speakers = self.spoken.contains(at) || chat.begins_by_member();
+        let is_spoken = chat.has_speakers;
+        self.chats.insert(at.clone(), chat);
         if is_spoken {
             self.release(at);
         }
     }
 
     /// A chat begins in the turn `outer`.
-    fn begins_within(&mut self, outer: &Key) {
-        let room = self.room(&outer.0);
-        room.has_chats = true;
-        let has_speakers = room.has_speakers;
+    fn begins_within(&mut self, outer: &TurnKey) {
+        let chat = self.chat(&outer.0);
+        chat.has_chats = true;
+        let has_speakers = chat.has_speakers;
         let turn = self.turn(outer);
         turn.within = None;
         // In a sequence of chats, the chats themselves show whose turn it is.
@@ -181,13 +182,13 @@ impl AutoGenRenderer {
     }
 
     /// The agent of the turn `key` acts, other than by running a nested chat.
-    fn acts(&mut self, key: &Key) {
+    fn acts(&mut self, key: &TurnKey) {
         let turn = self.turn(key);
         if turn.aside {
             return;
         }
         let (next, skipped) = (std::mem::take(&mut turn.next), std::mem::take(&mut turn.skipped));
-        self.room(&key.0).has_speakers = true;
+        self.chat(&key.0).has_speakers = true;
         self.release(&key.0);
         if next {
             self.next_speaker(&key.1);
@@ -199,14 +200,14 @@ impl AutoGenRenderer {
 
     /// Prints what was held back because the chat might be a mere sequence of chats, whose own messages no agent receives.
     fn release(&mut self, at: &Path) {
-        for message in std::mem::take(&mut self.room(at).held) {
+        for message in std::mem::take(&mut self.chat(at).held) {
             self.message(at, &message);
         }
     }
 
     /// The call of an agent's own tool is printed as if the agent spoke to itself; one that another requested was printed with the message
     /// that asks for it.
-    fn called(&mut self, key: &Key, call: &Call, is_requested: bool) {
+    fn called(&mut self, key: &TurnKey, call: &Call, is_requested: bool) {
         self.acts(key);
         if !is_requested {
             let text = self.turn(key).text.take();
@@ -218,7 +219,7 @@ impl AutoGenRenderer {
         self.notice(&format!("EXECUTING FUNCTION {}...", call.tool), RUNNING);
     }
 
-    fn returned(&mut self, key: &Key, returned: &Returned) {
+    fn returned(&mut self, key: &TurnKey, returned: &ToolResult) {
         let is_shown = returned.note.as_ref().is_some_and(|note| note.in_arguments);
         match returned.shown {
             ResultShown::Here => self.acts(key),
@@ -230,7 +231,7 @@ impl AutoGenRenderer {
         }
     }
 
-    fn own_response(&mut self, key: &Key, id: &str, outcome: &Outcome) {
+    fn own_response(&mut self, key: &TurnKey, id: &str, outcome: &Outcome) {
         self.head(&key.1, key.1.as_str());
         self.response(id, outcome);
         self.rule();
@@ -242,14 +243,14 @@ impl AutoGenRenderer {
         self.notice(&format!("EXECUTING CODE BLOCK (inferred language is {language})..."), NOTICE);
     }
 
-    fn heard(&mut self, at: &Path, said: &Said) {
+    fn heard(&mut self, at: &Path, said: &ShownMessage) {
         match said.source {
             // It came with the opening, and is printed when the chat has speakers.
             Source::Opening => {}
             Source::Reopening => self.message(at, &said.message),
-            Source::Turn => self.said(at, &said.message, said.is_shown()),
+            Source::Turn => self.said(at, &said.message, said.is_partly_shown()),
             Source::Posted => {
-                self.room(at).all.push(said.message.clone());
+                self.chat(at).all.push(said.message.clone());
                 self.release(at);
                 if !said.is_note {
                     self.message(at, &said.message);
@@ -259,11 +260,11 @@ impl AutoGenRenderer {
     }
 
     fn said(&mut self, at: &Path, message: &Message, is_shown: bool) {
-        self.room(at).all.push(message.clone());
+        self.chat(at).all.push(message.clone());
         let key = (at.clone(), message.from.clone());
         let of_chat = self.turn(&key).within.as_deref() == Some(&*message.plain());
-        if of_chat && !self.room(at).has_speakers {
-            return self.room(at).held.push(message.clone());
+        if of_chat && !self.chat(at).has_speakers {
+            return self.chat(at).held.push(message.clone());
         }
         self.acts(&key);
         // What was said with calls of its own is not said again.
@@ -284,7 +285,7 @@ impl AutoGenRenderer {
         }
     }
 
-    fn answered(&mut self, key: &Key, answer: &str) {
+    fn answered(&mut self, key: &TurnKey, answer: &str) {
         if let Some(question) = self.turn(key).asked.take() {
             self.text(format!("{} {answer}", question.trim_end()).trim_end(), Style::PLAIN);
         }
@@ -296,10 +297,10 @@ impl AutoGenRenderer {
 
     fn closed(&mut self, at: &Path, summary: &str) {
         if self.is_sequence(at) {
-            self.room(at).held.clear();
+            self.chat(at).held.clear();
         }
         self.release(at);
-        if let Some(outer) = room::outer(at) {
+        if let Some(outer) = chat::outer(at) {
             self.turn(&outer).within = Some(summary.into());
         }
     }
@@ -312,8 +313,8 @@ impl AutoGenRenderer {
                 self.text(&format!("Clearing history for {whose}{kept}."), Style::PLAIN);
             }
             Body::Joined { who, .. } => {
-                self.room(at).with.push(who.clone());
-                self.told(body);
+                self.chat(at).with.push(who.clone());
+                self.body_notice(body);
             }
             Body::Passed { who } | Body::Stopped { who, .. } | Body::Left { who, .. } => {
                 let key = (at.clone(), who.clone());
@@ -324,22 +325,22 @@ impl AutoGenRenderer {
                 self.turns.remove(&key);
                 // There, turns without a message, and members that end the chat, make no line.
                 if matches!(body, Body::Left { .. }) {
-                    self.told(body);
+                    self.body_notice(body);
                 }
             }
-            Body::CapabilityMissing { .. } | Body::ContinuationFailed { .. } => self.told(body),
+            Body::CapabilityMissing { .. } | Body::ContinuationFailed { .. } => self.body_notice(body),
             _ => {}
         }
     }
 
-    fn told(&mut self, body: &Body) {
-        if let Some((who, does)) = moves::told(body) {
+    fn body_notice(&mut self, body: &Body) {
+        if let Some((who, does)) = notice::of(body) {
             self.notice(&format!("{who} {does}"), NOTICE);
         }
     }
 
     fn message(&mut self, at: &Path, message: &Message) {
-        let to = room::addressee(self.rooms.get(at), at, &self.title, message);
+        let to = chat::addressee(self.chats.get(at), at, &self.title, message);
         self.head(&message.from, &to);
         let outcomes: Vec<&CallOutcome> = outcomes(&message.parts).collect();
         for outcome in &outcomes {
@@ -416,10 +417,10 @@ fn content(parts: &[Part]) -> Option<String> {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
         Part::Media(media) => Some(format!("<{}>", media.kind.split('/').next().unwrap_or_default())),
-        Part::Data(value) => match told(value, parts) {
-            Told::Nothing => None,
-            Told::Words(words) => Some(format!("\n({words})")),
-            Told::Json(json) => Some(json),
+        Part::Data(value) => match value_text(value, parts) {
+            ValueText::Nothing => None,
+            ValueText::Words(words) => Some(format!("\n({words})")),
+            ValueText::Json(json) => Some(json),
         },
         _ => None,
     });

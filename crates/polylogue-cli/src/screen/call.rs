@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::style::{Colour, Style};
 use super::text::{Line, folded};
-use crate::presentation::result_text;
+use polylogue_runtime::presentation::result_text;
 
 /// Columns of what is folded to a line, where no width is given.
 pub(super) const PLAIN_WIDTH: usize = 200;

@@ -6,16 +6,17 @@ use polylogue_core::{Audience, Call, Entry, Event, Media, Name, Opening, Outcome
 
 use super::autogen::AutoGenRenderer;
 use super::call::{self, short};
-use super::choice;
+use super::chat_name;
 use super::markdown::Markdown;
-use super::moves;
+use super::notice;
 use super::picture::Pictures;
 use super::renderer::{Format, Renderer};
-use super::room;
 use super::sanitized::Sanitized;
 use super::style::Style;
 use super::text::{Line, neutral};
-use crate::presentation::{Detail, Item, Kind, Presentation, Returned, Said, Told, result_text, told};
+use polylogue_runtime::presentation::{
+    Detail, Item, Kind, Presentation, ShownMessage, ToolResult, ValueText, result_text, value_text,
+};
 
 /// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
 pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Sanitized {
@@ -27,7 +28,7 @@ pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) 
 }
 
 /// What was said in the chat `title` and the chats within it, in the layout of AutoGen.
-pub(crate) fn familiar(title: &str, events: &[Event], colour: bool) -> Sanitized {
+pub(crate) fn autogen(title: &str, events: &[Event], colour: bool) -> Sanitized {
     Sanitized::lines(&AutoGenRenderer::whole(title, events), colour)
 }
 
@@ -96,51 +97,51 @@ impl File {
         match kind {
             Kind::ChatOpened { opening, task } => self.opened(at, opening, task.as_deref()),
             Kind::TurnStarted(request) => {
-                choice::told(request, false).iter().for_each(|text| self.note(text));
+                notice::selection(request, false).iter().for_each(|text| self.note(text));
             }
-            Kind::Replied { who, cached: true } => {
+            Kind::ModelReplied { who, cached: true } => {
                 self.note(&format!("{who}'s next reply is from the cache"));
             }
             Kind::Narration { who, text, .. } => {
                 self.block(&format!("#### {who}{} before it calls tools", place(at)));
                 self.body(text);
             }
-            Kind::CallReturned(returned) => self.returned(returned),
-            Kind::Said(said) if said.is_note || said.is_known() => {}
-            Kind::Said(said) => self.message(at, said),
-            Kind::Question(question) => {
+            Kind::ToolReturned(returned) => self.returned(returned),
+            Kind::Message(said) if said.is_note || said.is_shown() => {}
+            Kind::Message(said) => self.message(at, said),
+            Kind::InputRequired(question) => {
                 self.block(&format!("### {} asks", question.who));
                 self.body(&question.text);
             }
-            Kind::Answered { is_repeated: true, .. } => {}
-            Kind::Answered { to, text, .. } if text.trim().is_empty() => {
+            Kind::InputProvided { is_repeated: true, .. } => {}
+            Kind::InputProvided { to, text, .. } if text.trim().is_empty() => {
                 self.note(&format!("No answer for {to}"));
             }
-            Kind::Answered { to, text, .. } => {
+            Kind::InputProvided { to, text, .. } => {
                 self.block(&format!("### Answer for {to}"));
                 self.body(text);
             }
             Kind::Failed { who, error } => {
                 self.note(&format!("{who} failed ({}): {}", error.fault, error.message));
             }
-            Kind::Moved(body) => {
-                moves::told(body).iter().for_each(|(who, does)| self.note(&format!("{who} {does}")));
+            Kind::Notice(body) => {
+                notice::of(body).iter().for_each(|(who, does)| self.note(&format!("{who} {does}")));
             }
             Kind::ChatClosed { reason, summary, is_shown } => {
                 self.closed(at, &reason.to_string(), (!is_shown).then_some(summary));
             }
             Kind::Reopened => self.note("The conversation continues"),
-            Kind::Unfinished { who, call } => {
+            Kind::CallPending { who, call } => {
                 self.note(&format!("{who}{}: {} has no result yet", place(at), written(call)));
             }
             // How a message came about is no part of the document.
             Kind::TurnEnded { .. }
-            | Kind::Replied { .. }
-            | Kind::Thought { .. }
+            | Kind::ModelReplied { .. }
+            | Kind::Reasoning { .. }
             | Kind::Draft { .. }
             | Kind::Prompted { .. }
-            | Kind::CallStarted { .. }
-            | Kind::Aside { .. }
+            | Kind::ToolCalled { .. }
+            | Kind::PrivateReply { .. }
             | Kind::Decision { .. }
             | Kind::Remembered { .. } => {}
         }
@@ -148,7 +149,7 @@ impl File {
 
     fn opened(&mut self, at: &Path, opening: &Opening, task: Option<&str>) {
         let names: Vec<&str> = opening.participants.iter().map(Name::as_str).collect();
-        let begins = if at.is_root() { "With".into() } else { format!("{} begins, with", room::called(at)) };
+        let begins = if at.is_root() { "With".into() } else { format!("{} begins, with", chat_name::of(at)) };
         self.note(&format!("{begins} {}", names.join(", ")));
         if let Some(introduction) = &opening.introduction {
             self.block("#### Introduction");
@@ -175,7 +176,7 @@ impl File {
         self.block(&format!("*{escaped}*"));
     }
 
-    fn message(&mut self, at: &Path, said: &Said) {
+    fn message(&mut self, at: &Path, said: &ShownMessage) {
         let message = &said.message;
         let to = match &message.to {
             Audience::All => String::new(),
@@ -197,10 +198,10 @@ impl File {
         for part in &said.parts {
             match part {
                 Part::Media(media) => self.media(media),
-                Part::Data(value) => match told(value, &said.parts) {
-                    Told::Nothing => {}
-                    Told::Words(words) => self.note(&words),
-                    Told::Json(json) => self.fenced("json", &json),
+                Part::Data(value) => match value_text(value, &said.parts) {
+                    ValueText::Nothing => {}
+                    ValueText::Words(words) => self.note(&words),
+                    ValueText::Json(json) => self.fenced("json", &json),
                 },
                 Part::Call(call) => {
                     self.block("asks for");
@@ -247,7 +248,7 @@ impl File {
         }
     }
 
-    fn returned(&mut self, returned: &Returned) {
+    fn returned(&mut self, returned: &ToolResult) {
         self.block(&format!("{} calls", returned.who));
         self.fenced("", &written(&returned.call));
         if !returned.note.as_ref().is_some_and(|note| note.in_arguments) {
@@ -264,7 +265,7 @@ impl File {
 
     fn closed(&mut self, at: &Path, reason: &str, summary: Option<&Arc<str>>) {
         if !at.is_root() {
-            return self.note(&format!("{} ends: {reason}", room::called(at)));
+            return self.note(&format!("{} ends: {reason}", chat_name::of(at)));
         }
         if let Some(summary) = summary.filter(|summary| !summary.trim().is_empty()) {
             self.block("## Summary");
@@ -280,7 +281,7 @@ fn written(call: &Call) -> String {
 
 /// In which chat, if it is not the outermost.
 fn place(at: &Path) -> String {
-    if at.is_root() { String::new() } else { format!(" · {}", room::called(at)) }
+    if at.is_root() { String::new() } else { format!(" · {}", chat_name::of(at)) }
 }
 
 fn one_line(text: &str) -> String {

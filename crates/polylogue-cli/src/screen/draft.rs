@@ -7,7 +7,7 @@ use super::region::rows;
 use super::renderer::Renderer;
 use super::style::Style;
 use super::text::Line;
-use crate::presentation::Key;
+use polylogue_runtime::presentation::TurnKey;
 
 /// A reply that is shown as it comes in, below its head.
 ///
@@ -15,7 +15,7 @@ use crate::presentation::Key;
 /// *frozen*: they are written for good, and only lines that no later piece changes are.
 #[derive(Debug)]
 pub(super) struct Draft {
-    pub(super) key: Key,
+    pub(super) key: TurnKey,
     to: Audience,
     thought: String,
     thoughts: Markdown,
@@ -28,7 +28,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub(super) fn new(key: Key, to: Audience, width: usize) -> Self {
+    pub(super) fn new(key: TurnKey, to: Audience, width: usize) -> Self {
         Self {
             key,
             to,

@@ -17,7 +17,7 @@ use super::renderer::{Format, Renderer};
 use super::style::Style;
 use super::text::Line;
 use super::turns::{Turn, Turns};
-use crate::presentation::{Detail, Key, Presentation};
+use polylogue_runtime::presentation::{Detail, Presentation, TurnKey};
 
 /// The size of the terminal, asked before each frame.
 pub(crate) type SizeOf = Box<dyn Fn() -> Size + Send>;
@@ -188,7 +188,7 @@ impl Live {
         self.tell(event, false);
     }
 
-    fn end_turn(&mut self, key: &Key) {
+    fn end_turn(&mut self, key: &TurnKey) {
         self.drop_draft(key, NOT_SAID);
         self.turns.end(key);
     }
@@ -253,7 +253,7 @@ impl Live {
     }
 
     /// The reply of `key` on the screen is void; `why` is shown if some of it cannot be erased.
-    fn drop_draft(&mut self, key: &Key, why: &str) {
+    fn drop_draft(&mut self, key: &TurnKey, why: &str) {
         let Some(draft) = self.draft.take_if(|draft| draft.key == *key) else { return };
         if draft.is_frozen() {
             let note = Line::new(&format!("({why})"), Style::DIM);

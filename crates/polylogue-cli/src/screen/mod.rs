@@ -6,7 +6,7 @@
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
 //!   (the rows that change in place)
 //! - [`plain`], [`autogen`], [`json`], [`document`] and [`sides`] (`show`), [`end`] (the closing lines)
-//! - [`renderer`]: the lines of each item of the [presentation](crate::presentation); [`call`]: a tool call on one line; [`room`]: the name of a chat
+//! - [`renderer`]: the lines of each item of the [presentation](polylogue_runtime::presentation); [`call`]: a tool call on one line; [`room`]: the name of a chat
 //! - [`markdown`], [`text`], [`style`]: what lines are made of; [`picture`]: pictures, named and drawn
 //!
 //! Nothing that a model, a tool or a file says reaches the terminal but through [`text::Line`], which holds no
@@ -18,19 +18,18 @@ use polylogue_core::{Body, Event, LogId, Name, Update};
 
 mod autogen;
 mod call;
-mod choice;
+mod chat_name;
 pub(crate) mod document;
 mod draft;
 mod end;
 pub(crate) mod json;
 mod live;
 mod markdown;
-mod moves;
+mod notice;
 pub(crate) mod picture;
 mod plain;
 mod region;
 mod renderer;
-mod room;
 mod sanitized;
 pub(crate) mod sides;
 mod style;
@@ -61,13 +60,13 @@ pub(crate) enum Output {
     /// The result alone (`--quiet`).
     Result,
     /// The conversation, in the layout of AutoGen (`--style autogen`).
-    Familiar,
+    AutoGen,
 }
 
 impl Output {
     /// Whether it is the conversation, for people.
     pub(crate) const fn is_conversation(self) -> bool {
-        matches!(self, Self::Talk | Self::Familiar)
+        matches!(self, Self::Talk | Self::AutoGen)
     }
 }
 
@@ -111,7 +110,7 @@ enum Kind {
     Plain(Box<Plain>),
     Json,
     Result { looks: Looks, width: usize, last: String },
-    Familiar { looks: Looks, familiar: Box<AutoGenRenderer> },
+    AutoGen { looks: Looks, autogen: Box<AutoGenRenderer> },
 }
 
 impl<W: Write> Screen<W> {
@@ -121,9 +120,7 @@ impl<W: Write> Screen<W> {
         let width = size().text_columns();
         let kind = match settings.output {
             Output::Json => Kind::Json,
-            Output::Familiar => {
-                Kind::Familiar { looks, familiar: Box::new(AutoGenRenderer::new(title, true)) }
-            }
+            Output::AutoGen => Kind::AutoGen { looks, autogen: Box::new(AutoGenRenderer::new(title, true)) },
             Output::Result => Kind::Result { looks, width, last: String::new() },
             Output::Talk if looks.live => {
                 Kind::Live(Box::new(Live::new(thoughts, settings.stream, size, clock)))
@@ -138,7 +135,7 @@ impl<W: Write> Screen<W> {
         match &mut self.kind {
             Kind::Live(live) => live.show(pictures),
             Kind::Plain(plain) => plain.show(pictures),
-            Kind::Json | Kind::Result { .. } | Kind::Familiar { .. } => {}
+            Kind::Json | Kind::Result { .. } | Kind::AutoGen { .. } => {}
         }
         self
     }
@@ -163,8 +160,8 @@ impl<W: Write> Screen<W> {
             Kind::Plain(plain) => plain.recall(event),
             Kind::Json => {}
             Kind::Result { last, .. } => note_result(last, event),
-            Kind::Familiar { familiar, .. } => {
-                familiar.event(event);
+            Kind::AutoGen { autogen, .. } => {
+                autogen.event(event);
             }
         }
     }
@@ -177,7 +174,7 @@ impl<W: Write> Screen<W> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.remind(event),
             Kind::Plain(plain) => plain.event(event),
-            Kind::Familiar { looks, familiar } => plain::written(&familiar.event(event), looks.colour),
+            Kind::AutoGen { looks, autogen } => plain::written(&autogen.event(event), looks.colour),
             Kind::Json | Kind::Result { .. } => String::new(),
         };
         self.write(&text)
@@ -235,7 +232,7 @@ impl<W: Write> Screen<W> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.event(event, in_order),
             Kind::Plain(plain) => plain.event(event),
-            Kind::Familiar { looks, familiar } => plain::written(&familiar.event(event), looks.colour),
+            Kind::AutoGen { looks, autogen } => plain::written(&autogen.event(event), looks.colour),
             Kind::Json => json::line(event)?,
             Kind::Result { last, .. } => {
                 note_result(last, event);
@@ -290,8 +287,8 @@ impl<W: Write> Screen<W> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.end(ending),
             Kind::Plain(plain) => plain.end(ending),
-            Kind::Familiar { looks, familiar } => {
-                let mut lines = familiar.unfinished();
+            Kind::AutoGen { looks, autogen } => {
+                let mut lines = autogen.unfinished();
                 lines.push(Line::default());
                 lines.extend(ending.lines(None));
                 plain::written(&lines, looks.colour)

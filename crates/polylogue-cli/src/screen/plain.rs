@@ -7,7 +7,7 @@ use super::picture::Pictures;
 use super::renderer::{Format, Renderer};
 use super::sanitized::Sanitized;
 use super::text::Line;
-use crate::presentation::{Detail, Presentation};
+use polylogue_runtime::presentation::{Detail, Presentation};
 
 /// A run, told in whole messages.
 pub(crate) struct Plain {

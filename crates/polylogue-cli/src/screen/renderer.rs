@@ -9,14 +9,13 @@ use polylogue::tools::approval::MARGIN;
 use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, TurnRequest};
 
 use super::call::{self, PLAIN_WIDTH};
-use super::choice;
+use super::chat_name;
 use super::markdown::Markdown;
-use super::moves;
+use super::notice;
 use super::picture::Pictures;
-use super::room;
 use super::style::{Palette, Style};
 use super::text::{Line, folded, verbatim, wrap};
-use crate::presentation::{Item, Key, Kind};
+use polylogue_runtime::presentation::{Item, Kind, TurnKey};
 
 /// How much is shown, and for what output.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +35,7 @@ enum Last {
     Nothing,
     Note,
     /// A turn that continues: its next lines need no new head.
-    Turn(Key),
+    Turn(TurnKey),
     /// A whole message.
     Speech,
 }
@@ -47,7 +46,7 @@ pub(crate) struct Renderer {
     pub(crate) format: Format,
     pub(crate) pictures: Pictures,
     palette: Palette,
-    rooms: HashMap<Path, Vec<Name>>,
+    participants: HashMap<Path, Vec<Name>>,
     /// Whether the line of the last call has all of its handoff's note.
     note_is_shown: bool,
     last: Last,
@@ -64,7 +63,7 @@ impl Renderer {
             format,
             pictures: Pictures::default(),
             palette: Palette::default(),
-            rooms: HashMap::new(),
+            participants: HashMap::new(),
             note_is_shown: false,
             last: Last::Nothing,
             depth: 0,
@@ -79,11 +78,11 @@ impl Renderer {
             Kind::ChatOpened { opening, task } => self.opened(at, opening, task.as_deref()),
             Kind::TurnStarted(request) => self.started(at, request),
             Kind::TurnEnded { .. } => self.interrupted(),
-            Kind::Replied { who, cached } if *cached && self.format.whole => {
+            Kind::ModelReplied { who, cached } if *cached && self.format.whole => {
                 self.note(at, &format!("{who}'s next reply is from the cache"), Style::DIM);
             }
-            Kind::Replied { .. } | Kind::CallStarted { .. } => {}
-            Kind::Thought { who, to, text } => self.thought(&(at.clone(), who.clone()), to, text),
+            Kind::ModelReplied { .. } | Kind::ToolCalled { .. } => {}
+            Kind::Reasoning { who, to, text } => self.thought(&(at.clone(), who.clone()), to, text),
             Kind::Narration { who, to, text } => {
                 self.begin(&(at.clone(), who.clone()), to);
                 let lines = self.prose(at, text, Style::PLAIN);
@@ -91,18 +90,18 @@ impl Renderer {
             }
             Kind::Draft { who, text } => self.private(at, &format!("{who} wrote, but did not say: "), text),
             Kind::Prompted { who, text } => self.private(at, &format!("{who} is prompted: "), text),
-            Kind::CallReturned(returned) => self.returned(at, returned),
-            Kind::Said(said) if said.is_note && (self.format.whole || self.note_is_shown) => {}
-            Kind::Said(said) => self.said(at, said),
-            Kind::Aside { who, text } => self.private(at, &format!("{who} (aside): "), text),
+            Kind::ToolReturned(returned) => self.returned(at, returned),
+            Kind::Message(said) if said.is_note && (self.format.whole || self.note_is_shown) => {}
+            Kind::Message(said) => self.said(at, said),
+            Kind::PrivateReply { who, text } => self.private(at, &format!("{who} (aside): "), text),
             Kind::Decision { who, text } => {
                 self.note(at, &format!("{who} (aside): {}", folded(text)), Style::DIM);
             }
-            Kind::Question(question) => self.asked(at, question),
-            Kind::Answered { is_repeated: true, .. } => {}
-            Kind::Answered { to, text, .. } => self.answered(at, to, text.trim()),
+            Kind::InputRequired(question) => self.asked(at, question),
+            Kind::InputProvided { is_repeated: true, .. } => {}
+            Kind::InputProvided { to, text, .. } => self.answered(at, to, text.trim()),
             Kind::Failed { who, error } => self.failed(at, who, error),
-            Kind::Moved(body) => self.moved(at, body),
+            Kind::Notice(body) => self.moved(at, body),
             Kind::Remembered { who, text } => {
                 self.private(at, &format!("{who} remembers to have said: "), text);
             }
@@ -110,7 +109,7 @@ impl Renderer {
                 self.closed(at, &reason.to_string(), (!is_shown).then_some(summary));
             }
             Kind::Reopened => self.note(at, "the conversation continues", Style::DIM),
-            Kind::Unfinished { who, call } => {
+            Kind::CallPending { who, call } => {
                 let text = format!("{who}: {} has no result yet", call::call(call).text());
                 self.note(at, &text, Style::DIM);
             }
@@ -121,8 +120,8 @@ impl Renderer {
     /// The same, when its text is on the screen: what is left to show of it.
     pub(crate) fn streamed(&mut self, item: &Item) -> Vec<Line> {
         match &item.kind {
-            Kind::Thought { .. } | Kind::Narration { .. } => Vec::new(),
-            Kind::Said(said) => {
+            Kind::Reasoning { .. } | Kind::Narration { .. } => Vec::new(),
+            Kind::Message(said) => {
                 self.extras(&item.at, said);
                 std::mem::take(&mut self.out)
             }
@@ -136,9 +135,9 @@ impl Renderer {
         opening.participants.iter().for_each(|name| {
             self.palette.of(name);
         });
-        self.rooms.insert(at.clone(), opening.participants.clone());
+        self.participants.insert(at.clone(), opening.participants.clone());
         let begins =
-            if at.is_root() { "with".to_owned() } else { format!("{} begins, with", room::called(at)) };
+            if at.is_root() { "with".to_owned() } else { format!("{} begins, with", chat_name::of(at)) };
         self.note(at, &format!("{begins} {}", names.join(", ")), Style::DIM);
         if let Some(introduction) = &opening.introduction {
             self.private(at, "introduction: ", introduction);
@@ -149,7 +148,7 @@ impl Renderer {
     }
 
     fn started(&mut self, at: &Path, request: &TurnRequest) {
-        if let Some(text) = choice::told(request, self.format.whole) {
+        if let Some(text) = notice::selection(request, self.format.whole) {
             self.interrupted();
             // A selector may reply with a page of JSON: those who follow a run get one line of it.
             let most = if self.format.whole { usize::MAX } else { self.width(at).unwrap_or(PLAIN_WIDTH) };
@@ -161,19 +160,19 @@ impl Renderer {
     }
 
     /// What stands above what `key` says, unless its turn continues right here: a blank line, and who speaks to whom.
-    pub(crate) fn head(&mut self, key: &Key, to: &Audience) -> Vec<Line> {
+    pub(crate) fn head(&mut self, key: &TurnKey, to: &Audience) -> Vec<Line> {
         if self.last == Last::Turn(key.clone()) {
             return Vec::new();
         }
         let (at, who) = key;
         let mut line = self.name(who);
-        let alone = self.rooms.get(at).is_some_and(|room| room.len() == 1 && room.contains(who));
+        let alone = self.participants.get(at).is_some_and(|all| all.len() == 1 && all.contains(who));
         if !(alone && to.is_all()) {
             line.push(if self.format.width.is_some() { " → " } else { " -> " }, Style::DIM);
             self.address(&mut line, at, who, to);
         }
         if !at.is_root() {
-            line.push(&format!(" · {}", room::called(at)), Style::DIM);
+            line.push(&format!(" · {}", chat_name::of(at)), Style::DIM);
         }
         if self.format.width.is_none() {
             line.push(":", Style::PLAIN);
@@ -184,8 +183,8 @@ impl Renderer {
     }
 
     fn address(&mut self, line: &mut Line, at: &Path, who: &Name, to: &Audience) {
-        let room = self.rooms.get(at).map(Vec::as_slice).unwrap_or_default();
-        let others: Vec<Name> = room.iter().filter(|name| *name != who).cloned().collect();
+        let all = self.participants.get(at).map(Vec::as_slice).unwrap_or_default();
+        let others: Vec<Name> = all.iter().filter(|name| *name != who).cloned().collect();
         match to {
             Audience::All if others.len() == 1 => self.names(line, &others),
             Audience::All => line.push("all", Style::DIM),
@@ -223,7 +222,7 @@ impl Renderer {
     }
 
     /// From here on, the lines of `key` need no head: they follow its own.
-    pub(crate) fn in_turn(&mut self, key: &Key) {
+    pub(crate) fn in_turn(&mut self, key: &TurnKey) {
         self.depth = key.0.depth();
         self.last = Last::Turn(key.clone());
     }
@@ -276,7 +275,7 @@ impl Renderer {
         if self.last == Last::Nothing { Vec::new() } else { vec![gutter] }
     }
 
-    fn begin(&mut self, key: &Key, to: &Audience) {
+    fn begin(&mut self, key: &TurnKey, to: &Audience) {
         let head = self.head(key, to);
         self.out.extend(head);
         self.in_turn(key);
@@ -306,7 +305,7 @@ impl Renderer {
         }
     }
 
-    fn thought(&mut self, key: &Key, to: &Audience, text: &str) {
+    fn thought(&mut self, key: &TurnKey, to: &Audience, text: &str) {
         if !self.format.thoughts {
             return;
         }
@@ -320,7 +319,7 @@ impl Renderer {
     }
 
     fn moved(&mut self, at: &Path, body: &Body) {
-        if let Some((who, does)) = moves::told(body) {
+        if let Some((who, does)) = notice::of(body) {
             self.note(at, &format!("{who} {}", folded(&does)), Style::DIM);
         }
     }
@@ -362,7 +361,7 @@ impl Renderer {
 
     fn closed(&mut self, at: &Path, reason: &str, summary: Option<&str>) {
         if !at.is_root() {
-            self.note(at, &format!("{} ends: {}", room::called(at), folded(reason)), Style::DIM);
+            self.note(at, &format!("{} ends: {}", chat_name::of(at), folded(reason)), Style::DIM);
             return;
         }
         if let Some(summary) = summary.filter(|summary| !summary.trim().is_empty()) {

@@ -8,7 +8,7 @@ use super::call;
 use super::renderer::Renderer;
 use super::style::Style;
 use super::text::{Line, folded, wrap};
-use crate::presentation::Key;
+use polylogue_runtime::presentation::TurnKey;
 
 /// What a turn's model is at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,7 +26,7 @@ pub(super) enum TurnPhase {
 /// A turn that is going on.
 #[derive(Debug)]
 pub(super) struct Turn {
-    pub(super) key: Key,
+    pub(super) key: TurnKey,
     pub(super) to: Audience,
     /// When what it is at began.
     since: Duration,
@@ -43,7 +43,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn new(key: Key, to: Audience, now: Duration) -> Self {
+    pub(super) fn new(key: TurnKey, to: Audience, now: Duration) -> Self {
         Self {
             key,
             to,
@@ -182,7 +182,7 @@ impl Turns {
         self.turns.push(turn);
     }
 
-    pub(super) fn end(&mut self, key: &Key) {
+    pub(super) fn end(&mut self, key: &TurnKey) {
         self.turns.retain(|turn| turn.key != *key);
     }
 
@@ -197,7 +197,7 @@ impl Turns {
 
     /// The turn of `key`; one that we did not see the beginning of is made up: a run that is resumed continues in the
     /// midst of a turn.
-    pub(super) fn of(&mut self, key: &Key, to: &Audience, now: Duration) -> Option<&mut Turn> {
+    pub(super) fn of(&mut self, key: &TurnKey, to: &Audience, now: Duration) -> Option<&mut Turn> {
         let index = self.turns.iter().position(|turn| turn.key == *key);
         let index = index.unwrap_or_else(|| {
             let torn = self.missed;
@@ -207,7 +207,7 @@ impl Turns {
         self.turns.get_mut(index)
     }
 
-    pub(super) fn known(&mut self, key: &Key) -> Option<&mut Turn> {
+    pub(super) fn known(&mut self, key: &TurnKey) -> Option<&mut Turn> {
         self.turns.iter_mut().find(|turn| turn.key == *key)
     }
 
@@ -230,7 +230,12 @@ impl Turns {
     }
 
     /// The quiet lines below the conversation. `shown` is the turn whose text is on the screen.
-    pub(super) fn status(&self, shown: Option<&Key>, now: Duration, renderer: &mut Renderer) -> Vec<Line> {
+    pub(super) fn status(
+        &self,
+        shown: Option<&TurnKey>,
+        now: Duration,
+        renderer: &mut Renderer,
+    ) -> Vec<Line> {
         let inner: Vec<&Turn> = self.turns.iter().filter(|turn| !self.is_outer(turn)).collect();
         let alone = inner.len() == 1;
         let blocks = inner.iter().map(|turn| turn.status(shown == Some(&turn.key), alone, now, renderer));

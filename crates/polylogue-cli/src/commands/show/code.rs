@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::commands::write;
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
-use crate::presentation::{Detail, Item, Kind, Presentation};
 use crate::screen::Sanitized;
+use polylogue_runtime::presentation::{Detail, Item, Kind, Presentation};
 
 /// Prints the block `nth`, from 1: exactly to a file or a pipe; a terminal gets no control characters.
 pub(super) fn print(events: &[Event], nth: u64) -> Result<Exit, CliError> {
@@ -40,9 +40,9 @@ pub(super) fn print(events: &[Event], nth: u64) -> Result<Exit, CliError> {
 fn code_in(item: &Item) -> Vec<String> {
     let fenced = |text: &str| blocks(text).into_iter().map(|block| block.code).collect();
     match &item.kind {
-        Kind::Said(said) => fenced(&plain(&said.parts)),
+        Kind::Message(said) => fenced(&plain(&said.parts)),
         Kind::Narration { text, .. } => fenced(text),
-        Kind::CallStarted { call, is_code: false, .. } => {
+        Kind::ToolCalled { call, is_code: false, .. } => {
             call.args.get("code").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
         }
         _ => Vec::new(),

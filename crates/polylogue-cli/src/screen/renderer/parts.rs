@@ -5,15 +5,17 @@ use std::time::Duration;
 use polylogue_core::{Media, Outcome, Part, Path, plain};
 
 use super::Renderer;
-use crate::presentation::{ResultShown, Returned, Said, Told, result_text, told};
 use crate::screen::call;
 use crate::screen::style::Style;
 use crate::screen::text::{CODE, Line, folded};
+use polylogue_runtime::presentation::{
+    ResultShown, ShownMessage, ToolResult, ValueText, result_text, value_text,
+};
 
 impl Renderer {
-    pub(super) fn said(&mut self, at: &Path, said: &Said) {
+    pub(super) fn said(&mut self, at: &Path, said: &ShownMessage) {
         let message = &said.message;
-        if !said.is_known() {
+        if !said.is_shown() {
             self.begin(&(at.clone(), message.from.clone()), &message.to);
         }
         let before = self.out.len();
@@ -23,22 +25,24 @@ impl Renderer {
         self.put(at, &verbatim_lines(&plain(&output), Style::PLAIN));
         self.put(at, &lines);
         self.extras(at, said);
-        if self.out.len() == before && !said.is_shown() {
+        if self.out.len() == before && !said.is_partly_shown() {
             self.put(at, &[Line::new("(says nothing)", Style::DIM)]);
         }
         self.interrupted();
     }
 
     /// The parts of a message that are no text, and the sources of text from outside that its author had read.
-    pub(super) fn extras(&mut self, at: &Path, said: &Said) {
+    pub(super) fn extras(&mut self, at: &Path, said: &ShownMessage) {
         let (parts, outside) = (&said.parts, &said.message.outside);
         for part in parts {
             match part {
                 Part::Media(media) => self.picture(at, media),
-                Part::Data(value) => match told(value, parts) {
-                    Told::Nothing => {}
-                    Told::Words(words) => self.put_wrapped(at, Line::new(&format!("({words})"), Style::DIM)),
-                    Told::Json(json) => self.put_wrapped(at, Line::new(&json, Style::DIM)),
+                Part::Data(value) => match value_text(value, parts) {
+                    ValueText::Nothing => {}
+                    ValueText::Words(words) => {
+                        self.put_wrapped(at, Line::new(&format!("({words})"), Style::DIM))
+                    }
+                    ValueText::Json(json) => self.put_wrapped(at, Line::new(&json, Style::DIM)),
                 },
                 Part::Call(wanted) => {
                     self.put_wrapped(at, Line::new("⚙ ", Style::DIM).joined(&call::call(wanted)));
@@ -71,8 +75,8 @@ impl Renderer {
         lines.into_iter().for_each(|line| self.put_wrapped(at, line));
     }
 
-    pub(super) fn returned(&mut self, at: &Path, returned: &Returned) {
-        let Returned { who, to, call, outcome, took, shown, is_code, note, .. } = returned;
+    pub(super) fn returned(&mut self, at: &Path, returned: &ToolResult) {
+        let ToolResult { who, to, call, outcome, took, shown, is_code, note, .. } = returned;
         self.begin(&(at.clone(), who.clone()), to);
         let code = if *is_code || returned.is_approved { Vec::new() } else { call::code(call) };
         if !code.is_empty() {

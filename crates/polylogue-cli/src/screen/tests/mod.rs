@@ -1,8 +1,8 @@
 //! Plays signals to a screen and looks at what a person would see.
 
 mod alike;
+mod autogen;
 mod documents;
-mod familiar;
 mod groups;
 mod outputs;
 mod recovery;

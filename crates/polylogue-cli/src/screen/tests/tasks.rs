@@ -227,5 +227,5 @@ fn decisions_are_words_in_documents_too() {
 
         --------------------------------------------------------------------------------
     "#]]
-    .assert_eq(&document::familiar("talk", &events, false));
+    .assert_eq(&document::autogen("talk", &events, false));
 }

@@ -4,7 +4,7 @@ use polylogue_core::Path;
 
 /// `/critic.2/judge.1` as `critic (2) / judge`: what happens for the first time needs no number. Of several chats in one
 /// turn, `/critic.2.3` is the third of the second turn: `critic (2, chat 3)`.
-pub(crate) fn called(at: &Path) -> String {
+pub(crate) fn of(at: &Path) -> String {
     at.as_str().split('/').skip(1).map(step).collect::<Vec<_>>().join(" / ")
 }
 
@@ -38,15 +38,15 @@ mod tests {
     fn only_what_comes_again_is_counted() {
         let name = |text| Name::new(text).unwrap();
         let critic = Path::root().child(&name("critic"), 2);
-        assert_eq!(called(&Path::root()), "");
-        assert_eq!(called(&critic), "critic (2)");
-        assert_eq!(called(&critic.child(&name("judge"), 1)), "critic (2) / judge");
+        assert_eq!(of(&Path::root()), "");
+        assert_eq!(of(&critic), "critic (2)");
+        assert_eq!(of(&critic.child(&name("judge"), 1)), "critic (2) / judge");
     }
 
     #[test]
     fn several_chats_in_one_turn_are_distinguished() {
-        assert_eq!(called(&path("/critic.1.2")), "critic (chat 2)");
-        assert_eq!(called(&path("/critic.2.3/judge.2")), "critic (2, chat 3) / judge (2)");
+        assert_eq!(of(&path("/critic.1.2")), "critic (chat 2)");
+        assert_eq!(of(&path("/critic.2.3/judge.2")), "critic (2, chat 3) / judge (2)");
         assert_eq!(participant(&path("/critic.2.3/judge.2.2")), Some("judge"));
         assert_eq!(participant(&Path::root()), None);
     }

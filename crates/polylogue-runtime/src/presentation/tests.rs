@@ -42,42 +42,42 @@ fn line(item: &Item) -> String {
         }
         Kind::TurnStarted(request) => format!("turn of {}", request.who),
         Kind::TurnEnded { who } => format!("end of the turn of {who}"),
-        Kind::Replied { who, .. } => format!("reply to {who}"),
-        Kind::Thought { who, text, .. } => format!("{who} thinks {text:?}"),
+        Kind::ModelReplied { who, .. } => format!("reply to {who}"),
+        Kind::Reasoning { who, text, .. } => format!("{who} thinks {text:?}"),
         Kind::Narration { who, text, .. } => format!("{who} narrates {text:?}"),
         Kind::Draft { who, text } => format!("{who} drafts {text:?}"),
         Kind::Prompted { who, text } => format!("{who} is prompted {text:?}"),
-        Kind::CallStarted { who, call, is_code, is_requested } => {
+        Kind::ToolCalled { who, call, is_code, is_requested } => {
             format!("{who} calls {}, code {is_code}, requested {is_requested}", call.tool)
         }
-        Kind::CallReturned(returned) => {
+        Kind::ToolReturned(returned) => {
             let result = result_text(&returned.outcome);
             format!(
                 "{} returned {result:?} after {:?}, {:?}",
                 returned.call.tool, returned.took, returned.shown
             )
         }
-        Kind::Said(said) => {
+        Kind::Message(said) => {
             format!(
                 "{} says {:?}, known {}, note {}",
                 said.message.from,
                 plain(&said.parts),
-                said.is_known(),
+                said.is_shown(),
                 said.is_note
             )
         }
-        Kind::Aside { who, text } => format!("{who} writes aside {text:?}"),
+        Kind::PrivateReply { who, text } => format!("{who} writes aside {text:?}"),
         Kind::Decision { who, text } => format!("{who} decides {text:?}"),
-        Kind::Question(question) => format!("{} is asked", question.who),
-        Kind::Answered { to, text, is_repeated } => {
+        Kind::InputRequired(question) => format!("{} is asked", question.who),
+        Kind::InputProvided { to, text, is_repeated } => {
             format!("answer for {to} {text:?}, repeated {is_repeated}")
         }
         Kind::Failed { who, error } => format!("{who} failed: {}", error.message),
-        Kind::Moved(body) => format!("{body:?}"),
+        Kind::Notice(body) => format!("{body:?}"),
         Kind::Remembered { who, text } => format!("{who} remembers {text:?}"),
-        Kind::ChatClosed { summary, is_shown, .. } => format!("closed with {summary:?}, told {is_shown}"),
+        Kind::ChatClosed { summary, is_shown, .. } => format!("closed with {summary:?}, shown {is_shown}"),
         Kind::Reopened => "reopened".into(),
-        Kind::Unfinished { who, call } => format!("{who} waits for {}", call.tool),
+        Kind::CallPending { who, call } => format!("{who} waits for {}", call.tool),
     }
 }
 
@@ -134,7 +134,7 @@ fn a_text_that_three_events_have_is_in_one_item() {
         reply to Ann
         Ann says "3", known false, note false
         end of the turn of Ann
-        closed with "3", told true"#]],
+        closed with "3", shown true"#]],
     );
 }
 
@@ -162,7 +162,7 @@ fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
         reply to Ann
         Ann is prompted "There is no Zoe."
         end of the turn of Ann
-        closed with "Bob", told false"#]],
+        closed with "Bob", shown false"#]],
     );
     check(
         Detail::Whole,
@@ -175,7 +175,7 @@ fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
         reply to Ann
         Ann says "Bob", known false, note false
         end of the turn of Ann
-        closed with "Bob", told true"#]],
+        closed with "Bob", shown true"#]],
     );
 }
 

@@ -11,7 +11,10 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-use super::{HandoffNote, Item, Key, Kind, Presentation, ResultShown, Returned, Said, Source, Turn, value};
+use super::{
+    HandoffNote, Item, Kind, Presentation, ResultShown, ShownMessage, Source, ToolResult, Turn, TurnKey,
+    value,
+};
 
 impl Presentation {
     pub(super) fn fold(&mut self, event: &Event) {
@@ -34,10 +37,10 @@ impl Presentation {
                 let key = (at.clone(), question.who.clone());
                 self.late_results(&key);
                 self.turn(&key).approved.extend(question.call.clone());
-                self.put(at, Kind::Question(question.clone()));
+                self.put(at, Kind::InputRequired(question.clone()));
             }
             Body::InputProvided { to, text } => {
-                let kind = Kind::Answered { to: to.clone(), text: text.clone(), is_repeated: false };
+                let kind = Kind::InputProvided { to: to.clone(), text: text.clone(), is_repeated: false };
                 self.waiting = Some(Item { at: at.clone(), kind });
             }
             Body::Failed { who, error } => {
@@ -66,8 +69,8 @@ impl Presentation {
         let Some(mut item) = self.waiting.take() else { return };
         let is_repeated = |text: &str| next.is_some_and(|next| repeats(next, text));
         match &mut item.kind {
-            Kind::Answered { text, is_repeated: known, .. } => *known = is_repeated(text.trim()),
-            Kind::Aside { text, .. } if is_repeated(text) => return,
+            Kind::InputProvided { text, is_repeated: known, .. } => *known = is_repeated(text.trim()),
+            Kind::PrivateReply { text, .. } if is_repeated(text) => return,
             _ => {}
         }
         self.out.push(item);
@@ -94,7 +97,7 @@ impl Presentation {
     fn replied(&mut self, at: &Path, reply: &ModelReply) {
         let key = (at.clone(), reply.who.clone());
         self.draft(&key);
-        self.put(at, Kind::Replied { who: reply.who.clone(), cached: reply.cached });
+        self.put(at, Kind::ModelReplied { who: reply.who.clone(), cached: reply.cached });
         self.thoughts(&key, &reply.parts);
         let text = plain(&reply.parts).into_owned();
         let own = reply.parts.iter().filter_map(|part| match part {
@@ -112,14 +115,14 @@ impl Presentation {
         }
     }
 
-    fn thoughts(&mut self, key: &Key, parts: &[Part]) {
+    fn thoughts(&mut self, key: &TurnKey, parts: &[Part]) {
         for part in parts {
             let Part::Thought(text) = part else { continue };
             let turn = self.turn(key);
             if !part.is_blank() && !turn.thoughts.iter().any(|known| **known == **text) {
                 turn.thoughts.push(text.to_string());
                 let to = turn.audience.clone();
-                self.put(&key.0, Kind::Thought { who: key.1.clone(), to, text: text.clone() });
+                self.put(&key.0, Kind::Reasoning { who: key.1.clone(), to, text: text.clone() });
             }
         }
     }
@@ -138,7 +141,7 @@ impl Presentation {
     }
 
     /// Shows the prompts of `key` that wait.
-    fn prompts(&mut self, key: &Key) {
+    fn prompts(&mut self, key: &TurnKey) {
         for text in std::mem::take(&mut self.turn(key).prompts) {
             self.put(&key.0, Kind::Prompted { who: key.1.clone(), text });
         }
@@ -146,14 +149,14 @@ impl Presentation {
 
     /// Shows the prompts of those in whose turns the chat `at` begins.
     fn prompts_around(&mut self, at: &Path) {
-        let is_around = |key: &&Key| at.ancestors().any(|around| around == key.0);
-        let mut around: Vec<Key> = self.turns.keys().filter(is_around).cloned().collect();
+        let is_around = |key: &&TurnKey| at.ancestors().any(|around| around == key.0);
+        let mut around: Vec<TurnKey> = self.turns.keys().filter(is_around).cloned().collect();
         around.sort();
         around.iter().for_each(|key| self.prompts(key));
     }
 
     /// Shows the last reply as a draft, if it did not become a message.
-    fn draft(&mut self, key: &Key) {
+    fn draft(&mut self, key: &TurnKey) {
         let draft = self.turn(key).draft.take().filter(|draft| !draft.trim().is_empty());
         if let Some(text) = draft.filter(|_| self.is_whole()) {
             self.put(&key.0, Kind::Draft { who: key.1.clone(), text });
@@ -165,11 +168,11 @@ impl Presentation {
         let (is_code, is_requested) = self.origin(&key, &call.id);
         self.turn(&key).calls.push((call.clone(), event.time));
         let (who, call) = (who.clone(), call.clone());
-        self.put(&event.at, Kind::CallStarted { who, call, is_code, is_requested });
+        self.put(&event.at, Kind::ToolCalled { who, call, is_code, is_requested });
     }
 
     /// Whether the call runs code of a message, and whether a message of another participant requested it.
-    fn origin(&mut self, key: &Key, id: &str) -> (bool, bool) {
+    fn origin(&mut self, key: &TurnKey, id: &str) -> (bool, bool) {
         let is_own = self.turn(key).own_calls.iter().any(|own| own == id);
         let is_requested = !is_own && self.requested.keys().any(|(at, _, asked)| *at == key.0 && asked == id);
         (!is_own && !is_requested && id.starts_with(CALL_ID), is_requested)
@@ -196,12 +199,12 @@ impl Presentation {
         }
         let (who, outcome, took) = (who.clone(), outcome.clone(), Duration::from_millis(took));
         let returned =
-            Returned { who, to, call, outcome, took, shown, is_code, is_requested, is_approved, note };
-        self.put(&event.at, Kind::CallReturned(returned));
+            ToolResult { who, to, call, outcome, took, shown, is_code, is_requested, is_approved, note };
+        self.put(&event.at, Kind::ToolReturned(returned));
     }
 
     /// Shows the results of `key` that no message had.
-    pub(super) fn late_results(&mut self, key: &Key) {
+    pub(super) fn late_results(&mut self, key: &TurnKey) {
         let turn = self.turn(key);
         let to = turn.audience.clone();
         for (call, outcome) in std::mem::take(&mut turn.held) {
@@ -209,8 +212,8 @@ impl Presentation {
             let (shown, is_code, note) = (ResultShown::Late, true, None);
             let (is_requested, is_approved) = (false, false);
             let returned =
-                Returned { who, to, call, outcome, took, shown, is_code, is_requested, is_approved, note };
-            self.put(&key.0, Kind::CallReturned(returned));
+                ToolResult { who, to, call, outcome, took, shown, is_code, is_requested, is_approved, note };
+            self.put(&key.0, Kind::ToolReturned(returned));
         }
     }
 
@@ -233,7 +236,7 @@ impl Presentation {
         match decision {
             _ if !message.to.is_private() || self.is_whole() => {
                 self.said(at, message, Source::Turn, false);
-                if let Some(Item { kind: Kind::Said(said), .. }) = self.out.last_mut() {
+                if let Some(Item { kind: Kind::Message(said), .. }) = self.out.last_mut() {
                     said.output = output.unwrap_or_default();
                 }
             }
@@ -251,7 +254,8 @@ impl Presentation {
             _ => None,
         });
         let text = data.unwrap_or_else(|| text.into_owned());
-        self.waiting = Some(Item { at: at.clone(), kind: Kind::Aside { who: message.from.clone(), text } });
+        self.waiting =
+            Some(Item { at: at.clone(), kind: Kind::PrivateReply { who: message.from.clone(), text } });
     }
 
     /// Shows `message`.
@@ -280,10 +284,10 @@ impl Presentation {
         };
         self.last_said = message.plain().into_owned();
         let (message, output) = (message.clone(), Vec::new());
-        self.put(at, Kind::Said(Said { message, parts, output, source, is_note, answered }));
+        self.put(at, Kind::Message(ShownMessage { message, parts, output, source, is_note, answered }));
     }
 
-    fn end_turn(&mut self, key: &Key) {
+    fn end_turn(&mut self, key: &TurnKey) {
         self.prompts(key);
         self.late_results(key);
         self.draft(key);
@@ -312,12 +316,12 @@ impl Presentation {
             Body::Left { who, .. } | Body::Stopped { who, .. } | Body::Joined { who, .. } => who,
             Body::Cleared { who, .. } => who,
             Body::CapabilityMissing { .. } | Body::ContinuationFailed { .. } => {
-                return self.put(at, Kind::Moved(body.clone()));
+                return self.put(at, Kind::Notice(body.clone()));
             }
             _ => return,
         };
         self.end_turn(&(at.clone(), who.clone()));
-        self.put(at, Kind::Moved(body.clone()));
+        self.put(at, Kind::Notice(body.clone()));
     }
 
     /// Whether `message` is the note of the handoff whose call was shown last, and nothing else.

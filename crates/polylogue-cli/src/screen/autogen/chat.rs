@@ -2,12 +2,12 @@
 
 use polylogue_core::{Audience, Message, Name, Opening, Path, TurnRequest};
 
-use crate::presentation::Key;
-use crate::screen::room::participant;
+use crate::screen::chat_name::participant;
+use polylogue_runtime::presentation::TurnKey;
 
 /// A chat.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct ChatState {
     /// Its members.
     pub(super) with: Vec<Name>,
     /// The author of its opening who is no participant.
@@ -22,7 +22,7 @@ pub(super) struct Room {
     pub(super) all: Vec<Message>,
 }
 
-impl Room {
+impl ChatState {
     pub(super) fn of(opening: &Opening) -> Self {
         let with = opening.participants.clone();
         let author = opening.messages.iter().map(|message| &message.from).find(|from| !with.contains(from));
@@ -72,21 +72,21 @@ impl Turn {
 }
 
 /// In whose turn, in which chat, the chat `at` runs.
-pub(super) fn outer(at: &Path) -> Option<Key> {
+pub(super) fn outer(at: &Path) -> Option<TurnKey> {
     Some((at.ancestors().next()?, Name::new(participant(at)?).ok()?))
 }
 
 /// Whom a message is said to: the other of two, those it is for alone, or the chat.
-pub(super) fn addressee(room: Option<&Room>, at: &Path, title: &str, message: &Message) -> String {
+pub(super) fn addressee(chat: Option<&ChatState>, at: &Path, title: &str, message: &Message) -> String {
     if let Audience::Only(names) = &message.to {
         return names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
     }
-    let members = room.map(|room| room.with.as_slice()).unwrap_or_default();
+    let members = chat.map(|chat| chat.with.as_slice()).unwrap_or_default();
     let mut others = members.iter().filter(|name| **name != message.from);
     let is_member = members.contains(&message.from);
     match (others.next(), others.next()) {
         (Some(other), None) if is_member || members.len() == 1 => other.to_string(),
-        (None, _) if is_member => room.and_then(|room| room.host.as_ref()).map_or(title, Name::as_str).into(),
+        (None, _) if is_member => chat.and_then(|chat| chat.host.as_ref()).map_or(title, Name::as_str).into(),
         _ => participant(at).unwrap_or(title).to_owned(),
     }
 }

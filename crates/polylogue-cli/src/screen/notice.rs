@@ -1,12 +1,37 @@
-//! Why a speaker was selected, in one line.
+//! Events without a message, in one line each.
 
-use polylogue_core::{Chooser, Name, TurnRequest};
+use polylogue_core::{Body, Chooser, JoinHistory, Name, TurnRequest};
 
 use super::text::folded;
 
-/// Why a speaker was selected. What goes without saying - an order, a rule, the only one left - is shown only of the
+/// Who does what, if the event is one of these.
+pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
+    Some(match body {
+        Body::Passed { who } => (who, "passes".into()),
+        Body::Left { who, why } => (who, format!("leaves: {why}")),
+        // The reason is shown when the chat is closed.
+        Body::Stopped { who, .. } => (who, "ends the chat".into()),
+        Body::Joined { who, sees: JoinHistory::All } => (who, "joins, and sees what was said before".into()),
+        Body::Joined { who, sees: JoinHistory::New } => {
+            (who, "joins, and sees what is said from now on".into())
+        }
+        Body::Cleared { who, of, keep } => {
+            let whose = of.as_ref().map_or("everybody".into(), ToString::to_string);
+            let kept = if *keep == 0 { String::new() } else { format!(" but the last {keep} messages") };
+            (who, format!("puts what was said out of sight of {whose}{kept}"))
+        }
+        Body::ContinuationFailed { who, why } => (who, format!("cannot continue its reply: {why}")),
+        Body::CapabilityMissing { who, model, capability: lacks, why } => {
+            let why = why.trim_end_matches('.');
+            (who, format!("finds `{model}` incapable of {lacks}, and continues in another way: {why}"))
+        }
+        _ => return None,
+    })
+}
+
+/// Why a speaker was selected. A selection by an order, by a rule, or of the only candidate is shown if
 /// `whole`.
-pub(super) fn told(cue: &TurnRequest, whole: bool) -> Option<String> {
+pub(super) fn selection(cue: &TurnRequest, whole: bool) -> Option<String> {
     // A private turn that selects carries the candidates as a choice that is not made yet.
     let choice = cue.choice.as_ref().filter(|_| !cue.to.is_private())?;
     let who = &cue.who;
@@ -38,7 +63,7 @@ mod tests {
     fn check(by: Chooser, reply: Option<&str>, whole: bool) -> Option<String> {
         let [ann, bob] = ["Ann", "Bob"].map(|name| Name::new(name).unwrap());
         let choice = Choice { of: vec![ann.clone(), bob], by, reply: reply.map(Into::into) };
-        told(&TurnRequest::to_all(ann).with_choice(choice), whole)
+        selection(&TurnRequest::to_all(ann).with_choice(choice), whole)
     }
 
     #[test]

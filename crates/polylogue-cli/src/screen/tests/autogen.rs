@@ -7,7 +7,7 @@ use polylogue_core::{CallOutcome, Choice, Chooser, Media, Question, StopReason};
 use super::*;
 
 fn shown(events: &[(&str, Body)]) -> String {
-    document::familiar("club", &log(events), false).to_string()
+    document::autogen("club", &log(events), false).to_string()
 }
 
 fn log(events: &[(&str, Body)]) -> Vec<Event> {
@@ -453,14 +453,12 @@ fn colours_are_those_that_people_know_and_nothing_drives_the_terminal() {
 
         ESC[35m>>>>>>>> EXECUTING FUNCTION add...ESC[0m
     "#]]
-    .assert_eq(
-        &document::familiar("club", &log(&events), true).replace('\x1b', "ESC").replace(": \n", ":\n"),
-    );
+    .assert_eq(&document::autogen("club", &log(&events), true).replace('\x1b', "ESC").replace(": \n", ":\n"));
 }
 
 #[test]
 fn a_run_is_shown_while_it_runs() {
-    let mut stage = Stage::new(Settings { output: Output::Familiar, ..PLAIN }, 80, 24);
+    let mut stage = Stage::new(Settings { output: Output::AutoGen, ..PLAIN }, 80, 24);
     stage.root(opened(&["Ann", "Bob"], "Ann", "Hi"));
     stage.root(cued("Bob"));
     stage.root(asked("Bob", "Yes?"));

@@ -4,8 +4,8 @@ use polylogue::tasks::group_solve::Verdict;
 use polylogue_core::{Outcome, Part};
 use serde_json::Value;
 
-/// What is shown of a value in a message.
-pub(crate) enum Told {
+/// The text that is shown of a value in a message.
+pub enum ValueText {
     /// Nothing: a text of the message has its JSON.
     Nothing,
     /// Whether an agent judges its task to be complete.
@@ -15,7 +15,8 @@ pub(crate) enum Told {
 }
 
 /// The result of a tool as text. Text from outside is marked, the same way as for models.
-pub(crate) fn result_text(outcome: &Outcome) -> String {
+#[must_use]
+pub fn result_text(outcome: &Outcome) -> String {
     let parts = outcome.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
         Part::Data(value) => Some(value.to_string()),
@@ -26,13 +27,14 @@ pub(crate) fn result_text(outcome: &Outcome) -> String {
     if outcome.outside.is_some() { format!("[from outside] {text}") } else { text }
 }
 
-/// What is shown of `value`, one of `parts`.
-pub(crate) fn told(value: &Value, parts: &[Part]) -> Told {
+/// The text that is shown of `value`, one of `parts`.
+#[must_use]
+pub fn value_text(value: &Value, parts: &[Part]) -> ValueText {
     let json = value.to_string();
     if parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json)) {
-        return Told::Nothing;
+        return ValueText::Nothing;
     }
-    verdict(value).map_or(Told::Json(json), Told::Words)
+    verdict(value).map_or(ValueText::Json(json), ValueText::Words)
 }
 
 /// What an agent decided of its task, if `parts` have it.

@@ -3,7 +3,19 @@
 //! [`Presentation`] is a pure function of the events: the same log gives the same items, whether the events come while they
 //! happen or are read afterwards, and each text is in one item only. A log has the same text in several events: a model replies,
 //! the reply becomes a message, and the message may be the summary of a nested chat. Presenters turn items into lines, Markdown
-//! or anything else; they decide how something looks, not what is shown.
+//! or a page; they decide how an item looks, not which items there are.
+//!
+//! ```
+//! use polylogue_core::{Body, Event, Message, Name, Path, Timestamp};
+//! use polylogue_runtime::presentation::{Detail, Kind, Presentation};
+//!
+//! let body = Body::Message(Message::text(Name::new("Ann")?, "Hello!"));
+//! let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, body };
+//! let items = Presentation::of(Detail::Brief, &[event]);
+//! let Some(Kind::Message(shown)) = items.first().map(|item| &item.kind) else { panic!("no message") };
+//! assert_eq!(shown.message.plain(), "Hello!");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod fold;
 mod item;
@@ -16,17 +28,17 @@ use std::collections::HashMap;
 
 use polylogue_core::{Audience, Call, Event, Name, Path};
 
-pub(crate) use item::{HandoffNote, Item, Kind, ResultShown, Returned, Said, Source};
+pub use item::{HandoffNote, Item, Kind, ResultShown, ShownMessage, Source, ToolResult};
 use turn::Turn;
-pub(crate) use value::{Told, result_text, told};
+pub use value::{ValueText, result_text, value_text};
 
-/// A chat and one of its participants.
-pub(crate) type Key = (Path, Name);
+/// Identifies an open turn: its chat and its participant.
+pub type TurnKey = (Path, Name);
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// What one follows a run by.
+pub enum Detail {
+    /// What a person needs to follow a run.
     Brief,
     /// Everything: private prompts and replies, drafts, results of code where they came in.
     Whole,
@@ -34,13 +46,13 @@ pub(crate) enum Detail {
 
 /// Folds events into the items that they show.
 #[derive(Debug, Clone)]
-pub(crate) struct Presentation {
+pub struct Presentation {
     detail: Detail,
-    turns: HashMap<Key, Turn>,
+    turns: HashMap<TurnKey, Turn>,
     /// The calls that messages request of others, by chat, who requests, and id.
     requested: HashMap<(Path, Name, String), Call>,
     /// The note of the last handoff, and who hands over.
-    handed: Option<(Key, String)>,
+    handed: Option<(TurnKey, String)>,
     /// The text of the last message.
     last_said: String,
     /// An item that the next event may make superfluous.
@@ -49,7 +61,9 @@ pub(crate) struct Presentation {
 }
 
 impl Presentation {
-    pub(crate) fn new(detail: Detail) -> Self {
+    /// Begins a presentation without events.
+    #[must_use]
+    pub fn new(detail: Detail) -> Self {
         Self {
             detail,
             turns: HashMap::new(),
@@ -62,7 +76,8 @@ impl Presentation {
     }
 
     /// All items of a conversation.
-    pub(crate) fn of(detail: Detail, events: &[Event]) -> Vec<Item> {
+    #[must_use]
+    pub fn of(detail: Detail, events: &[Event]) -> Vec<Item> {
         let mut fold = Self::new(detail);
         let mut items: Vec<Item> = events.iter().flat_map(|event| fold.event(event)).collect();
         items.extend(fold.finish());
@@ -70,20 +85,21 @@ impl Presentation {
     }
 
     /// The audience of the open turn of `key`.
-    pub(crate) fn audience(&self, key: &Key) -> Audience {
+    #[must_use]
+    pub fn audience(&self, key: &TurnKey) -> Audience {
         self.turns.get(key).map(|turn| turn.audience.clone()).unwrap_or_default()
     }
 
     /// The items of the next event.
-    pub(crate) fn event(&mut self, event: &Event) -> Vec<Item> {
+    pub fn event(&mut self, event: &Event) -> Vec<Item> {
         self.fold(event);
         std::mem::take(&mut self.out)
     }
 
     /// What is left to show when no more events come, such as calls without a result.
-    pub(crate) fn finish(&mut self) -> Vec<Item> {
+    pub fn finish(&mut self) -> Vec<Item> {
         self.release(None);
-        let mut keys: Vec<Key> = self.turns.keys().cloned().collect();
+        let mut keys: Vec<TurnKey> = self.turns.keys().cloned().collect();
         keys.sort();
         keys.iter().for_each(|key| self.late_results(key));
         let mut open: Vec<_> = keys
@@ -93,7 +109,7 @@ impl Presentation {
         open.sort_by_key(|(_, (_, time))| *time);
         self.turns.values_mut().for_each(|turn| turn.calls.clear());
         for ((at, who), (call, _)) in open {
-            self.put(&at, Kind::Unfinished { who, call });
+            self.put(&at, Kind::CallPending { who, call });
         }
         std::mem::take(&mut self.out)
     }
@@ -102,7 +118,7 @@ impl Presentation {
         self.detail == Detail::Whole
     }
 
-    fn turn(&mut self, key: &Key) -> &mut Turn {
+    fn turn(&mut self, key: &TurnKey) -> &mut Turn {
         self.turns.entry(key.clone()).or_default()
     }
 

@@ -1,0 +1,246 @@
+//! The items that a conversation shows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_core::{
+    Audience, Body, Call, CallOutcome, Failure, Message, Name, Opening, Outcome, Part, Path, Question,
+    StopReason, TurnRequest,
+};
+
+/// One thing that a conversation shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// The chat in which it happened.
+    pub at: Path,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What an [`Item`] is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A chat opened. Its messages follow as items of their own.
+    ChatOpened {
+        /// Its participants, task and introduction.
+        opening: Opening,
+        /// The task, unless a message shows it.
+        task: Option<Arc<str>>,
+    },
+    /// A turn began, perhaps after a selection of its speaker.
+    TurnStarted(TurnRequest),
+    /// A participant's turn ended. Follows what the turn ended with.
+    TurnEnded {
+        /// Whose turn it was.
+        who: Name,
+    },
+    /// A model replied; the parts of the reply are items of their own.
+    ModelReplied {
+        /// Whose model it is.
+        who: Name,
+        /// Whether the reply is from a cache.
+        cached: bool,
+    },
+    /// The reasoning of a model.
+    Reasoning {
+        /// Whose model it is.
+        who: Name,
+        /// The audience of the turn.
+        to: Audience,
+        /// The reasoning.
+        text: Arc<str>,
+    },
+    /// A text beside tool calls, before the calls are made.
+    Narration {
+        /// Who makes the calls.
+        who: Name,
+        /// The audience of the turn.
+        to: Audience,
+        /// The text.
+        text: String,
+    },
+    /// A reply that did not become a message.
+    Draft {
+        /// Whose reply it is.
+        who: Name,
+        /// The reply.
+        text: String,
+    },
+    /// A prompt for one participant alone.
+    Prompted {
+        /// Who receives it.
+        who: Name,
+        /// The prompt.
+        text: String,
+    },
+    /// A tool call began.
+    ToolCalled {
+        /// Who calls the tool.
+        who: Name,
+        /// The call.
+        call: Call,
+        /// Whether it runs code that is part of a message.
+        is_code: bool,
+        /// Whether a message of another participant requested it.
+        is_requested: bool,
+    },
+    /// A tool call finished.
+    ToolReturned(ToolResult),
+    /// A message.
+    Message(ShownMessage),
+    /// A private reply, such as a selection or a plan.
+    PrivateReply {
+        /// Who replied.
+        who: Name,
+        /// The reply; its JSON if it has no text.
+        text: String,
+    },
+    /// A private decision about a task.
+    Decision {
+        /// Who decided.
+        who: Name,
+        /// The decision, in words.
+        text: String,
+    },
+    /// A person is asked.
+    InputRequired(Question),
+    /// A person answered, perhaps nothing.
+    InputProvided {
+        /// Whose question it answers.
+        to: Name,
+        /// The answer.
+        text: Arc<str>,
+        /// Whether a message with the same text follows.
+        is_repeated: bool,
+    },
+    /// A turn failed.
+    Failed {
+        /// Whose turn failed.
+        who: Name,
+        /// Why.
+        error: Failure,
+    },
+    /// A participant joined, left, passed, or did something else without a message. The event says what.
+    Notice(Body),
+    /// A text that a participant remembers as its own in a turn.
+    Remembered {
+        /// Who remembers it.
+        who: Name,
+        /// The text.
+        text: String,
+    },
+    /// A chat ended.
+    ChatClosed {
+        /// Why.
+        reason: StopReason,
+        /// Its result.
+        summary: Arc<str>,
+        /// Whether the last message has the same text.
+        is_shown: bool,
+    },
+    /// A closed chat continues.
+    Reopened,
+    /// A tool call has no result yet.
+    CallPending {
+        /// Who called the tool.
+        who: Name,
+        /// The call.
+        call: Call,
+    },
+}
+
+/// A finished tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// Who called the tool.
+    pub who: Name,
+    /// The audience of the turn.
+    pub to: Audience,
+    /// The call.
+    pub call: Call,
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// The running time of the call.
+    pub took: Duration,
+    /// Where the result is shown.
+    pub shown: ResultShown,
+    /// Whether it ran code that is part of a message.
+    pub is_code: bool,
+    /// Whether a message of another participant requested it.
+    pub is_requested: bool,
+    /// Whether its arguments were shown in full with the question for approval.
+    pub is_approved: bool,
+    /// The note of a handoff, which is also posted as a message.
+    pub note: Option<HandoffNote>,
+}
+
+/// Where the result of a call is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultShown {
+    /// With the call.
+    Here,
+    /// In the message that follows.
+    InMessage,
+    /// Here, after the call was shown, because no message has it.
+    Late,
+}
+
+/// The note of a handoff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandoffNote {
+    /// Its text.
+    pub text: String,
+    /// Whether it is one of the arguments of the call.
+    pub in_arguments: bool,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownMessage {
+    /// The message.
+    pub message: Message,
+    /// The parts that were not shown before.
+    pub parts: Vec<Part>,
+    /// The parts that are the output of programs.
+    pub output: Vec<Part>,
+    /// How it came about.
+    pub source: Source,
+    /// Whether it is the note of a handoff whose call was shown.
+    pub is_note: bool,
+    /// The calls that its outcomes answer.
+    pub answered: Vec<Call>,
+}
+
+impl ShownMessage {
+    /// Whether a part of the message was shown before, such as results of calls.
+    #[must_use]
+    pub fn is_partly_shown(&self) -> bool {
+        self.parts.len() < self.message.parts.len()
+    }
+
+    /// Whether all of it was shown before.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        self.is_partly_shown() && self.parts.is_empty()
+    }
+
+    /// The call that `result` is the result of.
+    #[must_use]
+    pub fn call_of(&self, result: &CallOutcome) -> Call {
+        let call = self.answered.iter().find(|call| call.id == result.id).cloned();
+        call.unwrap_or_else(|| Call { id: result.id.clone(), tool: result.tool.clone(), args: ().into() })
+    }
+}
+
+/// How a message came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A chat opened with it.
+    Opening,
+    /// A closed chat continues with it.
+    Reopening,
+    /// A turn ended with it.
+    Turn,
+    /// The policy posted it, or it was sent from outside.
+    Posted,
+}
