@@ -194,8 +194,8 @@ async fn what_may_pass_is_tried_again_and_each_batch_for_itself() {
 }
 
 #[tokio::test]
-async fn what_stays_as_it_is_is_told_and_shows_no_key() {
-    let server = Server::start([Does::Status(401, "no such key sk-a-key-that-nobody-may-see")]);
+async fn permanent_errors_are_returned_at_once_and_show_no_key() {
+    let server = Server::start([Does::Status(401, "no such key sk-a-key-that-no-one-may-see")]);
     let model = embedder(Config { retries: quick(5), ..server.config() });
     let error = model.embed(&texts(1)).await.unwrap_err();
     assert_eq!((error.kind, error.status, server.asked().len()), (Kind::Config, Some(401), 1));

@@ -44,11 +44,11 @@ async fn keys_are_taken_in_turn_and_one_without_credit_is_left_out() {
     let keys = keys(&server);
     assert_eq!(keys[..3], ["a", "b", "c"]);
     assert!(keys[3..].iter().all(|key| key != "b"), "{keys:?}");
-    assert_ne!(keys[5], keys[6], "the other key goes on at once");
+    assert_ne!(keys[5], keys[6], "the other key is used at once");
     assert_eq!(keys[6], keys[7]);
 }
 
-/// L48: without any key left nothing is sent, and the error says why. An only key is asked again: somebody may have paid.
+/// L48: without any key left nothing is sent, and the error says why. An only key is used again: the bill may have been paid.
 #[tokio::test]
 async fn when_all_are_without_credit_it_is_an_error() {
     let server = Server::start(Playbook::list([Answer::quota(), Answer::quota()])).await;

@@ -79,7 +79,7 @@ async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
             }
             let reply = reply.unwrap_or_else(|error| panic!("{case}: {error:?}"));
             is_weather(&reply, &case);
-            // Nobody asked a server for usage that streams without being asked to.
+            // Usage was not requested: the server streams it anyway.
             let untold = name == "no-usage" || (name == "streamed-unasked" && !stream);
             let usage = (!untold).then_some((12, 34));
             assert_eq!(reply.usage.input.zip(reply.usage.output), usage, "{case}");
@@ -121,7 +121,7 @@ async fn a_reply_in_two_thousand_pieces_is_whole() {
 }
 
 #[tokio::test]
-async fn every_spoiled_reply_is_an_error_that_says_what_happened_and_is_told_in_time() {
+async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_time_limit() {
     let short = Timeouts {
         first_token: Duration::from_millis(300),
         idle: Duration::from_millis(300),
@@ -175,7 +175,7 @@ async fn what_is_wrong_with_a_body_does_not_matter_after_the_mark_of_its_end() {
 }
 
 #[tokio::test]
-async fn time_limits_are_told_apart() {
+async fn each_time_limit_is_an_error_of_its_own() {
     let ms = Duration::from_millis;
     let far = Duration::from_secs(60);
     for (quirk, timeouts, says) in [
@@ -246,7 +246,7 @@ async fn a_redirect_takes_the_key_nowhere() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_error_of_the_connection() {
+async fn an_unreachable_server_is_an_error_of_the_connection() {
     let server = Server::start(Behaviour::from("x")).await;
     let config = config(&server);
     drop(server);

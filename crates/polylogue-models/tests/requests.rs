@@ -166,7 +166,7 @@ async fn the_base_url_may_be_written_in_several_ways() {
 }
 
 #[test]
-fn a_price_can_be_given_in_place_of_the_list_price() {
+fn a_price_can_be_given_instead_of_the_list_price() {
     let endpoint =
         Endpoint::new(Config { provider: "openai".into(), ..Config::new("http://127.0.0.1:1/v1") }).unwrap();
     let usage = Usage { input: Some(1_000_000), output: Some(0), ..Usage::default() };
@@ -179,7 +179,7 @@ fn a_price_can_be_given_in_place_of_the_list_price() {
 }
 
 #[tokio::test]
-async fn a_reply_whose_stream_stays_open_after_its_end_is_told_at_once() {
+async fn a_reply_whose_stream_stays_open_after_its_end_is_returned_at_once() {
     let answer = Answer::text("done").with(Quirk::NoLength);
     let server = Server::start(Behaviour::from(answer)).await;
     assert_eq!(text(&reply(&model(config(&server))).await.unwrap()), "done");
@@ -209,7 +209,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
 }
 
 #[tokio::test]
-async fn a_model_that_turns_out_to_be_blind_is_told_what_to_set() {
+async fn when_a_model_refuses_a_picture_the_error_says_which_setting_to_change() {
     let asked = looked();
     let advice =
         |hint: &Option<String>| hint.as_deref().is_some_and(|hint| hint.contains("leave `vision` out"));

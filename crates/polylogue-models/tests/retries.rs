@@ -1,4 +1,4 @@
-//! What is tried again, how often, and what the watcher is told.
+//! What is tried again, how often, and what the subscriber receives.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -40,7 +40,7 @@ async fn what_may_pass_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_stays_as_it_is_is_not_tried_again() {
+async fn permanent_errors_are_not_retried() {
     for failing in [
         Answer::status(400),
         Answer::status(401),
@@ -60,7 +60,7 @@ async fn what_stays_as_it_is_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn attempts_are_counted_and_the_last_error_is_told_with_its_body() {
+async fn attempts_are_counted_and_the_last_error_is_shown_with_its_body() {
     let server = Server::start(list(vec![Answer::error(503, "come back later"); 9])).await;
     let error = reply(&model(Config { retries: quick(4), ..config(&server) })).await.unwrap_err();
     assert_eq!((error.kind, error.status, server.count()), (Kind::Refused, Some(503), 4));

@@ -9,10 +9,10 @@ use polylogue_core::{AnyModel, Finish, Model, Params};
 use polylogue_models::Config;
 use polylogue_test::server::{Answer, Server};
 
-/// L45: the server goes on behind the stop word. Neither the reply nor its pieces do, streamed or not, and what the reply cost is
+/// L45: the server continues after the stop word. Neither the reply nor its pieces do, streamed or not, and what the reply cost is
 /// known.
 #[tokio::test]
-async fn a_reply_is_cut_where_its_server_goes_on() {
+async fn a_reply_is_cut_at_the_stop_word_where_its_server_continues() {
     let whole = "Let me see.\n```python\nprint('é')\n```\nIt prints a letter.";
     for stream in [true, false] {
         let answer = Answer::text(whole).usage(10, 20).pieces(17);

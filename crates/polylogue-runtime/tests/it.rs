@@ -98,8 +98,8 @@ async fn one_that_waits_is_answered_by_another_handle_and_continues() {
     let Status::Waiting(questions) = conversation.run().await.unwrap() else { panic!("not waiting") };
     let unfinished = world.runtime.list(&ListQuery::unfinished()).await.unwrap();
     assert_eq!(unfinished.conversations.len(), 0, "it waits");
-    let nobody = Name::new("Nobody").unwrap();
-    let wrong = world.runtime.answer(&id, &Path::root(), &nobody, "hello").await;
+    let unknown = Name::new("Unknown").unwrap();
+    let wrong = world.runtime.answer(&id, &Path::root(), &unknown, "hello").await;
     assert!(matches!(wrong, Err(Error::NoQuestion { .. })), "{wrong:?}");
     let (at, question) = &questions[0];
     world.runtime.answer(&id, at, &question.who, "I am stuck").await.unwrap();

@@ -8,23 +8,22 @@ use polylogue_core::{
     ModelReply, Name, OutcomeStatus, Part, TurnRequest,
 };
 
-/// One line for each event: its number, the chat it happened in unless that is the outermost, and what happened.
+/// One line for each event: its number, its chat unless that is the outermost, and its content.
 ///
 /// ```text
 /// 0 opened [a, critic] "write a poem" | user: Be brief
-/// 1 cue a
-/// 2 a samples script:a (stop, 12+4 tokens): Roses
+/// 1 turn a
+/// 2 script:a replies to a (stop, 12+4 tokens): Roses
 /// 3 a says: Roses
 /// 4 /critic.1 opened [judge] "write a poem"
-/// 5 /critic.1 cue judge aside "Is it good?"
+/// 5 /critic.1 turn judge in private "Is it good?"
 /// 6 /critic.1 judge calls grade {"of":"poem"} #judge-0-0
 /// 7 /critic.1 judge gets #judge-0-0 failed: no grades today
 /// 8 closed (every participant has spoken): Roses
 /// ```
 ///
-/// Parts are set apart by ` | `, thoughts stand in parentheses. Line breaks within texts are written `\n`, so that a
-/// line is an event. Left out is what differs from run to run although the same was said: times, and the digests of
-/// requests.
+/// Parts are separated by ` | `, thoughts are in parentheses. Line breaks in texts are written `\n`, so that each line
+/// is an event. Times and the digests of requests, which differ from run to run, are omitted.
 pub fn transcript<E: Borrow<Event>>(events: &[E]) -> String {
     let mut text = String::new();
     for event in events {
@@ -36,10 +35,10 @@ pub fn transcript<E: Borrow<Event>>(events: &[E]) -> String {
     text
 }
 
-fn cue(cue: &TurnRequest) -> String {
-    let prompt = cue.prompt.as_ref().map(|prompt| format!(" \"{}\"", line(prompt)));
-    let choice = cue.choice.as_ref().map(|choice| self::choice(choice)).unwrap_or_default();
-    format!("cue {}{}{}{choice}", cue.who, audience(&cue.to), prompt.unwrap_or_default())
+fn turn(turn: &TurnRequest) -> String {
+    let prompt = turn.prompt.as_ref().map(|prompt| format!(" \"{}\"", line(prompt)));
+    let choice = turn.choice.as_ref().map(|choice| self::choice(choice)).unwrap_or_default();
+    format!("turn {}{}{}{choice}", turn.who, audience(&turn.to), prompt.unwrap_or_default())
 }
 
 /// Why a speaker was selected.
@@ -51,7 +50,7 @@ fn choice(choice: &Choice) -> String {
         Chooser::Chance { seed } => format!("by chance {seed}"),
         Chooser::Rule => "by rule".to_owned(),
         Chooser::Agent(who) => format!("by {who}"),
-        Chooser::Handoff => "handed over".to_owned(),
+        Chooser::Handoff => "by handoff".to_owned(),
         Chooser::Tools => "for its tools".to_owned(),
         Chooser::Fallback { why } => format!("by order, because {}", line(why)),
         other => format!("{other:?}"),
@@ -60,7 +59,7 @@ fn choice(choice: &Choice) -> String {
     format!(" (of [{}] {by}{})", of.join(", "), reply.unwrap_or_default())
 }
 
-/// What happened, as one line.
+/// The content of an event, as one line.
 fn body(body: &Body) -> String {
     match body {
         Body::Opened(opening) => {
@@ -69,8 +68,8 @@ fn body(body: &Body) -> String {
             let said = opening.messages.iter().map(|message| self::message(message, ""));
             std::iter::once(first).chain(said).collect::<Vec<_>>().join(" | ")
         }
-        Body::TurnStarted { turns: cues } => cues.iter().map(cue).collect::<Vec<_>>().join(" | "),
-        Body::ModelReplied(sample) => sampled(sample),
+        Body::TurnStarted { turns } => turns.iter().map(turn).collect::<Vec<_>>().join(" | "),
+        Body::ModelReplied(reply) => model_reply(reply),
         Body::Prompted { who, text } => format!("{who} is prompted: {}", line(text)),
         Body::ToolCalled { who, call } => format!("{who} {}", self::call("calls", call)),
         Body::ToolReturned { who, id, outcome } => {
@@ -93,24 +92,24 @@ fn body(body: &Body) -> String {
         Body::Reopened { message: None } => "reopened".to_owned(),
         Body::Reopened { message: Some(message) } => format!("reopened {}", self::message(message, "")),
         Body::Stopped { who, reason } => format!("{who} ends the chat: {reason}"),
-        Body::Joined { who, sees: JoinHistory::All } => format!("{who} joins, and sees everything"),
-        Body::Joined { who, sees: JoinHistory::New } => format!("{who} joins, and sees what is new"),
-        Body::Remembered { who, entries: words } => {
-            let words = words.iter().map(|words| match words {
-                HistoryEntry::Received(text) => format!("heard {}", line(text)),
-                HistoryEntry::Sent(text) => format!("said {}", line(text)),
+        Body::Joined { who, sees: JoinHistory::All } => format!("{who} joins, and sees the whole history"),
+        Body::Joined { who, sees: JoinHistory::New } => format!("{who} joins, and sees new messages only"),
+        Body::Remembered { who, entries } => {
+            let entries = entries.iter().map(|entry| match entry {
+                HistoryEntry::Received(text) => format!("received {}", line(text)),
+                HistoryEntry::Sent(text) => format!("sent {}", line(text)),
             });
-            format!("{who} remembers: {}", words.collect::<Vec<_>>().join(" | "))
+            format!("{who} replaces its history of the turn: {}", entries.collect::<Vec<_>>().join(" | "))
         }
         Body::ContinuationFailed { who, why } => format!("{who} cannot continue its reply: {why}"),
-        Body::CapabilityMissing { who, model, capability: lacks, why } => {
-            format!("{who} finds {model} unable of {lacks}: {}", line(why))
+        Body::CapabilityMissing { who, model, capability, why } => {
+            format!("{who} finds that {model} does not support {capability}: {}", line(why))
         }
         Body::Cleared { who, of, keep } => {
-            let of = of.as_ref().map_or("everybody", Name::as_str);
+            let of = of.as_ref().map_or("all", Name::as_str);
             format!("{who} clears the history of {of}, keeping {keep}")
         }
-        Body::RolledBack { since } => format!("undone since {since}"),
+        Body::RolledBack { since } => format!("rolled back since {since}"),
         Body::Charged(charge) => {
             format!("{} charges {} {:?} of {}", charge.who, charge.calls, charge.why, charge.model)
         }
@@ -122,15 +121,15 @@ fn message(message: &Message, verb: &str) -> String {
     format!("{}{verb}{}: {}", message.from, audience(&message.to), parts(&message.parts))
 }
 
-fn sampled(sample: &ModelReply) -> String {
-    let ModelReply { who, model, usage, .. } = sample;
-    let mut terms = vec![finish(sample.finish).to_owned()];
+fn model_reply(reply: &ModelReply) -> String {
+    let ModelReply { who, model, usage, .. } = reply;
+    let mut terms = vec![finish(reply.finish).to_owned()];
     let count = |tokens: Option<u64>| tokens.map_or("?".to_owned(), |tokens| tokens.to_string());
     if !usage.is_unknown() {
         terms.push(format!("{}+{} tokens", count(usage.input), count(usage.output)));
     }
-    terms.extend(sample.cost.map(|cost| cost.to_string()));
-    format!("{who} samples {model} ({}): {}", terms.join(", "), parts(&sample.parts))
+    terms.extend(reply.cost.map(|cost| cost.to_string()));
+    format!("{model} replies to {who} ({}): {}", terms.join(", "), parts(&reply.parts))
 }
 
 const fn finish(finish: Finish) -> &'static str {
@@ -151,7 +150,7 @@ fn failure(error: &Failure) -> String {
 fn audience(audience: &Audience) -> String {
     match audience {
         Audience::All => String::new(),
-        Audience::Only(names) if names.is_empty() => " aside".to_owned(),
+        Audience::Only(names) if names.is_empty() => " in private".to_owned(),
         Audience::Only(names) => {
             let names: Vec<_> = names.iter().map(ToString::to_string).collect();
             format!(" to [{}]", names.join(", "))
@@ -168,7 +167,7 @@ fn part(part: &Part) -> String {
         Part::Text(text) => line(text).into_owned(),
         Part::Thought(text) => format!("({})", line(text)),
         Part::Media(Media { kind, url }) => {
-            // A picture in a `data:` URL is as long as the picture.
+            // A `data:` URL contains the whole picture.
             let shown: String = url.chars().take(60).collect();
             let more = if shown.len() < url.len() { "..." } else { "" };
             format!("<{kind} {}{more}>", line(&shown))
@@ -177,8 +176,8 @@ fn part(part: &Part) -> String {
         Part::Note(value) => format!("[note: {value}]"),
         Part::Cut(finish) => format!("[{finish}]"),
         Part::Call(call) => self::call("call", call),
-        Part::Outcome(answer) => {
-            format!("{} #{} of {}: {}", answer.tool, answer.id, answer.to, parts(&answer.outcome.parts))
+        Part::Outcome(result) => {
+            format!("{} #{} of {}: {}", result.tool, result.id, result.to, parts(&result.outcome.parts))
         }
         other => line(&format!("{other:?}")).into_owned(),
     }

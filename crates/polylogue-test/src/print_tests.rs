@@ -23,7 +23,7 @@ fn at_root(bodies: impl IntoIterator<Item = Body>) -> String {
     log(bodies.into_iter().map(|body| (Path::root(), body)))
 }
 
-fn sample(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<Money>) -> Body {
+fn model_reply_of(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<Money>) -> Body {
     let request = Digest::try_from("0f".repeat(16)).unwrap();
     Body::ModelReplied(ModelReply {
         who: name("a"),
@@ -38,7 +38,7 @@ fn sample(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<Money>) -
 }
 
 #[test]
-fn a_conversation_reads_as_a_play() {
+fn a_conversation_is_one_line_for_each_event() {
     let inner = Path::root().child(&name("critic"), 1);
     let opening = |with: &[&str], messages| {
         Body::Opened(Opening {
@@ -62,11 +62,11 @@ fn a_conversation_reads_as_a_play() {
         (Path::root(), Body::Closed { reason: StopReason::Turns { limit: 2 }, summary: "Roses".into() }),
     ]);
     let expected = r#"0 opened [a, critic] "a poem" | user: Be\nbrief | a to [critic]: psst
-1 cue a
+1 turn a
 2 a says: Roses
 3 /critic.1 opened [judge] "a poem"
-4 /critic.1 cue judge aside "Good?"
-5 /critic.1 judge says aside: Yes
+4 /critic.1 turn judge in private "Good?"
+5 /critic.1 judge says in private: Yes
 6 closed (the limit of 2 turns): Roses
 "#;
     assert_eq!(text, expected);
@@ -78,7 +78,7 @@ fn model_and_tool_calls_show_their_cost_and_results() {
     let usage = Usage { input: Some(12), ..Usage::default() };
     let returned = |outcome| Body::ToolReturned { who: name("a"), id: "a-0-0".into(), outcome };
     let text = at_root([
-        sample(
+        model_reply_of(
             vec![Part::Thought("hm".into()), Part::text("I look"), Part::Call(call.clone())],
             Finish::Calls,
             usage,
@@ -88,14 +88,14 @@ fn model_and_tool_calls_show_their_cost_and_results() {
         returned(Outcome::done("A\\B")),
         returned(Outcome::failed("no grades")),
         returned(Outcome::new(OutcomeStatus::Unknown, vec![Part::Data(json!({"x": 1}))])),
-        sample(vec![], Finish::Length, Usage::default(), None),
+        model_reply_of(vec![], Finish::Length, Usage::default(), None),
     ]);
-    let expected = r#"0 a samples openai:x (calls, 12+? tokens, $0.0012): (hm) | I look | call grade {"of":"poem"} #a-0-0
+    let expected = r#"0 openai:x replies to a (calls, 12+? tokens, $0.0012): (hm) | I look | call grade {"of":"poem"} #a-0-0
 1 a calls grade {"of":"poem"} #a-0-0
 2 a gets #a-0-0: A\\B
 3 a gets #a-0-0 failed: no grades
 4 a gets #a-0-0 unknown: {"x":1}
-5 a samples openai:x (length): 
+5 openai:x replies to a (length): 
 "#;
     assert_eq!(text, expected);
 }

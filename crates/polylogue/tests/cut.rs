@@ -22,7 +22,7 @@ fn name(text: &str) -> Name {
 }
 
 async fn check(task: &str, chat: impl Fn(&Calls) -> Chat) -> Vec<String> {
-    check_with_people(task, chat, &|_| unreachable!("nobody is asked")).await
+    check_with_people(task, chat, &|_| unreachable!("no one is asked")).await
 }
 
 async fn check_with_people(

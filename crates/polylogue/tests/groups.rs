@@ -73,14 +73,14 @@ async fn a_person_who_chooses_and_answers_garbage() {
         let policy = until(max_turns(4), Group::selected_by(name("chair")));
         room().private_agent(HumanSelector::new("chair").unwrap()).policy(policy).build().unwrap()
     };
-    let log = check(chat, &["2", "9", "nobody", "", "Zoe", "ann please"]).await;
+    let log = check(chat, &["2", "9", "absent", "", "Zoe", "ann please"]).await;
     assert!(log.contains("selected no participant"), "{log}");
 }
 
 #[tokio::test]
 async fn a_model_that_chooses_after_corrections_or_not_at_all() {
     let script = script(
-        r#"[{"sel": "Bob"}, {"sel": "Ann and Bob"}, {"sel": "nobody"}, {"sel": "Cid"}, {"sel": "?"}, {"sel": ""},
+        r#"[{"sel": "Bob"}, {"sel": "Ann and Bob"}, {"sel": "absent"}, {"sel": "Cid"}, {"sel": "?"}, {"sel": ""},
             {"sel": "Ann or Cid"}]"#,
     );
     let chat = |calls: &Calls| {

@@ -45,7 +45,7 @@ async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> Strin
         store: &|| AnyStore::new(Memory::default()),
         answer: &|_, question, nth| {
             let answer = answers.get(usize::try_from(nth).unwrap());
-            (*answer.unwrap_or_else(|| panic!("nobody was to be asked: {question:?}"))).to_owned()
+            (*answer.unwrap_or_else(|| panic!("no question was expected: {question:?}"))).to_owned()
         },
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));

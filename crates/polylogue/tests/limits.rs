@@ -79,9 +79,9 @@ fn bounded() -> Cents {
 /// Twenty who speak at the same time, and then it is over.
 fn crowd(model: &Cents) -> Chat {
     let names: Vec<Name> = (0..20).map(|number| Name::new(format!("A{number}")).unwrap()).collect();
-    let cues: Vec<TurnRequest> = names.iter().cloned().map(TurnRequest::to_all).collect();
+    let turns: Vec<TurnRequest> = names.iter().cloned().map(TurnRequest::to_all).collect();
     let policy = move |chat: &Transcript| match chat.turns() {
-        0 => Step::Parallel(cues.clone()),
+        0 => Step::Parallel(turns.clone()),
         _ => Step::close(StopReason::Finished, chat),
     };
     let mut chat = Chat::named("crowd");

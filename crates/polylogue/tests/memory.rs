@@ -159,7 +159,7 @@ async fn a_call_that_is_made_again_writes_nothing_twice() {
             chat(2, agent.tools(place.of("team").tools()))
         },
         store: &|| AnyStore::new(polylogue_store::Memory::default()),
-        answer: &|_, _, _| unreachable!("nobody is asked"),
+        answer: &|_, _, _| unreachable!("no one is asked"),
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     assert!(events.len() > 12);
@@ -205,7 +205,7 @@ async fn a_resumed_turn_does_not_depend_on_what_the_memory_became() {
         task: "What does Ann like?",
         chat: &|calls| reminded(calls, place.of("team")),
         store: &|| AnyStore::new(polylogue_store::Memory::default()),
-        answer: &|_, _, _| unreachable!("nobody is asked"),
+        answer: &|_, _, _| unreachable!("no one is asked"),
     };
     let whole = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     let found = whole.iter().position(|event| matches!(event.body, Body::ToolReturned { .. })).unwrap();
@@ -301,7 +301,7 @@ async fn an_agent_made_of_agents_hands_its_reminder_on() {
         task: "What does Ann like?",
         chat: &reminded,
         store: &|| AnyStore::new(polylogue_store::Memory::default()),
-        answer: &|_, _, _| unreachable!("nobody is asked"),
+        answer: &|_, _, _| unreachable!("no one is asked"),
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     let said = transcript(&events);

@@ -203,21 +203,21 @@ impl Maker {
                 return Step::close(StopReason::Finished, chat);
             };
             let other = name(members[chance.below(members.len())]);
-            let cue = TurnRequest::to_all(who.clone());
+            let turn = TurnRequest::to_all(who.clone());
             match chance.below(10) {
                 0 => Step::Turn(TurnRequest::private(who, "Between us: what do you think?")),
-                1 => Step::Turn(TurnRequest { to: Audience::Only(vec![other]), ..cue }),
-                2 => Step::Turn(TurnRequest { prompt: Some("Be quick.".into()), ..cue }),
+                1 => Step::Turn(TurnRequest { to: Audience::Only(vec![other]), ..turn }),
+                2 => Step::Turn(TurnRequest { prompt: Some("Be quick.".into()), ..turn }),
                 3 if other != who && present.contains(&other) => {
-                    Step::Parallel(vec![cue, TurnRequest::to_all(other)])
+                    Step::Parallel(vec![turn, TurnRequest::to_all(other)])
                 }
-                _ => Step::Turn(cue),
+                _ => Step::Turn(turn),
             }
         }
     }
 
     /// A chat in which tools are suggested, run, or left undone; another may be nested in it.
-    fn room(&mut self, chat: &str, depth: usize, goes_on_from: Option<&str>) -> Chat {
+    fn room(&mut self, chat: &str, depth: usize, continues: Option<&str>) -> Chat {
         let [a, b, r, _, within, ..] = self.names;
         let mut members = vec![a, b, r];
         let (ann, bob, run) = (self.assistant(a), self.assistant(b), self.runner(r));
@@ -235,7 +235,7 @@ impl Maker {
         } else {
             builder
         };
-        let builder = match goes_on_from {
+        let builder = match continues {
             Some(before) => builder.continues(name(before)),
             None => builder,
         };

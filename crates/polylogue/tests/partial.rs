@@ -182,7 +182,7 @@ async fn continued_replies_are_cut_and_resumed_as_others() {
             Chat::named("pair").participant(agent("A")).participant(agent("B")).policy(order).build().unwrap()
         },
         store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!("nobody is asked"),
+        answer: &|_, _, _| unreachable!("no one is asked"),
     };
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     let said: Vec<_> =

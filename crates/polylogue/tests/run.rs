@@ -53,14 +53,14 @@ async fn two_agents_speak_in_turn_until_a_text_is_said() {
         "count",
         expect![[r#"
             0 opened [A, B] "count" | user: count
-            1 cue A
-            2 A samples script:test (stop, $0.0000): one
+            1 turn A
+            2 script:test replies to A (stop, $0.0000): one
             3 A says: one
-            4 cue B
-            5 B samples script:test (stop, $0.0000): two
+            4 turn B
+            5 script:test replies to B (stop, $0.0000): two
             6 B says: two
-            7 cue A
-            8 A samples script:test (stop, $0.0000): DONE
+            7 turn A
+            8 script:test replies to A (stop, $0.0000): DONE
             9 A says: DONE
             10 closed (A said `DONE`): DONE
         "#]],
@@ -82,8 +82,8 @@ async fn a_participant_who_opens_the_chat_has_spoken() {
         "hi",
         expect![[r#"
             0 opened [A, B] "hi" | A: hi
-            1 cue B
-            2 B samples script:test (stop, $0.0000): hello
+            1 turn B
+            2 script:test replies to B (stop, $0.0000): hello
             3 B says: hello
             4 closed (1 of 1 turn): hello
         "#]],
@@ -134,14 +134,14 @@ fn bad_definitions_are_refused_with_a_clear_error() {
 
 #[tokio::test]
 async fn a_policy_that_requests_an_unknown_participant_is_reported() {
-    let policy = |_: &Transcript| Step::Turn(TurnRequest::to_all(Name::new("Nobody").unwrap()));
+    let policy = |_: &Transcript| Step::Turn(TurnRequest::to_all(Name::new("Absent").unwrap()));
     let chat = Chat::named("c")
         .participant(Function::new("A", |_| Ok(Act::Pass)).unwrap())
         .policy(policy)
         .build()
         .unwrap();
     let error = chat.run_in(&mut log().await, "go").await.unwrap_err().to_string();
-    assert_eq!(error, "the policy of `c` gives a turn to `Nobody`, who is no participant");
+    assert_eq!(error, "the policy of `c` gives a turn to `Absent`, who is no participant");
 }
 
 #[tokio::test]
@@ -279,7 +279,7 @@ async fn a_conversation_can_be_ended_for_good_from_outside() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;
-    assert!(log.close("nobody").await.is_err(), "it has not begun");
+    assert!(log.close("absent").await.is_err(), "it has not begun");
     log.cancellation().after_step();
     chat.run_in(&mut log, "go").await.unwrap();
     log.cancellation().clear();
@@ -303,7 +303,7 @@ async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
     let chat = pair(&script, max_turns(1));
     let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
     assert_eq!(status.unwrap(), Status::Cancelled);
-    assert!(printed(&log).await.ends_with("cue A\n2 A charges 1 Cancelled of script:test\n"));
+    assert!(printed(&log).await.ends_with("turn A\n2 A charges 1 Cancelled of script:test\n"));
     log.cancellation().clear();
     let quick = common::script(r#"[{"A": "one"}]"#);
     assert!(matches!(
@@ -416,15 +416,15 @@ async fn a_model_that_only_calls_tools_is_prompted_to_answer() {
     let chat = Chat::named("c").participant(agent).policy(sequential()).build().unwrap();
     check(&chat, "go", expect![[r#"
         0 opened [A] "go" | user: go
-        1 cue A
-        2 A samples script:test (calls, $0.0000): once more | call get_history {} #A-0-0
+        1 turn A
+        2 script:test replies to A (calls, $0.0000): once more | call get_history {} #A-0-0
         3 A calls get_history {} #A-0-0
         4 A gets #A-0-0: user: go
-        5 A samples script:test (calls, $0.0000): once more | call get_history {} #A-1-0
+        5 script:test replies to A (calls, $0.0000): once more | call get_history {} #A-1-0
         6 A calls get_history {} #A-1-0
         7 A gets #A-1-0: user: go
         8 A is prompted: You have used all tool calls of this turn. Answer now with what you know, without calling a tool.
-        9 A samples script:test (calls, $0.0000): once more | call get_history {} #A-2-0
+        9 script:test replies to A (calls, $0.0000): once more | call get_history {} #A-2-0
         10 A says: once more
         11 closed (every participant has spoken): once more
     "#]])
@@ -471,7 +471,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     let chat = chat.policy(until(max_turns(2), round_robin())).build().unwrap();
     let mut log = log().await;
     let Status::Waiting(questions) = chat.run_in(&mut log, "go").await.unwrap().status else {
-        panic!("waits for nobody")
+        panic!("waits for no one")
     };
     let (at, question) = &questions[0];
     assert!(question.text.contains("Me") && question.text.contains("exit"), "{question:?}");

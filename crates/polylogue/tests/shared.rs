@@ -76,7 +76,7 @@ async fn cut(make: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
         task: "go",
         chat: &make,
         store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!("nobody is asked"),
+        answer: &|_, _, _| unreachable!("no one is asked"),
     };
     cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
 }

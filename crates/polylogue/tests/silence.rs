@@ -81,7 +81,7 @@ async fn answered(chat: &Chat, task: &str, answers: &[&str]) -> (StopReason, Str
     let mut log = log().await;
     let mut status = chat.run_in(&mut log, task).await.unwrap().status;
     for answer in answers {
-        let Status::Waiting(questions) = &status else { panic!("nobody is asked: {status:?}") };
+        let Status::Waiting(questions) = &status else { panic!("no one is asked: {status:?}") };
         let (at, question) = questions[0].clone();
         log.answer(&at, &question.who, *answer).await.unwrap();
         status = chat.resume(&mut log).await.unwrap().status;
@@ -175,7 +175,7 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
             Body::Message(message) if message.from == name("inner") => Some(message.parts.clone()),
             _ => None,
         });
-        assert_eq!(parts.unwrap(), [part], "it is said once, as it is");
+        assert_eq!(parts.unwrap(), [part], "it is said once, unchanged");
     }
 }
 

@@ -154,7 +154,7 @@ fn what_is_known_only_later_is_refused_where_it_is_needed_now() {
 
 #[test]
 fn a_name_that_could_not_be_read_is_not_called_unknown_as_well() {
-    let found = told("name: x\nagents: [{name: 'A A'}]\nchat: {participants: [Somebody_Else]}\n");
+    let found = told("name: x\nagents: [{name: 'A A'}]\nchat: {participants: [Another_Agent]}\n");
     assert!(found.contains("`A A` is not a legal name"), "{found}");
     assert!(!found.contains("unknown agent"), "{found}");
 }

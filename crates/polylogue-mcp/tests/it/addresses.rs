@@ -114,8 +114,8 @@ async fn what_is_no_server_says_so() {
         told,
         format!("{wanted}HTTP 401: it does not know who asks: set a header such as `Authorization`")
     );
-    let nobody = there.servers_at("http://127.0.0.1:1/mcp", |_| ());
-    let told = nobody.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
+    let unreachable = there.servers_at("http://127.0.0.1:1/mcp", |_| ());
+    let told = unreachable.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
     assert!(told.starts_with(&format!("{wanted}no connection came about: ")), "{told}");
     for url in ["ftp://example.org", "example.org/mcp", ""] {
         let wrong = there.servers_at(url, |_| ()).tools([("test", Allowed::All)]).await.unwrap_err();
@@ -129,7 +129,7 @@ async fn one_that_hangs_costs_the_call() {
     let tools = Tools::of(&there.servers(|limits| limits.call = SHORT)).await;
     let told = tools.failed("hang").await;
     assert_eq!(told, "the MCP server `test` did not answer within 3 s, and the call was given up");
-    until("it is told", || there.notes().contains("cancelled")).await;
+    until("the server receives it", || there.notes().contains("cancelled")).await;
     tools.echoes().await;
 }
 

@@ -50,7 +50,7 @@ async fn one_that_hangs_is_started_again() {
 }
 
 #[tokio::test]
-async fn one_that_is_slow_with_one_call_goes_on() {
+async fn a_slow_call_does_not_block_other_calls() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
     let told = tools.failed("slow").await;
@@ -124,7 +124,7 @@ async fn an_answer_to_another_question_ends_it() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told() {
+async fn a_refusal_is_the_error_of_the_call() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|_| ())).await;
     assert_eq!(tools.failed("refuse").await, "the MCP server `test` refused: not on Sundays");
@@ -143,7 +143,7 @@ async fn a_message_without_end_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_flood_of_errors_blocks_nobody() {
+async fn a_flood_of_errors_blocks_no_call() {
     let bench = Bench::new("babbles");
     let tools = Tools::of(&bench.servers(|_| ())).await;
     assert_eq!(tools.done("flood", json!({})).await, "after the flood");
@@ -151,7 +151,7 @@ async fn a_flood_of_errors_blocks_nobody() {
 }
 
 #[tokio::test]
-async fn other_tools_are_told_of() {
+async fn a_changed_list_of_tools_is_reported() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|_| ())).await;
     assert_eq!(tools.done("other", json!({})).await, "others now");

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{Bench, Tools, runs, until};
 
-/// Where the program that is killed notes what it started. Only that program is told.
+/// Where the program that is killed notes what it started. Only that program receives it.
 const NOTES: &str = "POLYLOGUE_MCP_TEST_NOTES";
 
 /// The process ids of the server, and of a child that it started.

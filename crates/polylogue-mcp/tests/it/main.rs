@@ -127,7 +127,7 @@ impl Tools {
         }
     }
 
-    /// What came of a call that worked.
+    /// The result of a call that worked.
     pub(crate) async fn done(&self, name: &str, args: Value) -> String {
         let outcome = self.call(name, args).await;
         assert_eq!(outcome.status, OutcomeStatus::Done, "{outcome:?}");

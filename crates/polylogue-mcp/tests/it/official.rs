@@ -72,7 +72,7 @@ async fn everything_lists_calls_tells_of_progress_and_has_resources() {
     assert!(text.starts_with("demo://") && text.contains("Architecture"), "{text}");
 }
 
-/// The same server, reached by HTTP, at a port that nobody else had a moment ago.
+/// The same server, reached by HTTP, at a port that was free a moment ago.
 fn everything_elsewhere() -> Option<(tokio::process::Child, Value)> {
     let script = place()?.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -160,7 +160,7 @@ fn pids(mark: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn one_that_is_killed_in_a_call_costs_the_call_and_the_run_goes_on() {
+async fn a_server_killed_in_a_call_fails_the_call_and_the_run_continues() {
     let dir = tempfile::tempdir().unwrap();
     // It takes no notice of further arguments, and is found by this one.
     let mark = dir.path().to_str().unwrap().to_owned();

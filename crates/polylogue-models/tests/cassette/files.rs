@@ -42,7 +42,7 @@ async fn every_call_is_in_the_file_when_it_is_finished() {
 }
 
 #[tokio::test]
-async fn wherever_the_last_line_is_cut_off_the_calls_before_are_replayed_and_recording_goes_on() {
+async fn wherever_the_last_line_is_cut_off_the_calls_before_are_replayed_and_recording_continues() {
     let whole = fs::read(recorded(&["one", "two"]).await).unwrap();
     let second = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     for cut in (second..whole.len() - 1).step_by(7).chain([whole.len() - 2]) {

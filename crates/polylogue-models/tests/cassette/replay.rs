@@ -93,7 +93,7 @@ async fn a_call_that_failed_and_was_made_again_fails_and_is_made_again() {
 }
 
 #[tokio::test]
-async fn conversations_in_one_cassette_are_told_apart_by_what_is_asked() {
+async fn conversations_in_one_cassette_are_distinguished_by_their_requests() {
     let file = Fresh::new();
     let model = Recorder::new(Fake::saying(&["x0", "y0", "x1", "y1"]), &Cassette::create(&file).unwrap());
     let conversation = |task: &str, nth: u64| {

@@ -11,7 +11,7 @@ use polylogue_core::{
 use polylogue_models::{Config, Endpoint, EndpointModel, Key, Retries, Timeouts};
 use polylogue_test::server::Server;
 
-pub(crate) const KEY: &str = "sk-a-key-that-nobody-may-see";
+pub(crate) const KEY: &str = "sk-a-key-that-no-one-may-see";
 
 /// How `server` is reached: with a key, without retries, with limits of time no test waits for.
 pub(crate) fn config(server: &Server) -> Config {

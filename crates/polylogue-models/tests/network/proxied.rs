@@ -17,7 +17,7 @@ fn proxies<const N: usize>(vars: [(&str, &str); N]) -> Proxies {
 const PASSWORD: &str = "Basic bWU6c2VjcmV0IHdvcmQ=";
 
 #[tokio::test]
-async fn a_proxy_is_told_where_a_request_goes() {
+async fn a_proxy_receives_the_address_of_a_request() {
     let server = Server::start(Behaviour::from("through a proxy")).await;
     let proxy = Proxy::start(Some(server.address())).await;
     let config = Config {

@@ -13,7 +13,7 @@ use crate::common::{config, model, quick, reply};
 use crate::tls::Tls;
 
 #[tokio::test]
-async fn a_certificate_nobody_vouches_for_is_refused_before_anything_is_sent() {
+async fn an_untrusted_certificate_is_refused_before_anything_is_sent() {
     let server = Server::start(Behaviour::from("never")).await;
     let tls = Tls::start(server.address(), "127.0.0.1").await;
     let base_url = format!("https://{}/v1", tls.address);
@@ -44,7 +44,7 @@ async fn a_certificate_whose_authority_is_named_in_the_environment_is_trusted() 
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_machine_without_certificates_is_told_how_to_get_some() {
+async fn without_certificates_the_error_says_how_to_install_them() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "").unwrap();
@@ -54,7 +54,7 @@ async fn a_machine_without_certificates_is_told_how_to_get_some() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_encrypt_is_told_from_one_that_is_not_there() {
+async fn a_server_without_encryption_and_an_unreachable_one_are_different_errors() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let base_url = format!("https://{}/v1", listener.local_addr().unwrap());
     let plain = tokio::spawn(async move {

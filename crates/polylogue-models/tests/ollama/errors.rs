@@ -63,7 +63,7 @@ async fn every_error_says_what_to_do_and_only_what_may_pass_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_model_without_tools_is_told_so_once() {
+async fn a_model_without_tools_is_asked_with_tools_once() {
     let server = Server::start(Behaviour::from("x").text_only()).await;
     let model = model(config(&server));
     let asked = Asked { tools: vec![weather()], ..Asked::default() };
@@ -88,7 +88,7 @@ async fn a_server_that_is_not_there_is_to_be_started() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_ollama_is_told_from_a_model_that_is_not_there() {
+async fn the_hint_for_a_server_that_is_not_ollama_names_the_address() {
     let server = Server::start(Behaviour::from("x")).await;
     let elsewhere = Config::ollama(&format!("{}/elsewhere", server.ollama_url()));
     let error = reply(&model(Config { retries: Retries::none(), ..elsewhere })).await.unwrap_err();

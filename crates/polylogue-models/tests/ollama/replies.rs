@@ -95,7 +95,7 @@ async fn why_a_reply_ended_and_what_was_counted_are_as_ollama_says() {
 }
 
 #[tokio::test]
-async fn every_spoiled_reply_is_an_error_that_says_what_happened_and_is_told_in_time() {
+async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_time_limit() {
     let short = Timeouts {
         first_token: Duration::from_millis(300),
         idle: Duration::from_millis(300),

@@ -1,4 +1,4 @@
-//! Programs in containers: by an engine that writes down what it is told, and by a real one where there is one.
+//! Programs in containers: by an engine that records its arguments, and by a real one where there is one.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn told(dir: &Dir) -> Vec<String> {
 }
 
 #[test]
-fn an_engine_is_told_all_that_encloses() {
+fn an_engine_receives_every_option_of_the_sandbox() {
     let dir = Dir::new();
     std::fs::create_dir(dir.0.join("data")).unwrap();
     let sandbox = fake(&dir, "docker").env("NAME", "a value").readable(dir.0.join("data")).unwrap();
@@ -98,7 +98,7 @@ fn an_engine_is_told_all_that_encloses() {
 }
 
 #[test]
-fn podman_is_told_what_it_alone_knows() {
+fn podman_receives_its_own_options() {
     let dir = Dir::new();
     let sandbox = fake(&dir, "podman").network(Network::Host);
     assert!(sandbox.warning().is_some());
@@ -236,7 +236,7 @@ fn a_program_may_end_as_engines_do_that_fail_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn a_container_ends_when_nobody_waits_for_it_any_more() {
+fn a_container_ends_when_its_caller_is_dropped() {
     let dir = Dir::new();
     let (sandbox, halt) = (fake(&dir, "docker"), Halt::new());
     let stop = halt.clone();

@@ -196,7 +196,7 @@ fn temporary_directories_are_of_limited_size() {
 }
 
 #[test]
-fn somebody_else_may_end_it() {
+fn another_thread_can_end_it() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let halt = Halt::new();

@@ -97,7 +97,7 @@ main()'"#;
 }
 
 #[test]
-fn crashes_and_bytes_are_told_as_they_are() {
+fn crashes_and_bytes_that_are_not_text_are_reported() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let ended = run(&sandbox, &sh("kill -SEGV $$"));

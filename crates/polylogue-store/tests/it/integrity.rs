@@ -144,7 +144,7 @@ async fn an_event_with_the_number_of_a_lost_one_is_not_intact() {
 }
 
 #[tokio::test]
-async fn a_changed_word_of_an_event_is_told_with_its_number() {
+async fn a_changed_word_of_an_event_is_reported_with_its_number() {
     for kind in BOTH {
         let (dir, _) = sound(kind).await;
         let place = dir.path();
@@ -164,17 +164,17 @@ async fn a_changed_word_of_an_event_is_told_with_its_number() {
         assert_eq!(why, "event 7 is not what was written");
         let intact = store.read_intact(&id("a")).await.unwrap();
         assert_eq!(seqs(&intact.events), [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11]);
-        // It can be made whole, as far as it is intact, and goes on.
+        // It can be repaired up to the damage, and continued.
         assert_eq!(store.repair(&id("a")).await, Ok(7));
         assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, 7);
         let claim = store.claim(&id("a")).await.unwrap();
         store.append(&claim, &[event(7)]).await.unwrap();
         drop(store);
         assert_events(&kind.open(place).unwrap().read(&id("a"), 0).await.unwrap(), 0, 8);
-        let aside = contents(place).into_iter().any(|(name, bytes)| {
+        let kept = contents(place).into_iter().any(|(name, bytes)| {
             name.contains("damaged") && String::from_utf8_lossy(&bytes).contains("\"11: ")
         });
-        assert!(aside, "{kind:?}: what was behind the damage is kept");
+        assert!(kept, "{kind:?}: events after the damage are kept");
     }
 }
 
@@ -269,7 +269,7 @@ async fn acknowledged_events_that_a_damaged_journal_loses_are_missed() {
 }
 
 #[tokio::test]
-async fn a_log_in_the_place_of_another_is_told_apart() {
+async fn a_log_exchanged_for_another_is_found() {
     let (dir, _) = sound(Kind::Jsonl).await;
     let other = tempfile::tempdir().unwrap();
     let store = Jsonl::open(other.path()).unwrap();

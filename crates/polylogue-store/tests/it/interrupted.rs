@@ -45,8 +45,8 @@ fn faulty(task: &str, kind: Kind, place: &Path, (call, fault, nth): (&str, &str,
     child(&strace, task, kind, place).stderr(Stdio::piped()).output().unwrap()
 }
 
-/// Opens the store again: what was acknowledged is there, and it goes on.
-async fn goes_on(kind: Kind, place: &Path, acknowledged: u64, what: &str) {
+/// Opens the store again: all acknowledged events are there, and more can be appended.
+async fn continues(kind: Kind, place: &Path, acknowledged: u64, what: &str) {
     let store = kind.open(place).unwrap_or_else(|error| panic!("{what}: {error}"));
     let claim = match store.claim(&id("a")).await {
         Err(StoreError::NotFound { .. }) if acknowledged == 0 => {
@@ -87,7 +87,7 @@ async fn at_every_call(kind: Kind, calls: &[&str], fault: &str, prepared: bool) 
             } else {
                 met += 1;
             }
-            goes_on(kind, dir.path(), acknowledged, &what).await;
+            continues(kind, dir.path(), acknowledged, &what).await;
             if fault.starts_with("error") && nth >= 10 {
                 break;
             }
@@ -97,7 +97,7 @@ async fn at_every_call(kind: Kind, calls: &[&str], fault: &str, prepared: bool) 
 }
 
 #[tokio::test]
-async fn a_kill_at_any_system_call_of_the_first_run_leaves_a_store_that_goes_on() {
+async fn a_kill_at_any_system_call_of_the_first_run_leaves_a_store_that_continues() {
     if !strace_is_there() {
         return;
     }
@@ -109,7 +109,7 @@ async fn a_kill_at_any_system_call_of_the_first_run_leaves_a_store_that_goes_on(
 }
 
 #[tokio::test]
-async fn a_kill_at_any_system_call_of_a_later_run_leaves_a_store_that_goes_on() {
+async fn a_kill_at_any_system_call_of_a_later_run_leaves_a_store_that_continues() {
     if !strace_is_there() {
         return;
     }

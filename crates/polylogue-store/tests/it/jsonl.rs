@@ -174,7 +174,7 @@ proptest! {
     })]
 
     #[test]
-    fn a_file_cut_at_any_byte_is_readable_up_to_there_and_goes_on(cut in 0.0..1.0) {
+    fn a_file_cut_at_any_byte_is_readable_up_to_there_and_continues(cut in 0.0..1.0) {
         runtime().block_on(async move {
             let (dir, file) = folder(EVENTS).await;
             let mut bytes = fs::read(&file).unwrap();

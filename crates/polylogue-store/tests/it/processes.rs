@@ -12,7 +12,7 @@ use crate::support::{Kind, assert_events, begin, event, events, id};
 
 pub(crate) const BOTH: [Kind; 2] = [Kind::Jsonl, Kind::Sqlite];
 
-/// What a child is told to do, and where.
+/// What a child process must do, and where.
 const TASK: &str = "POLYLOGUE_TEST_TASK";
 const KIND: &str = "POLYLOGUE_TEST_KIND";
 const PLACE: &str = "POLYLOGUE_TEST_PLACE";
@@ -123,7 +123,7 @@ async fn killed(kind: Kind) {
         child.kill().unwrap();
         child.wait().unwrap();
         let acknowledged = told(&mut lines, usize::MAX).or(some).expect("the child told something");
-        // The dead process's claim holds nobody up, and a live one's is taken at once.
+        // The dead process's claim blocks no other, and a live one's is refused at once.
         let store = kind.open(dir.path()).unwrap();
         let claim = store.claim(&id("a")).await.unwrap();
         let kept = store.read(&id("a"), 0).await.unwrap();
@@ -149,7 +149,7 @@ pub(crate) fn writing(task: &str, kind: Kind, place: &Path) -> Child {
     let mut child = child("exec \"$@\"", task, kind, place).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     told(&mut lines, 2).expect("the child writes");
-    // It goes on writing, to nobody: its lines are read so that it does not have to stop.
+    // It continues to write: its lines are read so that it does not block.
     std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
     child
 }
@@ -208,7 +208,7 @@ async fn fill_up(kind: Kind, place: &Path) {
     assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, next);
     assert!(store.append(&claim, &events(next, next + 300)).await.is_err());
     assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, next);
-    // With room it goes on, in the same process and in another one. (SQLite needs as much as its journal takes.)
+    // With free space it continues, in the same process and in another one. (SQLite needs as much as its journal takes.)
     std::fs::remove_file(ballast).unwrap();
     store.append(&claim, &[event(next)]).await.unwrap();
     next += 1;
@@ -231,7 +231,7 @@ async fn fill(store: &AnyStore, claim: &polylogue_core::Claim) -> (u64, StoreErr
 }
 
 #[test]
-fn a_full_disk_is_told_and_costs_nothing_that_was_kept() {
+fn a_full_disk_is_an_error_and_loses_no_acknowledged_event() {
     let dir = tempfile::tempdir().unwrap();
     if !can_mount(dir.path()) {
         return;

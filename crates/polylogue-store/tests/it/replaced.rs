@@ -70,7 +70,7 @@ async fn an_older_state_that_is_written_over_the_file_is_noticed_by_the_next_app
 }
 
 #[tokio::test]
-async fn a_file_that_is_only_touched_goes_on() {
+async fn a_file_that_is_only_touched_stays_open() {
     let (dir, store, claim) = writing(Kind::Jsonl).await;
     let file = fs::File::options().write(true).open(file(Kind::Jsonl, dir.path())).unwrap();
     file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();

@@ -77,7 +77,7 @@ async fn files_that_are_not_ours_are_refused_and_left_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_database_of_another_program_is_refused_and_left_as_it_is() {
+async fn a_database_of_another_program_is_refused_and_unchanged() {
     let (dir, place) = place();
     let theirs = Connection::open(&place).unwrap();
     theirs
@@ -91,7 +91,7 @@ async fn a_database_of_another_program_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
+async fn a_database_of_a_newer_version_is_refused_and_unchanged() {
     let (dir, place) = database(1, 1).await;
     edit(&place, "PRAGMA user_version = 4");
     let before = contents(dir.path());

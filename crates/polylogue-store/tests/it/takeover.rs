@@ -21,7 +21,7 @@ fn notes(kind: Kind, dir: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Puts the lease of the log `a` into the past, as if nobody had renewed it for long.
+/// Puts the lease of the log `a` into the past, as if it had not been renewed for long.
 fn expire(kind: Kind, dir: &Path) {
     for note in notes(kind, dir) {
         let text = fs::read(&note).unwrap();
@@ -78,7 +78,7 @@ async fn a_stopped_process_is_taken_over_after_its_lease_and_loses_nothing_and_a
             }
         }
         let (store, claim, kept) = taken.expect("it was taken over");
-        // The old writer goes on: its next append is refused, on which it panics, and nothing of it is kept.
+        // The old writer continues: its next append is refused, on which it panics, and nothing of it is stored.
         signal(&child, "-CONT");
         assert!(!child.wait().unwrap().success(), "{kind:?}: the fenced writer does not notice");
         assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, kept);

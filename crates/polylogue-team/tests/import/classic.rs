@@ -194,7 +194,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
             ],
             "groupchat": {
                 "agents": ["User_proxy", "Coder", "Critic"], "max_round": 12, "speaker_selection_method": "auto",
-                "allowed_or_disallowed_speaker_transitions": {"User_proxy": ["Coder"], "Coder": ["Critic", "Nobody"], "Critic": []},
+                "allowed_or_disallowed_speaker_transitions": {"User_proxy": ["Coder"], "Coder": ["Critic", "Unknown"], "Critic": []},
                 "speaker_transitions_type": "allowed", "send_introductions": true, "enable_clear_history": true,
                 "role_for_select_speaker_messages": "user", "max_retries_for_selecting_speaker": 1,
                 "select_speaker_message_template": "Roles:\n{roles}", "messages": [],
@@ -208,7 +208,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
             # Not carried over, or not as it was:
             # - $.agents[0]: it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; without `code_execution` it runs none
             # - $.llm_config.config_list: `gpt-4o` is taken; `gpt-3.5` is left out: a team file has no models to fall back on
-            # - $.groupchat.allowed_or_disallowed_speaker_transitions.Coder: `Nobody` is left out: there is no such participant
+            # - $.groupchat.allowed_or_disallowed_speaker_transitions.Coder: `Unknown` is left out: there is no such participant
 
             name: team
             task: Write a game

@@ -318,7 +318,7 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
         assistant("3rd", json!({})),
         person("user"),
     ];
-    let ending = ends("SourceMatchTermination", json!({"sources": ["3rd", "nobody"]}));
+    let ending = ends("SourceMatchTermination", json!({"sources": ["3rd", "unknown"]}));
     check(
         &team("RoundRobinGroupChat", json!({"participants": participants, "termination_condition": ending})),
         &expect![[r##"
@@ -329,7 +329,7 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
             # - $.config.participants[1]: called `Haupt Autor_2` here: the name is taken
             # - $.config.participants[2]: called `a_3rd` here: a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`
             # - $.config.participants[3]: called `User` here: it is a word of team files
-            # - $.config.termination_condition.config.sources: `nobody` is left out: there is no such participant
+            # - $.config.termination_condition.config.sources: `unknown` is left out: there is no such participant
             # - $: `{{task}}` in a text is the task here
 
             name: RoundRobinGroupChat

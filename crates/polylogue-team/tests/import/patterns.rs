@@ -223,15 +223,15 @@ fn a_flow_that_forks_and_joins() {
 fn a_flow_in_which_one_of_two_is_enough() {
     let mut nodes = json!({
         "a": node("a", &[("any", None)]), "b": node("b", &[("any", None), ("c", None)]),
-        "any": node("any", &[]), "c": node("c", &[]), "nobody": node("nobody", &[]),
+        "any": node("any", &[]), "c": node("c", &[]), "absent": node("absent", &[]),
     });
     nodes["b"]["edges"][1]["activation_group"] = "other".into();
-    nodes["b"]["edges"][1]["target"] = "nobody".into();
+    nodes["b"]["edges"][1]["target"] = "absent".into();
     let mut definition = flow(nodes, None);
     definition["config"]["participants"]
         .as_array_mut()
         .unwrap()
-        .retain(|one| one["config"]["name"] != "nobody");
+        .retain(|one| one["config"]["name"] != "absent");
     check(
         &definition,
         &expect![[r#"
@@ -240,7 +240,7 @@ fn a_flow_in_which_one_of_two_is_enough() {
             #
             # Not carried over, or not as it was:
             # - $.config.graph.nodes.b.edges[1].target: left out: there is no such participant
-            # - $.config.graph.nodes.nobody: left out: there is no such participant
+            # - $.config.graph.nodes.absent: left out: there is no such participant
 
             name: GraphFlow
             model: openai:gpt-4o

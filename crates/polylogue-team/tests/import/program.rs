@@ -39,7 +39,7 @@ fn kept(sender: &str, recipient: &str) -> Value {
 fn a_kept_history_is_that_of_the_same_two_agents() {
     let agents = json!([quiet("a"), quiet("b"), quiet("c")]);
     let other_sender = json!({"agents": agents, "chats": [chat("a", "c"), kept("b", "c")]});
-    lacks(&other_sender, &["goes_on_from"]);
+    lacks(&other_sender, &["continues"]);
     let again = json!({"agents": agents, "chats": [chat("a", "c"), chat("b", "c"), kept("a", "c")]});
     holds(&again, &["task: Do it\n    continues: chat_1\n    participants: [a, c]"]);
     // The history of two agents is the same, whichever of them begins.

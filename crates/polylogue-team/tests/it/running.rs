@@ -9,7 +9,7 @@ fn team(text: &str) -> Team {
     parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
 }
 
-/// A run of `team` by its script; whoever is asked answers with `answers` in turn.
+/// A run of `team` by its script; questions are answered with `answers` in order.
 async fn run(team: &Team, answers: &[&str]) -> (Log, Result<Status, Error>, Vec<String>) {
     let model = AnyModel::new(team.script.clone().model("script"));
     let chat = team.build(&|_| Ok(model.clone())).unwrap();
@@ -84,12 +84,12 @@ async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_deci
           chat: {participants: [A, B], pattern: {group: {select: {human: Zoe}}}, stop: {max_turns: 1}},
           script: [{A: hello}]}",
     );
-    let (log, status, asked) = run(&team, &["\u{1b}[2J\u{0}7; rm -rf", "Somebody else"]).await;
+    let (log, status, asked) = run(&team, &["\u{1b}[2J\u{0}7; rm -rf", "Another one"]).await;
     assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
     assert!(asked[0].starts_with("Who speaks next?") && asked[1].contains("is none of them"), "{asked:?}");
     let choice = log.events().await.iter().find_map(|event| match &event.body {
         Body::TurnStarted { turns } => {
-            turns.iter().find(|cue| cue.who.as_str() == "A").and_then(|cue| cue.choice.clone())
+            turns.iter().find(|turn| turn.who.as_str() == "A").and_then(|turn| turn.choice.clone())
         }
         _ => None,
     });
@@ -102,7 +102,7 @@ async fn a_model_that_names_strangers_is_asked_again_and_then_the_order_decides(
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}],
           chat: {participants: [A, B], pattern: {group: {select: {model: {attempts: 2}}}}, stop: {max_turns: 1}},
-          script: [{t_selector: Nobody}, {t_selector: A and B}, {A: hello}]}",
+          script: [{t_selector: Absent}, {t_selector: A and B}, {A: hello}]}",
     );
     let (_, status, _) = run(&team, &[]).await;
     assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
@@ -156,8 +156,8 @@ async fn states_begin_as_conditions_on_the_task_say() {
     let other = "[{when: \"task.contains('?')\", then: B}, {then: A}]";
     assert_eq!(said(&of(other, "{A: it is A}")).await, "it is A");
     assert_eq!(said(&of("B", "{B: B alone}")).await, "B alone");
-    let nobody = of("[{when: \"task.contains('?')\", then: B}]", "{A: a}, {B: b}");
-    let (log, status, _) = run(&nobody, &[]).await;
+    let none = of("[{when: \"task.contains('?')\", then: B}]", "{A: a}, {B: b}");
+    let (log, status, _) = run(&none, &[]).await;
     assert!(matches!(status, Ok(Status::Closed { .. })), "{status:?}");
     assert!(!log.events().await.iter().any(|event| matches!(event.body, Body::Message(_))));
 }

@@ -18,7 +18,7 @@ fn team(more: &str, chat: &str, script: &str) -> Team {
     parse(&text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
 }
 
-/// Why the conversation of `team` ended, and what came of it. Its script holds what is expected of requests, and is played whole.
+/// Why the conversation of `team` ended, and its summary. Its script holds what is expected of requests, and is used up.
 async fn end(team: &Team, answers: &[&str]) -> (String, String) {
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
@@ -26,7 +26,7 @@ async fn end(team: &Team, answers: &[&str]) -> (String, String) {
     let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
     let mut status = chat.run_in(&mut log, "Trade {task} {{task}} {}").await.unwrap().status;
     for answer in answers {
-        let Status::Waiting(questions) = &status else { panic!("nobody is asked: {status:?}") };
+        let Status::Waiting(questions) = &status else { panic!("no one is asked: {status:?}") };
         let (at, question) = &questions[0];
         log.answer(at, &question.who, *answer).await.unwrap();
         status = chat.resume(&mut log).await.unwrap().status;

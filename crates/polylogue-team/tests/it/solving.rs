@@ -17,7 +17,7 @@ struct Ran {
     status: Status,
 }
 
-/// A run of `team` by its script; whoever is asked answers with `answers` in turn.
+/// A run of `team` by its script; questions are answered with `answers` in order.
 async fn run(team: &Team, answers: &[&str]) -> Ran {
     let model = team.script.clone().model("script");
     let chat = team.build(&|_| Ok(AnyModel::new(model.clone()))).unwrap();
@@ -25,7 +25,7 @@ async fn run(team: &Team, answers: &[&str]) -> Ran {
     let mut log = Log::create(store, LogId::new("run").unwrap()).await.unwrap();
     let mut status = chat.run_in(&mut log, "the sea").await.unwrap().status;
     for answer in answers {
-        let Status::Waiting(questions) = &status else { panic!("nobody is asked: {status:?}") };
+        let Status::Waiting(questions) = &status else { panic!("no one is asked: {status:?}") };
         let (at, question) = &questions[0];
         log.answer(at, &question.who, *answer).await.unwrap();
         status = chat.resume(&mut log).await.unwrap().status;
@@ -39,7 +39,7 @@ impl Ran {
         GroupSolveResult::of(&Transcript::of(&polylogue_core::Path::root(), &self.events).unwrap())
     }
 
-    /// Who said what to somebody, in the outermost chat.
+    /// The messages of the outermost chat that were sent to agents.
     fn said(&self) -> Vec<String> {
         let said = self.events.iter().filter(|event| event.at.as_str().is_empty());
         let said = said.filter_map(|event| match &event.body {
@@ -121,7 +121,7 @@ async fn a_talk_is_ended_by_a_stop_too_and_summed_up_by_a_model() {
     assert!(matches!(Reason::of(ran.end().0), Some(Reason::Mentioned { .. })), "{:?}", ran.end());
 }
 
-/// Everybody is asked after every turn, and nobody is ever done: no other limit comes before that of the iterations.
+/// Every agent is asked after every turn, and none is ever done: no other limit comes before that of the iterations.
 #[tokio::test]
 async fn the_limit_on_iterations_is_the_only_one_and_leaves_room_for_a_summary() {
     let turns: String = (0..40)

@@ -44,7 +44,7 @@ async fn play(team: &Team, place: &BuildContext, answers: &[&str]) -> (Log, Vec<
     (log, asked, summary.to_string())
 }
 
-/// What came of the tool calls of a log.
+/// The results of the tool calls of a log.
 async fn outcomes(log: &Log) -> Vec<(OutcomeStatus, String)> {
     let returned = |body: &Body| match body {
         Body::ToolReturned { outcome, .. } => {
@@ -99,7 +99,7 @@ async fn a_person_lets_code_run_rejects_it_or_puts_other_code_in_its_place() {
     let (_, asked, summary) = play(&team, &at("rejected"), &["no, not today"]).await;
     assert!(asked.len() == 1 && summary.contains("not today"), "{summary}");
     assert!(!place.path().join("rejected/made.txt").exists());
-    // A rule that does not hold asks nobody.
+    // A rule that does not apply asks no one.
     let team = runner("{approval: {matches: 'rm -rf'}}");
     let (_, asked, _) = play(&team, &at("other"), &[]).await;
     assert_eq!(asked, [""; 0]);
@@ -194,7 +194,7 @@ async fn a_person_approves_tool_calls_of_every_kind_of_caller() {
     }
 }
 
-/// Whoever calls tools in a way of their own asks as well.
+/// An agent that calls tools in its own way asks as well.
 #[tokio::test]
 async fn a_person_is_asked_however_an_agent_reasons() {
     let call = r#"{calls: [{tool: calculator, args: {expression: 6*7}, id: c1}]}"#;

@@ -182,7 +182,7 @@ async fn limits_on_turns_and_messages_are_exact_and_say_what_they_are() {
         stop(&mut team).max_messages = Some(limit);
         let played = play(&team).await;
         let planned = StopReason::from(Reason::CountReached { count: limit, of: Counted::Messages });
-        // With the opening alone nobody has said anything.
+        // With the opening alone no participant has said anything.
         let expected = if limit == 1 { StopReason::NoOutput { ended: Box::new(planned) } } else { planned };
         assert_eq!(*played.end_of("/work.1").0, expected);
         assert_eq!(played.said("/work.1").len() as u64, limit, "the opening is a message");
@@ -258,7 +258,7 @@ async fn a_window_keeps_the_system_text_and_the_latest_and_no_orphan_of_a_tool()
         for asked in played.asked_of(PROGRAMMER) {
             let roles = asked.roles();
             assert!(asked.system.starts_with("===== RULES OF THE Python Programmer ====="));
-            // What it is at work on, the call of the tool and its result always stay.
+            // What it works on, the call of the tool and its result always stay.
             let most = window.max(3);
             assert!(roles.len() <= most, "a window of {window} holds {roles}");
             assert!(!roles.starts_with('t') && !roles.contains("ut"), "an orphan in {roles}");

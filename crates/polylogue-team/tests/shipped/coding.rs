@@ -17,7 +17,7 @@ fn coding(name: &str) -> Option<Team> {
     Some(team(&file, &Overrides::default())).filter(can_run)
 }
 
-/// What came of each tool call of a run, in order: whether it succeeded, and its text.
+/// The result of each tool call of a run, in order: whether it succeeded, and its text.
 fn outcomes(events: &[Arc<Event>]) -> Vec<(OutcomeStatus, String)> {
     let returned = |event: &Arc<Event>| match &event.body {
         Body::ToolReturned { outcome, .. } => {
@@ -110,7 +110,7 @@ async fn a_planner_is_asked_as_a_function_and_functions_mend_a_file() {
     assert!(asked.texts()[0].contains("How do I go about it?"));
 }
 
-/// Goes on with `prefix` in a fresh process, at the same work directory as ever.
+/// Continues `prefix` in a new process, in the same work directory.
 async fn resumed(
     team: &Team,
     prefix: &[Arc<Event>],
@@ -123,7 +123,7 @@ async fn resumed(
     let model = AnyModel::new(model(team));
     let chat = team.build_at(&|_| Ok(model.clone()), place).unwrap();
     let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
-    // A script that expects an output fails where it is told that there is none to be known.
+    // A script that expects an output fails when the outcome is unknown.
     let status = chat.resume(&mut log).await.map(|run| run.status);
     assert!(matches!(status, Ok(Status::Closed { .. }) | Err(_)), "{status:?}");
     log.events().await

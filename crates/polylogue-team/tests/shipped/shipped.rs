@@ -108,7 +108,7 @@ async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
             passes || matches!(body, Body::Message(_) | Body::Stopped { .. })
         };
         assert_eq!(count(&ends), cued, "{}: every turn says something, or ends the chat", team.name);
-        // Whoever is asked again within a turn of another has a room that is opened again.
+        // An agent that is asked again within a turn of another has an inner chat that is reopened.
         let opened = played.events.iter().filter(|event| matches!(event.body, Body::Opened(_)));
         for at in opened.map(|event| &event.at) {
             let here = played.events.iter().filter(|event| event.at == *at);

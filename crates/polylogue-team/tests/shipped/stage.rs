@@ -171,7 +171,7 @@ impl Played {
         self.asked.iter().filter(|asked| asked.who.as_str() == who).collect()
     }
 
-    /// Why the chat `at` ended, and what came of it.
+    /// Why the chat `at` ended, and its summary.
     pub(crate) fn end_of(&self, at: &str) -> (&StopReason, &str) {
         let ends =
             self.events.iter().filter(|event| event.at.as_str() == at).find_map(|event| match &event.body {

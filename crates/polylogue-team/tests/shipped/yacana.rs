@@ -31,15 +31,15 @@ fn history(played: &Played, who: &str) -> String {
 
 /// Who spoke in the talk, in order, and whose tasks were complete at its end.
 fn course(played: &Played) -> (Vec<String>, Vec<String>) {
-    let is_of_talk = |cue: &&polylogue_core::TurnRequest| {
-        cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Order)
+    let is_of_talk = |turn: &&polylogue_core::TurnRequest| {
+        turn.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Order)
     };
-    let cues = played.events.iter().filter_map(|event| match &event.body {
-        Body::TurnStarted { turns: cues } => cues.iter().find(is_of_talk).map(|cue| cue.who.to_string()),
+    let turns = played.events.iter().filter_map(|event| match &event.body {
+        Body::TurnStarted { turns } => turns.iter().find(is_of_talk).map(|turn| turn.who.to_string()),
         _ => None,
     });
     let complete = GroupSolveResult::of(&transcript(played)).complete;
-    (cues.collect(), complete.iter().map(|done| format!("{} in {}", done.who, done.iteration)).collect())
+    (turns.collect(), complete.iter().map(|done| format!("{} in {}", done.who, done.iteration)).collect())
 }
 
 #[tokio::test(start_paused = true)]

@@ -74,7 +74,7 @@ fn deviations_are_those_of_the_other_api_where_it_can_have_them() {
 }
 
 #[test]
-fn refusals_are_a_text_and_models_and_version_are_told() {
+fn refusals_are_a_text_and_models_and_version_are_listed() {
     let server = serve(Answer::status(404));
     let refused = ask(&server, &asked());
     assert_eq!((refused.status(), refused.json()), (404, json!({"error": "model 'm' not found"})));

@@ -33,7 +33,7 @@ fn a_list_is_played_in_order_and_a_request_too_many_is_a_violation() {
 }
 
 #[test]
-fn agents_are_told_apart_by_their_system_messages_and_turns_by_their_own_words() {
+fn agents_are_distinguished_by_their_system_messages_and_turns_by_their_own_words() {
     let server = serve(Playbook::by_agent([("critic", vec!["C1", "C2"]), ("", vec!["A1"])]));
     let mut client = Client::of(&server);
     let second = chat("You are the critic.", &["x", "C1", "y"]);

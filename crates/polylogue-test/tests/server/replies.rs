@@ -114,7 +114,7 @@ fn a_connection_takes_request_after_request_also_pipelined_and_in_chunks() {
 }
 
 #[test]
-fn a_client_that_expects_is_told_to_continue() {
+fn a_client_that_sends_expect_receives_100_continue() {
     let server = serve("ok");
     let mut client = Client::of(&server);
     let body = hello().to_string();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{done, failed};
 
-/// Returns what it is told to, or fails with it, after so long.
+/// Returns the given text, or fails with it, after a delay.
 struct Slow {
     spec: ToolSpec,
     is_over: Arc<AtomicBool>,
@@ -45,7 +45,7 @@ async fn a_call_that_takes_too_long_is_given_up() {
     let said = failed(&tool, json!({"seconds": 600})).await;
     assert_eq!(said, "`slow` was given up: it did not return within 5s.");
     tokio::time::sleep(Duration::from_secs(1000)).await;
-    assert!(!is_over.load(Ordering::Relaxed), "nothing of it goes on");
+    assert!(!is_over.load(Ordering::Relaxed), "nothing of it continues");
     assert!(tool.spec().repeatable);
     assert_eq!(done(&Bounded::new(Slow::new()), json!({"seconds": 9999})).await, "done");
 }

@@ -93,7 +93,7 @@ async fn what_is_declared_is_asked_with_arguments_in_their_places() {
 }
 
 #[tokio::test]
-async fn what_comes_of_a_call_is_told_and_no_secret_in_it() {
+async fn results_of_calls_are_returned_without_secrets() {
     let site = Site::of(&[
         ("/ok", answer("200 OK", "content-type: application/json\r\n", "{\"a\": 1}\n")),
         ("/empty", answer("204 No Content", "", "")),

@@ -17,7 +17,7 @@ fn is_running(word: &str) -> bool {
     lines.any(|line| line.split(|byte| *byte == 0).any(|arg| arg == word.as_bytes()))
 }
 
-/// A number of seconds that nobody else sleeps for.
+/// A number of seconds that no other test sleeps for.
 fn long(nth: u32) -> String {
     format!("{}.{}", 100_000 + nth, std::process::id())
 }
@@ -72,7 +72,7 @@ async fn a_missing_interpreter_is_a_result() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_is_printed_as_far_as_it_is() {
+async fn of_output_that_is_not_text_the_legible_part_is_printed() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let code = "import sys; sys.stdout.buffer.write(b'a\\xff\\xfe\\x00b\\xc3\\xa9')";
@@ -107,7 +107,7 @@ async fn what_is_left_in_the_background_is_ended() {
 }
 
 #[tokio::test]
-async fn a_run_that_nobody_waits_for_any_more_is_ended() {
+async fn a_run_whose_caller_is_dropped_is_ended() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let sleep = long(4);
@@ -151,7 +151,7 @@ async fn output_memory_and_files_are_bounded() {
 
 // Item 70.
 #[tokio::test]
-async fn files_are_written_where_they_are_told_to_and_listed() {
+async fn files_are_written_to_their_directory_and_listed() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let tool = python(sandbox);
@@ -170,7 +170,7 @@ async fn files_are_written_where_they_are_told_to_and_listed() {
         assert_eq!(out, expected);
     }
     assert!(!dir.0.join("a.py").exists());
-    // A name is no option, and is told as it is.
+    // A name is no option, and is shown unchanged.
     let code = "raise ValueError('x')";
     for name in ["-c.py", "sub/a b.py"] {
         let out = failed(&tool, json!({"code": code, "filename": name})).await;
@@ -216,7 +216,7 @@ async fn what_is_only_saved_says_where() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told() {
+async fn wrong_arguments_are_named_in_the_result() {
     let tool = shell(Sandbox::enclosed("never-made"));
     let wrong = "`code` must be a text: the whole program";
     assert_eq!(failed(&tool, json!({})).await, wrong);
@@ -225,7 +225,7 @@ async fn wrong_arguments_are_told() {
 }
 
 #[test]
-fn models_are_told_what_they_may_give() {
+fn the_tool_specification_names_every_argument() {
     let sandbox = || Sandbox::enclosed("work");
     let tools: [Code; 4] = [python(sandbox()), shell(sandbox()), javascript(sandbox()), save(sandbox())];
     let names = tools.each_ref().map(|tool| &*tool.spec().name);

@@ -96,7 +96,7 @@ async fn a_value_is_no_option_unless_it_may_be_one() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told() {
+async fn wrong_arguments_are_named_in_the_result() {
     let tool = words(&Sandbox::enclosed("never-made"), all_words(), sorts());
     let with = |name: &str, value: Value| {
         let mut args = json!({"name": "Ann"});
@@ -158,7 +158,7 @@ async fn it_is_enclosed_unless_the_host_is_named() {
 }
 
 #[test]
-fn a_model_is_told_what_is_declared() {
+fn the_tool_specification_has_what_is_declared() {
     let mut declaration =
         declared(json!(["x", "{name}", "{count}", "{size}", "{loud}", "{tone}", "{files}"]), sorts());
     declaration.repeatable = true;

@@ -96,7 +96,7 @@ async fn lines_are_found_by_a_regular_expression() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told() {
+async fn errors_name_the_path_and_the_reason() {
     let dir = Dir::new();
     let folder = folder(&dir);
     dir.write("work/a", "one one");
@@ -259,7 +259,7 @@ async fn files_are_replaced_and_keep_their_rights() {
     assert_eq!(mode & 0o7777, 0o755, "a file that runs as its owner does so no more");
 }
 
-/// Somebody exchanges a directory for a link to the outside, again and again, while the tools work in it.
+/// Another process exchanges a directory for a link to the outside, again and again, while the tools work in it.
 #[tokio::test]
 async fn a_race_is_not_won() {
     let dir = Dir::new();

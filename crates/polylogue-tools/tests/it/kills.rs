@@ -56,7 +56,7 @@ fn chat(dir: &Path) -> Chat {
         .unwrap()
 }
 
-/// What is killed: goes on with the conversation in the directory that the environment names.
+/// What is killed: continues the conversation in the directory that the environment names.
 #[tokio::test]
 #[ignore = "runs only as a process of the test below"]
 async fn child() {

@@ -83,7 +83,7 @@ pub(crate) fn held() -> Arc<Resources> {
     HELD.with(Arc::clone)
 }
 
-/// What came of the calls of a log, in words.
+/// The results of the calls of a log, in words.
 pub(crate) fn returned(events: &[Arc<Event>]) -> Vec<String> {
     let told = |event: &Arc<Event>| match &event.body {
         Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
@@ -116,7 +116,7 @@ pub(crate) async fn call_in(held: &Resources, tool: &impl Tool, args: Value) -> 
     tool.call(args, &cx).await
 }
 
-/// How a call went, and what came of it.
+/// The outcome of a call, in words.
 pub(crate) async fn told(tool: &impl Tool, args: Value) -> (OutcomeStatus, String) {
     match call(tool, args).await {
         Ok(outcome) => (outcome.status, plain(&outcome.parts).into_owned()),
@@ -124,7 +124,7 @@ pub(crate) async fn told(tool: &impl Tool, args: Value) -> (OutcomeStatus, Strin
     }
 }
 
-/// What came of a call that worked.
+/// The result of a call that worked.
 pub(crate) async fn done(tool: &impl Tool, args: Value) -> String {
     match told(tool, args).await {
         (OutcomeStatus::Done, text) => text,

@@ -56,7 +56,7 @@ async fn what_one_call_sets_the_next_one_finds() {
 }
 
 #[tokio::test]
-async fn all_that_is_written_is_told_in_order() {
+async fn all_output_is_returned_in_order() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let session = PythonSession::new(sandbox);
@@ -70,7 +70,7 @@ async fn all_that_is_written_is_told_in_order() {
 }
 
 #[tokio::test]
-async fn errors_are_told_from_where_the_code_begins() {
+async fn errors_are_shown_from_where_the_code_begins() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let session = PythonSession::new(sandbox);
@@ -95,7 +95,7 @@ async fn errors_are_told_from_where_the_code_begins() {
 }
 
 #[tokio::test]
-async fn code_that_takes_too_long_is_interrupted_and_the_session_goes_on() {
+async fn code_that_takes_too_long_is_interrupted_and_the_session_continues() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let session = limited(sandbox, |limits| limits.time = Duration::from_secs(2));
@@ -161,7 +161,7 @@ async fn pictures_are_parts() {
         format!("import base64\nclass P:\n    def _repr_png_(self): return base64.b64decode('{PIXEL}')\nP()");
     let outcome = call(&session, json!({"code": picture})).await.unwrap();
     assert_eq!(pictures(&outcome), [format!("data:image/png;base64,{PIXEL}")]);
-    // It is a file, too, and the model is told of it before it.
+    // It is a file, too, and the text before it says so.
     let told = outcome.plain().into_owned();
     let name = told.split_once("Picture: ").unwrap().1.strip_suffix(" (1x1)").unwrap();
     assert!(name.starts_with("picture-") && name.ends_with(".png"), "{told}");
@@ -282,7 +282,7 @@ async fn it_is_killed_with_its_conversation() {
         format!("import subprocess\nsubprocess.Popen(['sleep', '{nap}'], start_new_session=True)\nNone");
     let held = Resources::default();
     call_in(&held, &session, json!({"code": code})).await.unwrap();
-    // That it was started is told before it has a name.
+    // Its start is reported before it has a name.
     until("it is not there", || running(&nap) == 1);
     // What another conversation does is its own matter.
     assert_eq!(says(&session, "1").await, "1");
@@ -314,7 +314,7 @@ async fn code_cannot_take_the_session_over() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let session = limited(sandbox, |limits| limits.time = Duration::from_secs(20));
-    // A copy of the process that goes on where the code ends; standard streams that are closed or replaced.
+    // A copy of the process that continues where the code ends; standard streams that are closed or replaced.
     assert_eq!(
         says(&session, "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('once')").await,
         "once\nonce"
@@ -342,7 +342,7 @@ async fn no_interpreter_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_model_is_told_that_its_variables_are_gone() {
+async fn the_result_says_that_variables_are_lost() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let called = json!({"seq": 1, "time_ms": 0, "type": "tool_called", "who": "Ann",

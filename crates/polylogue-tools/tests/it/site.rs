@@ -86,7 +86,7 @@ impl Site {
             .host("metadata.google.internal", ["169.254.169.254".parse().unwrap()])
             .host("local.example", ["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()])
             .host("mapped.example", ["::ffff:127.0.0.1".parse().unwrap()])
-            .host("nobody.example", [])
+            .host("unknown.example", [])
     }
 }
 

@@ -131,8 +131,8 @@ async fn addresses_that_lead_inside_are_refused_whatever_they_look_like() {
         why,
         "`http://inner.example/` cannot be fetched: `inner.example`, which is 10.0.0.1, is not public: the address is for a private network"
     );
-    let why = fetcher.fetch("http://nobody.example/").await.unwrap_err();
-    assert_eq!(why, "`http://nobody.example/` cannot be fetched: there is no host `nobody.example`");
+    let why = fetcher.fetch("http://unknown.example/").await.unwrap_err();
+    assert_eq!(why, "`http://unknown.example/` cannot be fetched: there is no host `unknown.example`");
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn of_all_that_a_name_stands_for_only_what_was_checked_is_reached() {
     let begun = Instant::now();
     let fetched = fetcher.fetch(&format!("http://both.example:{}/", site.port)).await.unwrap();
     assert_eq!(fetched.page.text, "here");
-    assert!(begun.elapsed() < Duration::from_secs(5), "nobody else was tried");
+    assert!(begun.elapsed() < Duration::from_secs(5), "no other address was tried");
 }
 
 #[tokio::test]
@@ -219,14 +219,14 @@ async fn what_is_packed_is_unpacked_within_bounds() {
     assert_eq!(fetcher.fetch(&site.url("/")).await.unwrap().page.text, "grüße");
     assert_eq!(fetcher.fetch(&site.url("/twice")).await.unwrap().page.text, "grüßegrüße");
     assert!(fetcher.fetch(&site.url("/bomb")).await.unwrap().page.is_cut);
-    // What came of a page that broke off is told, and that it did.
+    // The received part of a page that broke off is returned, and the text says that it broke off.
     assert!(fetcher.fetch(&site.url("/cut")).await.map_or(true, |fetched| fetched.page.is_cut));
     assert!(fetcher.fetch(&site.url("/no")).await.unwrap_err().contains("the connection broke"));
     assert!(fetcher.fetch(&site.url("/br")).await.unwrap_err().contains("packed as `br`"));
 }
 
 #[tokio::test]
-async fn answers_that_lie_or_are_no_text_are_told_for_what_they_are() {
+async fn responses_that_lie_or_are_no_text_are_named_as_such() {
     let raw =
         |head: &str, body: &[u8]| [format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n").as_bytes(), body].concat();
     let site = Site::of(&[
@@ -312,7 +312,7 @@ async fn what_a_site_asks_programs_to_leave_alone_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_told_what_to_fetch_and_nothing_private() {
+async fn a_proxy_receives_the_address_and_nothing_private() {
     let proxy = Site::acting(|path, mut stream| {
         Box::pin(async move {
             let body = if path.ends_with("robots.txt") { String::new() } else { format!("asked for {path}") };

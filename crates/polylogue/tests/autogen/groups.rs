@@ -49,12 +49,12 @@ fn speakers(events: &[Arc<Event>]) -> String {
 
 /// How the speakers were selected: the logged choices, one per turn in the chat.
 fn choices(events: &[Arc<Event>]) -> Vec<Choice> {
-    let cues = events.iter().filter_map(|event| match &event.body {
-        Body::TurnStarted { turns: cues } => Some(cues),
+    let turns = events.iter().filter_map(|event| match &event.body {
+        Body::TurnStarted { turns } => Some(turns),
         _ => None,
     });
-    let in_room = cues.flatten().filter(|cue| !cue.to.is_private());
-    in_room.map(|cue| *cue.choice.clone().expect("a group tells how it chose")).collect()
+    let of_chat = turns.flatten().filter(|turn| !turn.to.is_private());
+    of_chat.map(|turn| *turn.choice.clone().expect("a group records how it selected")).collect()
 }
 
 /// The conversation as a model was sent it, one entry a line.

@@ -19,8 +19,8 @@ pub(crate) async fn talk(chat: &Chat, task: &str, answers: &[&str]) -> (Status, 
     let mut status = chat.run_in(&mut log, task).await.unwrap().status;
     let mut answers = answers.iter();
     while let Status::Waiting(questions) = &status {
-        let (at, question) = questions.first().expect("somebody is asked");
-        let Some(answer) = answers.next() else { panic!("nobody was to be asked: {question:?}") };
+        let (at, question) = questions.first().expect("a person is asked");
+        let Some(answer) = answers.next() else { panic!("no question was expected: {question:?}") };
         log.answer(at, &question.who, *answer).await.unwrap();
         status = chat.resume(&mut log).await.unwrap().status;
     }
@@ -238,7 +238,7 @@ async fn the_question_says_who_asks_and_what_to_type() {
     async fn asked(oversight: HumanInput, lines: &'static [&'static str], task: &str) -> String {
         let mut log = log().await;
         let status = pair(lines, oversight, 9).run_in(&mut log, task).await.unwrap().status;
-        let Status::Waiting(questions) = status else { panic!("somebody is asked") };
+        let Status::Waiting(questions) = status else { panic!("a person is asked") };
         assert_eq!(questions[0].1.who, name("Bob"));
         questions[0].1.text.to_string()
     }
@@ -404,7 +404,7 @@ async fn after_a_bare_command_the_person_is_asked_again() {
     let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Ann": "a2"}, {"Ann": "a3"}]"#));
     let (_, events) = talk(&clearing(&spy), "task", &["one", "clear history 1.", "two"]).await;
     let text = printed(&events);
-    assert!(text.contains("Bob clears the history of everybody, keeping 1"), "{text}");
+    assert!(text.contains("Bob clears the history of all, keeping 1"), "{text}");
     assert_eq!(replies(&events), ["asked: one", "asked: two"]);
     // Without the option it is a text as any other.
     let (_, events) = talk(&pair(&["hello"], HumanInput::always(), 2), "", &["clear history"]).await;

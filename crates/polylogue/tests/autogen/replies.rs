@@ -229,7 +229,7 @@ async fn hooks_run_in_the_order_in_which_they_were_added() {
     assert_eq!(asked[0].entries, [Entry::user("(a reminder)"), Entry::user("hi 1 2")]);
     // What is sent is what both sides have.
     let text = printed(&events);
-    assert!(text.contains("Bob samples script:test (stop): r!?\n"), "{text}");
+    assert!(text.contains("script:test replies to Bob (stop): r!?\n"), "{text}");
     assert!(text.contains("Bob says: r!? x y | Bob\n"), "{text}");
     let parts = vec![Part::text("r!? x y"), Part::text("Bob")];
     assert_eq!(asked[1].entries, [Entry::user("hi"), Entry::User { parts }]);

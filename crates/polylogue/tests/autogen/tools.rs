@@ -338,7 +338,7 @@ async fn calls_of_one_message_run_at_the_same_time_and_keep_their_order() {
     assert_eq!(texts, [[Part::text("first")], [Part::text("second")]]);
 }
 
-// Two callers may use the same id: each gets the outcome of its own call. Private calls are for whoever sees them.
+// Two callers may use the same id: each gets the outcome of its own call. Private calls are for the agents that see them.
 #[tokio::test]
 async fn calls_of_several_agents_are_distinguished() {
     let echo = Declared::new("echo", "Says it again.", async |args: Value| Ok(args["text"].clone()));

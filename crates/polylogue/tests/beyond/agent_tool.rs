@@ -96,7 +96,7 @@ async fn an_empty_result_is_reported() {
                            {"tool": "mute", "args": {"task": " "}, "id": "c4"},
                            {"tool": "mute", "args": {"question": "Well?"}, "id": "c5"},
                            {"tool": "mute", "args": "Well?", "id": "c6"}]}},
-        {"Ann": "Nobody knows."}]"#;
+        {"Ann": "No one knows."}]"#;
     let text = play(script, |cast| {
         let mute = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
         let leaver = Function::new("leaver", |_| {

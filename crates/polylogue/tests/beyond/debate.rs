@@ -26,14 +26,14 @@ async fn all_argue_at_once_then_vote_in_secret() {
     let said = print(&events).replace(" \"Vote for one of these options:\\n1. red\\n2. dark red\\n3. blue\\nAnswer with the option, or its number, and nothing else.\"", "");
     expect![[r#"
         opened [A, B, C] "task" | user: task
-        cue A | cue B | cue C
+        turn A | turn B | turn C
         A says: Red is warm
         B says: Blue is calm
         C says: Dark red is both
-        cue A aside | cue B aside | cue C aside
-        A says aside: dark red
-        B says aside: 3
-        C says aside: I choose **Dark red**.
+        turn A in private | turn B in private | turn C in private
+        A says in private: dark red
+        B says in private: 3
+        C says in private: I choose **Dark red**.
         closed (every participant has spoken): dark red"#]]
     .assert_eq(&said);
     let tallies = debate().tallies(&Transcript::of(&Path::root(), &events).unwrap());
@@ -61,7 +61,7 @@ async fn an_unclear_voter_is_asked_once_more_and_then_abstains() {
         {"A": {"say": "green", "expect": {"last": "It is not clear which option `red or blue` is."}}}, {"B": "1"}]"#;
     let events = events(script, |cast| council(cast, debate().rounds(0).ask(|o| o.join("/")))).await;
     let said = print(&events);
-    assert!(said.contains(r#"cue A aside "red/dark red/blue""#), "{said}");
+    assert!(said.contains(r#"turn A in private "red/dark red/blue""#), "{said}");
     assert!(said.ends_with("closed (every participant has spoken): red"), "the first of those tied: {said}");
     let tallies = debate().rounds(0).tallies(&Transcript::of(&Path::root(), &events).unwrap());
     assert_eq!(tallies[0].votes, [(name("A"), None), (name("B"), Some(0)), (name("C"), Some(2))]);
@@ -170,6 +170,6 @@ async fn invalid_debates_are_refused() {
     assert_eq!(Debate::between(["one", " "]).unwrap_err(), DebateError::BlankOption);
     let same = Debate::between(["One", "two", "`one` "]).unwrap_err();
     assert_eq!(same.to_string(), "the option ``one`` is there twice");
-    let error = fails("[]", |cast| council(cast, debate().rounds(0).voters([name("Nobody")]))).await;
-    assert!(error.contains("`Nobody`, who is no participant"), "{error}");
+    let error = fails("[]", |cast| council(cast, debate().rounds(0).voters([name("Absent")]))).await;
+    assert!(error.contains("`Absent`, who is no participant"), "{error}");
 }

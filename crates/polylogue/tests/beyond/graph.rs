@@ -9,13 +9,13 @@ use crate::stage::{Cast, events_with, fails, log, play, print};
 
 /// The names in turn requests, parallel ones in brackets.
 fn order(said: &str) -> String {
-    let cues = said.lines().filter(|line| line.starts_with("cue "));
-    let who = |cue: &str| cue.trim_start_matches("cue ").split(' ').next().unwrap_or_default().to_owned();
-    let cues = cues.map(|line| match line.split(" | ").map(who).collect::<Vec<_>>().as_slice() {
+    let turns = said.lines().filter(|line| line.starts_with("turn "));
+    let who = |turn: &str| turn.trim_start_matches("turn ").split(' ').next().unwrap_or_default().to_owned();
+    let turns = turns.map(|line| match line.split(" | ").map(who).collect::<Vec<_>>().as_slice() {
         [only] => only.clone(),
         several => format!("[{}]", several.join(" ")),
     });
-    cues.collect::<Vec<_>>().join(" ")
+    turns.collect::<Vec<_>>().join(" ")
 }
 
 fn end(said: &str) -> &str {
@@ -77,7 +77,7 @@ fn reviewed() -> Graph {
 async fn a_loop_continues_while_its_condition_holds_up_to_its_bound() {
     let said = run(r#"[{"Critic": "again"}, {"Critic": "fine"}]"#, reviewed()).await;
     assert_eq!(order(&said), "Writer Critic Writer Critic Printer");
-    assert!(said.contains("cue Writer (of [Writer, Printer] by rule)"), "{said}");
+    assert!(said.contains("turn Writer (of [Writer, Printer] by rule)"), "{said}");
     let said = run(r#"[{"Critic": "Again!"}, {"Critic": "again"}, {"Critic": "again"}]"#, reviewed()).await;
     assert_eq!(order(&said), "Writer Critic Writer Critic Writer Critic Printer");
 }

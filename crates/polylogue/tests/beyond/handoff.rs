@@ -38,20 +38,20 @@ async fn a_note_is_posted_in_the_chat_whether_or_not_the_agent_sends_a_message()
     let said = play(script, |cast| desk(cast, AfterHandoff::End)).await;
     expect![[r#"
         opened [Front, Billing, Tech] "task" | user: task
-        cue Front
+        turn Front
         Front calls transfer_to_Billing {"note":"invoice 7"} #Front-0-0
         Front gets #Front-0-0: invoice 7
         Front says: One moment
         posted Front: invoice 7
-        cue Billing (of [Billing, Tech] handed over)
+        turn Billing (of [Billing, Tech] by handoff)
         Billing calls transfer_to_Front {"note":"it is paid"} #Billing-0-0
         Billing gets #Billing-0-0: it is paid
         Billing says: it is paid
-        cue Front (of [Front, Tech] handed over)
+        turn Front (of [Front, Tech] by handoff)
         Front calls transfer_to_Tech {} #Front-1-0
         Front gets #Front-1-0: I hand over to Tech.
         Front says: I hand over to Tech.
-        cue Tech (of [Billing, Tech] handed over)
+        turn Tech (of [Billing, Tech] by handoff)
         Tech says: Done
         closed (every participant has spoken): Done"#]]
     .assert_eq(&said);
@@ -67,7 +67,7 @@ async fn of_several_handoffs_in_a_reply_only_the_first_succeeds() {
     let said = play(script, |cast| desk(cast, AfterHandoff::End)).await;
     let refusal = "failed: this was not done: a reply can hand over once, and `transfer_to_Tech` came first";
     assert_eq!(said.matches(refusal).count(), 2, "{said}");
-    assert!(said.contains("Front says: a\ncue Tech"), "{said}");
+    assert!(said.contains("Front says: a\nturn Tech"), "{said}");
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_failed_handoff_returns_an_error_to_the_model_and_the_turn_continues()
         {"Front": {"calls": [{"tool": "transfer_to_Billing"}]}},
         {"Billing": {"calls": [{"tool": "transfer_to_Ghost"}]}},
         {"Billing": {"calls": [{"tool": "transfer_to_Billing"}]}},
-        {"Billing": {"calls": [{"tool": "transfer_to_Nobody"}]}},
+        {"Billing": {"calls": [{"tool": "transfer_to_Absent"}]}},
         {"Billing": {"calls": [{"tool": "transfer_to_Front", "args": {"note": 7}}]}},
         {"Billing": "I do it myself"}]"#;
     let said = play(script, |cast| desk(cast, AfterHandoff::End)).await;
@@ -85,7 +85,7 @@ async fn a_failed_handoff_returns_an_error_to_the_model_and_the_turn_continues()
     expect![[r#"
         `Ghost` is not here, so go on without them; here: `Front`, `Tech`
         you have the conversation already
-        There is no tool `transfer_to_Nobody`. There is `transfer_to_Front`, `transfer_to_Ghost`, `transfer_to_Billing`.
+        There is no tool `transfer_to_Absent`. There is `transfer_to_Front`, `transfer_to_Ghost`, `transfer_to_Billing`.
         `note` must be a text; got 7"#]]
     .assert_eq(&failures.join("\n"));
     assert!(
@@ -98,7 +98,7 @@ async fn the_current_agent_continues_until_it_is_silent() {
     let script = r#"[{"Front": "one"}, {"Front": {"calls": [{"tool": "transfer_to_Tech"}]}}, {"Tech": "two"}, {"Tech": ""}]"#;
     let said = play(script, |cast| desk(cast, AfterHandoff::Stay)).await;
     assert!(
-        said.ends_with("Tech says: two\ncue Tech\nTech passes\nclosed (Tech has no reply): two"),
+        said.ends_with("Tech says: two\nturn Tech\nTech passes\nclosed (Tech has no reply): two"),
         "{said}"
     );
 }
@@ -121,7 +121,7 @@ async fn a_person_talks_with_the_current_agent_and_can_leave() {
     .await;
     let said = print(&events);
     let speakers: Vec<_> =
-        said.lines().filter_map(|line| line.strip_prefix("cue ")?.split(' ').next()).collect();
+        said.lines().filter_map(|line| line.strip_prefix("turn ")?.split(' ').next()).collect();
     assert_eq!(speakers, ["Front", "Customer", "Front", "Tech", "Customer", "Tech", "Customer"]);
     assert!(said.ends_with("closed (Customer left: said `exit`): Then plug it in"), "{said}");
 }
@@ -169,7 +169,7 @@ async fn a_custom_tool_hands_over() {
         chat.policy(handoffs(name("Front"), AfterHandoff::End)).build().unwrap()
     })
     .await;
-    assert!(print(&events).contains("Front says: Wait\ncue Tech (of [Tech] handed over)\nTech says: Hello"));
+    assert!(print(&events).contains("Front says: Wait\nturn Tech (of [Tech] by handoff)\nTech says: Hello"));
     let chosen = events.iter().filter_map(|event| match &event.body {
         polylogue_core::Body::TurnStarted { turns } => turns[0].choice.as_ref(),
         _ => None,
@@ -223,12 +223,12 @@ async fn a_reopened_conversation_continues_with_the_current_agent() {
 #[tokio::test]
 async fn a_stranger_at_the_start_is_a_fault_of_the_team() {
     let error = fails("[]", |cast| {
-        let policy = handoffs(name("Nobody"), AfterHandoff::Stay);
+        let policy = handoffs(name("Absent"), AfterHandoff::Stay);
         let idle = Function::new("Idle", |_| Ok(Act::Pass)).unwrap();
         cast.room(&[]).participant(idle).policy(policy).build().unwrap()
     })
     .await;
-    assert!(error.contains("`Nobody`, who is no participant"), "{error}");
+    assert!(error.contains("`Absent`, who is no participant"), "{error}");
 }
 
 #[tokio::test]
@@ -271,7 +271,7 @@ async fn a_call_in_a_private_turn_is_no_handoff() {
     .await;
     assert!(
         said.ends_with(
-            "Front says aside: I hand over to Tech.\nclosed (every participant has spoken): I hand over to Tech."
+            "Front says in private: I hand over to Tech.\nclosed (every participant has spoken): I hand over to Tech."
         ),
         "{said}"
     );

@@ -62,20 +62,20 @@ async fn facts_a_plan_instructions_and_a_final_answer() {
     let said = said.replace(&ledger(false, true, "Surfer", "Look it up"), "LEDGER");
     expect![[r#"
         opened [Coder, Surfer] "task" | user: task
-        cue Planner aside "Facts?"
-        Planner says aside: F
-        cue Planner aside "Plan for Coder, Surfer?"
-        Planner says aside: P
+        turn Planner in private "Facts?"
+        Planner says in private: F
+        turn Planner in private "Plan for Coder, Surfer?"
+        Planner says in private: P
         posted Planner: F / P
-        cue Planner aside "Ledger of Coder, Surfer?"
-        Planner says aside: LEDGER
+        turn Planner in private "Ledger of Coder, Surfer?"
+        Planner says in private: LEDGER
         posted Planner: Look it up
-        cue Surfer (of [Coder, Surfer] by Planner, who replied: LEDGER)
+        turn Surfer (of [Coder, Surfer] by Planner, who replied: LEDGER)
         Surfer says: It is 7
-        cue Planner aside "Ledger of Coder, Surfer?"
-        Planner says aside: {"is_request_satisfied":{"reason":"so","answer":true},"is_in_loop":{"reason":"so","answer":false},"is_progress_being_made":{"reason":"so","answer":true},"next_speaker":{"reason":"so","answer":"Coder"},"instruction_or_question":{"reason":"so","answer":"-"}}
-        cue Planner aside "Answer?"
-        Planner says aside: The answer is 7
+        turn Planner in private "Ledger of Coder, Surfer?"
+        Planner says in private: {"is_request_satisfied":{"reason":"so","answer":true},"is_in_loop":{"reason":"so","answer":false},"is_progress_being_made":{"reason":"so","answer":true},"next_speaker":{"reason":"so","answer":"Coder"},"instruction_or_question":{"reason":"so","answer":"-"}}
+        turn Planner in private "Answer?"
+        Planner says in private: The answer is 7
         closed (every participant has spoken): The answer is 7"#]]
     .assert_eq(&said);
 }
@@ -92,12 +92,10 @@ async fn what_does_not_get_on_is_planned_anew_and_then_given_up() {
     steps.extend([stalled(), tried(), moving(), tried(), stalled(), tried(), stalled()]);
     steps.extend(planner(&["I do not know"]));
     let said = run(&steps, short().max_stalls(2).max_plans(2)).await;
-    assert!(said.contains("cue Planner aside \"Facts, after F1?\""), "{said}");
-    assert!(
-        said.contains(
-            "cue Planner aside \"Plan, after P1?\"\nPlanner says aside: P2\nposted Planner: F2 / P2"
-        )
-    );
+    assert!(said.contains("turn Planner in private \"Facts, after F1?\""), "{said}");
+    assert!(said.contains(
+        "turn Planner in private \"Plan, after P1?\"\nPlanner says in private: P2\nposted Planner: F2 / P2"
+    ));
     assert_eq!(said.matches("\nCoder says: hm").count(), 4);
     assert!(said.ends_with("closed (no progress with 2 plans): I do not know"), "{said}");
 }
@@ -117,15 +115,15 @@ async fn a_loop_is_no_progress() {
 async fn a_ledger_that_cannot_be_parsed_is_requested_again_up_to_a_limit() {
     let good = ledger(false, true, "Coder", "Go");
     let mut steps = planner(&["F", "P", "Coder should go on"]);
-    steps.push(("Planner", good.replace("Coder", "Nobody")));
+    steps.push(("Planner", good.replace("Coder", "Absent")));
     steps.push(("Planner", format!("Sorry:\n```json\n{good}\n```")));
     steps.push(("Coder", "done".into()));
     // Twice unreadable to the end: no progress.
     steps.extend(planner(&["?", "??", "???", "?", "??", "???", ""]));
     let said = run(&steps, short().max_retries(2).max_stalls(2).max_plans(1)).await;
-    assert!(said.contains(r#"cue Planner aside "Again: there is no JSON object in it""#), "{said}");
+    assert!(said.contains(r#"turn Planner in private "Again: there is no JSON object in it""#), "{said}");
     assert!(
-        said.contains(r#""Again: `next_speaker` must be one of: Coder, Surfer; got "Nobody"""#),
+        said.contains(r#""Again: `next_speaker` must be one of: Coder, Surfer; got "Absent"""#),
         "{said}"
     );
     assert!(said.ends_with("Planner passes\nclosed (no progress with 1 plan): done"), "{said}");
@@ -153,7 +151,10 @@ async fn a_scribe_with_a_schema_and_a_planner_who_is_a_participant() {
         room.policy(short().scribe(name("Clerk"))).build().unwrap()
     })
     .await;
-    assert!(said.contains(r#"cue Clerk aside "Ledger of Coder?""#), "the planner is not chosen: {said}");
+    assert!(
+        said.contains(r#"turn Clerk in private "Ledger of Coder?""#),
+        "the planner is not chosen: {said}"
+    );
     assert!(said.ends_with("closed (every participant has spoken): Done"), "{said}");
 }
 

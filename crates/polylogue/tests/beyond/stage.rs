@@ -32,7 +32,7 @@ impl Cast<'_> {
 
 /// Plays a conversation, whole and cut after every event, and returns its events.
 pub(crate) async fn events(script: &str, chat: impl Fn(&Cast<'_>) -> Chat) -> Vec<Arc<Event>> {
-    events_with(script, &|_| unreachable!("nobody is asked"), chat).await
+    events_with(script, &|_| unreachable!("no one is asked"), chat).await
 }
 
 /// The same with people, who give the nth answer.
@@ -59,7 +59,7 @@ pub(crate) async fn play(script: &str, chat: impl Fn(&Cast<'_>) -> Chat) -> Stri
 /// Events as text, without model calls and numbers.
 pub(crate) fn print(events: &[Arc<Event>]) -> String {
     let text = transcript(events);
-    let lines = text.lines().filter(|line| !line.contains(" samples "));
+    let lines = text.lines().filter(|line| !line.contains(" replies to "));
     lines.map(|line| line.split_once(' ').map_or(line, |(_, rest)| rest)).collect::<Vec<_>>().join("\n")
 }
 

@@ -90,7 +90,8 @@ async fn a_form_that_is_refused_is_asked_for_in_the_next_way() {
     let how: Vec<_> = done.asked.iter().map(|a| (a.params.schema.is_some(), a.params.json)).collect();
     assert_eq!(how, [(true, false), (false, true), (false, false)]);
     assert!(
-        printed(&done.events).contains("unable of keeping to a JSON Schema: json_schema is not supported")
+        printed(&done.events)
+            .contains("does not support keeping to a JSON Schema: json_schema is not supported")
     );
 }
 

@@ -23,7 +23,7 @@ async fn check(chat: impl Fn(&Calls) -> Chat) -> Vec<Arc<Event>> {
         task: "Compare 7 and 3.",
         chat: &chat,
         store: &|| AnyStore::new(Memory::default()),
-        answer: &|_, _, _| unreachable!("nobody is asked"),
+        answer: &|_, _, _| unreachable!("no one is asked"),
     };
     cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"))
 }
@@ -86,14 +86,14 @@ async fn objects_with_a_schema() {
 }
 
 #[tokio::test]
-async fn a_model_that_turns_out_to_be_unable() {
+async fn a_model_that_refuses_tools() {
     let refusals = ["!tools are not supported", "!json_schema is not supported"];
     let first = ["ack", "helps", "yes", "!response_format is not supported", JSON, "end"];
     let second = ["ack", "helps", "yes", JSON, "end"];
     let script = script(&[&refusals[..], &first, &second].concat());
     let made = |agent: Assistant| agent.tool(high_low());
     let events = check(|calls| chat(calls, &script, Capabilities::default(), 2, made)).await;
-    assert_eq!(printed(&events).matches("unable of").count(), 3);
+    assert_eq!(printed(&events).matches("does not support").count(), 3);
 }
 
 // Two that find out at the same time: what one finds out must not change how the turn of the other began.
@@ -118,7 +118,7 @@ async fn two_at_the_same_time_that_turn_out_to_be_unable() {
     let mut log = log().await;
     chat(&Calls::default()).run_in(&mut log, "What time is it?").await.unwrap();
     let whole = log.events().await;
-    assert_eq!(printed(&whole).matches("unable of").count(), 4, "{}", printed(&whole));
+    assert_eq!(printed(&whole).matches("does not support").count(), 4, "{}", printed(&whole));
     for cut in 1..whole.len() {
         let calls = Calls::default();
         let mut log = log_of(&whole[..cut]).await;
@@ -173,7 +173,7 @@ impl Tool for Once {
     }
 }
 
-// Invariant 7: a call that was in flight when the process died is not made again, and the model is told that nobody knows.
+// Invariant 7: a call that was in flight when the process died is not made again, and the model receives an outcome of unknown status.
 #[tokio::test]
 async fn a_call_in_flight_is_not_made_again() {
     let spec = ToolSpec::new("pay", "Pays.", json!({"type": "object", "properties": {}}));
@@ -267,7 +267,7 @@ impl polylogue_core::Model for Anything {
     }
 }
 
-// More may be known of a model after a break, and another model may speak: the turn goes on as it was begun, and the next one in
+// More may be known of a model after a break, and another model may speak: the turn continues as it was begun, and the next one in
 // the best way there is now.
 #[tokio::test]
 async fn a_turn_continues_in_its_way_whatever_capabilities_are_known_by_then() {

@@ -59,7 +59,7 @@ async fn a_tool_works_on_a_server_of_plain_text() {
     assert_eq!(text.matches("The secret number is higher. // (tool)\n").count(), 4, "{text}");
     assert_eq!(server.violations(), [""; 0]);
     // Ann found out; Bob, who never asked before, was spared it.
-    assert_eq!(text.matches("unable of").count(), 6, "each says what it found: {text}");
+    assert_eq!(text.matches("does not support").count(), 6, "each says what it found: {text}");
     assert_eq!((bodies_with(&server, "tools"), bodies_with(&server, "response_format")), (1, 2));
 }
 

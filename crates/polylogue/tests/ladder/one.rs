@@ -70,7 +70,7 @@ async fn a_mandatory_tool_takes_three_requests() {
     assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_none()));
     let said = turn(lines(&["1", JSON, "Seven is more."]), |model| talker(model, must())).await;
     assert_eq!(said.said, "Seven is more.");
-    assert!(said.asked.iter().all(|asked| !asked.params.json), "nobody knows whether it has a JSON mode");
+    assert!(said.asked.iter().all(|asked| !asked.params.json), "it is unknown whether it has a JSON mode");
     assert_eq!(said.remembers, ["user: Compare 7 and 3.", "assistant: Seven is more."]);
 }
 
@@ -80,16 +80,16 @@ async fn the_talk_about_a_tool() {
     let done = turn(lines(&["I see.", JSON, "Seven is more."]), |model| talker(model, must())).await;
     expect![[r#"
         0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
-        1 cue M
+        1 turn M
         2 M is prompted: There is a tool named `high_low` that you must use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
-        3 M samples script:test (stop): I see.
+        3 script:test replies to M (stop): I see.
         4 M is prompted: To use the tool `high_low`, write its arguments as one JSON object, like this:\n{"secret":"<integer>","guess":"<integer>"}\n- `secret` (integer): The number that is to be guessed\n- `guess` (integer): The player's guess\n\nThe task is:\n<task>\nCompare 7 and 3.\n</task>\n\nOutput the arguments with which the tool `high_low` is to be called for it, as one JSON object and nothing else.
-        5 M samples script:test (stop): {"secret": 7, "guess": 3}
+        5 script:test replies to M (stop): {"secret": 7, "guess": 3}
         6 M calls high_low {"secret":7,"guess":3} #text-1-1
         7 M gets #text-1-1: The secret number is higher. // (tool)
         8 M is prompted: The tool `high_low` returned:\nThe secret number is higher. // (tool)\n\nNow solve the task with what you know, without any further tool. The task is:\n<task>\nCompare 7 and 3.\n</task>
-        9 M samples script:test (stop): Seven is more.
-        10 M remembers: said Seven is more.
+        9 script:test replies to M (stop): Seven is more.
+        10 M replaces its history of the turn: sent Seven is more.
         11 M says: Seven is more.
         12 closed (every participant has spoken): Seven is more.
     "#]]

@@ -110,7 +110,7 @@ async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
         });
         assert_eq!(thoughts.count(), 4, "way {nth}: the log has them");
         let heard = |body: &Body| matches!(body, Body::Message(m) if m.parts.iter().any(|p| matches!(p, Part::Thought(_))));
-        assert!(!events.iter().any(|event| heard(&event.body)), "way {nth}: nobody says them");
+        assert!(!events.iter().any(|event| heard(&event.body)), "way {nth}: no agent says them");
         assert_eq!(server.violations(), [""; 0]);
     }
 }

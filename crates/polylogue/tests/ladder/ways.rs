@@ -28,14 +28,14 @@ async fn tools_are_called_by_objects_with_a_schema() {
     assert!(done.asked.iter().all(|asked| asked.tools.is_empty() && asked.params.schema.is_some()));
     expect![[r#"
         0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
-        1 cue M
+        1 turn M
         2 M is prompted: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"type":"object","properties":{"secret":{"type":"integer","format":"int64","description":"The number that is to be guessed"},"guess":{"type":"integer","format":"int64","description":"The player's guess"}},"required":["secret","guess"]}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then told what it returned. To answer:\n{"say": "your answer", "call": null}
-        3 M samples script:test (stop): {"say": null, "call": {"tool": "high_low", "args": {"secret": 7, "guess": 3}}}
+        3 script:test replies to M (stop): {"say": null, "call": {"tool": "high_low", "args": {"secret": 7, "guess": 3}}}
         4 M calls high_low {"secret":7,"guess":3} #text-1-1
         5 M gets #text-1-1: The secret number is higher. // (tool)
         6 M is prompted: The tool `high_low` returned:\nThe secret number is higher. // (tool)
-        7 M samples script:test (stop): {"say": "Seven is more.", "call": null}
-        8 M remembers: said Seven is more.
+        7 script:test replies to M (stop): {"say": "Seven is more.", "call": null}
+        8 M replaces its history of the turn: sent Seven is more.
         9 M says: Seven is more.
         10 closed (every participant has spoken): Seven is more.
     "#]].assert_eq(&printed(&done.events));
@@ -139,24 +139,24 @@ async fn a_model_that_refuses_is_asked_in_the_next_way_in_the_same_turn() {
     assert_eq!(done.said, "Seven is more.");
     expect![[r#"
         0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
-        1 cue M
-        2 M finds script:test unable of calling tools: tools are not supported
+        1 turn M
+        2 M finds that script:test does not support calling tools: tools are not supported
         3 M is prompted: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"type":"object","properties":{"secret":{"type":"integer","format":"int64","description":"The number that is to be guessed"},"guess":{"type":"integer","format":"int64","description":"The player's guess"}},"required":["secret","guess"]}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then told what it returned. To answer:\n{"say": "your answer", "call": null}
-        4 M finds script:test unable of keeping to a JSON Schema: json_schema is not supported
+        4 M finds that script:test does not support keeping to a JSON Schema: json_schema is not supported
         5 M is prompted: Never mind the form of replies that you were told above: just write text.\n\nThere is a tool named `high_low` that you may use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
-        6 M samples script:test (stop): ack
+        6 script:test replies to M (stop): ack
         7 M is prompted: Would the tool `high_low` help you to solve this task, and why?\n<task>\nCompare 7 and 3.\n</task>
-        8 M samples script:test (stop): It helps.
+        8 script:test replies to M (stop): It helps.
         9 M is prompted: To summarize in one word: will you use it? Answer only `yes` or `no`.
-        10 M samples script:test (stop): yes
+        10 script:test replies to M (stop): yes
         11 M is prompted: To use the tool `high_low`, write its arguments as one JSON object, like this:\n{"secret":"<integer>","guess":"<integer>"}\n- `secret` (integer): The number that is to be guessed\n- `guess` (integer): The player's guess\n\nThe task is:\n<task>\nCompare 7 and 3.\n</task>\n\nOutput the arguments with which the tool `high_low` is to be called for it, as one JSON object and nothing else.
-        12 M finds script:test unable of writing nothing but JSON: response_format: extra inputs are not permitted
-        13 M samples script:test (stop): {"secret": 7, "guess": 3}
+        12 M finds that script:test does not support writing nothing but JSON: response_format: extra inputs are not permitted
+        13 script:test replies to M (stop): {"secret": 7, "guess": 3}
         14 M calls high_low {"secret":7,"guess":3} #text-1-1
         15 M gets #text-1-1: The secret number is higher. // (tool)
         16 M is prompted: The tool `high_low` returned:\nThe secret number is higher. // (tool)\n\nNow solve the task with what you know, without any further tool. The task is:\n<task>\nCompare 7 and 3.\n</task>
-        17 M samples script:test (stop): Seven is more.
-        18 M remembers: said Seven is more.
+        17 script:test replies to M (stop): Seven is more.
+        18 M replaces its history of the turn: sent Seven is more.
         19 M says: Seven is more.
         20 closed (every participant has spoken): Seven is more.
     "#]].assert_eq(&printed(&done.events));

@@ -109,7 +109,7 @@ async fn a_first_call_that_fails_leaves_an_empty_session() {
     let bot = agent("bot", &script(r#"[{"bot": {"error": {"message": "gone"}}}, {"bot": "here"}]"#));
     let session = session().await;
     let error = session.call(&bot, "a").await.unwrap_err();
-    assert!(matches!(error, Error::Model(_)), "whoever was called is known: {error}");
+    assert!(matches!(error, Error::Model(_)), "the called agent is known: {error}");
     assert!(session.state(&bot).await.unwrap().get("memory").unwrap().is_empty());
     assert_eq!(session.call(&bot, "b").await.unwrap().plain(), "here");
     assert_eq!(session.state(&bot).await.unwrap().get("memory").unwrap().len(), 2);

@@ -32,7 +32,7 @@ fn is_call_end(event: &Event) -> bool {
     outermost && matches!(event.body, Body::Closed { .. })
 }
 
-/// Makes the calls - which agent, and what it is told - in a session that begins with `prefix`, as a fresh process would.
+/// Makes the calls - which agent, and what it receives - in a session that begins with `prefix`, as a fresh process would.
 async fn play(
     store: AnyStore,
     prefix: &[Arc<Event>],

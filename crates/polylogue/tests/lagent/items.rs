@@ -113,7 +113,7 @@ const ITEMS: &[(&str, &[&str])] = &[
     (
         "L40",
         &[
-            "polylogue-tools/tests/it/python_session::code_that_takes_too_long_is_interrupted_and_the_session_goes_on",
+            "polylogue-tools/tests/it/python_session::code_that_takes_too_long_is_interrupted_and_the_session_continues",
             "polylogue-tools/tests/it/python_session::code_that_cannot_be_interrupted_is_killed",
         ],
     ),
@@ -125,7 +125,7 @@ const ITEMS: &[(&str, &[&str])] = &[
         "L45",
         &[
             "tools::a_reply_ends_before_a_stop_word",
-            "polylogue-models/tests/stop_words::a_reply_is_cut_where_its_server_goes_on",
+            "polylogue-models/tests/stop_words::a_reply_is_cut_at_the_stop_word_where_its_server_continues",
             "polylogue-core/src/model/stops::pieces_end_before_a_stop_sequence_that_is_split_anywhere",
         ],
     ),
@@ -139,7 +139,7 @@ const ITEMS: &[(&str, &[&str])] = &[
     (
         "L47",
         &[
-            "polylogue-models/tests/replies::every_spoiled_reply_is_an_error_that_says_what_happened_and_is_told_in_time",
+            "polylogue-models/tests/replies::every_malformed_reply_is_an_error_that_says_what_happened_within_the_time_limit",
             "polylogue-models/tests/retries::errors_in_the_middle_of_a_stream_are_tried_again_when_they_may_pass",
         ],
     ),

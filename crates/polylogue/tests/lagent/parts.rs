@@ -23,7 +23,7 @@ pub(crate) async fn session_in(store: AnyStore) -> Session {
     Session::of(log.clock(|| Timestamp(0)))
 }
 
-/// A model that turns out to be unable to call tools.
+/// A model whose server refuses tools.
 pub(crate) struct NoTools(pub(crate) AnyModel);
 
 impl Model for NoTools {

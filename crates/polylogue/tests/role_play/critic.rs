@@ -34,7 +34,7 @@ async fn each_is_asked_n_times_and_the_first_number_is_chosen() {
     let came = play(TWO, "Trade", chat).await;
     assert_eq!(texts(&came), ["Instruction: b", "Solution: c", DONE]);
     assert_eq!(came.asked("Trader").len(), 4);
-    assert_eq!(came.asked("Critic").len(), 2, "of one option nobody is asked");
+    assert_eq!(came.asked("Critic").len(), 2, "with one option the critic is not asked");
     // The two proposals are answers to the same request.
     let [first, second, ..] = came.asked("Trader")[..] else { panic!("asked too seldom") };
     assert_eq!((&first.system, &first.entries), (&second.system, &second.entries));

@@ -77,7 +77,7 @@ const MODES: [EndMode; 5] = [
     EndMode::AllComplete,
 ];
 
-/// Answers `A1`, `A2`, ..; thinks `RA1`, `RA2`, ..; and decides as it is set.
+/// Answers `A1`, `A2`, ..; thinks `RA1`, `RA2`, ..; and decides as configured.
 struct Plays {
     set: Set,
     answers: Mutex<[usize; 2]>,

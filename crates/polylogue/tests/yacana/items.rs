@@ -2,7 +2,7 @@
 
 /// Item, and the tests that show it: `module::test`.
 const ITEMS: &[(u8, &[&str])] = &[
-    // Two agents and what each is told.
+    // Two agents and what each receives.
     (1, &["histories::two_plain_tasks_and_one_iteration"]),
     (2, &["talk::the_default_is_five_iterations", "histories::amusement_park"]),
     (3, &["histories::amusement_park_with_ten_iterations"]),

@@ -92,5 +92,5 @@ async fn a_history_is_printed_as_blocks_of_role_and_text() {
     "#]]
     .assert_eq(&history.to_string());
     assert_eq!(history, History::through(&played.chat, &name("one"), ViewOptions::default()));
-    assert_eq!(History::of(&played.chat, &name("nobody")).to_string(), "");
+    assert_eq!(History::of(&played.chat, &name("absent")).to_string(), "");
 }

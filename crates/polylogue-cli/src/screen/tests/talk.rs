@@ -390,7 +390,7 @@ fn what_the_next_event_repeats_is_shown_once() {
 }
 
 #[test]
-fn code_of_a_call_is_shown_as_code_and_output_of_a_program_as_it_is() {
+fn code_of_a_call_is_shown_as_code_and_output_of_a_program_verbatim() {
     let mut stage = Stage::live(60, 40);
     stage.root(opened(&["Ann", "Bob"], "user", "Count."));
     stage.root(cued("Ann"));

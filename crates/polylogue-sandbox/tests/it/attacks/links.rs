@@ -1,4 +1,4 @@
-//! The work directory as a trap: for what is written there for the next program, and for whoever looks at it.
+//! The work directory as a trap: for what is written there for the next program, and for a reader of it.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn a_pipe_in_the_place_of_a_file() {
     let Some(sandbox) = sandbox(&dir) else { return };
     run(&sandbox, &sh("mkfifo main.py"));
     let limits = Limits { time: Duration::from_secs(1), ..*sandbox.limits() };
-    // Nobody waits for a reader who never comes.
+    // The call does not wait for a reader that never comes.
     let error = sandbox.limited(limits).run(&sh("true").file("main.py", "x"), &Halt::new());
     assert!(error.is_err(), "{error:?}");
 }

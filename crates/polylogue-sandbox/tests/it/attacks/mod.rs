@@ -24,7 +24,7 @@ use polylogue_sandbox::{Ended, Sandbox};
 
 use crate::{Dir, python, run, sandbox, text};
 
-/// What is written in the file that nobody is to read, and in the one that nobody is to write.
+/// The content of the file that must not be read, and of the one that must not be written.
 const SECRET: &str = "a word that stays outside";
 
 const PRELUDE: &str = r"

@@ -3,7 +3,7 @@
 use super::attempts;
 
 attempts! {
-    blind becoming_somebody_else: r"
+    blind becoming_another_user: r"
 for action in [lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0]), lambda: os.setresuid(0, 0, 0),
         lambda: os.setresuid(-1, 65534, -1), lambda: os.setregid(0, 0)]:
     attempt('set id', action)

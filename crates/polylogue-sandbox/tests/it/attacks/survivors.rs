@@ -15,7 +15,7 @@ fn running(word: &str) -> usize {
     std::fs::read_dir("/proc").unwrap().flatten().filter(has).count()
 }
 
-/// Runs `code`, in which `NAP` is a time to sleep that nobody else has. All must be dead when the call returns.
+/// Runs `code`, in which `NAP` is a time to sleep that no other test uses. All must be dead when the call returns.
 fn leaves_nothing(nth: u32, time: Option<Duration>, code: &str) {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };

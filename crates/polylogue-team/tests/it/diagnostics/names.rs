@@ -1,4 +1,4 @@
-//! Names of nobody, names that are there twice, and chats without an end or a way in.
+//! Unknown names, duplicate names, and chats without a termination condition or a start.
 
 use expect_test::expect;
 

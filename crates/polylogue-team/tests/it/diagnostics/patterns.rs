@@ -1,4 +1,4 @@
-//! Patterns that cannot be: strangers, circles, nobody to speak, conditions that are none.
+//! Invalid patterns: unknown participants, circles, no speaker, conditions that are none.
 
 use expect_test::{Expect, expect};
 
@@ -338,26 +338,26 @@ fn nothing_comes_after_itself() {
 #[test]
 fn handoffs_need_an_agent_with_handoffs() {
     check_pattern(
-        "{handoffs: {start: C, then: nobody}}",
+        "{handoffs: {start: C, then: absent}}",
         &expect![[r#"
             error: no participant of this chat has `handoffs`
              --> t.yaml:6:13
               |
-            6 |   pattern: {handoffs: {start: C, then: nobody}}
+            6 |   pattern: {handoffs: {start: C, then: absent}}
               |             ^^^^^^^^
             hint: give an agent `handoffs`, such as `handoffs: [NAME]`
 
             error: `C` does not take part in this chat
              --> t.yaml:6:31
               |
-            6 |   pattern: {handoffs: {start: C, then: nobody}}
+            6 |   pattern: {handoffs: {start: C, then: absent}}
               |                               ^
             hint: there is `A`, `B`
 
-            error: `nobody` does not take part in this chat
+            error: `absent` does not take part in this chat
              --> t.yaml:6:40
               |
-            6 |   pattern: {handoffs: {start: C, then: nobody}}
+            6 |   pattern: {handoffs: {start: C, then: absent}}
               |                                        ^^^^^^
             hint: there is `A`, `B`
         "#]],

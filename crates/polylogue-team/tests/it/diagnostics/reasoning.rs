@@ -1,4 +1,4 @@
-//! Ways to reason that cannot be gone, and blocks that nobody writes or reads.
+//! Invalid ways of reasoning, and blocks that no agent writes or reads.
 
 use expect_test::{Expect, expect};
 

@@ -18,7 +18,7 @@ agents:
   - name: Trader
     system: "{{rolle}} and {{role}}"
     tools: [get_histroy]
-  - description: nobody
+  - description: absent
 chat:
   pattern: in_trun
   participants: [Tradr, work]
@@ -29,7 +29,7 @@ chat:
 chats:
   - name: work
     participants: []
-    stop: {says: {text: DONE, by: Nobody}}
+    stop: {says: {text: DONE, by: Absent}}
 "#,
         &expect![[r#"
             error: the name `Stock@Trading` has characters other than letters, digits, spaces, `_`, `-`, `'`, `’` and `·`
@@ -94,7 +94,7 @@ chats:
             error: an item of `agents` needs the key `name`
               --> t.yaml:12:5
                |
-            12 |   - description: nobody
+            12 |   - description: absent
                |     ^^^^^^^^^^^
 
             error: `pattern` cannot be `in_trun`

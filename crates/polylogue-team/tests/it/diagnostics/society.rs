@@ -71,33 +71,33 @@ fn two_have_the_two_roles() {
 fn roles_need_distinct_suitable_agents() {
     check_society(
         "participants: [A, L]",
-        "user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}",
+        "user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}",
         &expect![[r#"
             error: `L` cannot have a part in a role-play: its `default_reply` can also reply
              --> t.yaml:5:45
               |
-            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}}}
               |                                             ^
             hint: name an agent that replies only by a model
 
             error: `Zoe` cannot have a part in a role-play: it is a person
              --> t.yaml:5:59
               |
-            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}}}
               |                                                           ^^^
             hint: name an agent that replies only by a model
 
             error: `A` takes part, and has no other role besides
              --> t.yaml:5:73
               |
-            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}}}
               |                                                                         ^
             hint: remove it from `participants`: it does not take part in the chat
 
-            error: there is no agent `Nobody`
+            error: there is no agent `Absent`
              --> t.yaml:5:90
               |
-            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Nobody}}}
+            5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}}}
               |                                                                                          ^^^^^^
             hint: there is `A`, `B`, `C`, `Zoe`, `L`
         "#]],

@@ -1,4 +1,4 @@
-//! Tasks that cannot be solved: nobody's, somebody's twice, of those who cannot be asked, in a talk that could not end.
+//! Invalid tasks: without an agent, with an agent twice, of agents that cannot be asked, in a chat that could not end.
 
 use expect_test::{Expect, expect};
 

@@ -89,7 +89,7 @@ async fn a_chat_checks_its_rules_before_the_first_turn() {
     let mut log = log().await;
     let error = room(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `room` has `Zoe` in its transitions, who is no member");
-    assert_eq!(log.events().await.len(), 1, "nobody had a turn");
+    assert_eq!(log.events().await.len(), 1, "no participant had a turn");
 }
 
 // Item 83.

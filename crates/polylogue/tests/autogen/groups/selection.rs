@@ -80,7 +80,7 @@ async fn without_a_prompt_the_last_message_is_last() {
 // Item 77.
 #[tokio::test]
 async fn unclear_answers_are_corrected_twice() {
-    let replies = r#"[{"sel": "Ann and Coder"}, {"sel": "nobody"}, {"sel": "Coder"}]"#;
+    let replies = r#"[{"sel": "Ann and Coder"}, {"sel": "absent"}, {"sel": "Coder"}]"#;
     let set = |selector: Selector| {
         selector.prompt("Who?").when_several("One of {agentlist}!").when_none("Only {agentlist}!")
     };
@@ -93,7 +93,7 @@ async fn unclear_answers_are_corrected_twice() {
             "user: Who?",
             "assistant: Ann and Coder",
             "user: One of Ann, Coder, Coder_2!",
-            "assistant: nobody",
+            "assistant: absent",
             "user: Only Ann, Coder, Coder_2!",
         ]
     );

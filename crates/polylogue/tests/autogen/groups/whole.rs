@@ -239,7 +239,7 @@ fn names_are_given_once() {
         Chat::named("room").participant(speaker("Ann")).private_agent(selector).policy(Group::round_robin());
     assert!(twice.build().is_err());
     let Err(Error::Config(why)) = Chat::named("room").policy(Group::round_robin()).build() else {
-        panic!("a group of nobody")
+        panic!("a group without participants")
     };
     assert_eq!(why.to_string(), "`room` has no participants");
 }
