@@ -14,8 +14,7 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tokio::net::TcpStream;
 
-use crate::Result;
-use crate::job::Cost;
+use crate::job::{Cost, Result};
 use crate::meter::Meter;
 
 /// The system messages, the same as in Polylogue.

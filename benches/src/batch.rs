@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::job::Result;
 use crate::start::program;
-use crate::{Result, table};
+use crate::table;
 
 /// 50 x 20 roles, and 10 tasks for each pair.
 const LISTS: [(&str, usize); 3] = [("assistant", 50), ("user", 20), ("task", 10)];

@@ -9,9 +9,8 @@ use polylogue_models::{Config, Endpoint};
 use polylogue_store::{Memory, Sqlite};
 use tempfile::TempDir;
 
-use crate::Result;
 use crate::bare::{SYSTEM, TASK};
-use crate::job::{By, Cost, PIECES};
+use crate::job::{By, Cost, PIECES, Result};
 use crate::meter::Meter;
 use crate::server::WORDS;
 

@@ -2,10 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use crate::job::{By, Cost, Job, What};
+use crate::job::{By, Cost, Job, Result, What};
 use crate::meter::Meter;
 use crate::server::{Server, Way};
-use crate::{Result, bare, chats, groups};
+use crate::{bare, chats, groups};
 
 /// The argument that makes this program measure and print a [`Cost`].
 pub(crate) const MEASURE: &str = "measure";

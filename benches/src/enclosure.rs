@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use polylogue_sandbox::{Halt, Program, Sandbox};
 
-use crate::report::RUNS;
-use crate::{Result, table};
+use crate::job::{RUNS, Result};
+use crate::table;
 
 /// Programs: one that does nothing, an interpreter that starts, and one with many system calls.
 const PROGRAMS: [(&str, &[&str]); 3] = [

@@ -8,9 +8,8 @@ use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Group, Log, Name, Status};
 use polylogue_store::Memory;
 
-use crate::Result;
 use crate::bare::{SYSTEM, TASK};
-use crate::job::Cost;
+use crate::job::{Cost, Result};
 use crate::meter::Meter;
 use crate::server::WORDS;
 

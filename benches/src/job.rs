@@ -2,6 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Any error: a benchmark can only report it.
+pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Number of repetitions of every measurement, all of a table in turn. The minimum is reported: disturbances only add
+/// to it.
+pub(crate) const RUNS: usize = 5;
+
 /// Number of deltas of a streamed reply.
 pub(crate) const PIECES: usize = 2_000;
 

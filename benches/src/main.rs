@@ -21,9 +21,6 @@ mod table;
 
 use std::process::ExitCode;
 
-/// Any error: a benchmark can only report it.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {

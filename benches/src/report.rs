@@ -3,13 +3,9 @@
 use std::process::Command;
 
 use crate::child::{command, measure};
-use crate::job::{By, Cost, What};
+use crate::job::{By, Cost, RUNS, Result, What};
 use crate::server::{Server, Way};
-use crate::{Result, batch, enclosure, start, stores, table};
-
-/// Number of repetitions of every measurement, all of a table in turn. The minimum is reported: disturbances only add
-/// to it.
-pub(crate) const RUNS: usize = 5;
+use crate::{batch, enclosure, start, stores, table};
 
 /// Refuses to measure a debug build.
 pub(crate) fn optimized() -> Result<()> {

@@ -18,8 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Interval;
 
-use crate::Result;
-use crate::job::PIECES;
+use crate::job::{PIECES, Result};
 
 /// How the endpoint responds, by the first segment of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::child::command;
-use crate::job::{By, What};
-use crate::report::RUNS;
+use crate::job::{By, RUNS, Result, What};
 use crate::server::{Server, Way};
-use crate::{Result, table};
+use crate::table;
 
 /// The shortest possible team.
 const TEAM: &str = "\

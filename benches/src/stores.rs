@@ -7,8 +7,8 @@ use polylogue::kernel::{AnyStore, Event, LogId, Meta, Store as _};
 use polylogue_store::{Jsonl, Memory, Sqlite};
 use serde_json::json;
 
-use crate::report::RUNS;
-use crate::{Result, table};
+use crate::job::{RUNS, Result};
+use crate::table;
 
 /// Number of events appended in a run, one by one.
 const EVENTS: u32 = 1_000;
