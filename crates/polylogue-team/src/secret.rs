@@ -1,4 +1,4 @@
-//! What looks like a secret, so that it is neither kept in a conversation nor shown in an error.
+//! Detection of secrets, so that they are neither stored in a conversation nor shown in an error.
 
 /// What the keys of well-known services begin with.
 const BEGINNINGS: [&str; 22] = [
@@ -34,14 +34,16 @@ const RANDOM: usize = 24;
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "api-key"];
 const SECRET_ENDINGS: [&str; 4] = ["-api-key", "-auth-token", "-access-token", "-secret"];
 
-/// Whether a header called `name` holds a secret by what it is for.
-pub(crate) fn is_secret_header(name: &str) -> bool {
+/// Whether the value of an HTTP header called `name` is a secret.
+#[must_use]
+pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_HEADERS.contains(&name.as_str()) || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Whether `text` is a key, or an address that holds one.
-pub(crate) fn looks_like_key(text: &str) -> bool {
+/// Whether `text` looks like an API key, or like an address that contains one.
+#[must_use]
+pub fn looks_like_key(text: &str) -> bool {
     let text = text.trim();
     let schemes = ["bearer ", "basic ", "token "];
     let begins = |scheme: &&&str| text.get(..scheme.len()).is_some_and(|is| is.eq_ignore_ascii_case(scheme));

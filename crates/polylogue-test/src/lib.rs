@@ -5,11 +5,13 @@
 //! - [`invariants`]: the rules of every request, in the kernel and on the wire
 //! - [`mod@print`]: logs as text, for tests that compare whole transcripts
 //! - [`cut`]: the property that any prefix of a log is a valid conversation
+//! - [`mutations`]: texts that are changed at random, for tests of parsers
 //! - [`skip`]: tests that cannot run on a machine
 //! - [`store`]: the conformance suite of stores
 
 pub mod cut;
 pub mod invariants;
+pub mod mutations;
 pub mod print;
 pub mod server;
 pub mod skip;

@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 10] = [
     // Re-exports models and stores, so that a program needs one dependency.
     &["polylogue"],
     &["polylogue-team"],
-    &["polylogue-runtime"],
+    &["polylogue-import", "polylogue-runtime"],
     &["polylogue-server"],
     &["polylogue-cli"],
     // Nothing is above these, so nothing depends on them.
@@ -29,7 +29,7 @@ const KERNEL_MAY_USE: [&str; 7] =
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
-const HINT: &str = "core, macros, sandbox, http <- memory <- models, tools, mcp, store, test <- polylogue <- team <- runtime <- server <- cli; see ARCHITECTURE.md";
+const HINT: &str = "core, macros, sandbox, http <- memory <- models, tools, mcp, store, test <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {

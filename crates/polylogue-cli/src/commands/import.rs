@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use polylogue_team::import::{Imported, import};
+use polylogue_import::{Imported, import};
 
 use super::write;
 use crate::error::{CliError, Exit};

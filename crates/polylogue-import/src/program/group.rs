@@ -1,25 +1,20 @@
 //! Group chats of AutoGen 0.2.
 
-use super::Result;
-use super::agents::CODE;
-use super::classic::{Program, model};
-use super::cursor::{At, Fields};
-use super::draft::Draft;
+use super::definition::Program;
 use super::manager;
-use super::yaml::{Entries, Yaml};
-use serde_json::Value;
+use super::model_list::model;
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::report::{CODE, Result};
+use crate::yaml::{Entries, Yaml};
 
 /// How many messages a group has at most when nothing is said.
 const ROUNDS: u64 = 10;
 
 /// The chat of a group, but for its participants, which come second.
-pub(super) fn chat(
-    at: Option<&At<'_>>,
-    program: &Program<'_>,
-    draft: &mut Draft,
-) -> Result<(Entries, Vec<String>)> {
+pub(super) fn chat(program: &Program<'_>, draft: &mut Draft) -> Result<(Entries, Vec<String>)> {
     let empty = serde_json::json!({});
-    let at = at.cloned().unwrap_or(At { value: &empty, path: "$".into() });
+    let at = program.group.clone().unwrap_or(At { value: &empty, path: "$".into() });
     let mut fields = at.fields()?;
     let members = members(&mut fields, program, draft)?;
     let (says, llm) = manager::settings(program.manager.as_ref(), &mut fields, draft)?;
@@ -76,12 +71,6 @@ pub(super) fn chat(
     Ok((entries, members))
 }
 
-/// Whether a model selects the speakers, as it does where nothing else is said.
-pub(super) fn is_picked_by_model(at: &At<'_>) -> bool {
-    let method = at.value.get("speaker_selection_method").and_then(Value::as_str).unwrap_or("auto");
-    !["round_robin", "random", "manual"].contains(&method.to_ascii_lowercase().as_str())
-}
-
 fn members(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<Vec<String>> {
     let Some(agents) = fields.first(&["agents", "participants"]) else { return Ok(program.names()) };
     let mut wanted = Vec::new();
@@ -98,9 +87,7 @@ fn members(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) ->
 /// People who are asked may clear what others see.
 fn clear_commands(program: &Program<'_>, draft: &mut Draft) {
     for member in program.agents.iter().filter(|member| member.has_person) {
-        let own =
-            |agent: &&mut Entries| agent.first().is_some_and(|(_, name)| *name == Yaml::text(&member.name));
-        if let Some(agent) = draft.agents.iter_mut().find(own) {
+        if let Some(agent) = draft.agent(&member.name) {
             agent.push(("clear_command".into(), Yaml::plain(true)));
         }
     }

@@ -1,25 +1,26 @@
 //! Teams of AgentChat, as AutoGen Studio writes them.
 
+mod agents;
+mod graph;
+mod stops;
+
 use serde_json::Value;
 
-use super::Result;
-use super::agents;
-use super::cursor::{At, Fields};
-use super::draft::Draft;
-use super::graph;
-use super::models::of_client;
-use super::stops;
-use super::yaml::{Entries, Yaml};
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::models::of_client;
+use crate::report::{Result, STREAMS};
+use crate::yaml::{Entries, Yaml};
 
 /// Whether a file is of components: one of them, or a gallery.
-pub(super) fn is_component(root: &Value) -> bool {
+pub(crate) fn is_component(root: &Value) -> bool {
     root.get("provider").is_some()
         || root.pointer("/components/teams").is_some()
         || root.get("component").is_some()
 }
 
 /// Reads the team of a file: the component itself, what a database row holds, or the only team of a gallery.
-pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
+pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     let mut fields = root.fields()?;
     if let Some(inner) = fields.take("component") {
         return team_of(&inner, draft);
@@ -39,7 +40,7 @@ pub(super) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
             }
         };
     }
-    let class = class_of(&mut fields)?;
+    let class = fields.class()?;
     if class.ends_with("Agent") {
         return root.wrong("this is an agent; a team file is made of a team");
     }
@@ -56,13 +57,6 @@ fn label(team: &Value) -> &str {
     team.get("label").and_then(Value::as_str).unwrap_or("?")
 }
 
-/// The last part of a component's provider, and what every component has besides.
-pub(super) fn class_of(fields: &mut Fields<'_>) -> Result<String> {
-    let provider = fields.need("provider")?.text()?;
-    fields.ignore(&["component_type", "version", "component_version"]);
-    Ok(provider.rsplit('.').next().unwrap_or(provider).to_owned())
-}
-
 /// What a team calls itself, if not after its class.
 fn own_name(fields: &Fields<'_>, class: &str) -> String {
     let mut fields = fields.clone();
@@ -77,7 +71,7 @@ fn team(class: &str, mut fields: Fields<'_>, draft: &mut Draft) -> Result<Entrie
     let mut config = fields.need("config")?.fields()?;
     config.ignore(&["name", "description"]);
     config.cannot("emit_team_events", "left out: every event is in the log", draft);
-    config.cannot("model_client_streaming", agents::STREAMS, draft);
+    config.cannot("model_client_streaming", STREAMS, draft);
     let participants = config.need("participants")?.items()?;
     let mut names = Vec::new();
     for at in &participants {
@@ -113,7 +107,7 @@ fn team(class: &str, mut fields: Fields<'_>, draft: &mut Draft) -> Result<Entrie
 /// Gives a participant its name, before others speak of it.
 fn reserve(at: &At<'_>, draft: &mut Draft) -> Result<String> {
     let mut fields = at.fields()?;
-    let class = class_of(&mut fields)?;
+    let class = fields.class()?;
     let mut config = fields.need("config")?.fields()?;
     let name = config.text("name")?.map_or_else(|| own_name(&fields, &class), str::to_owned);
     Ok(draft.name(&name, &at.path))
@@ -121,7 +115,7 @@ fn reserve(at: &At<'_>, draft: &mut Draft) -> Result<String> {
 
 fn participant(at: &At<'_>, name: &str, draft: &mut Draft) -> Result<()> {
     let mut fields = at.fields()?;
-    let class = class_of(&mut fields)?;
+    let class = fields.class()?;
     match class.as_str() {
         "SocietyOfMindAgent" => role_play(fields, name, draft),
         "RoundRobinGroupChat" | "SelectorGroupChat" | "Swarm" | "MagenticOneGroupChat" | "GraphFlow" => {
@@ -155,7 +149,7 @@ fn role_play(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()
     fields.take("description");
     config.ignore(&["name"]);
     let mut team_fields = config.need("team")?.fields()?;
-    let class = class_of(&mut team_fields)?;
+    let class = team_fields.class()?;
     team_fields.ignore(&["label", "description"]);
     let chat = team(&class, team_fields, draft)?;
     let prompt = config.text("response_prompt")?;

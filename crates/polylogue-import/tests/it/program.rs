@@ -124,7 +124,7 @@ fn settings_of_a_manager_are_kept_or_refused_by_name() {
     );
     let mut other = group(&json!({"name": "boss"}));
     other["initiate_chat"]["recipient"] = json!("bos");
-    let refused = polylogue_team::import::import(&other.to_string(), "team.json").unwrap_err().to_string();
+    let refused = polylogue_import::import(&other.to_string(), "team.json").unwrap_err().to_string();
     assert_eq!(
         refused,
         "$.initiate_chat.recipient: there is no agent `bos`; the manager of the group is `boss`"

@@ -2,14 +2,11 @@
 
 use serde_json::Value;
 
-use super::Result;
-use super::classic::Kind;
-use super::cursor::{At, Fields};
-use super::draft::Draft;
-use super::yaml::{Entries, Yaml};
-
-/// What is said of code that a definition as a whole runs.
-pub(super) const CODE_BLOCKS: &str = "left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`";
+use super::definition::Kind;
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::report::Result;
+use crate::yaml::{Entries, Yaml};
 
 const WORK_DIR: &str = "left out: every conversation has a work directory of its own";
 

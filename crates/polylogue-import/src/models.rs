@@ -1,28 +1,26 @@
 //! Models, how they write and how they are reached.
 
 use polylogue_models::{Config, Env, Provider};
+use polylogue_team::secret::{is_secret_header, looks_like_key};
 use serde_json::{Map, Value};
 
-use super::Result;
-use super::agents::CODE;
-use super::classic::UNCACHED;
-use super::cursor::{At, Fields};
-use super::draft::{Draft, legal};
-use super::yaml::{Entries, Yaml};
-use crate::secret::{is_secret_header, looks_like_key};
+use crate::cursor::{At, Fields};
+use crate::draft::{Draft, legal};
+use crate::report::{CODE, Result, UNCACHED};
+use crate::yaml::{Entries, Yaml};
 
 /// A model, as a team file names it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Model {
+pub(crate) struct Model {
     /// As `provider:model`; nothing when it cannot be reached from here.
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
     /// How it writes.
-    pub(super) parameters: Entries,
+    pub(crate) parameters: Entries,
 }
 
 impl Model {
     /// The entries of an agent or selector with this model.
-    pub(super) fn entries(self) -> Entries {
+    pub(crate) fn entries(self) -> Entries {
         let model = self.name.map(|name| ("model".to_owned(), Yaml::Text(name)));
         let parameters = Some(self.parameters).filter(|entries| !entries.is_empty());
         model
@@ -33,7 +31,7 @@ impl Model {
 }
 
 /// The model of a model client's component.
-pub(super) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
+pub(crate) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
     let mut component = at.fields()?;
     let provider = component.need("provider")?.text()?.to_owned();
     let class = provider.rsplit('.').next().unwrap_or_default();
@@ -62,7 +60,7 @@ pub(super) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
         );
     }
     for key in ["add_name_prefixes", "include_name_in_message"] {
-        config.cannot(key, "left out: `sees.names` says when names stand before words", draft);
+        config.cannot(key, "left out: `view.names` decides whether names precede messages", draft);
     }
     for key in ["stream_options", "parallel_tool_calls", "user", "n", "organization", "token_model"] {
         config.cannot(key, "left out: `parameters.extra` gives further fields to a provider", draft);
@@ -72,7 +70,7 @@ pub(super) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
 }
 
 /// The model of an entry of a `config_list`, with what `llm_config` says for all of them.
-pub(super) fn of_entry(mut entry: Fields<'_>, draft: &mut Draft) -> Result<Model> {
+pub(crate) fn of_entry(mut entry: Fields<'_>, draft: &mut Draft) -> Result<Model> {
     let kind =
         entry.take("api_type").map(|at| at.text()).transpose()?.unwrap_or("openai").to_ascii_lowercase();
     let service = match kind.as_str() {

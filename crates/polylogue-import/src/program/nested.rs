@@ -1,24 +1,18 @@
 //! Chats that reply for an agent of AutoGen 0.2 (`register_nested_chats`).
 
-use super::Result;
-use super::agents::CODE;
-use super::classic::{Member, Program};
-use super::cursor::{At, Fields};
-use super::draft::Draft;
-use super::sequence::{Queue, queue};
-use super::yaml::{Entries, Yaml};
+use super::chats::{Queue, queue};
+use super::definition::{Member, Program};
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::report::{CODE, Result};
+use crate::yaml::{Entries, Yaml};
 
 /// Nested chats that name their agent.
-pub(super) fn of_program(
-    at: &At<'_>,
-    group: Option<&At<'_>>,
-    program: &Program<'_>,
-    draft: &mut Draft,
-) -> Result<()> {
+pub(super) fn of_program(at: &At<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     let agent = at.fields()?.need("agent")?;
     let wanted = agent.text()?;
     match program.agents.iter().find(|member| member.wanted == wanted) {
-        Some(owner) => of_agent(at, owner, group, program, draft),
+        Some(owner) => of_agent(at, owner, program, draft),
         None => agent.wrong(format!("there is no agent `{wanted}`")),
     }
 }
@@ -27,7 +21,6 @@ pub(super) fn of_program(
 pub(super) fn of_agent(
     at: &At<'_>,
     owner: &Member<'_>,
-    group: Option<&At<'_>>,
     program: &Program<'_>,
     draft: &mut Draft,
 ) -> Result<()> {
@@ -52,7 +45,7 @@ pub(super) fn of_agent(
     };
     settings(&mut fields, draft);
     fields.rest(draft);
-    let Some(chat) = chat(&chats, owner, group, program, draft)? else {
+    let Some(chat) = chat(&chats, owner, program, draft)? else {
         return at.wrong("there is no chat in its `chat_queue`");
     };
     let mut nested: Entries = vec![("chat".into(), Yaml::text(chat))];
@@ -119,7 +112,6 @@ fn with_messages<'a>(chats: Vec<At<'a>>, draft: &mut Draft) -> Result<Vec<At<'a>
 fn chat(
     chats: &[At<'_>],
     owner: &Member<'_>,
-    group: Option<&At<'_>>,
     program: &Program<'_>,
     draft: &mut Draft,
 ) -> Result<Option<String>> {
@@ -133,7 +125,7 @@ fn chat(
         }
     };
     let at = draft.chats.len();
-    let pattern = queue(&Queue { chats, names: &names, sender: Some(owner) }, group, program, draft)?;
+    let pattern = queue(&Queue { chats, names: &names, sender: Some(owner) }, program, draft)?;
     if chats.len() > 1 {
         let participants = Yaml::texts(names);
         let own: Entries = vec![
@@ -147,8 +139,7 @@ fn chat(
 }
 
 fn add(owner: &str, nested: Yaml, draft: &mut Draft) {
-    let own = |agent: &&mut Entries| agent.first().is_some_and(|(_, name)| *name == Yaml::text(owner));
-    let Some(agent) = draft.agents.iter_mut().find(own) else { return };
+    let Some(agent) = draft.agent(owner) else { return };
     match agent.iter_mut().find(|(key, _)| key == "nested_chats") {
         Some((_, Yaml::List(all))) => all.push(nested),
         _ => agent.push(("nested_chats".into(), Yaml::List(vec![nested]))),

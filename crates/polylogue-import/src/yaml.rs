@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// A node of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Yaml {
+pub(crate) enum Yaml {
     /// A text.
     Text(String),
     /// A number, `true` or `false`, in its notation.
@@ -18,28 +18,28 @@ pub(super) enum Yaml {
 }
 
 /// The entries of a mapping.
-pub(super) type Entries = Vec<(String, Yaml)>;
+pub(crate) type Entries = Vec<(String, Yaml)>;
 
 impl Yaml {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    pub(super) fn plain(value: impl ToString) -> Self {
+    pub(crate) fn plain(value: impl ToString) -> Self {
         Self::Plain(value.to_string())
     }
 
-    pub(super) fn texts(texts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub(crate) fn texts(texts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::List(texts.into_iter().map(Self::text).collect())
     }
 
     /// A mapping of one entry.
-    pub(super) fn one(key: &str, value: Self) -> Self {
+    pub(crate) fn one(key: &str, value: Self) -> Self {
         Self::Map(vec![(key.to_owned(), value)])
     }
 
     /// Leaves out every entry `key` with the text `text` somewhere within. What then is empty is the word alone.
-    pub(super) fn forget(&mut self, key: &str, text: &str) {
+    pub(crate) fn forget(&mut self, key: &str, text: &str) {
         let Self::Map(entries) = self else { return };
         entries.retain(|(is, value)| is != key || *value != Self::text(text));
         for (is, value) in entries.iter_mut() {
@@ -51,7 +51,7 @@ impl Yaml {
     }
 
     /// Every text that a team file would look for variables in.
-    pub(super) fn all_texts<'a>(&'a self, found: &mut Vec<&'a str>) {
+    pub(crate) fn all_texts<'a>(&'a self, found: &mut Vec<&'a str>) {
         match self {
             Self::Text(text) => found.push(text),
             Self::List(items) => items.iter().for_each(|item| item.all_texts(found)),
@@ -65,7 +65,7 @@ impl Yaml {
 const SHORT: usize = 90;
 
 /// The document of a mapping.
-pub(super) fn document(entries: &Entries) -> String {
+pub(crate) fn document(entries: &Entries) -> String {
     let mut out = String::new();
     block(entries, 0, &mut out);
     out

@@ -1,12 +1,12 @@
 //! The manager of a group chat of AutoGen 0.2: it ends the chat, and its model picks the speakers.
 
-use super::Result;
-use super::agents::CODE;
-use super::classic::{Program, SILENT, model, predicate};
 use super::coding::{class_of, is_on};
-use super::cursor::{At, Fields};
-use super::draft::Draft;
-use super::yaml::{Entries, Yaml};
+use super::definition::{Program, predicate};
+use super::model_list::model;
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::report::{CODE, Result, SILENT};
+use crate::yaml::{Entries, Yaml};
 
 /// Whether an agent of the list is the manager of the group.
 pub(super) fn is_manager(at: &At<'_>) -> bool {

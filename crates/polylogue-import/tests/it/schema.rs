@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path, sync::LazyLock};
 
 use jsonschema::Validator;
-use polylogue_team::import::{Imported, import};
+use polylogue_import::{Imported, import};
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -118,8 +118,9 @@ fn taken() -> BTreeSet<String> {
     let lists = Regex::new(r#"\.(?:first|ignore)\(\s*&\[([^\]]*)\]"#).unwrap();
     let word = Regex::new(r#""([a-z_]+)""#).unwrap();
     let mut keys = BTreeSet::new();
-    for file in ["classic", "coding", "group", "manager", "nested", "sequence"] {
-        let path = format!("{}/src/import/{file}.rs", env!("CARGO_MANIFEST_DIR"));
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let parts = fs::read_dir(sources.join("program")).unwrap().map(|entry| entry.unwrap().path());
+    for path in parts.chain([sources.join("program.rs")]) {
         let text = fs::read_to_string(path).unwrap();
         keys.extend(one.captures_iter(&text).map(|found| found[1].to_owned()));
         for list in lists.captures_iter(&text) {

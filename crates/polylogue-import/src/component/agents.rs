@@ -2,17 +2,11 @@
 
 use serde_json::json;
 
-use super::Result;
-use super::cursor::{At, Fields};
-use super::draft::Draft;
-use super::models::of_client;
-use super::yaml::{Entries, Yaml};
-
-/// What is said of code that a definition holds.
-pub(super) const CODE: &str = "Python code is not carried over, and nothing of a definition is run";
-
-/// What is said of how replies are shown.
-pub(super) const STREAMS: &str = "left out: replies are streamed, unless the command line says `--no-stream`";
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::models::of_client;
+use crate::report::{CODE, Result, STREAMS};
+use crate::yaml::{Entries, Yaml};
 
 /// Adds the agent `name` of a class.
 pub(super) fn agent(class: &str, mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
@@ -115,7 +109,7 @@ fn tool(at: &At<'_>, draft: &mut Draft) {
 pub(super) fn window(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<Yaml>> {
     let Some(context) = config.take("model_context") else { return Ok(None) };
     let mut fields = context.fields()?;
-    let class = super::component::class_of(&mut fields)?;
+    let class = fields.class()?;
     let mut config = fields.need("config")?.fields()?;
     let count = match class.as_str() {
         "UnboundedChatCompletionContext" => None,
@@ -156,8 +150,7 @@ pub(super) fn add_handoffs(participants: &[At<'_>], names: &[String], draft: &mu
             continue;
         }
         let known = draft.all_known(&targets, &format!("{}.config.handoffs", at.path));
-        let own = |agent: &&mut Entries| agent.first().is_some_and(|(_, value)| *value == Yaml::text(name));
-        if let Some(agent) = draft.agents.iter_mut().find(own) {
+        if let Some(agent) = draft.agent(name) {
             agent.push(("handoffs".into(), Yaml::texts(known)));
         }
     }

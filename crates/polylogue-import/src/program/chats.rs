@@ -2,34 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use super::Result;
-use super::agents::CODE;
-use super::classic::{Member, Program, SILENT, UNCACHED};
-use super::cursor::{At, Fields};
-use super::draft::Draft;
-use super::manager;
-use super::yaml::{Entries, Yaml};
+use super::definition::{Member, Program};
+use super::{group, manager};
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::report::{CODE, Result, SILENT, UNCACHED};
+use crate::yaml::{Entries, Yaml};
 
 /// The chats of a definition; without any, that of all of its agents.
-pub(super) fn chats(
-    chats: &[At<'_>],
-    group: Option<&At<'_>>,
-    program: &Program<'_>,
-    draft: &mut Draft,
-) -> Result<()> {
+pub(super) fn chats(chats: &[At<'_>], program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     match chats {
-        [] => everybody(group, program, draft),
-        [only] => alone(only, group, program, draft),
-        many => sequence(many, group, program, draft),
+        [] => everybody(program, draft),
+        [only] => alone(only, program, draft),
+        many => sequence(many, program, draft),
     }
 }
 
-fn everybody(group: Option<&At<'_>>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
-    draft.chat = match (program.agents.as_slice(), group) {
+fn everybody(program: &Program<'_>, draft: &mut Draft) -> Result<()> {
+    draft.chat = match (program.agents.as_slice(), &program.group) {
         ([], _) => return At::root(&serde_json::Value::Null).wrong("there is no agent"),
         ([one, other], None) if program.manager.is_none() => pair(one, other),
         ([one], None) if program.manager.is_none() => vec![participants([one.name.clone()])],
-        _ => in_group(group, None, program, draft)?,
+        _ => in_group(None, program, draft)?,
     };
     Ok(())
 }
@@ -48,13 +42,8 @@ fn opening(from: &str) -> (String, Yaml) {
     ("opening".into(), Yaml::Map(entries))
 }
 
-fn in_group(
-    group: Option<&At<'_>>,
-    sender: Option<&Member<'_>>,
-    program: &Program<'_>,
-    draft: &mut Draft,
-) -> Result<Entries> {
-    let (mut entries, members) = program.group(group, draft)?;
+fn in_group(sender: Option<&Member<'_>>, program: &Program<'_>, draft: &mut Draft) -> Result<Entries> {
+    let (mut entries, members) = group::chat(program, draft)?;
     draft.has_group = true;
     let is_member = sender.filter(|sender| members.contains(&sender.name));
     entries.insert(1, participants(members));
@@ -74,7 +63,6 @@ struct Entry<'a> {
 fn entry<'a>(
     at: &At<'a>,
     usual: Option<&Member<'_>>,
-    group: Option<&At<'_>>,
     program: &Program<'_>,
     draft: &mut Draft,
 ) -> Result<Entry<'a>> {
@@ -87,9 +75,9 @@ fn entry<'a>(
     let mut body = match (member(recipient), sender) {
         (Some(other), Some(one)) => pair(one, other),
         (Some(other), None) => vec![participants([other.name.clone()])],
-        (None, sender) if group.is_some() || program.manager.is_some() => {
+        (None, sender) if program.group.is_some() || program.manager.is_some() => {
             is_managed(&recipient_at, recipient, program)?;
-            in_group(group, sender, program, draft)?
+            in_group(sender, program, draft)?
         }
         (None, _) => {
             return recipient_at.wrong(format!("there is no agent `{recipient}`, and no `groupchat`"));
@@ -190,8 +178,8 @@ fn summary(fields: &mut Fields<'_>, author: Entries, draft: &mut Draft) -> Resul
 }
 
 /// One chat is the outermost.
-fn alone(at: &At<'_>, group: Option<&At<'_>>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
-    let Entry { body, message, mut fields, .. } = entry(at, None, group, program, draft)?;
+fn alone(at: &At<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
+    let Entry { body, message, mut fields, .. } = entry(at, None, program, draft)?;
     draft.chat = body;
     let mut task = message.map(str::to_owned);
     if let Some(own) = fields.take("carryover") {
@@ -209,15 +197,10 @@ fn alone(at: &At<'_>, group: Option<&At<'_>>, program: &Program<'_>, draft: &mut
 }
 
 /// Chats one after the other, or by what each of them waits for.
-fn sequence(
-    chats: &[At<'_>],
-    group: Option<&At<'_>>,
-    program: &Program<'_>,
-    draft: &mut Draft,
-) -> Result<()> {
+fn sequence(chats: &[At<'_>], program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     let name = |(index, at): (usize, &At<'_>)| draft.name(&format!("chat_{}", index + 1), &at.path);
     let names: Vec<String> = chats.iter().enumerate().map(name).collect();
-    let pattern = queue(&Queue { chats, names: &names, sender: None }, group, program, draft)?;
+    let pattern = queue(&Queue { chats, names: &names, sender: None }, program, draft)?;
     draft.chat = vec![("pattern".into(), pattern), participants(names)];
     Ok(())
 }
@@ -234,7 +217,6 @@ pub(super) struct Queue<'q, 'a> {
 /// Puts chats into the team file. Gives the pattern in which they are run.
 pub(super) fn queue(
     Queue { chats, names, sender }: &Queue<'_, '_>,
-    group: Option<&At<'_>>,
     program: &Program<'_>,
     draft: &mut Draft,
 ) -> Result<Yaml> {
@@ -242,7 +224,7 @@ pub(super) fn queue(
     let mut after: Entries = Vec::new();
     let mut had: BTreeMap<Vec<String>, String> = BTreeMap::new();
     for (at, name) in chats.iter().zip(*names) {
-        let Entry { body, message, history, mut fields } = entry(at, *sender, group, program, draft)?;
+        let Entry { body, message, history, mut fields } = entry(at, *sender, program, draft)?;
         let mut chat: Entries = vec![("name".into(), Yaml::text(name))];
         chat.extend(message.map(|text| ("task".to_owned(), Yaml::text(text))));
         let before = prerequisites(&mut fields, &ids)?;

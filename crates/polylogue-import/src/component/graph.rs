@@ -1,9 +1,9 @@
 //! Flows along a graph.
 
-use super::Result;
-use super::cursor::{At, Fields};
-use super::draft::Draft;
-use super::yaml::{Entries, Yaml};
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::report::Result;
+use crate::yaml::{Entries, Yaml};
 
 /// The pattern of a graph; nothing for one without edges.
 pub(super) fn pattern(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {

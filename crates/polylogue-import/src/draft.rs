@@ -1,26 +1,29 @@
-//! The team file that is being made, and what is to be said of it.
+//! A team file under construction, with its notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use polylogue_config::vars::{Piece, pieces};
 use polylogue_core::Name;
 
-use super::Note;
-use super::yaml::{Entries, Yaml, document};
-use crate::vars::{self, Piece};
+use crate::report::Note;
+use crate::yaml::{Entries, Yaml, document};
 
-/// A team in the making.
-pub(super) struct Draft {
+/// The variable of a team file that is the task of a run.
+const TASK: &str = "task";
+
+/// A team file under construction.
+pub(crate) struct Draft {
     file_name: String,
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) task: Option<String>,
-    pub(super) endpoints: Entries,
-    pub(super) prices: Entries,
-    pub(super) agents: Vec<Entries>,
-    pub(super) chat: Entries,
-    pub(super) chats: Vec<Entries>,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) task: Option<String>,
+    pub(crate) endpoints: Entries,
+    pub(crate) prices: Entries,
+    pub(crate) agents: Vec<Entries>,
+    pub(crate) chat: Entries,
+    pub(crate) chats: Vec<Entries>,
     /// Whether a chat is that of the group.
-    pub(super) has_group: bool,
+    pub(crate) has_group: bool,
     notes: Vec<Note>,
     variables: BTreeSet<String>,
     /// What participants are called in the definition and in the team file.
@@ -29,7 +32,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub(super) fn new(file_name: &str) -> Self {
+    pub(crate) fn new(file_name: &str) -> Self {
         Self {
             file_name: file_name.into(),
             name: String::new(),
@@ -48,7 +51,7 @@ impl Draft {
         }
     }
 
-    pub(super) fn note(&mut self, path: &str, what: impl Into<String>) {
+    pub(crate) fn note(&mut self, path: &str, what: impl Into<String>) {
         let note = Note { path: path.to_owned(), what: what.into() };
         if !self.notes.contains(&note) {
             self.notes.push(note);
@@ -56,12 +59,12 @@ impl Draft {
     }
 
     /// The environment variable `name` is to hold a key.
-    pub(super) fn variable(&mut self, name: &str) {
+    pub(crate) fn variable(&mut self, name: &str) {
         self.variables.insert(name.to_owned());
     }
 
     /// A legal, unique name for a new participant or the team.
-    pub(super) fn name(&mut self, wanted: &str, path: &str) -> String {
+    pub(crate) fn name(&mut self, wanted: &str, path: &str) -> String {
         let is_word = WORDS.contains(&wanted);
         let legal = if is_word { capital(wanted) } else { legal(wanted) };
         let mut name = legal.clone();
@@ -87,7 +90,7 @@ impl Draft {
     }
 
     /// The name of an agent that the definition uses and does not define.
-    pub(super) fn stranger(&mut self, wanted: &str) -> String {
+    pub(crate) fn stranger(&mut self, wanted: &str) -> String {
         let notes = self.notes.len();
         let name = self.name(wanted, "$");
         self.notes.truncate(notes);
@@ -95,12 +98,17 @@ impl Draft {
     }
 
     /// What the participant is called that the definition calls `wanted`, if there is one.
-    pub(super) fn known(&self, wanted: &str) -> Option<&str> {
+    pub(crate) fn known(&self, wanted: &str) -> Option<&str> {
         self.names.get(wanted).map(String::as_str)
     }
 
+    /// The entries of the agent `name`.
+    pub(crate) fn agent(&mut self, name: &str) -> Option<&mut Entries> {
+        self.agents.iter_mut().find(|agent| agent.first().is_some_and(|(_, is)| *is == Yaml::text(name)))
+    }
+
     /// The same for a list. Unknown names are noted.
-    pub(super) fn all_known(&mut self, wanted: &[&str], path: &str) -> Vec<String> {
+    pub(crate) fn all_known(&mut self, wanted: &[&str], path: &str) -> Vec<String> {
         let mut names = Vec::new();
         for name in wanted {
             match self.known(name) {
@@ -112,7 +120,7 @@ impl Draft {
     }
 
     /// The team file, what is to be said of it, and the variables to be set.
-    pub(super) fn finish(mut self) -> (String, Vec<Note>, Vec<String>) {
+    pub(crate) fn finish(mut self) -> (String, Vec<Note>, Vec<String>) {
         let mut body: Entries = Vec::new();
         body.push(("name".into(), Yaml::text(&self.name)));
         if !self.description.trim().is_empty() {
@@ -167,10 +175,10 @@ impl Draft {
         let mut found: BTreeSet<&str> = texts.iter().flat_map(|text| braced(text)).collect();
         // Where this file says it itself, it is meant.
         let own = |text: &&&str| **text != "{{task}}";
-        if texts.iter().filter(own).any(|text| braced(text).any(|name| name == vars::TASK)) {
+        if texts.iter().filter(own).any(|text| braced(text).any(|name| name == TASK)) {
             self.note("$", "`{{task}}` in a text is the task here");
         }
-        found.remove(vars::TASK);
+        found.remove(TASK);
         found.iter().map(|name| ((*name).to_owned(), Yaml::text(format!("{{{{{name}}}}}")))).collect()
     }
 
@@ -205,7 +213,7 @@ fn capital(word: &str) -> String {
 }
 
 /// A legal name close to `wanted`.
-pub(super) fn legal(wanted: &str) -> String {
+pub(crate) fn legal(wanted: &str) -> String {
     match Name::new(wanted) {
         Ok(name) => name.into(),
         Err(error) => {
@@ -225,7 +233,7 @@ pub(super) fn legal(wanted: &str) -> String {
 
 /// Names between double braces.
 fn braced(text: &str) -> impl Iterator<Item = &str> {
-    vars::pieces(text).into_iter().filter_map(|piece| match piece {
+    pieces(text).into_iter().filter_map(|piece| match piece {
         Piece::Var(name, _) => Some(name),
         Piece::Plain(_) => None,
     })

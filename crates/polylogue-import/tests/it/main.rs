@@ -1,4 +1,4 @@
-//! Definitions of AutoGen made team files.
+//! AutoGen definitions converted to team files.
 
 // Marked as tests, so that what the lints allow in tests is allowed in their helpers too.
 #[cfg(test)]
@@ -7,6 +7,8 @@ mod bad;
 mod classic;
 #[cfg(test)]
 mod component;
+#[cfg(test)]
+mod mutations;
 #[cfg(test)]
 mod patterns;
 #[cfg(test)]
@@ -17,7 +19,7 @@ mod schema;
 mod secrets;
 
 use expect_test::Expect;
-use polylogue_team::import::{Imported, import};
+use polylogue_import::{Imported, import};
 use serde_json::Value;
 
 /// The team file, which can be used; then the variables to be set.

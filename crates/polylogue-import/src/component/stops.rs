@@ -1,9 +1,9 @@
 //! What ends a team of AgentChat.
 
-use super::Result;
-use super::cursor::{At, Fields};
-use super::draft::Draft;
-use super::yaml::{Entries, Yaml};
+use crate::cursor::{At, Fields};
+use crate::draft::Draft;
+use crate::report::Result;
+use crate::yaml::{Entries, Yaml};
 
 /// What ends a team, by its condition and its limit on turns.
 pub(super) fn stop(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<Yaml>> {
@@ -32,7 +32,7 @@ fn joined_by_or(conditions: Vec<Entries>) -> Option<Entries> {
 /// A condition; nothing if it has no counterpart.
 fn condition(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
     let mut fields = at.fields()?;
-    let class = super::component::class_of(&mut fields)?;
+    let class = fields.class()?;
     let mut config = match fields.take("config") {
         Some(config) => config.fields()?,
         None => return at.wrong("`config` is missing"),

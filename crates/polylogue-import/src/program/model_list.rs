@@ -1,0 +1,100 @@
+//! The model of an agent or a manager: `llm_config`, `config_list`. A team file has one model for an agent.
+
+use polylogue_team::secret::looks_like_key;
+use serde_json::{Map, Value};
+
+use crate::cursor::At;
+use crate::draft::Draft;
+use crate::models::{Model, of_entry};
+use crate::report::{CODE, Result, UNCACHED};
+
+/// The model of an `llm_config`: the first entry of its list, or the one that is `picked`.
+pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> Result<Model> {
+    let mut filter = None;
+    let (common, list) = match at.value {
+        Value::Array(_) => (Map::new(), Some(at.clone())),
+        _ => {
+            let mut fields = at.fields()?;
+            let list = fields.take("config_list");
+            for key in ["functions", "tools"] {
+                fields.cannot(key, CODE, draft);
+            }
+            filter = fields.take("filter_dict");
+            for key in ["cache_seed", "cache", "use_cache"] {
+                fields.cannot(key, UNCACHED, draft);
+            }
+            fields.cannot("context", "left out: texts have no templates that would be filled in", draft);
+            (fields.left(), list)
+        }
+    };
+    let Some(list) = list else {
+        let value = Value::Object(named(common, picked));
+        return of_entry(At { value: &value, path: at.path.clone() }.fields()?, draft);
+    };
+    if list.value.is_string() {
+        draft.note(&list.path, "the list is kept elsewhere: name a model, or give one with `--model`");
+        return Ok(Model::default());
+    }
+    let items = fitting(list.items()?, filter.as_ref())?;
+    let is_picked = |at: &&At<'_>| {
+        let name = at.value.get("model").and_then(Value::as_str);
+        picked.is_some_and(|picked| name.is_some_and(|name| picked.contains(&name)))
+    };
+    let Some(chosen) = items.iter().find(is_picked).or(items.first()) else {
+        return list.wrong("the list is empty");
+    };
+    note(&list, &items, chosen, draft);
+    let mut merged = common;
+    // The tags of an entry are known to the filter, and to nothing else.
+    let is_tag = |key: &str| key == "tags" && filter.is_some();
+    let own = chosen.entries()?.into_iter().filter(|(key, _)| !is_tag(key));
+    merged.extend(own.map(|(key, at)| (key.to_owned(), at.value.clone())));
+    let value = Value::Object(named(merged, picked));
+    of_entry(At { value: &value, path: chosen.path.clone() }.fields()?, draft)
+}
+
+/// An entry that names no model is about the one that is `picked`.
+fn named(mut entry: Map<String, Value>, picked: Option<&[&str]>) -> Map<String, Value> {
+    if let Some(model) = picked.and_then(|picked| picked.first()).filter(|_| !entry.contains_key("model")) {
+        entry.insert("model".into(), (*model).into());
+    }
+    entry
+}
+
+/// The entries of a list that fit a `filter_dict`: each of its fields lists what is accepted.
+fn fitting<'a>(items: Vec<At<'a>>, filter: Option<&At<'a>>) -> Result<Vec<At<'a>>> {
+    let Some(filter) = filter else { return Ok(items) };
+    let mut accepted = Vec::new();
+    for (key, at) in filter.entries()? {
+        accepted.push((key, at.items()?));
+    }
+    let fits = |item: &At<'_>| {
+        accepted.iter().all(|(key, values)| {
+            let is_one = |own: &Value| values.iter().any(|value| value.value == own);
+            match item.value.get(key) {
+                Some(Value::Array(own)) => own.iter().any(is_one),
+                Some(own) => is_one(own),
+                None => false,
+            }
+        })
+    };
+    let fitting: Vec<At<'a>> = items.into_iter().filter(fits).collect();
+    if fitting.is_empty() { filter.wrong("no model of the list fits it") } else { Ok(fitting) }
+}
+
+/// Names the models of a list that are left out.
+fn note(list: &At<'_>, items: &[At<'_>], chosen: &At<'_>, draft: &mut Draft) {
+    let others: Vec<String> = items.iter().filter(|at| at.path != chosen.path).map(shown).collect();
+    if !others.is_empty() {
+        let (chosen, others) = (shown(chosen), others.join(", "));
+        let verb = if items.len() == 2 { "is" } else { "are" };
+        let what =
+            format!("{chosen} is taken; {others} {verb} left out: a team file has no models to fall back on");
+        draft.note(&list.path, what);
+    }
+}
+
+fn shown(at: &At<'_>) -> String {
+    let name = at.value.get("model").and_then(Value::as_str).filter(|name| !looks_like_key(name));
+    name.map_or_else(|| "an entry without a model".into(), |name| format!("`{name}`"))
+}
