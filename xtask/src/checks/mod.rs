@@ -1,5 +1,6 @@
 //! What `cargo xtask tidy` checks, one check a file.
 
+mod conformance;
 mod idioms;
 mod layers;
 mod lengths;
@@ -38,6 +39,7 @@ pub(crate) fn tidy(repo: &Repo) -> Report {
         links::check,
         one_command::check,
         idioms::check,
+        conformance::check,
     ] {
         findings.extend(check(repo));
     }

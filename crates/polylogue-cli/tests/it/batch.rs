@@ -84,6 +84,7 @@ fn every_combination_is_a_conversation_and_a_record_with_a_reason() {
     let record = &records[11];
     assert_eq!(record["vars"], serde_json::json!({"assistant": "Cook", "user": "Fool"}));
     assert_eq!((&record["task"], &record["state"]), (&"task 2".into(), &"done".into()));
+    assert!(records.iter().all(|record| record["reason"] == "4 of 4 turns" && record["calls"] == 4));
     let said: Vec<_> =
         record["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
     assert_eq!(said, ["task 2", "one", "two", "three", "four"]);

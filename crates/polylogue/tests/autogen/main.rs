@@ -1,4 +1,4 @@
-//! What AutoGen 0.2 does and ought to do, item by item of a conformance list of 100, through the public API. Where Polylogue
+//! What AutoGen 0.2 does and ought to do, item by item of a conformance list of 100, through the public API (`docs/conformance/autogen.md`). Where Polylogue
 //! differs on purpose, `docs/compatibility.md` says why.
 #![allow(
     clippy::unwrap_used,

@@ -11,7 +11,6 @@
 mod answers;
 mod cut;
 mod endpoint;
-mod items;
 mod one;
 mod plain;
 mod several;

@@ -184,11 +184,13 @@ async fn a_writer_and_a_critic_make_a_call_each_per_round_and_one_more() {
 /// C16: an agent with nothing to say says nothing.
 #[tokio::test]
 async fn a_blank_reply_has_no_parts() {
-    let bot = polylogue::Function::new("bot", |_| Ok(polylogue::Act::Pass)).unwrap();
-    let session = session().await;
-    let reply = session.call(&polylogue_core::AnyAgent::new(bot), "hi").await.unwrap();
-    assert_eq!(reply.parts, Vec::<Part>::new());
-    assert_eq!(reply.from, "bot");
+    let passes = polylogue::Function::new("bot", |_| Ok(polylogue::Act::Pass)).unwrap();
+    let blank = agent("bot", &script(r#"[{"bot": " \n"}]"#));
+    for bot in [polylogue_core::AnyAgent::new(passes), polylogue_core::AnyAgent::new(blank)] {
+        let reply = session().await.call(&bot, "hi").await.unwrap();
+        assert_eq!(reply.parts, Vec::<Part>::new());
+        assert_eq!(reply.from, "bot");
+    }
 }
 
 #[tokio::test]

@@ -40,6 +40,22 @@ async fn branches_keep_their_order() {
     assert_eq!(says(warp, parts(&["x", "y", "z"])).await, "a(x)\n\na(y)\n\na(z)");
 }
 
+/// L50: results are in the order of the calls, whichever returns first.
+#[tokio::test]
+async fn results_of_calls_at_the_same_time_are_in_order() {
+    let model = script(r#"[{"slow": {"say": "s", "delay_ms": 100}}, {"quick": "q"}]"#);
+    let both = ["slow", "quick"].map(|who| AnyAgent::new(agent(who, &model)));
+    let session = session().await;
+    let reply = session.call(&AnyAgent::new(at_once("both", both)), "x").await.unwrap();
+    assert_eq!(reply.plain(), "s\n\nq");
+    let events = session.log().events().await;
+    let replied = events.iter().filter_map(|event| match &event.body {
+        polylogue_core::Body::ModelReplied(reply) => Some(reply.who.as_str()),
+        _ => None,
+    });
+    assert_eq!(replied.collect::<Vec<_>>(), ["quick", "slow"]);
+}
+
 /// Z18: switch, ifs, loop.
 #[tokio::test]
 async fn cases_and_loops() {

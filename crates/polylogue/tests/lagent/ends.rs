@@ -149,23 +149,6 @@ async fn texts_grow_by_pieces_and_only_the_whole_is_remembered() {
     assert_eq!(state.get("memory").unwrap().last().unwrap().plain(), "one two three");
 }
 
-/// L50: results are in the order in which they are asked for.
-#[tokio::test]
-async fn many_sessions_give_their_replies_in_order() {
-    let bot = Function::new("bot", |turn| Ok(Act::say(turn.message().plain().to_uppercase()))).unwrap();
-    let bot = AnyAgent::new(bot);
-    let mut replies = Vec::new();
-    for text in ["a", "b", "c"] {
-        let bot = bot.clone();
-        replies.push(tokio::spawn(async move {
-            session().await.call(&bot, text).await.unwrap().plain().into_owned()
-        }));
-    }
-    for (reply, expected) in replies.into_iter().zip(["A", "B", "C"]) {
-        assert_eq!(reply.await.unwrap(), expected);
-    }
-}
-
 /// Retries a failed call, and asks another agent when that fails, too.
 #[derive(Clone)]
 struct Stubborn(polylogue::Name, polylogue::Assistant, polylogue::Assistant);

@@ -62,13 +62,17 @@ fn hooked(
     agent("bot", &AnyModel::new(Hooked::new(spy.model()).on_view(hook)))
 }
 
-/// L03: the separator is up to the caller; an empty one is the original's.
+/// L03: the separator is up to the caller; an empty one is the original's. Parts of one message are merged, too.
 #[tokio::test]
-async fn messages_of_others_in_a_row_are_merged() {
-    for (separator, expected) in [("", "user: hithere"), ("\n\n", "user: hi\n\nthere")] {
+async fn consecutive_messages_of_others_are_merged() {
+    for (separator, expected) in [("", "user: hithereyou"), ("\n\n", "user: hi\n\nthere\n\nyou")] {
         let spy = Spy::on(script(r#"[{"bot": "one"}]"#));
-        let two = Message { parts: vec![Part::text("hi"), Part::text("there")], ..Message::from("") };
-        session().await.call(&hooked(&spy, merged(separator)), two).await.unwrap();
+        let bot = hooked(&spy, merged(separator));
+        let session = session().await;
+        let before = r#"{"memory": [{"from": "user", "parts": [{"text": "hi"}]}]}"#;
+        session.load(&bot, &serde_json::from_str(before).unwrap()).await.unwrap();
+        let two = Message { parts: vec![Part::text("there"), Part::text("you")], ..Message::from("") };
+        session.call(&bot, two).await.unwrap();
         assert_eq!(texts(&spy.asked()[0].entries), [expected]);
     }
 }
@@ -91,7 +95,25 @@ async fn a_window_sends_the_last_messages_and_remembers_all() {
     assert_eq!(session.state(&bot).await.unwrap().get("memory").unwrap().len(), 6);
 }
 
-/// L21, L22.
+/// L21: a template that ends with a message of the user is merged with the first message, and does not grow.
+#[tokio::test]
+async fn a_template_is_the_same_on_every_call() {
+    let spy = Spy::on(script(r#"[{"bot": "one"}, {"bot": "two"}]"#));
+    let merge = merged("\n");
+    let bot = hooked(&spy, move |entries, request| {
+        let template = [Entry::user("Hi."), Entry::assistant("Hello."), Entry::user("Be brief.")];
+        merge(template.into_iter().chain(entries).collect(), request)
+    });
+    let session = session().await;
+    for text in ["a", "b"] {
+        session.call(&bot, text).await.unwrap();
+    }
+    let first = ["user: Hi.", "assistant: Hello.", "user: Be brief.\na"];
+    assert_eq!(texts(&spy.asked()[0].entries), first);
+    assert_eq!(texts(&spy.asked()[1].entries), [&first[..], &["assistant: one", "user: b"]].concat());
+}
+
+/// L22.
 #[tokio::test]
 async fn examples_stand_before_the_conversation_on_every_call() {
     let spy = Spy::on(script(r#"[{"bot": "one"}, {"bot": "two"}]"#));

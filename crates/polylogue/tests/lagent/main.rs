@@ -1,5 +1,5 @@
 //! What Lagent, LazyLLM and CAMEL do and ought to do with agents as layers, item by item of a conformance list of 90, through
-//! the public API. Where Polylogue differs on purpose, `docs/compatibility.md` says why.
+//! the public API (`docs/conformance/lagent-lazyllm-camel.md`). Where Polylogue differs on purpose, `docs/compatibility.md` says why.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,6 @@ mod cut;
 mod cut_kinds;
 mod ends;
 mod flows;
-mod items;
 mod layers;
 mod parts;
 mod random;

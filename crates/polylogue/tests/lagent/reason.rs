@@ -77,6 +77,18 @@ async fn calls_are_made_in_rounds_until_there_is_a_text() {
     let told: Vec<String> =
         asked.entries[2..].iter().map(|entry| plain(entry.parts()).into_owned()).collect();
     assert_eq!(told, [r#"found "x""#, "There is no tool `serch`. There is `search`.", "no such page"]);
+    // The results are those of the calls, in their order, and both are in the log.
+    let Entry::Assistant { parts } = &asked.entries[1] else { panic!("{:?}", asked.entries) };
+    let called = parts.iter().filter_map(|part| match part {
+        Part::Call(call) => Some(call.id.clone()),
+        _ => None,
+    });
+    let returned = asked.entries[2..].iter().map(|entry| match entry {
+        Entry::Tool { id, .. } => id.clone(),
+        _ => panic!("{entry:?}"),
+    });
+    assert_eq!(called.collect::<Vec<_>>(), returned.collect::<Vec<_>>());
+    assert_eq!(calls(&session).await, 3);
 }
 
 /// Z06, Z07.

@@ -1,5 +1,5 @@
 //! What Yacana does and ought to do with tasks and groups that solve them, item by item of a conformance list of 70,
-//! through the public API: `items.rs` says which test shows which. Where Polylogue differs on purpose, `docs/compatibility.md` says why.
+//! through the public API (`docs/conformance/yacana.md`). Where Polylogue differs on purpose, `docs/compatibility.md` says why.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,7 +13,6 @@ mod cut;
 mod ends;
 mod every;
 mod histories;
-mod items;
 mod larger;
 mod openings;
 mod protocol;
