@@ -2,7 +2,7 @@
 //! answer.
 
 use polylogue::Assistant;
-use polylogue::tasks::{Task, task::tasks};
+use polylogue::tasks::{Task, tasks};
 use polylogue_examples::{Result, play};
 use serde_json::json;
 

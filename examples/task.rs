@@ -1,7 +1,7 @@
 //! A task, and another that continues from its result.
 
 use polylogue::Assistant;
-use polylogue::tasks::{Task, task::tasks};
+use polylogue::tasks::{Task, tasks};
 use polylogue_examples::{Result, play};
 
 #[tokio::main(flavor = "current_thread")]

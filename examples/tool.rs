@@ -1,7 +1,7 @@
 //! A tool for a model that cannot call functions: the tool is explained in the prompt, and the model writes arguments as JSON.
 
 use polylogue::agents::tooling::{PromptedTool, ToolCalling};
-use polylogue::tasks::{Task, task::tasks};
+use polylogue::tasks::{Task, tasks};
 use polylogue::{Assistant, tool};
 use polylogue_examples::{Result, play};
 

@@ -7,9 +7,10 @@ pub mod tooling;
 pub(crate) mod assistant;
 pub(crate) mod function;
 pub(crate) mod human;
+mod prompted;
 
 pub use assistant::Assistant;
 pub use function::{ActFuture, Function};
 pub use human::Human;
+pub use prompted::{PromptedTool, ToolCalling};
 pub use session::Session;
-pub use tooling::{PromptedTool, ToolCalling};

@@ -94,6 +94,7 @@
 //! | to cancel | [`Log::cancellation`] |
 
 pub mod agents;
+mod code_block;
 pub mod layers;
 pub mod policies;
 pub mod runs;

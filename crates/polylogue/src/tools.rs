@@ -6,6 +6,8 @@ pub mod memory;
 pub mod state;
 pub mod tool;
 
+pub(crate) mod runner;
+
 pub use agent_tool::AgentTool;
 pub use approval::Approval;
 pub use memory::GetHistory;

@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Act, Agent, AnyModel, AnyTool, Call, Name, NameError, Outcome, Params, Result, Tool, ToolCx, ToolError,
-    ToolSpec, Turn, ViewOptions,
+    AnyModel, AnyTool, Call, Name, NameError, Outcome, Params, Result, Tool, ToolCx, ToolError, ToolSpec,
+    ViewOptions,
 };
 use serde_json::Value;
 
-use crate::agents::tooling::{PromptedTool, ToolCalling, ToolHistory, Work};
+use super::prompted::{PromptedTool, ToolCalling, ToolHistory};
 use crate::tools::agent_tool::AgentTool;
 use crate::tools::approval::{Approval, Wanted};
 
@@ -29,8 +29,8 @@ use crate::tools::approval::{Approval, Wanted};
 /// ```
 #[derive(Clone)]
 pub struct Assistant {
-    name: Name,
-    description: String,
+    pub(super) name: Name,
+    pub(super) description: String,
     pub(crate) model: AnyModel,
     system: Option<SystemFn>,
     /// The agent's own tools.
@@ -277,6 +277,11 @@ impl Assistant {
         &self.params
     }
 
+    /// The tools that it runs itself.
+    pub(crate) fn own_tools(&self) -> &[AnyTool] {
+        self.callable.get(..self.taught.len()).unwrap_or_default()
+    }
+
     /// Whether another participant runs the tool.
     pub(crate) fn is_for_others(&self, call: &Call) -> bool {
         self.advertised.iter().any(|spec| spec.name == call.tool)
@@ -289,20 +294,6 @@ impl fmt::Debug for Assistant {
             .field("name", &self.name)
             .field("model", &self.model)
             .finish_non_exhaustive()
-    }
-}
-
-impl Agent for Assistant {
-    fn name(&self) -> &Name {
-        &self.name
-    }
-
-    fn description(&self) -> &str {
-        &self.description
-    }
-
-    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        Work::begin(self, turn).act().await
     }
 }
 

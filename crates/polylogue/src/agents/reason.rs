@@ -41,12 +41,12 @@ use std::sync::Arc;
 
 use polylogue_core::{AnyAgent, Chat, ChatBuilder, Error, Interrupt, Result, Status, Turn};
 
-use crate::policies::order::sequence;
+use crate::agents::tooling::one_turn;
 
 /// A chat of `agent` alone for one turn. Its summary is the agent's message, or empty.
 fn alone(agent: &AnyAgent) -> ChatBuilder {
     use polylogue_core::Agent;
-    Chat::named(agent.name().as_str()).participant(agent.clone()).policy(sequence())
+    Chat::named(agent.name().as_str()).participant(agent.clone()).policy(one_turn)
 }
 
 /// Runs `chat` within the turn and returns its summary.

@@ -41,17 +41,15 @@
 //! # }
 //! ```
 
-mod block;
-mod infer;
 mod result;
 mod window;
 
 use polylogue_core::{Act, AnyTool, Call, Name, Outcome, Part, Result, Tool, Turn};
 use serde_json::{Map, Value, json};
 
-pub use self::block::{Block, blocks};
 use self::result::Results;
 pub use self::result::reply_of;
+pub use crate::code_block::{Block, blocks};
 use crate::layers::reply::Reply;
 use crate::tools::approval::{Approval, Verdict, asked, choices, rejected, visible};
 

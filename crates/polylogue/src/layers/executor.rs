@@ -25,11 +25,14 @@
 
 mod declared;
 
+use std::ops::ControlFlow;
+
 use polylogue_core::{Act, AnyTool, Call, CallOutcome, Name, Part, Result, Tool, ToolSpec, Turn};
 
 pub use self::declared::Declared;
 use crate::layers::reply::Reply;
-use crate::tools::approval::{Approval, Decided, Wanted};
+use crate::tools::approval::{Approval, Wanted};
+use crate::tools::runner::{Finished, Runner};
 
 /// Runs the tool calls of other participants: the layer `executor`.
 ///
@@ -97,23 +100,21 @@ impl Reply for Executor {
         if due.is_empty() || turn.request().to.is_private() {
             return Ok(None);
         }
-        let is_known = |call: &Call| self.specs().any(|spec| spec.name == call.tool);
-        let calls = due.iter().zip(told_apart(&due));
-        let wanted = calls.map(|((who, _), call)| Wanted::new(who.clone(), call)).collect();
-        let decided = match Decided::of(&self.approval, turn, wanted, is_known).await {
-            Ok(decided) => decided,
-            Err(act) => return Ok(Some(act)),
+        let calls = due.iter().zip(distinct(&due)).map(|((who, _), call)| (who.clone(), call)).collect();
+        let runner = Runner { tools: &self.tools, approval: &self.approval };
+        let finished = match runner.run_for(turn, calls).await? {
+            ControlFlow::Continue(finished) => finished,
+            ControlFlow::Break(act) => return Ok(Some(act)),
         };
-        let made = turn.call(&decided.noting(&self.tools), &decided.made()).await?;
-        let outcomes = decided.outcomes(made);
-        let answer =
-            |((to, Call { id, tool, .. }), outcome)| Part::Outcome(CallOutcome { to, id, tool, outcome });
-        Ok(Some(Act::Say(due.into_iter().zip(outcomes).map(answer).collect())))
+        let answer = |((to, Call { id, tool, .. }), Finished { outcome, .. })| {
+            Part::Outcome(CallOutcome { to, id, tool, outcome })
+        };
+        Ok(Some(Act::Say(due.into_iter().zip(finished).map(answer).collect())))
     }
 }
 
 /// The calls with distinct ids: two agents can use the same id.
-fn told_apart(due: &[(Name, Call)]) -> Vec<Call> {
+fn distinct(due: &[(Name, Call)]) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::with_capacity(due.len());
     for (who, call) in due {
         let taken = |id: &str| calls.iter().any(|other| other.id == id);

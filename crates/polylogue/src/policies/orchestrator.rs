@@ -31,7 +31,7 @@ mod progress;
 mod run;
 mod words;
 
-use polylogue_core::{Agent, Name, NameError, Policy, Step, Transcript};
+use polylogue_core::{Agent, Name, NameError};
 
 pub use self::progress::{Answer, Progress};
 pub use self::words::OrchestratorPrompts;
@@ -126,11 +126,5 @@ impl Orchestrator {
     #[must_use]
     pub fn max_retries(self, retries: u32) -> Self {
         Self { max_retries: retries, ..self }
-    }
-}
-
-impl Policy for Orchestrator {
-    fn next(&self, chat: &Transcript) -> Step {
-        run::next(self, chat)
     }
 }

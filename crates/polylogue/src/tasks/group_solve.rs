@@ -49,33 +49,18 @@ mod check;
 mod history;
 mod member;
 mod outcome;
+mod plan;
 mod run;
 mod words;
 
 use std::sync::Arc;
 
-use polylogue_core::{Audience, Name, Policy, Step, Transcript};
-
 pub use self::check::Check;
 pub use self::history::History;
 pub use self::outcome::{Checked, Completion, GroupSolveResult};
-use crate::tasks::Task;
+pub use self::plan::{EndMode, Solving};
+use crate::tasks::task::Task;
 pub use crate::termination::verdict::Verdict;
-
-/// When a group stops. [`max_iterations`](GroupSolve::max_iterations) is a limit in every mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndMode {
-    /// At the limit on iterations. Agents are not asked whether a task is complete.
-    MaxIterations,
-    /// At once, when the first task is complete.
-    FirstCompletion,
-    /// When the first task is complete and the next agent has spoken.
-    OneLastChat,
-    /// When the first task is complete and every agent has spoken once more.
-    OneLastGroupChat,
-    /// At once, when all tasks of self-terminating agents are complete.
-    AllComplete,
-}
 
 /// Agents that solve their tasks by talking, with solo tasks before and after.
 #[derive(Debug, Clone)]
@@ -116,8 +101,7 @@ impl GroupSolve {
         Self { before: Vec::new(), group: Some(group), after: Vec::new() }
     }
 
-    /// Tasks that agents solve alone, one after the other, without talking; [`tasks`](crate::tasks::task::tasks) makes a chat
-    /// of them directly.
+    /// Tasks that agents solve alone, one after the other, without talking; [`tasks`](crate::tasks::tasks) makes a chat of them directly.
     #[must_use]
     pub fn alone(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self { before: tasks.into_iter().collect(), group: None, after: Vec::new() }
@@ -174,38 +158,5 @@ impl GroupSolve {
 
     fn change(self, change: impl FnOnce(Group) -> Group) -> Self {
         Self { group: self.group.map(change), ..self }
-    }
-}
-
-/// The policy of a group solve, to be wrapped by [`until`](crate::policies::until) and the like; made by [`GroupSolve::begin`].
-#[derive(Debug, Clone)]
-pub struct Solving(Arc<Plan>);
-
-/// All steps.
-#[derive(Debug)]
-struct Plan {
-    before: Vec<Task>,
-    group: Option<Talk>,
-    after: Vec<Task>,
-}
-
-/// The talk, checked.
-#[derive(Debug)]
-struct Talk {
-    tasks: Vec<Task>,
-    names: Vec<Name>,
-    /// Who sees the messages: all participants, unless one of them only solves a task alone.
-    to: Audience,
-    mode: EndMode,
-    max_iterations: u64,
-    owner: usize,
-    content: Option<Arc<str>>,
-    reconciles: bool,
-    check: Check,
-}
-
-impl Policy for Solving {
-    fn next(&self, chat: &Transcript) -> Step {
-        self.0.due(chat).step
     }
 }

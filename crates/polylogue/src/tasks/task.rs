@@ -1,12 +1,12 @@
 //! Tasks: prompts that agents solve, alone or together with others.
 //!
-//! A [`Task`] is a prompt and the agent that answers it. Tasks are solved one after the other ([`tasks`]), or by
+//! A [`Task`] is a prompt and the agent that answers it. Tasks are solved one after the other ([`tasks`](super::tasks)), or by
 //! several agents that talk until one task, or all, are complete ([`GroupSolve`]). Prompts and answers stay in the
 //! agent's history of the conversation: its next task continues from there.
 //!
 //! # A task after another
 //! ```
-//! use polylogue::tasks::{Task, task::tasks};
+//! use polylogue::tasks::{Task, tasks};
 //! use polylogue::{AnyModel, Assistant, Chat};
 //! # fn example(model: AnyModel) -> polylogue::Result<Chat> {
 //! let keeper = Assistant::new("Keeper", model)?;
@@ -29,12 +29,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Chat, Error, Media, Name, Part, Result, Tool, Turn, ViewOptions};
+use polylogue_core::{Act, Agent, AnyAgent, Error, Media, Name, Part, Result, Tool, Turn, ViewOptions};
 use serde_json::Value;
 
 use crate::Assistant;
 use crate::agents::tooling::{PromptedTool, Work};
-use crate::tasks::group_solve::GroupSolve;
 
 /// A prompt for an agent.
 ///
@@ -233,12 +232,4 @@ impl fmt::Debug for Task {
             .field("forgets", &self.forgets)
             .finish_non_exhaustive()
     }
-}
-
-/// A chat in which agents solve tasks alone, one after the other. The summary is the last answer.
-///
-/// # Errors
-/// When there is no task, the chat's name is illegal, or a task has settings that its agent does not support.
-pub fn tasks(name: &str, tasks: impl IntoIterator<Item = Task>) -> Result<Chat> {
-    GroupSolve::alone(tasks).chat(name)
 }

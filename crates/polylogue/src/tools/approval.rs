@@ -32,7 +32,6 @@
 //! # }
 //! ```
 
-mod calls;
 mod exact;
 mod verdict;
 
@@ -41,7 +40,6 @@ use std::sync::Arc;
 
 use polylogue_core::{Act, Body, Call, Name, Turn};
 
-pub(crate) use self::calls::Decided;
 pub use self::exact::{MARGIN, exact, visible};
 pub(crate) use self::verdict::{Verdict, asked, choices, rejected};
 
@@ -77,12 +75,6 @@ pub struct Wanted {
     /// The sources of text from outside that the agent that decides about it, or runs it, has [read](Turn::outside)
     /// before; empty if there are none.
     pub outside: Vec<Arc<str>>,
-}
-
-impl Wanted {
-    pub(crate) const fn new(who: Name, call: Call) -> Self {
-        Self { who, call, outside: Vec::new() }
-    }
 }
 
 impl<T> Approval<T> {

@@ -3,7 +3,7 @@
 
 use expect_test::expect;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
-use polylogue::tasks::{EndMode, GroupSolve, Task, task::tasks};
+use polylogue::tasks::{EndMode, GroupSolve, Task, tasks};
 use polylogue_core::Body;
 use serde_json::{Value, json};
 

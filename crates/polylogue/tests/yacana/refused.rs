@@ -38,10 +38,7 @@ fn a_group_has_two_tasks_and_an_iteration() {
     refused(GroupSolve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least two tasks");
     let none = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     refused(none, "a group needs at least 1 iteration");
-    assert_eq!(
-        polylogue::tasks::task::tasks("none", []).unwrap_err().to_string(),
-        "`none` has no participants"
-    );
+    assert_eq!(polylogue::tasks::tasks("none", []).unwrap_err().to_string(), "`none` has no participants");
 }
 
 // Item 45: what was refused can be put right and used, a chat can be run any number of times, but a log begins once.
@@ -141,7 +138,7 @@ fn what_only_happens_in_a_group_is_refused_for_a_task_alone() {
         group().after(two(&spy).keeps_reflections()),
         "the task of `two` keeps reflections, but is solved alone, where it is not asked",
     );
-    let error = polylogue::tasks::task::tasks("alone", [one(&spy).self_terminating()]).unwrap_err();
+    let error = polylogue::tasks::tasks("alone", [one(&spy).self_terminating()]).unwrap_err();
     assert!(error.to_string().starts_with(flagged), "{error}");
 }
 

@@ -1,7 +1,7 @@
 //! Tasks that are solved alone, and how histories are printed. Items 69 and 70.
 
 use expect_test::expect;
-use polylogue::tasks::task::tasks;
+use polylogue::tasks::tasks;
 use polylogue::tasks::{History, Task};
 use polylogue::{Human, Status};
 use polylogue_core::{Params, ViewOptions};

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use polylogue::Tool;
-use polylogue::tasks::{EndMode, GroupSolve, History, Task, task::tasks};
+use polylogue::tasks::{EndMode, GroupSolve, History, Task, tasks};
 use polylogue_core::{Outcome, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 

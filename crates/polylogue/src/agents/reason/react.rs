@@ -1,5 +1,7 @@
 //! ReAct: reasoning and tool calls in rounds.
 
+use std::ops::ControlFlow;
+
 use crate::stop::Reason;
 use polylogue_core::{
     Act, Agent, Call, Capability, Error, Model, ModelAttempt, ModelCall, Name, Outcome, OutcomeStatus,
@@ -9,7 +11,7 @@ use serde_json::Value;
 
 use crate::Assistant;
 use crate::agents::tooling::{continued, marked};
-use crate::tools::approval::{Decided, Wanted};
+use crate::tools::runner::{Finished, Runner};
 
 /// An agent that calls tools in rounds until it has an answer.
 ///
@@ -112,21 +114,18 @@ impl React {
 
     /// Runs the calls. Returns the act that ends the turn, if a tool ends it or an approval is pending.
     async fn act_on(&self, turn: &mut Turn<'_>, way: &Way, calls: &[Call]) -> Result<Option<Act>> {
-        let wanted = calls.iter().map(|call| Wanted::new(self.name().clone(), call.clone())).collect();
-        let is_own = |call: &Call| self.agent.specs().iter().any(|spec| spec.name == call.tool);
-        let decided = match Decided::of(&self.agent.approval, turn, wanted, is_own).await {
-            Ok(decided) => decided,
-            Err(act) => return Ok(Some(act)),
+        let runner = Runner { tools: &self.agent.callable, approval: &self.agent.approval };
+        let finished = match runner.run(turn, self.name(), calls).await? {
+            ControlFlow::Continue(finished) => finished,
+            ControlFlow::Break(act) => return Ok(Some(act)),
         };
-        let outcomes = decided.carry_out(turn, &self.agent.callable).await?;
         if way.in_text {
-            let told = outcomes.iter().map(observed).collect::<Vec<_>>().join("\n");
-            turn.prompt(format!("{OBSERVED} {told}")).await?;
+            let texts: Vec<_> = finished.iter().map(|call| observed(&call.outcome)).collect();
+            turn.prompt(format!("{OBSERVED} {}", texts.join("\n"))).await?;
         }
         let ends = |tool: &str| self.agent.specs().iter().any(|spec| spec.name == *tool && spec.ends_turn);
-        let mut made = calls.iter().zip(outcomes);
-        let last = made.find(|(call, outcome)| ends(&call.tool) && outcome.status == OutcomeStatus::Done);
-        Ok(last.map(|(_, outcome)| Act::Say(outcome.told())))
+        let is_last = |done: &Finished| ends(&done.call.tool) && done.outcome.status == OutcomeStatus::Done;
+        Ok(finished.into_iter().find(is_last).map(|done| Act::Say(done.outcome.told())))
     }
 }
 

@@ -1,13 +1,15 @@
 //! ReWOO: a plan that names its evidence.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use polylogue_core::{
     Act, Agent, AnyAgent, AnyTool, Call, Layer, Name, NameError, Outcome, Part, Result, Tool, ToolSpec, Turn,
 };
 use serde_json::{Value, json};
 
-use crate::tools::approval::{Approval, Decided, Wanted};
+use crate::tools::approval::{Approval, Wanted};
+use crate::tools::runner::Runner;
 
 /// One agent plans all tool calls at once, the calls run without a model, and another agent answers from the results:
 /// two agent turns, however many calls.
@@ -96,14 +98,12 @@ impl Agent for Rewoo {
             let mut room = MAX_ARGUMENTS;
             let args = filled(self.args(&tool, &args), &evidence, &mut room);
             let call = Call { id: format!("{begun}-{}", label.trim_start_matches('#')), tool, args };
-            let is_own = |call: &Call| self.tools.iter().any(|tool| tool.spec().name == call.tool);
-            let wanted = vec![Wanted::new(self.name.clone(), call)];
-            let decided = match Decided::of(&self.approval, turn, wanted, is_own).await {
-                Ok(decided) => decided,
-                Err(act) => return Ok(act),
+            let runner = Runner { tools: &self.tools, approval: &self.approval };
+            let outcome = match runner.run(turn, &self.name, &[call]).await? {
+                ControlFlow::Continue(finished) => finished.into_iter().next().map(|call| call.outcome),
+                ControlFlow::Break(act) => return Ok(act),
             };
-            let outcome = decided.carry_out(turn, &self.tools).await?.into_iter().next();
-            let outcome = outcome.unwrap_or_else(|| Outcome::failed("Nothing came of it."));
+            let outcome = outcome.unwrap_or_else(Outcome::unknown);
             let found = returned(&outcome);
             // Arguments get the plain value; text from outside is marked where the model reads it.
             let told = match outcome.outside {

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use crate::stop::ModelMistake;
-use polylogue_core::{Act, AnyModel, Chat, Finish, Interrupt, Name, Params, Part, Reply, Result, Status};
+use polylogue_core::{
+    Act, AnyModel, Chat, Finish, Interrupt, Name, Params, Part, Reply, Result, Status, Step, StopReason,
+    Transcript, TurnRequest,
+};
 use serde_json::Value;
 
 use super::can::Hold;
 use super::work::{Work, spoken};
 use super::{check, lenient, words};
-use crate::Assistant;
-use crate::sequential;
+use crate::agents::assistant::Assistant;
 
 impl Work<'_, '_> {
     /// Asks for the answer and makes it the message.
@@ -99,7 +101,15 @@ impl Work<'_, '_> {
             ..self.agent.params.clone()
         };
         let mender = mender(self.turn.me(), self.agent.model.clone())?.params(params);
-        Chat::named("repair").participant(mender).policy(sequential()).build()
+        Chat::named("repair").participant(mender).policy(one_turn).build()
+    }
+}
+
+/// The policy of a chat in which one agent has one turn.
+pub(crate) fn one_turn(chat: &Transcript) -> Step {
+    match (chat.turns(), chat.present().next()) {
+        (0, Some(agent)) => Step::Turn(TurnRequest::to_all(agent.clone())),
+        _ => Step::close(StopReason::Finished, chat),
     }
 }
 

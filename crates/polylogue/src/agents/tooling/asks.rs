@@ -4,7 +4,7 @@ use polylogue_core::{Params, Tool, ToolSpec, ViewOptions};
 
 use super::object;
 use super::work::Offer;
-use crate::Assistant;
+use crate::agents::assistant::Assistant;
 
 /// How an agent calls its model, without the conversation.
 #[derive(Debug, Clone, PartialEq)]

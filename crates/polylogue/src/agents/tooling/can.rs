@@ -2,8 +2,8 @@
 
 use polylogue_core::{Capabilities, Capability, Model, Turn};
 
-use super::ToolCalling;
-use crate::Assistant;
+use crate::agents::assistant::Assistant;
+use crate::agents::prompted::ToolCalling;
 
 /// How tools are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

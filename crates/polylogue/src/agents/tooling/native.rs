@@ -5,6 +5,7 @@ use polylogue_core::{Act, Call, Error, Outcome, OutcomeStatus, Reply, Result, St
 
 use super::words;
 use super::work::{Work, spoken};
+use crate::tools::runner::Finished;
 
 impl Work<'_, '_> {
     /// Runs tools and calls the model again while it calls tools. `None` if the model has no function calls.
@@ -66,22 +67,21 @@ impl Work<'_, '_> {
         let aside = self.is_aside();
         let (others, own): (Vec<Call>, Vec<Call>) =
             reply.calls().into_iter().partition(|call| !aside && self.agent.is_for_others(call));
-        let outcomes = self.call(&own).await?;
-        debug_assert_eq!(outcomes.len(), own.len(), "every call is answered");
+        let finished = self.call(&own).await?;
+        debug_assert_eq!(finished.len(), own.len(), "every call is answered");
         if !others.is_empty() {
             return Ok(Some(Act::Say(spoken(reply, &others))));
         }
-        let Some(last) = self.last_word(&own, &outcomes) else { return Ok(None) };
+        let Some(last) = self.last_word(finished) else { return Ok(None) };
         let said = spoken(reply, &[]);
         Ok(Some(Act::Say(if said.is_empty() { last.told() } else { said })))
     }
 
     /// The outcome that ends the turn, if a tool with `ends_turn` was called.
-    fn last_word<'o>(&self, calls: &[Call], outcomes: &'o [Outcome]) -> Option<&'o Outcome> {
+    fn last_word(&self, finished: Vec<Finished>) -> Option<Outcome> {
         let ends = |call: &Call| self.agent.specs.iter().any(|spec| spec.name == call.tool && spec.ends_turn);
-        let done = |outcome: &Outcome| outcome.status == OutcomeStatus::Done;
-        let mut pairs = calls.iter().zip(outcomes);
-        pairs.find(|(call, outcome)| ends(call) && done(outcome)).map(|(_, outcome)| outcome)
+        let is_last = |done: &Finished| ends(&done.call) && done.outcome.status == OutcomeStatus::Done;
+        finished.into_iter().find(is_last).map(|done| done.outcome)
     }
 }
 

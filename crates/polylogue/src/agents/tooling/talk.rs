@@ -228,7 +228,7 @@ pub(super) struct Errors {
 impl Errors {
     /// Counts an error; returns what the limit was reached for, if it was.
     pub(super) fn count(&mut self, flaw: &Flaw<'_>) -> Option<(ModelMistake, u32)> {
-        use super::PromptedTool;
+        use crate::agents::prompted::PromptedTool;
         let taught = flaw.offer.and_then(|offer| offer.taught);
         let name = || flaw.offer.map(|offer| offer.spec.name.clone()).unwrap_or_default();
         let (count, limit, of) = match flaw.kind {

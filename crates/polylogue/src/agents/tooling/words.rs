@@ -3,7 +3,7 @@
 use polylogue_core::ToolSpec;
 use serde_json::{Map, Value};
 
-use super::PromptedTool;
+use crate::agents::prompted::PromptedTool;
 
 /// Sent when the limit on tool calls per turn is reached.
 pub(super) const NO_MORE_TOOLS: &str =

@@ -1,19 +1,21 @@
 //! One turn of an assistant: model calls, tool calls, and the final message.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
-    Act, AnyTool, Body, Call, Capability, Error, Finish, HistoryEntry, Interrupt, Model, ModelAttempt,
-    ModelCall, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn, ViewOptions, plain,
+    Act, Agent, AnyTool, Body, Call, Capability, Error, Finish, HistoryEntry, Interrupt, Model, ModelAttempt,
+    ModelCall, Name, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn, ViewOptions, plain,
 };
 use serde_json::Value;
 
 use super::can::{ToolSupport, Way};
-use super::{PromptedTool, ToolHistory, words};
-use crate::Assistant;
-use crate::tools::approval::{Decided, Wanted};
+use super::words;
+use crate::agents::assistant::Assistant;
+use crate::agents::prompted::{PromptedTool, ToolHistory};
+use crate::tools::runner::{Finished, Runner};
 
 /// One turn of an assistant.
 pub(crate) struct Work<'w, 't> {
@@ -53,6 +55,20 @@ pub(super) struct Offer<'w> {
 impl Offer<'_> {
     pub(super) fn must(&self) -> bool {
         self.taught.is_some_and(|taught| taught.must)
+    }
+}
+
+impl Agent for Assistant {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        Work::begin(self, turn).act().await
     }
 }
 
@@ -298,35 +314,28 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Runs one of the agent's tools, called by text. Returns its outcome and whether a person rejected it.
     pub(super) async fn run(&mut self, call: Call) -> Result<(Outcome, bool)> {
-        let decided = self.decide(std::slice::from_ref(&call)).await?;
-        let is_rejected = decided.made().is_empty();
-        let missing = || Error::Bug("a call has no outcome".into());
-        let outcome = self.carry_out(decided).await?.into_iter().next().ok_or_else(missing)?;
+        let finished = self.call(std::slice::from_ref(&call)).await?.pop();
+        let Finished { outcome, is_rejected, .. } =
+            finished.ok_or_else(|| Error::Bug("a call has no outcome".into()))?;
         Ok((outcome, is_rejected))
     }
 
-    /// Runs calls of the agent's own tools, except for those that a person rejects.
-    pub(super) async fn call(&mut self, calls: &[Call]) -> Result<Vec<Outcome>> {
-        let decided = self.decide(calls).await?;
-        self.carry_out(decided).await
-    }
-
-    /// The approvals of the calls. While one is pending it is an error, and the turn ends with the noted act.
-    async fn decide(&mut self, calls: &[Call]) -> Result<Decided> {
-        let who = self.turn.me().clone();
-        let wanted = calls.iter().map(|call| Wanted::new(who.clone(), call.clone())).collect();
-        let agent = self.agent;
-        let is_own = |call: &Call| agent.taught.iter().any(|taught| taught.name() == call.tool);
-        let decided = Decided::of(&agent.approval, self.turn, wanted, is_own).await;
-        decided.map_err(|act| {
-            self.ends = Some(act);
-            Error::Interrupt(Interrupt::Waiting)
-        })
-    }
-
-    async fn carry_out(&mut self, decided: Decided) -> Result<Vec<Outcome>> {
-        let tools = self.consult(&decided.made()).await?;
-        decided.carry_out(self.turn, &tools).await
+    /// Runs calls of the agent's own tools, except for those that a person rejects. While an approval is pending it is
+    /// an error, and the turn ends with the noted act.
+    pub(super) async fn call(&mut self, calls: &[Call]) -> Result<Vec<Finished>> {
+        let me = self.turn.me().clone();
+        let calls = calls.iter().map(|call| (me.clone(), call.clone())).collect();
+        let runner = Runner { tools: self.agent.own_tools(), approval: &self.agent.approval };
+        match runner.decide(self.turn, calls).await {
+            ControlFlow::Continue(decided) => {
+                let tools = self.consult(&decided.made()).await?;
+                decided.run(self.turn, &tools).await
+            }
+            ControlFlow::Break(act) => {
+                self.ends = Some(act);
+                Err(Error::Interrupt(Interrupt::Waiting))
+            }
+        }
     }
 
     /// Runs the called agent tools one after the other; returns the tools, of which those return the results.

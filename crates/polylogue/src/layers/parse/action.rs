@@ -1,5 +1,7 @@
 //! Runs parsed tool calls.
 
+use std::ops::ControlFlow;
+
 use polylogue_core::{
     Act, Agent, AnyTool, Call, Message, Name, NameError, Outcome, OutcomeStatus, Part, Result, Tool, Turn,
     no_such_tool,
@@ -11,7 +13,8 @@ use super::ran::{Ran, RunState};
 use super::{Block, value};
 use crate::agents::tooling::check::check;
 use crate::agents::tooling::lenient;
-use crate::tools::approval::{Approval, Decided, Wanted};
+use crate::tools::approval::{Approval, Wanted};
+use crate::tools::runner::{Finished, Runner};
 
 /// An agent that runs the tool call in a message and replies with the result.
 ///
@@ -197,18 +200,17 @@ impl Agent for Actions {
         };
         let id = format!("action-{}", turn.transcript().turns_begun_by(turn.me()));
         let call = Call { id, tool: tool.spec().name.clone(), args: ran.args.clone() };
-        let wanted = vec![Wanted::new(turn.message().from, call)];
-        let decided = match Decided::of(&self.approval, turn, wanted, |_| true).await {
-            Ok(decided) => decided,
-            Err(act) => return Ok(act),
-        };
-        // With the arguments of the person, if they edited them.
-        let made = decided.made().into_iter().next();
-        let outcome = decided.carry_out(turn, std::slice::from_ref(tool)).await?.into_iter().next();
-        let Some(outcome) = outcome else { return Ok(Act::Pass) };
-        Ok(match made {
-            Some(call) => came_of(outcome, tool, Ran { args: call.args, ..ran }),
-            None => said(outcome.told(), &Ran { state: RunState::Rejected, ..ran }),
+        let runner = Runner { tools: std::slice::from_ref(tool), approval: &self.approval };
+        let caller = turn.message().from;
+        Ok(match runner.run(turn, &caller, &[call]).await?.map_continue(|mut all| all.pop()) {
+            ControlFlow::Break(act) => act,
+            ControlFlow::Continue(None) => Act::Pass,
+            ControlFlow::Continue(Some(Finished { outcome, is_rejected: true, .. })) => {
+                said(outcome.told(), &Ran { state: RunState::Rejected, ..ran })
+            }
+            ControlFlow::Continue(Some(Finished { call, outcome, .. })) => {
+                result(outcome, tool, Ran { args: call.args, ..ran })
+            }
         })
     }
 }
@@ -232,7 +234,7 @@ impl Refusal {
     }
 }
 
-fn came_of(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
+fn result(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
     let state = match outcome.status {
         OutcomeStatus::Done if tool.spec().ends_turn => RunState::Finished,
         OutcomeStatus::Done => RunState::Done,

@@ -4,29 +4,33 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::stop::Reason;
-use polylogue_core::{Body, Choice, Chooser, Message, Name, Step, StopReason, Transcript, TurnRequest};
+use polylogue_core::{
+    Body, Choice, Chooser, Message, Name, Policy, Step, StopReason, Transcript, TurnRequest,
+};
 
+use super::Orchestrator;
+use super::progress::Progress;
 use super::words::filled;
-use super::{Orchestrator, Progress};
 use crate::policies::replay::{Kind, Replay};
 
-/// The next step of the work.
-pub(super) fn next(ledger: &Orchestrator, chat: &Transcript) -> Step {
-    if let Some((_, reason)) = chat.ended_by() {
-        return Step::close(reason.clone(), chat);
-    }
-    let team = chat.participants().iter().filter(|name| **name != ledger.planner && **name != ledger.keeper);
-    let mut work = Work {
-        ledger,
-        chat,
-        past: Replay::of(chat),
-        team: team.cloned().collect(),
-        facts: String::new(),
-        plan: String::new(),
-    };
-    match work.go() {
-        Ok(step) => step,
-        Err(due) => *due.0,
+impl Policy for Orchestrator {
+    fn next(&self, chat: &Transcript) -> Step {
+        if let Some((_, reason)) = chat.ended_by() {
+            return Step::close(reason.clone(), chat);
+        }
+        let team = chat.participants().iter().filter(|name| **name != self.planner && **name != self.keeper);
+        let mut work = Work {
+            ledger: self,
+            chat,
+            past: Replay::of(chat),
+            team: team.cloned().collect(),
+            facts: String::new(),
+            plan: String::new(),
+        };
+        match work.go() {
+            Ok(step) => step,
+            Err(due) => *due.0,
+        }
     }
 }
 

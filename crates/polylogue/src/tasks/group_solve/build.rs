@@ -5,9 +5,10 @@ use std::sync::Arc;
 use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, Result};
 
 use super::member::Member;
+use super::plan::{EndMode, Plan, Solving, Talk};
 use super::words::MANAGER;
-use super::{EndMode, Group, GroupSolve, Plan, Solving, Talk};
-use crate::tasks::Task;
+use super::{Group, GroupSolve};
+use crate::tasks::task::Task;
 
 impl GroupSolve {
     /// The chat.
@@ -70,7 +71,7 @@ impl Plan {
     }
 }
 
-pub(super) fn wrong<T>(what: impl Into<String>) -> Result<T> {
+fn wrong<T>(what: impl Into<String>) -> Result<T> {
     Err(Error::config(what.into()))
 }
 
@@ -103,7 +104,7 @@ impl Group {
 
     fn check_size(&self) -> Result<()> {
         if self.tasks.len() < 2 {
-            return wrong("a group needs at least two tasks; to solve one alone, use `task::tasks`");
+            return wrong("a group needs at least two tasks; to solve one alone, use `tasks::tasks`");
         }
         if self.max_iterations == 0 {
             return wrong("a group needs at least 1 iteration; got `max_iterations(0)`");

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Params, Result};
+use polylogue_core::{Error, Params, Result};
 use serde_json::{Value, json};
 
-use super::build::wrong;
 use crate::Assistant;
 use crate::agents::tooling::Asks;
 use crate::agents::tooling::lenient::without_thoughts;
@@ -124,22 +123,22 @@ impl Check {
     pub(super) fn validate(&self) -> Result<()> {
         let questions = [Some(&self.reflection), self.decision.as_ref(), self.again.as_ref()];
         if questions.into_iter().flatten().any(|question| question.trim().is_empty()) {
-            return wrong("what an agent is asked about its task is empty");
+            return Err(Error::config("what an agent is asked about its task is empty"));
         }
         if let Some(temperature) = self.temperature.filter(|temperature| !(0.0..=2.0).contains(temperature)) {
-            return wrong(format!(
+            return Err(Error::config(format!(
                 "the temperature of a decision is {temperature}, and must be between 0 and 2"
-            ));
+            )));
         }
         let [open, complete] = [&self.open, &self.complete].map(|word| word.to_lowercase());
         let is_word = |word: &str| !word.is_empty() && word.chars().all(char::is_alphanumeric);
         if is_word(&open) && is_word(&complete) && open != complete {
             return Ok(());
         }
-        wrong(format!(
+        Err(Error::config(format!(
             "`{}` and `{}` cannot tell whether a task is complete: they must be two different words, each of letters alone",
             self.open, self.complete
-        ))
+        )))
     }
 
     /// Whether `reply` says that the task is complete; `None` when unclear.

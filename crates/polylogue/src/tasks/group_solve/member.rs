@@ -5,10 +5,11 @@ use std::sync::Arc;
 use polylogue_core::{Act, Agent, HistoryEntry, Name, Result, Turn, plain};
 
 use super::check::Check;
+use super::plan::Plan;
 use super::run::{Due, Job};
-use super::{Plan, Verdict};
 use crate::Assistant;
-use crate::tasks::Task;
+use crate::tasks::task::Task;
+use crate::termination::verdict::Verdict;
 
 /// An agent of the plan. In its turn it finds its current task in the log.
 pub(super) struct Member {

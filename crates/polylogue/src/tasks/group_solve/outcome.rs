@@ -2,7 +2,7 @@
 
 use polylogue_core::{Body, Chooser, Name, StopReason, Transcript};
 
-use super::Verdict;
+use crate::termination::verdict::Verdict;
 
 /// The result of a group solve, read from the log at any time, even in the middle of the talk.
 ///

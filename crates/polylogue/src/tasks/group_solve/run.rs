@@ -4,15 +4,22 @@ use std::sync::Arc;
 
 use crate::stop::{Counted, Reason};
 use polylogue_core::{
-    Audience, Choice, Chooser, Message, Name, Part, Step, StopReason, Transcript, TurnRequest,
+    Audience, Choice, Chooser, Message, Name, Part, Policy, Step, StopReason, Transcript, TurnRequest,
 };
 
 use super::check::Check;
+use super::plan::{EndMode, Plan, Solving, Talk};
 use super::words::{MANAGER, acknowledged, in_private, main_task, role_play, your_turn};
-use super::{EndMode, Plan, Talk, Verdict};
 use crate::Assistant;
 use crate::policies::replay::{Kind, Replay, ReplayStep};
-use crate::tasks::Task;
+use crate::tasks::task::Task;
+use crate::termination::verdict::Verdict;
+
+impl Policy for Solving {
+    fn next(&self, chat: &Transcript) -> Step {
+        self.0.due(chat).step
+    }
+}
 
 /// The next step: one that is not in the log.
 pub(super) struct Due<'p> {

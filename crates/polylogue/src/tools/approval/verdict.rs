@@ -3,7 +3,7 @@
 use polylogue_core::{Name, StopReason};
 
 use super::exact;
-use crate::layers::code::blocks;
+use crate::code_block::blocks;
 
 /// The decision.
 pub(crate) enum Verdict {

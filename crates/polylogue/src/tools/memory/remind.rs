@@ -8,7 +8,10 @@ use polylogue_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Fact, LongTerm, Memory as _, Query, Scope, words};
+use polylogue_memory::{Fact, Memory as _, Query, Scope};
+
+use super::long_term::LongTerm;
+use super::words;
 
 /// An agent that is prompted before each turn with facts that match the last message.
 ///
@@ -23,6 +26,14 @@ pub struct Reminded<A> {
     facts: usize,
     scope: Scope,
     tool: AnyTool,
+}
+
+impl LongTerm {
+    /// `agent`, prompted before each turn with at most `facts` facts that match the last message.
+    #[must_use]
+    pub fn reminds<A: Agent>(&self, agent: A, facts: usize) -> Reminded<A> {
+        Reminded::new(agent, self.clone(), facts)
+    }
 }
 
 /// The name of the lookup in logs. Models are not offered it.

@@ -1,9 +1,21 @@
 //! Memory as tools.
 
-use polylogue_core::{Outcome, Timestamp, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, Outcome, Timestamp, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
-use super::{LongTerm, Memory as _, Note, Query, Source, words};
+use polylogue_memory::{Memory as _, Note, Query, Source};
+
+use super::long_term::LongTerm;
+use super::words;
+
+impl LongTerm {
+    /// The tools `remember`, `recall` and `forget`. All are repeatable: remembering or forgetting twice has no further
+    /// effect. Calls in one message run in parallel; `Queue` of `polylogue-tools` runs them one after the other.
+    #[must_use]
+    pub fn tools(&self) -> Vec<AnyTool> {
+        vec![AnyTool::new(Remember::of(self)), AnyTool::new(Recall::of(self)), AnyTool::new(Forget::of(self))]
+    }
+}
 
 fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) -> ToolSpec {
     let parameters = json!({

@@ -1,10 +1,10 @@
 //! Code blocks of a message.
 
+mod infer;
+
 use std::sync::Arc;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
-
-use super::infer;
 
 /// A code block in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,12 +54,12 @@ const MAX_DEPTH: u8 = 4;
 
 impl Block {
     /// Whether it should run: it has a language that is not one of documents or data.
-    pub(super) fn is_program(&self) -> bool {
+    pub(crate) fn is_program(&self) -> bool {
         self.language.as_deref().is_some_and(|language| !NO_PROGRAM.contains(&language))
     }
 
     /// `code` within a fence that is longer than any in it.
-    pub(super) fn fenced(&self, code: &str) -> String {
+    pub(crate) fn fenced(&self, code: &str) -> String {
         let longest =
             code.lines().map(|line| line.trim_start().chars().take_while(|c| *c == '`').count()).max();
         let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
@@ -155,5 +155,4 @@ fn file_name(line: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-#[path = "block_tests.rs"]
 mod tests;

@@ -1,0 +1,217 @@
+//! Runs tool calls, after approval where it is needed: those of an assistant's own model, of reasoning agents, and those
+//! that other agents asked for.
+
+use std::ops::ControlFlow;
+
+use polylogue_core::{
+    Act, AnyTool, Call, Name, Outcome, Part, Result, Tool, ToolCx, ToolError, ToolSpec, Turn,
+};
+use serde_json::Value;
+
+use super::approval::{Approval, Verdict, Wanted, asked, choices, rejected, visible};
+
+/// Arguments up to this length, in characters, are on the line of the question.
+const SHORT: usize = 160;
+
+/// Tools, and which calls of them need approval.
+#[derive(Clone, Copy)]
+pub(crate) struct Runner<'a> {
+    pub(crate) tools: &'a [AnyTool],
+    pub(crate) approval: &'a Approval<Wanted>,
+}
+
+/// A call that was run, or rejected.
+pub(crate) struct Finished {
+    /// As it was made: with the arguments of the person, if they edited them.
+    pub(crate) call: Call,
+    pub(crate) outcome: Outcome,
+    pub(crate) is_rejected: bool,
+}
+
+impl Runner<'_> {
+    /// Runs calls of `who`, and returns them finished, in order; breaks with the act that ends the turn while an
+    /// approval is pending.
+    pub(crate) async fn run(
+        &self,
+        turn: &mut Turn<'_>,
+        who: &Name,
+        calls: &[Call],
+    ) -> Result<ControlFlow<Act, Vec<Finished>>> {
+        let calls = calls.iter().map(|call| (who.clone(), call.clone())).collect();
+        self.run_for(turn, calls).await
+    }
+
+    /// As [`run`](Self::run), for calls of several agents.
+    pub(crate) async fn run_for(
+        &self,
+        turn: &mut Turn<'_>,
+        calls: Vec<(Name, Call)>,
+    ) -> Result<ControlFlow<Act, Vec<Finished>>> {
+        Ok(match self.decide(turn, calls).await {
+            ControlFlow::Continue(decided) => ControlFlow::Continue(decided.run(turn, self.tools).await?),
+            ControlFlow::Break(act) => ControlFlow::Break(act),
+        })
+    }
+
+    /// Asks about each call of its tools that needs approval. None runs before all are decided.
+    pub(crate) async fn decide(
+        &self,
+        turn: &mut Turn<'_>,
+        calls: Vec<(Name, Call)>,
+    ) -> ControlFlow<Act, Decided> {
+        let mut decided = Vec::with_capacity(calls.len());
+        let outside = turn.outside().await;
+        for (who, call) in calls {
+            let is_own = self.tools.iter().any(|tool| tool.spec().name == call.tool);
+            let mut wanted = Wanted { who, call, outside: outside.clone() };
+            let decision = if is_own && wanted.call.args.is_object() {
+                match decide(self.approval, turn, &mut wanted) {
+                    Ok(decision) => decision,
+                    Err(act) => return ControlFlow::Break(act),
+                }
+            } else {
+                Decision::Made
+            };
+            decided.push((wanted.who, wanted.call, decision));
+        }
+        ControlFlow::Continue(Decided(decided))
+    }
+}
+
+/// Calls with decisions.
+pub(crate) struct Decided(Vec<(Name, Call, Decision)>);
+
+enum Decision {
+    Made,
+    /// With arguments edited by the person.
+    Edited,
+    /// Not made, with the reason.
+    Rejected(String),
+}
+
+impl Decided {
+    /// The calls that are made.
+    pub(crate) fn made(&self) -> Vec<Call> {
+        let made = self.0.iter().filter(|(.., decision)| !matches!(decision, Decision::Rejected(_)));
+        made.map(|(_, call, _)| call.clone()).collect()
+    }
+
+    /// Makes the approved calls with `tools`. Rejected calls of the agent's own model get outcomes in the log, too, which
+    /// the history of every call needs; those of others are answered in the agent's message alone.
+    pub(crate) async fn run(self, turn: &mut Turn<'_>, tools: &[AnyTool]) -> Result<Vec<Finished>> {
+        let rejected = self.rejected(turn.me());
+        if !rejected.is_empty() {
+            let calls: Vec<Call> = rejected.iter().map(|(call, _)| call.clone()).collect();
+            turn.call(&refusals(&rejected), &calls).await?;
+        }
+        let mut made = turn.call(&self.noting(tools), &self.made()).await?.into_iter();
+        let finished = self.0.into_iter().filter_map(|(_, call, decision)| {
+            let (outcome, is_rejected) = match decision {
+                Decision::Rejected(why) => (Outcome::failed(why), true),
+                Decision::Made | Decision::Edited => (made.next()?, false),
+            };
+            Some(Finished { call, outcome, is_rejected })
+        });
+        Ok(finished.collect())
+    }
+
+    /// The rejected calls of `me`, with reasons.
+    fn rejected(&self, me: &Name) -> Vec<(Call, String)> {
+        let own = self.0.iter().filter(|(who, ..)| who == me);
+        let rejected = own.filter_map(|(_, call, decision)| match decision {
+            Decision::Rejected(why) => Some((call.clone(), why.clone())),
+            Decision::Made | Decision::Edited => None,
+        });
+        rejected.collect()
+    }
+
+    /// `tools` that add a note to the outcome when the call was edited.
+    fn noting(&self, tools: &[AnyTool]) -> Vec<AnyTool> {
+        let edited = self.0.iter().filter(|(.., decision)| matches!(decision, Decision::Edited));
+        let edited: Vec<&Call> = edited.map(|(_, call, _)| call).collect();
+        let noting = |tool: &AnyTool| {
+            let of_it = edited.iter().filter(|call| call.tool == tool.spec().name);
+            let ids: Vec<String> = of_it.map(|call| call.id.clone()).collect();
+            if ids.is_empty() { tool.clone() } else { AnyTool::new(Noting { tool: tool.clone(), ids }) }
+        };
+        tools.iter().map(noting).collect()
+    }
+}
+
+fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted) -> Result<Decision, Act> {
+    let mut args = None;
+    let takes = |text: &str, _: bool| {
+        args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        args.is_some()
+    };
+    let verdict = approval.of(turn, wanted, || question(wanted), takes)?;
+    Ok(match (verdict, args) {
+        (Verdict::Rejected(why), _) => Decision::Rejected(rejected("This call was not made", &why)),
+        (Verdict::Edited(_), Some(args)) => {
+            wanted.call.args = args;
+            Decision::Edited
+        }
+        (Verdict::Run | Verdict::Edited(_), _) => Decision::Made,
+    })
+}
+
+fn question(Wanted { who, call, .. }: &Wanted) -> (String, Call) {
+    let choices = choices("a JSON object takes the place of its arguments");
+    let (tool, brief) = (visible(&call.tool), call.args.to_string());
+    // Long arguments are easier to read and edit on several lines.
+    let args = if brief.chars().count() <= SHORT { brief } else { format!("{:#}", call.args) };
+    (asked(&format!("`{who}` calls `{tool}` with"), &args, &choices), call.clone())
+}
+
+/// A tool that adds a note to the outcomes of edited calls.
+struct Noting {
+    tool: AnyTool,
+    /// The edited calls.
+    ids: Vec<String>,
+}
+
+impl Tool for Noting {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    async fn call(&self, args: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        if !self.ids.iter().any(|id| id == cx.id) {
+            return self.tool.call(args, cx).await;
+        }
+        let note = format!("(Before it was made, its arguments were changed to: {args})");
+        match self.tool.call(args, cx).await {
+            Ok(mut outcome) => {
+                outcome.parts.push(Part::text(note));
+                Ok(outcome)
+            }
+            Err(error) => Err(ToolError(format!("{error}\n{note}"))),
+        }
+    }
+}
+
+/// Tools that return the outcomes of rejected calls, so that every call of a model has an outcome in the log.
+fn refusals(rejected: &[(Call, String)]) -> Vec<AnyTool> {
+    let refusal = |(call, _): &(Call, String)| {
+        // A rejection has no side effects.
+        let spec = ToolSpec::new(call.tool.as_str(), "", Value::Null).repeatable();
+        AnyTool::new(Refusal { spec, rejected: rejected.to_vec() })
+    };
+    rejected.iter().map(refusal).collect()
+}
+
+struct Refusal {
+    spec: ToolSpec,
+    rejected: Vec<(Call, String)>,
+}
+
+impl Tool for Refusal {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let why = self.rejected.iter().find(|(call, _)| call.id == cx.id).map(|(_, why)| why.clone());
+        Err(ToolError(why.unwrap_or_else(|| "This call was not made.".into())))
+    }
+}
