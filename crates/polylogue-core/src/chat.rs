@@ -98,6 +98,16 @@ impl TaskFrom {
     }
 }
 
+/// Custom functions are equal if they are the same one.
+impl PartialEq for TaskFrom {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Own(one), Self::Own(other)) => Arc::ptr_eq(one, other),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
 impl fmt::Debug for TaskFrom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -67,7 +67,7 @@ impl TeamModels {
             .as_ref()
             .map(|file| if choosing.resumed { Cassette::append(file) } else { Cassette::create(file) });
         let record = record.transpose()?;
-        let prices = team.prices.iter().map(|(name, price)| (name.clone(), Price::from(*price))).collect();
+        let prices = team.prices.iter().map(|(name, price)| (name.clone(), *price)).collect();
         let cheap = choosing.access.lower_prices(team);
         Ok(Self { source, record, prices, cheap, budget: choosing.budget })
     }

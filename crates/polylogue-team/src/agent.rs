@@ -6,12 +6,14 @@ use polylogue_config::{At, Config, NewName, Switch};
 use polylogue_core::Name;
 
 use crate::approval::ApprovalRule;
-use crate::member::{HumanInputMode, NestedChat, TerminateOn};
-use crate::reasoning::RunsOutputBlocks;
+use crate::human_input::{HumanInputMode, TerminateOn};
+use crate::memory::AgentMemory;
+use crate::nested_chats::NestedChat;
+use crate::output_blocks::RunsOutputBlocks;
 use crate::text::OfAgent;
 use crate::tooling::{RunTool, ToolLimits};
 use crate::working::CodeExecution;
-pub use model::{ModelKeys, View, Window};
+pub use model::{ModelKeys, View};
 
 /// An agent: a participant that replies by a model, a person or a program.
 #[derive(Debug, Clone, PartialEq, Config)]
@@ -106,6 +108,11 @@ impl Agent {
             AgentKind::Model(keys) => Some(keys),
             AgentKind::Human(_) | AgentKind::Executor(_) => None,
         }
+    }
+
+    /// The settings of its memory, if it has one.
+    pub(crate) fn memory(&self) -> Option<&AgentMemory> {
+        self.model()?.memory.on().filter(|memory| memory.tools || memory.auto_recall > 0)
     }
 
     /// Whether it is a person.

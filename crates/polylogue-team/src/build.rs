@@ -2,40 +2,25 @@
 
 mod agent;
 mod approval;
-mod beyond;
+mod builder;
 mod calls;
 mod memory;
-mod order;
 mod reasoning;
-mod role_play;
-mod room;
-mod task;
+mod resources;
 mod tools;
 mod web;
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
-
 use polylogue::agents::tooling::Asks;
-use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Name, Result, Transcript};
-use polylogue_core::{Money, Params};
+use polylogue::{Assistant, Chat, Limits, Name, Result, Transcript};
+use polylogue_core::{Money, TaskFrom, ViewOptions};
 use polylogue_mcp::Catalog;
 
+use self::builder::AgentBuilder;
+pub use self::builder::Provide;
 use crate::build_context::BuildContext;
-use crate::chat::{self, Summary, TaskFrom};
-use crate::pattern::{Group, Pattern, SelectSpeaker};
+use crate::pattern::Agents as _;
 use crate::private_agents::PrivateRole;
-use crate::team::{SubTeam, Team};
-pub(crate) use beyond::graph;
-use room::Around;
-use tools::ToolFactory;
-pub use tools::built_in_tools;
-pub(crate) use tools::{FILES, file_tool_names, is_work_tool, known_tools, of_one_chat, runs_programs};
-use web::Browser;
-pub(crate) use web::reach;
-
-/// Gives the model that is called so.
-pub type Provide<'a> = &'a dyn Fn(&str) -> Result<AnyModel>;
+use crate::team::Team;
 
 impl Team {
     /// Makes the outermost chat, with models that `provide` gives by name.
@@ -83,7 +68,7 @@ impl Team {
     pub fn assistants_in(&self, chat: &Transcript, provide: Provide<'_>) -> Result<Vec<Assistant>> {
         let mut all = self.assistants(provide)?;
         let workplace = BuildContext::unused();
-        all.extend(AgentBuilder::of(self, &self.name, None, provide, &workplace).players_in(chat)?);
+        all.extend(AgentBuilder::of(self, &self.name, None, provide, &workplace).assistants_in(chat)?);
         Ok(all)
     }
 
@@ -117,42 +102,8 @@ impl Team {
     }
 }
 
-/// Who can be called into a chat.
-struct AgentBuilder<'a> {
-    team: &'a Team,
-    /// What the team is called where it takes part.
-    name: &'a Name,
-    model: Option<&'a str>,
-    provide: Provide<'a>,
-    workplace: &'a BuildContext,
-    /// Where its programs run; it is there when the first of them is made.
-    desk: OnceCell<ToolFactory>,
-    /// What it has of the web; it is there when the first of its tools is made.
-    browser: OnceCell<Browser>,
-}
-
-impl<'a> AgentBuilder<'a> {
-    /// The crew of `team`, called `name`; `around` is the model of the team around it.
-    fn of(
-        team: &'a Team,
-        name: &'a Name,
-        around: Option<&'a str>,
-        provide: Provide<'a>,
-        workplace: &'a BuildContext,
-    ) -> Self {
-        let model = team.model.as_deref().or(around);
-        Self { team, name, model, provide, workplace, desk: OnceCell::new(), browser: OnceCell::new() }
-    }
-
-    fn of_sub(&self, sub: &'a SubTeam) -> Self {
-        Self::of(&sub.team, &sub.name, self.model, self.provide, self.workplace)
-    }
-
-    fn outermost(&self, brief: TaskFrom) -> Result<Chat> {
-        let chat = self.chat(self.name, &self.team.chat, &self.team.description, &Around::default())?;
-        chat.task_from(brief.into()).build()
-    }
-
+/// Agents for inspection.
+impl AgentBuilder<'_> {
     fn assistants(&self) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
         for agent in &self.team.agents {
@@ -160,10 +111,12 @@ impl<'a> AgentBuilder<'a> {
                 all.extend(self.speakers(agent, keys)?);
             }
         }
-        let inner = self.team.chats.iter().map(|inner| (&*inner.name, &inner.chat));
-        for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
-            all.extend(self.workers(chat)?);
-            all.extend(self.summarizer(name, chat)?);
+        let agents = self.agents();
+        for (name, chat) in self.team.chats_as(self.name) {
+            for task in chat.pattern.part().tasks() {
+                all.extend(agents.worker(task)?.map(without_private_turns));
+            }
+            all.extend(chat.summary.author(name, &agents)?);
         }
         for sub in &self.team.teams {
             all.extend(self.of_sub(sub).assistants()?);
@@ -171,29 +124,24 @@ impl<'a> AgentBuilder<'a> {
         Ok(all)
     }
 
-    /// The agents of its role-plays, with their system messages in `chat`.
-    fn players_in(&self, chat: &Transcript) -> Result<Vec<Assistant>> {
+    /// The agents whose system messages depend on `chat`.
+    fn assistants_in(&self, chat: &Transcript) -> Result<Vec<Assistant>> {
         let mut all = Vec::new();
-        for given in std::iter::once(&self.team.chat).chain(self.team.chats.iter().map(|inner| &inner.chat)) {
-            if let Pattern::RolePlay(role_play) = &given.pattern {
-                all.extend(self.players(role_play, chat)?);
-            }
+        for (_, given) in self.team.all_chats() {
+            all.extend(given.pattern.part().assistants_in(chat, &self.agents())?);
         }
         for sub in &self.team.teams {
-            all.extend(self.of_sub(sub).players_in(chat)?);
+            all.extend(self.of_sub(sub).assistants_in(chat)?);
         }
         Ok(all)
     }
 
     fn choices_of(&self, who: &Name, names: &[Name]) -> Result<Vec<(Asks, String)>> {
         let mut all = Vec::new();
-        let inner = self.team.chats.iter().map(|inner| (&*inner.name, &inner.chat));
-        for (name, chat) in std::iter::once((self.name, &self.team.chat)).chain(inner) {
-            let Pattern::Group(Group { select: SelectSpeaker::Model(given), .. }) = &chat.pattern else {
-                continue;
-            };
+        for (name, chat) in self.team.chats_as(self.name) {
+            let Some(given) = chat.pattern.selector() else { continue };
             if PrivateRole::Selector.of(name).as_ref() == Some(who) {
-                let selector = self.selector(name, given)?;
+                let selector = given.build(name, &self.agents())?;
                 let described: Vec<_> =
                     names.iter().map(|name| (name, self.team.description_of(name))).collect();
                 all.push((selector.asks_for(names), selector.system_for(&described)));
@@ -204,56 +152,10 @@ impl<'a> AgentBuilder<'a> {
         }
         Ok(all)
     }
-
-    fn summarizer(&self, name: &Name, chat: &chat::Chat) -> Result<Option<Assistant>> {
-        let (Summary::Reflect(reflect), Some(author)) = (&chat.summary, PrivateRole::Summary.of(name)) else {
-            return Ok(None);
-        };
-        if reflect.by.is_some() {
-            return Ok(None);
-        }
-        let model = self.model_of(&author, reflect.model.as_deref().map(String::as_str))?;
-        let params = Params::from(reflect.parameters.value.clone());
-        let assistant = Assistant::new(author.as_str(), model)?.params(params);
-        Ok(Some(match reflect.parameters.max_continuations {
-            Some(times) => assistant.max_continuations(times),
-            None => assistant,
-        }))
-    }
-
-    fn model_of(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {
-        match own.or(self.model) {
-            Some(model) => (self.provide)(model),
-            None => Err(Error::config(format!("`{who}` has no model"))),
-        }
-    }
 }
 
-impl From<TaskFrom> for polylogue_core::TaskFrom {
-    fn from(brief: TaskFrom) -> Self {
-        match brief {
-            TaskFrom::Last => Self::Last,
-            TaskFrom::All => Self::All,
-            TaskFrom::Task => Self::Task,
-        }
-    }
-}
-
-impl Team {
-    /// The models that are asked for, by name, each once.
-    #[must_use]
-    pub fn models(&self) -> BTreeSet<&str> {
-        let chats = || std::iter::once(&self.chat).chain(self.chats.iter().map(|inner| &inner.chat));
-        let summaries = chats().filter_map(|chat| match &chat.summary {
-            Summary::Reflect(reflect) => reflect.model.as_deref().map(String::as_str),
-            _ => None,
-        });
-        let picks = chats().filter_map(|chat| match &chat.pattern {
-            Pattern::Group(Group { select: SelectSpeaker::Model(selector), .. }) => selector.model.as_deref(),
-            _ => None,
-        });
-        let agents = self.agents.iter().filter_map(|agent| Some(agent.model()?.model.as_ref()?.as_str()));
-        let within = self.teams.iter().flat_map(|sub| sub.team.models());
-        self.model.as_deref().into_iter().chain(agents).chain(picks).chain(summaries).chain(within).collect()
-    }
+/// The agent of a task as the task shows it the conversation.
+fn without_private_turns(worker: Assistant) -> Assistant {
+    let view = ViewOptions { forget_private_turns: true, ..worker.view_options().clone() };
+    worker.view(view)
 }

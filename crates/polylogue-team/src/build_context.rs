@@ -1,23 +1,17 @@
 //! Where the programs of one conversation work.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use polylogue_config::At;
 use polylogue_core::{AnyTool, Error, Name, Result};
 use polylogue_mcp::Catalog;
 use polylogue_memory::{AnyMemory, Nothing};
 use polylogue_models::Env;
-use polylogue_sandbox::{make_work_directory, remove_work_directory};
 use polylogue_tools::code::{Limits, Network, Sandbox};
 
-use crate::build::{is_work_tool, runs_programs};
-use crate::permission::Grant;
-use crate::reasoning::RunsOutputBlocks;
-use crate::remote::{GivenTool, McpTools};
+use crate::grant::Grant;
+use crate::mcp::McpTools;
 use crate::rules::Rules;
-use crate::team::Team;
 use crate::working::{SandboxBackend, SandboxSettings};
 
 /// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.
@@ -42,7 +36,7 @@ pub struct BuildContext {
 }
 
 impl BuildContext {
-    /// The directory `dir`; it is made when the first program runs, or by [`Team::prepare`].
+    /// The directory `dir`; it is made when the first program runs, or by [`Team::prepare`](crate::Team::prepare).
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self { dir: Some(dir.into()), ..Self::default() }
@@ -60,7 +54,7 @@ impl BuildContext {
         Self { dir: Some("work".into()), granted, unused: true, ..Self::default() }
     }
 
-    /// Gives the tools of the MCP servers that are [wanted](Team::mcp_wanted).
+    /// Gives the tools of the MCP servers that are [wanted](crate::Team::mcp_wanted).
     #[must_use]
     pub fn with_tools(self, catalog: Catalog) -> Self {
         Self { catalog: Some(catalog), ..self }
@@ -215,81 +209,5 @@ fn limits(settings: &SandboxSettings) -> Limits {
         disk_bytes: bytes(settings.disk_mib, default.disk_bytes),
         processes: settings.processes.map_or(default.processes, u64::from),
         ..default
-    }
-}
-
-impl Team {
-    /// Whether it may run programs, or work with files: then it is built at a [`BuildContext`].
-    #[must_use]
-    pub fn needs_workplace(&self) -> bool {
-        self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())
-    }
-
-    /// Where programs of the team, and of those within it, run; nowhere when none do.
-    #[must_use]
-    pub fn runs_programs_at(&self) -> BTreeSet<SandboxBackend> {
-        let runs =
-            self.runs_code() || self.tool_names().any(|tool| runs_programs(tool) || self.is_command(tool));
-        let own = runs.then_some(*self.sandbox.backend);
-        own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
-    }
-
-    pub(crate) fn works(&self) -> bool {
-        self.runs_code() || self.tool_names().any(|tool| is_work_tool(tool) || self.is_command(tool))
-    }
-
-    fn runs_code(&self) -> bool {
-        self.agents.iter().any(|agent| agent.code_execution.on().is_some())
-    }
-
-    fn is_command(&self, tool: &str) -> bool {
-        self.commands.iter().any(|command| command.name == *tool)
-    }
-
-    /// Whether an agent or task uses the tool `name`.
-    pub(crate) fn names_tool(&self, name: &str) -> bool {
-        self.tool_names().any(|tool| **tool == *name)
-    }
-
-    fn tool_names(&self) -> impl Iterator<Item = &At<String>> {
-        let own_tools = self.given_tools().filter_map(GivenTool::own);
-        let named = self.agents.iter().flat_map(|agent| {
-            let blocks = agent.runs_output_blocks.iter().flat_map(RunsOutputBlocks::tools);
-            let suggested = agent.model().into_iter().flat_map(|keys| keys.suggests_tools.iter());
-            suggested.chain(agent.executes_tools.iter().map(|run| &run.tool)).chain(blocks)
-        });
-        own_tools.map(|tool| &tool.tool).chain(named)
-    }
-
-    /// Makes the work directory `dir` with the files that the team and those within it bring along, unless it is there
-    /// already.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn prepare(&self, dir: &Path) -> io::Result<()> {
-        if dir.exists() {
-            return Ok(());
-        }
-        if let Some(around) = dir.parent() {
-            make_work_directory(around)?;
-        }
-        // Half a directory must not be taken for a whole one.
-        let mut begun = dir.as_os_str().to_owned();
-        begun.push(".new");
-        let begun = PathBuf::from(begun);
-        if begun.exists() {
-            remove_work_directory(&begun)?;
-        }
-        make_work_directory(&begun)?;
-        self.write_files(&begun)?;
-        std::fs::rename(&begun, dir)
-    }
-
-    fn write_files(&self, dir: &Path) -> io::Result<()> {
-        for sub in &self.teams {
-            sub.team.write_files(dir)?;
-        }
-        // Those of the outer team take the place of those within.
-        self.files.iter().try_for_each(|file| std::fs::write(dir.join(file.name()), &file.content))
     }
 }

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::command::ArgumentKeys;
 use crate::duration::Time;
-use crate::team::Team;
 use crate::text::{PathText, VariableText};
 
 /// An OpenAPI service. Each operation is a tool by its own name; the name of the service stands for all of them.
@@ -115,42 +114,5 @@ struct SecretHeader {
 impl ApiDocument {
     pub(crate) fn keys(&self) -> Keys {
         Keys { all: self.key.clone(), by_scheme: self.keys.clone() }
-    }
-}
-
-impl Team {
-    /// The operations that `name` stands for: those of a document, or one.
-    pub(crate) fn operations(&self, name: &str) -> Vec<(&ApiDocument, &Operation)> {
-        let all = self.openapi.iter().flat_map(|(of, document)| {
-            document.operations.iter().map(move |operation| (of, document, operation))
-        });
-        let meant = all.filter(|(of, _, operation)| *of == name || operation.name == name);
-        meant.map(|(_, document, operation)| (document, operation)).collect()
-    }
-
-    /// Hosts of the HTTP calls that agents can make.
-    pub(crate) fn reached_by_calls(&self) -> Vec<String> {
-        let calls =
-            self.calls.iter().filter(|call| self.names_tool(&call.name)).filter_map(|call| call.host());
-        let operations = self.openapi.iter().flat_map(|(name, document)| {
-            let is_named = move |of: &&Operation| self.names_tool(name) || self.names_tool(&of.name);
-            document.operations.iter().filter(is_named).filter_map(Operation::host)
-        });
-        let mut hosts: Vec<String> = calls.chain(operations).collect();
-        hosts.sort();
-        hosts.dedup();
-        hosts
-    }
-
-    /// Environment variables with secrets of calls.
-    pub(crate) fn variables_of_calls(&self) -> impl Iterator<Item = &String> {
-        let of_calls =
-            self.calls.iter().flat_map(|call| call.headers.values()).filter_map(|header| match header {
-                Header::Secret(secret) => Some(&secret.env),
-                Header::Text(_) => None,
-            });
-        of_calls.chain(
-            self.openapi.values().flat_map(|document| document.key.iter().chain(document.keys.values())),
-        )
     }
 }

@@ -1,18 +1,35 @@
-//! Chats.
+//! Chats: who takes part, how they begin and end, who speaks when, what their results are.
 
-use polylogue_config::types::Type;
-use polylogue_config::yaml::Node;
-use polylogue_config::{At, Config, Cx, NewName, OneOrMany, Ref};
-use polylogue_core::Name;
-use serde_json::Value;
+mod carryover;
+mod late_joiners;
+mod loop_detection;
+mod opening;
+mod summary;
+mod task_from;
 
-use crate::parameters::Parameters;
-use crate::pattern::{Group, Pattern, SelectSpeaker};
+use polylogue::layers::nested::Outer;
+use polylogue::policies::group::introduce;
+use polylogue::stop::LoopDetector;
+use polylogue::{Policy, Result};
+use polylogue_config::{At, Config, NewName};
+use polylogue_core::{AnyAgent, ChatBuilder, Name, TaskFrom};
+
+pub use self::carryover::Carried;
+use self::carryover::CarryoverKey;
+pub use self::late_joiners::{JoinCondition, LateJoiner};
+use self::loop_detection::LoopDetectionKey;
+pub use self::opening::{Opening, OpeningLine};
+pub(crate) use self::summary::check_author;
+pub use self::summary::{Reflect, Summary};
+pub(crate) use self::task_from::TaskFromKey;
+use crate::condition::judged;
+use crate::diagnostic::Report;
+use crate::outline::Outline;
+use crate::pattern::{Agents, Built, ChatFrame, Pattern, listed};
 use crate::private_agents::PrivateRole;
+use crate::source::Span;
 use crate::stop::Stop;
-use crate::text::{
-    AgentRef, ConditionText, Listed, MemberOrUser, MemberRef, ModelText, NeighborRef, OfChat, Template,
-};
+use crate::text::{Listed, NeighborRef, OfChat, Template};
 
 /// A chat: its participants, who speaks when, how it begins, when it ends and what its result is.
 #[derive(Debug, Clone, PartialEq, Config)]
@@ -38,8 +55,8 @@ pub struct Chat {
     #[key(none = "the pattern, or `max_turns`")]
     pub stop: Option<Stop>,
     /// Limits on repetition. The chat ends when one is reached. `off` disables loop detection.
-    #[key(default = LoopDetection::On(LoopLimits::default()))]
-    pub loop_detection: At<LoopDetection>,
+    #[key(as = At<LoopDetectionKey>, default = LoopDetector::default())]
+    pub loop_detection: At<LoopDetector>,
     /// Result of the chat.
     #[key(default = Summary::Last)]
     pub summary: Summary,
@@ -54,24 +71,129 @@ impl Chat {
         self.participants.iter().chain(self.late_joiners.iter().map(|join| &join.who))
     }
 
+    /// The chat called `name` as its pattern sees it.
+    pub(crate) fn frame<'c>(&'c self, name: &'c Name) -> ChatFrame<'c> {
+        ChatFrame {
+            name,
+            participants: &self.participants,
+            late_joiners: self.late_joiners.iter().map(|join| &join.who).collect(),
+            stop: self.stop.as_ref(),
+            loop_detector: *self.loop_detection,
+            given: [
+                ("opening", self.opening.given()),
+                ("introductions", self.introductions.given()),
+                ("late_joiners", self.late_joiners.given()),
+                ("loop_detection", self.loop_detection.given()),
+                ("max_turns", self.max_turns.given()),
+            ],
+        }
+    }
+
     /// Removes the models of its private agents, which then use the team's model.
     pub(crate) fn forget_models(&mut self) {
         if let Summary::Reflect(reflect) = &mut self.summary {
             reflect.value.model = None;
         }
-        if let Pattern::Group(Group { select: SelectSpeaker::Model(selector), .. }) = &mut self.pattern {
-            selector.value.model = None;
+        if let Some(selector) = self.pattern.selector_mut() {
+            selector.model = None;
         }
+    }
+
+    /// The roles of its private agents, and where the file declares them.
+    pub(crate) fn private_roles(&self) -> impl Iterator<Item = (PrivateRole, &Span)> {
+        let selector = self.pattern.selector().map(|selector| (PrivateRole::Selector, selector.key()));
+        let summary = match &self.summary {
+            Summary::Reflect(reflect) if reflect.by.is_none() => Some((PrivateRole::Summary, reflect.key())),
+            _ => None,
+        };
+        selector.into_iter().chain(summary)
     }
 
     /// The private agents of this chat if it is called `name`: the model-based speaker selector and the author of a
     /// reflected summary. They are not participants.
     #[must_use]
     pub fn private_agents(&self, name: &Name) -> Vec<Name> {
-        let picks = matches!(&self.pattern, Pattern::Group(Group { select: SelectSpeaker::Model(_), .. }));
-        let reflects = matches!(&self.summary, Summary::Reflect(reflect) if reflect.by.is_none());
-        let private_agents = [(picks, PrivateRole::Selector), (reflects, PrivateRole::Summary)];
-        private_agents.into_iter().filter(|(is, _)| *is).filter_map(|(_, role)| role.of(name)).collect()
+        self.private_roles().filter_map(|(role, _)| role.of(name)).collect()
+    }
+
+    /// Names of agents besides its participants: those that its pattern asks and the author of its summary.
+    pub(crate) fn beside(&self) -> impl Iterator<Item = &Name> {
+        let part = self.pattern.part();
+        let author = match &self.summary {
+            Summary::Reflect(reflect) => reflect.by.as_deref(),
+            _ => None,
+        };
+        let owners = part.tasks().into_iter().map(|task| &task.who.value);
+        let selector = self.pattern.human_selector().map(|person| &person.value);
+        part.beside().into_iter().chain(owners).chain(author).chain(selector)
+    }
+
+    /// Participants and pattern in words.
+    pub(crate) fn describe(&self, name: &Name) -> String {
+        let who = listed(self.participants.iter().map(|name| name.as_str()));
+        let joins = match listed(self.late_joiners.iter().map(|join| join.who.as_str())) {
+            names if names.is_empty() => names,
+            names => format!("; {names} may join later"),
+        };
+        format!("{who}, {}{joins}", self.pattern.part().describe(&self.frame(name)))
+    }
+
+    /// Reports mistakes in the pattern and in the summary.
+    pub(crate) fn check(&self, name: &Name, outline: &Outline<'_>, report: &mut Report<'_>) {
+        // A chat without participants is reported by the reader.
+        if self.everyone().any(|name| name.ok) {
+            self.pattern.part().check(&self.frame(name), outline, report);
+            self.summary.check(outline, report);
+        }
+    }
+
+    /// Builds the chat called `name`, without its task.
+    pub(crate) fn build(&self, name: &Name, description: &str, agents: &dyn Agents) -> Result<ChatBuilder> {
+        let frame = self.frame(name);
+        let (builder, policy) = match self.pattern.part().build(&frame, agents)? {
+            Built::Chat(builder, policy) => (*builder, policy),
+            Built::Policy(policy, private) => {
+                (self.begin(name, private, agents)?, self.ordered(policy, &frame)?)
+            }
+        };
+        let builder = builder.description(description).max_equal_calls(self.loop_detection.calls);
+        let known = |who: &Name| {
+            let part = self.pattern.part();
+            frame.has(who) || part.beside().contains(&who) || part.tasks().iter().any(|task| task.who == *who)
+        };
+        self.summary.build(builder, Box::new(judged(policy)), &frame, known, agents)
+    }
+
+    /// The chat with its participants and the agents besides, before its first turn.
+    fn begin(&self, name: &Name, private: Vec<AnyAgent>, agents: &dyn Agents) -> Result<ChatBuilder> {
+        let mut builder = polylogue::Chat::named(name.as_str()).max_turns(*self.max_turns);
+        for participant in &self.participants {
+            builder = builder.participant(agents.participant(participant)?);
+        }
+        for join in &self.late_joiners {
+            builder = builder.late_joiner(agents.participant(&join.who)?);
+        }
+        builder = match &*self.introductions {
+            Introductions::Others(false) => builder,
+            Introductions::Others(true) => builder.introduction_of(introduce),
+            Introductions::Text(text) => builder.introduction(text.as_str()),
+        };
+        builder = private.into_iter().fold(self.opening.build(builder), ChatBuilder::private_agent);
+        let mut asked: Vec<&Name> = Vec::new();
+        for beside in self.pattern.part().beside() {
+            if !self.everyone().any(|participant| participant == beside) && !asked.contains(&beside) {
+                asked.push(beside);
+                builder = builder.private_agent(agents.participant(beside)?);
+            }
+        }
+        Ok(builder)
+    }
+
+    /// `policy` with late joiners, termination and loop detection. Loops are not detected where every participant has one
+    /// turn: two chats of a sequence without a result are none.
+    fn ordered(&self, policy: Box<dyn Policy>, frame: &ChatFrame<'_>) -> Result<Box<dyn Policy>> {
+        let joined = self.late_joiners.iter().try_fold(policy, |policy, join| join.build(policy))?;
+        frame.ended(joined, !self.pattern.part().has_one_turn_each())
     }
 }
 
@@ -85,14 +207,14 @@ pub struct InnerChat {
     #[key(default = String::new())]
     pub description: String,
     /// Part of the surrounding conversation that becomes the chat's task.
-    #[key(default = TaskFrom::Last)]
+    #[key(as = At<TaskFromKey>, default = TaskFrom::Last)]
     pub task_from: At<TaskFrom>,
     /// Task of the chat as a text. The results that `carryover` selects are appended to it.
     #[key(none = "as `task_from` says")]
     pub task: Option<At<Template>>,
     /// Results of earlier chats that are added to the task.
-    #[key(none = "`all` with `task`, otherwise `none`")]
-    pub carryover: Option<At<CarryoverSpec>>,
+    #[key(as = Option<At<CarryoverKey>>, none = "`all` with `task`, otherwise `none`")]
+    pub carryover: Option<At<Carried>>,
     /// Conversation that the chat continues in its next turn: `self` for its own, or another participant chat of the
     /// same surrounding chat.
     #[key(as = Option<NeighborRef>, none = "every turn begins a new conversation")]
@@ -102,53 +224,38 @@ pub struct InnerChat {
     pub chat: Chat,
 }
 
-/// Part of the surrounding conversation that becomes the task of an inner chat or team.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
-pub enum TaskFrom {
-    /// The last message that it sees.
-    #[default]
-    Last,
-    /// All messages that it sees, with the names of the speakers.
-    All,
-    /// The task of the surrounding chat.
-    Task,
-}
-
 /// The name that stands for a chat itself.
 pub(crate) const ITSELF: &str = "self";
 
-/// Results of earlier chats that are added to the task of a chat.
-#[derive(Debug, Clone, PartialEq, Eq, Config)]
-#[config(name = "CarryoverValue", by_shape)]
-pub enum CarryoverSpec {
-    /// All or nothing.
-    Word(CarryWord),
-    /// Some, or further texts.
-    Of(Carried),
-}
+impl InnerChat {
+    /// The chat as it takes part in another, from which it takes its task.
+    pub(crate) fn with_task(&self, builder: ChatBuilder) -> ChatBuilder {
+        let builder = match &self.continues {
+            None => builder,
+            Some(name) if name.as_str() == ITSELF => builder.continues(self.name.value.clone()),
+            Some(name) => builder.continues(name.value.clone()),
+        };
+        builder.task_from(match (self.carryover.as_deref(), &self.task) {
+            (None, Some(task)) => Carried::default().task_from(Some(task), &self.task_from),
+            (Some(carried), task) if task.is_some() || !carried.is_nothing() => {
+                carried.task_from(task.as_deref(), &self.task_from)
+            }
+            (_, _) => self.task_from.value.clone(),
+        })
+    }
 
-/// Whether the results of earlier chats are added to the task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
-pub enum CarryWord {
-    /// The results of all finished chats.
-    All,
-    /// No results.
-    None,
-}
-
-/// Texts and results of earlier chats that are added to the task of a chat.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
-#[config(name = "Carryover", nonempty)]
-pub struct Carried {
-    /// Custom texts, which come first.
-    #[key(nonempty)]
-    pub context: Vec<Template>,
-    /// Chats whose results are added.
-    #[key(as = Option<OneOrMany<NeighborRef>>, none = "all finished chats")]
-    pub include: Option<Vec<At<Name>>>,
-    /// Chats whose results are not added.
-    #[key(as = OneOrMany<NeighborRef>)]
-    pub exclude: Vec<At<Name>>,
+    /// The first message of the chat when it is nested in an agent.
+    pub(crate) fn first_message(&self) -> Outer {
+        match (&self.task, &*self.task_from) {
+            (Some(task), _) => {
+                let task = task.value.clone();
+                Outer::own(move |turn| task.fill(turn.transcript().task()))
+            }
+            (None, TaskFrom::All) => Outer::All,
+            (None, TaskFrom::Task) => Outer::own(|turn| turn.transcript().task().to_owned()),
+            (None, _) => Outer::Last,
+        }
+    }
 }
 
 /// Text that every participant receives before the first message.
@@ -159,177 +266,4 @@ pub enum Introductions {
     Others(bool),
     /// A custom text.
     Text(String),
-}
-
-/// A participant that joins during a chat.
-#[derive(Debug, Clone, PartialEq, Config)]
-#[config(name = "LateJoiner")]
-pub struct LateJoiner {
-    /// Agent, chat or team that joins. It must not be in `participants`.
-    #[key(as = At<NewName<Listed>>)]
-    pub who: At<Name>,
-    /// Condition under which the participant joins: CEL, or a mapping like `stop`.
-    pub when: JoinCondition,
-    /// Earlier messages that the participant sees.
-    #[key(default = LateHistory::All)]
-    pub history: LateHistory,
-}
-
-/// Condition under which a participant joins.
-#[derive(Debug, Clone, PartialEq, Config)]
-#[config(by_shape)]
-pub enum JoinCondition {
-    /// A condition in CEL.
-    #[key(as = ConditionText)]
-    Holds(String),
-    /// A mapping like `stop` of a chat.
-    Stop(Box<Stop>),
-}
-
-/// Earlier messages that a late joiner sees.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
-pub enum LateHistory {
-    /// All earlier messages.
-    #[default]
-    All,
-    /// No earlier messages.
-    New,
-}
-
-/// The messages before the first turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opening(pub Vec<OpeningLine>);
-
-/// The task, said to everybody by the user.
-impl Default for Opening {
-    fn default() -> Self {
-        Self(vec![OpeningLine::of(Template::new("{{task}}"))])
-    }
-}
-
-impl Config for Opening {
-    fn ty() -> &'static Type {
-        OneOrMany::<OpeningLine>::ty()
-    }
-
-    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        Self(OneOrMany::read(node, cx).0)
-    }
-
-    fn hole() -> Self {
-        Self(Vec::new())
-    }
-
-    fn write(&self) -> Value {
-        match self.0.as_slice() {
-            [] => Value::Array(Vec::new()),
-            lines => OneOrMany(lines.to_vec()).write(),
-        }
-    }
-}
-
-/// A message of an opening: its text, or a mapping.
-#[derive(Debug, Clone, PartialEq, Eq, Config)]
-#[config(name = "OpeningMessage", shorthand = "text")]
-pub struct OpeningLine {
-    /// Sender of the message: a participant, or `user` for the person who gave the task.
-    #[key(as = Ref<MemberOrUser>, default = Name::user())]
-    pub from: Name,
-    /// Participants who see the message.
-    #[key(as = OneOrMany<MemberRef>, none = "all participants")]
-    pub to: Vec<Name>,
-    /// Text of the message.
-    pub text: Template,
-}
-
-impl OpeningLine {
-    fn of(text: Template) -> Self {
-        Self { from: Name::user(), to: Vec::new(), text }
-    }
-}
-
-/// Limits on repetition, or `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Config)]
-#[config(name = "LoopDetectionValue", by_shape)]
-pub enum LoopDetection {
-    /// Loop detection is off.
-    Off(Off),
-    /// Loop detection with these limits.
-    On(LoopLimits),
-}
-
-/// The word `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
-pub enum Off {
-    /// Loops are not detected.
-    Off,
-}
-
-/// Limits on repetition. A chat ends when one is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Config)]
-#[config(name = "LoopDetection")]
-pub struct LoopLimits {
-    /// Number of nearly equal messages of one speaker.
-    #[key(default = 3, range = 2..)]
-    pub repetition: u32,
-    /// Similarity at which two messages count as nearly equal, from 0.1 to 1. `1` means equal.
-    #[key(default = 0.9, range = 0.1..=1.0)]
-    pub similarity: f64,
-    /// Number of consecutive farewells.
-    #[key(default = 4, range = 2..)]
-    pub farewells: u32,
-    /// Number of consecutive empty messages.
-    #[key(default = 2, range = 1..)]
-    pub silence: u32,
-    /// Number of consecutive equal tool calls with equal results, within one turn or across turns.
-    #[key(default = 8, range = 2..)]
-    pub calls: u32,
-}
-
-impl Default for LoopLimits {
-    fn default() -> Self {
-        Self::absent()
-    }
-}
-
-/// Result of a chat.
-#[derive(Debug, Clone, Default, PartialEq, Config)]
-pub enum Summary {
-    /// Last message of the chat.
-    #[default]
-    Last,
-    /// No result.
-    None,
-    /// Last message of the chat, without these texts.
-    #[key(as = OneOrMany<String>, nonempty)]
-    Without(Vec<String>),
-    /// Summary that a model writes when the chat ends. The author is called `NAME_summary` after the chat, unless `by`
-    /// names an agent.
-    Reflect(At<Box<Reflect>>),
-}
-
-/// Settings of a summary that a model writes.
-#[derive(Debug, Clone, PartialEq, Config)]
-#[config(name = "ReflectedSummary")]
-pub struct Reflect {
-    /// Prompt for the summary. The model receives it after the messages of the chat.
-    #[key(default = Template::new(SUMMARISE))]
-    pub prompt: Template,
-    /// Agent that writes the summary, with its own system message and model.
-    #[key(as = Option<AgentRef>, none = "a private author")]
-    pub by: Option<At<Name>>,
-    /// Model of the author, as `provider:model`.
-    #[key(as = Option<At<ModelText>>, none = "the model of the team")]
-    pub model: Option<At<String>>,
-    /// Sampling parameters of the author's model.
-    pub parameters: At<Parameters>,
-}
-
-const SUMMARISE: &str =
-    "Summarise what came of the conversation above, in a few sentences. Add nothing of your own.";
-
-impl Default for Reflect {
-    fn default() -> Self {
-        Self::absent()
-    }
 }

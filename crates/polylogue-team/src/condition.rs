@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, Program, Value};
-use polylogue_core::{Name, Policy, Step, Transcript};
+use polylogue_core::{Error, Name, Policy, Step, Transcript};
 
 pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
@@ -53,6 +53,11 @@ impl NoCondition {
     fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
+
+    /// The error of a team that was not read from a file, and so not checked.
+    pub(crate) fn of(&self, text: &str) -> Error {
+        Error::config(format!("`{text}` is no condition: {}", self.why))
+    }
 }
 
 impl Condition {
@@ -63,6 +68,11 @@ impl Condition {
         let condition = Self { text: text.into(), program: Arc::new(program), asks_state };
         condition.try_out()?;
         Ok(condition)
+    }
+
+    /// The same for a build.
+    pub(crate) fn compile(text: &str) -> polylogue::Result<Self> {
+        Self::new(text).map_err(|error| error.of(text))
     }
 
     /// Its text.

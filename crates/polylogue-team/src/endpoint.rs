@@ -7,7 +7,6 @@ use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_models::{self as models, Config, Env, Key, Provider, Proxies};
 
 use crate::duration::Time;
-use crate::team::Team;
 use crate::text::{HeaderText, UrlText, VariableText};
 
 /// A model endpoint: a custom one, or a known provider with other settings.
@@ -281,29 +280,6 @@ pub(crate) fn canonical(name: &str) -> &str {
     match Provider::find(name) {
         Some(provider) => provider.name(),
         None => name,
-    }
-}
-
-impl Team {
-    /// The endpoints of the team and of the teams within it, by name. Where several say something of one, the outer
-    /// team's word counts.
-    #[must_use]
-    pub fn all_endpoints(&self) -> BTreeMap<&str, &Endpoint> {
-        let mut all: BTreeMap<&str, &Endpoint> = BTreeMap::new();
-        for sub in &self.teams {
-            for (name, endpoint) in sub.team.all_endpoints() {
-                all.entry(name).or_insert(endpoint);
-            }
-        }
-        all.extend(self.endpoints.iter().map(|(name, endpoint)| (canonical(name), endpoint)));
-        all
-    }
-
-    /// What the team says of the endpoint of `model`, a name such as `house:model-id`; `None` when it says nothing.
-    #[must_use]
-    pub fn endpoint_of(&self, model: &str) -> Option<(&str, &Endpoint)> {
-        let name = canonical(model.split([':', '/']).next().unwrap_or_default().trim());
-        self.all_endpoints().into_iter().find(|(other, _)| *other == name)
     }
 }
 

@@ -42,6 +42,7 @@ mod agent;
 mod approval;
 mod build;
 mod build_context;
+mod built_in;
 mod calls;
 mod chat;
 mod check;
@@ -50,67 +51,72 @@ mod condition;
 mod duration;
 mod endpoint;
 mod foreign;
+mod grant;
+mod human_input;
+mod json_schema;
 mod load;
-mod member;
+mod mcp;
 mod memory;
+mod nested_chats;
+mod outline;
+mod output_blocks;
 mod parameters;
 mod path;
 mod pattern;
-mod permission;
+mod price;
 mod private_agents;
 mod reasoning;
-mod remote;
 mod rows;
 mod rules;
 mod schema;
 mod script;
 pub mod secret;
+mod sources;
 mod stop;
-mod task;
 mod team;
 mod text;
 mod tooling;
 mod vars;
 mod web;
-mod words;
 mod working;
 
 use polylogue_config::{diagnostic, source, suggest, yaml};
 
-pub use agent::{Agent, AgentKind, ExecutorKeys, HumanKeys, ModelKeys, NoModel, View, Window};
+pub use agent::{Agent, AgentKind, ExecutorKeys, HumanKeys, ModelKeys, NoModel, View};
 pub use approval::{ApprovalRule, CodeApproval};
-pub use build::{Provide, built_in_tools};
+pub use build::Provide;
 pub use build_context::BuildContext;
+pub use built_in::built_in_tools;
 pub use calls::ApiDocument;
 pub use chat::{
-    Carried, CarryWord, CarryoverSpec, Chat, InnerChat, Introductions, JoinCondition, LateHistory,
-    LateJoiner, LoopDetection, LoopLimits, Off, Opening, OpeningLine, Reflect, Summary, TaskFrom,
+    Carried, Chat, InnerChat, Introductions, JoinCondition, LateJoiner, Opening, OpeningLine, Reflect,
+    Summary,
 };
 pub use duration::{NoTime, Time};
 pub use endpoint::{Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, OnlyText, Timeouts};
 pub use foreign::names_of;
-pub use load::{Loaded, Overrides, load, parse};
-pub use member::{HumanInputMode, NestedChat, NestedContext, NestedSummary, TerminateOn, Trigger};
+pub use grant::Grant;
+pub use human_input::{HumanInputMode, TerminateOn, TerminatingMessage};
+pub use load::{Loaded, load, parse};
+pub use mcp::{McpServer, McpServers, McpTools};
 pub use memory::{AgentMemory, TeamMemory};
+pub use nested_chats::{NestedChat, NestedContext, NestedSummary, Trigger};
+pub use output_blocks::{OutputBlock, RunsOutputBlocks};
 pub use parameters::Parameters;
 pub use pattern::{
-    AllowRepeat, Chance, Critic, Debate, Done, Edge, Exit, Exits, Graph, Group, Handoffs, Join as FlowJoin,
-    Orchestrator, OrchestratorPrompts, Pattern, Player, Role, RolePlay, RolePlayTexts, SelectSpeaker,
-    Selector, Specifier, StateMachine, Tie, Transitions,
+    Chance, Completion, Critic, Debate, DecisionWords, Done, Edge, Exit, Exits, Graph, Group, GroupSolve,
+    Handoffs, Media, Orchestrator, Pattern, Player, RolePlay, RolePlayTexts, SelectSpeaker, Selector, Shift,
+    Specifier, StateMachine, Task, Transitions,
 };
-pub use permission::{Grant, Usage};
 pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
-pub use reasoning::{
-    Best, ChoiceTexts, Example, OutputBlock, PlanAndSolve, React, Reasoning, Refine, Rewoo, RunsOutputBlocks,
-};
-pub use remote::{GivenTool, McpServer, McpServers, McpTools};
+pub use reasoning::{Best, ChoiceTexts, Example, PlanAndSolve, React, Reasoning, Refine, Rewoo};
 pub use rows::{Row, Rows};
 pub use rules::{Rule, RuleEntry, Rules};
 pub use schema::{reference, schema};
+pub use sources::Overrides;
 pub use stop::{Matches, Says, Stop};
-pub use task::{Completion, DecisionTemperature, DecisionWords, GroupSolve, Media, Own, Shift, Task};
-pub use team::{Free, Limits, ModelPrice, SubTeam, Team, TokenPrice};
+pub use team::{Limits, SubTeam, Team, Usage};
 pub use text::{Schema, Template};
-pub use tooling::{OwnTool, RunTool, ToolExample, ToolLimits};
-pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebFetch, WebSearch};
+pub use tooling::{GivenTool, OwnTool, RunTool, ToolExample, ToolLimits};
+pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebSearch};
 pub use working::{AgentTool, CodeExecution, Language, SandboxBackend, SandboxSettings, WorkFile};

@@ -5,7 +5,7 @@ mod documents;
 mod file;
 mod mcp;
 mod pages;
-mod sources;
+mod stored;
 mod work;
 
 use std::cell::RefCell;
@@ -14,13 +14,13 @@ use std::path::{Component, Path, PathBuf};
 
 use polylogue_config::{Config as _, Cx};
 use polylogue_core::{Name, Tool as _};
-use serde::{Deserialize, Serialize};
 
-use crate::build::{FILES, known_tools};
+use crate::built_in::{FILES, known_tools};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use crate::foreign::FOREIGN;
 use crate::source::Source;
+use crate::sources::{Overrides, Sources};
 use crate::suggest;
 use crate::team::Team;
 use crate::text::ToolKind;
@@ -28,7 +28,6 @@ use crate::vars::{self, Vars};
 use crate::yaml::{self, Entry, Node};
 use contents::Contents;
 use file::{Files, NoFiles, OnDisk, Unreadable};
-pub(crate) use sources::Sources;
 
 /// Maximum depth of teams within teams.
 const DEEPEST: usize = 8;
@@ -37,21 +36,6 @@ const MOST_FILES: usize = 64;
 
 /// What to do about a team file that is elsewhere.
 const OUTSIDE: &str = "move it below that folder, or add `--allow outside-files` if you trust the team";
-
-/// Values with which a caller overrides a team file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overrides {
-    /// Values of variables, which the file must define.
-    pub vars: BTreeMap<String, String>,
-    /// The task, literally: braces in it are not replaced.
-    pub task: Option<String>,
-    /// The model of every agent, as `provider:model`, including agents with their own model and teams within the team.
-    pub model: Option<String>,
-    /// Names of custom tools that agents can have.
-    pub tools: Vec<String>,
-    /// Whether team files may name teams of files outside the folder of the outermost one.
-    pub outside_files: bool,
-}
 
 /// A team without mistakes.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,13 +1,10 @@
-//! How an agent reasons, and what is read in its replies.
-
-use std::collections::BTreeMap;
+//! Reasoning strategies and few-shot examples.
 
 use polylogue::agents::reason as lib;
 use polylogue_config::{At, Config};
 use polylogue_core::Name;
 
-use crate::text::{AgentRef, ToolRef};
-use crate::tooling::RunTool;
+use crate::text::AgentRef;
 
 /// Reasoning strategy that an agent follows before it replies.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
@@ -164,48 +161,4 @@ pub struct Example {
     /// Reply of the agent.
     #[key(nonempty)]
     pub assistant: String,
-}
-
-/// A marked block in an agent's replies, which programs parse.
-#[derive(Debug, Clone, PartialEq, Eq, Config)]
-#[config(name = "OutputBlock")]
-pub struct OutputBlock {
-    /// Name of the kind of block, which `runs_output_blocks` of other agents refers to.
-    #[key(nonempty)]
-    pub kind: At<String>,
-    /// Marker at the beginning of the block, including its line break.
-    #[key(nonempty)]
-    pub begin: String,
-    /// Marker at the end of the block. It can be missing in the reply, for example because it is a stop sequence of the
-    /// model.
-    #[key(nonempty)]
-    pub end: String,
-    /// Requires the block to be a JSON object. Any other block is not executed.
-    #[key(default = false)]
-    pub json: bool,
-    /// Instructions for the model about the block, appended to the system message.
-    #[key(none = "none", nonempty)]
-    pub instructions: Option<String>,
-    /// Shows the model its earlier blocks with both markers and without the text after them.
-    #[key(default = false)]
-    pub restore: bool,
-}
-
-/// Output blocks of received messages that an agent executes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
-#[config(name = "RunsOutputBlocks", nonempty)]
-pub struct RunsOutputBlocks {
-    /// Tools by kind of block. The tool receives the text of the block as its argument `code`.
-    #[key(as = BTreeMap<String, ToolRef>)]
-    pub code: BTreeMap<String, At<String>>,
-    /// Tools that JSON blocks can call, as `{"name": ..., "parameters": {...}}`.
-    #[key(unique)]
-    pub tools: Vec<RunTool>,
-}
-
-impl RunsOutputBlocks {
-    /// The tools that it may run.
-    pub(crate) fn tools(&self) -> impl Iterator<Item = &At<String>> {
-        self.tools.iter().map(|given| &given.tool).chain(self.code.values())
-    }
 }

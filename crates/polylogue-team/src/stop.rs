@@ -1,8 +1,11 @@
 //! Termination conditions.
 
+use polylogue::stop::{self as library, Stop as Library};
+use polylogue::{Error, Result};
 use polylogue_config::{Config, OneOrMany};
-use polylogue_core::Name;
+use polylogue_core::{Money, Name};
 
+use crate::condition::Condition;
 use crate::text::{ConditionText, RegexText, SpeakerRef};
 
 /// Termination conditions. A chat ends when one of them is met.
@@ -66,4 +69,51 @@ pub struct Matches {
     /// Participants whose messages count.
     #[key(as = OneOrMany<SpeakerRef>, none = "all participants")]
     pub by: Vec<Name>,
+}
+
+impl Stop {
+    /// Any of the conditions that are given; `None` if there are none.
+    pub(crate) fn build(&self) -> Result<Option<Library>> {
+        let mut any: Vec<Library> = Vec::new();
+        any.extend(self.says.as_ref().map(|says| says.build().into()));
+        if let Some(Matches { pattern, by }) = &self.matches {
+            let matches = library::matches(pattern, by.clone());
+            any.push(matches.map_err(|error| Error::config(error.to_string()))?);
+        }
+        if let Some(when) = &self.when {
+            any.push(condition(when)?);
+        }
+        any.extend(self.max_turns.map(library::max_turns));
+        any.extend(self.max_messages.map(library::max_messages));
+        any.extend(self.max_tokens.map(library::max_tokens));
+        any.extend(self.max_cost.map(|dollars| library::max_cost(Money::dollars(dollars))));
+        any.extend(self.max_time_s.map(|seconds| library::max_time_ms(milliseconds(seconds))));
+        any.extend(joined(&self.all, |one, other| one & other)?);
+        any.extend(joined(&self.any, |one, other| one | other)?);
+        Ok(any.into_iter().reduce(|one, other| one | other))
+    }
+}
+
+impl Says {
+    pub(crate) fn build(&self) -> library::Says {
+        let says = library::says(&self.text);
+        let says = if self.whole { says.whole() } else { says };
+        self.by.iter().cloned().fold(says, library::Says::by)
+    }
+}
+
+/// The condition `text`, in CEL.
+pub(crate) fn condition(text: &str) -> Result<Library> {
+    let condition = Condition::compile(text)?;
+    Ok(library::when(text, move |chat| condition.holds_or_notes(chat)))
+}
+
+fn joined(stops: &[Stop], join: impl Fn(Library, Library) -> Library) -> Result<Option<Library>> {
+    let all: Vec<Option<Library>> = stops.iter().map(Stop::build).collect::<Result<_>>()?;
+    Ok(all.into_iter().flatten().reduce(join))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0).round() as u64
 }

@@ -1,26 +1,35 @@
-//! Teams and agents.
+//! Teams.
+
+mod models;
+mod permission;
+mod reach;
+mod uses;
+mod work_dir;
 
 use std::collections::BTreeMap;
 
 use polylogue_config::{At, Config, NewName};
-use polylogue_core::{Name, Price};
+use polylogue_core::{Name, Price, TaskFrom};
 use polylogue_models::Script;
 use polylogue_tools::command::Declaration;
 use polylogue_tools::http;
 
-use crate::agent::{Agent, AgentKind};
+use crate::agent::Agent;
 use crate::calls::{ApiDocument, CallKeys};
-use crate::chat::{Chat, InnerChat, TaskFrom};
+use crate::chat::{Chat, InnerChat, TaskFromKey};
 use crate::command::CommandKeys;
 use crate::endpoint::Endpoint;
-use crate::load::Sources;
+use crate::mcp::{McpServers, ServersForm};
 use crate::memory::TeamMemory;
+use crate::price::PriceKey;
 use crate::reasoning::Example;
-use crate::remote::{McpServers, ServersForm};
 use crate::script::Steps;
+use crate::sources::Sources;
 use crate::text::{ModelText, OfOutermost, OfTeam, PathText, VarText};
 use crate::web::Web;
 use crate::working::{SandboxSettings, WorkFile};
+pub use permission::Usage;
+pub(crate) use reach::host;
 
 /// A team: its agents, its chats, and the task.
 ///
@@ -48,7 +57,8 @@ pub struct Team {
     /// known provider changes the settings of that provider.
     pub endpoints: BTreeMap<String, Endpoint>,
     /// Model prices by `provider:model`. They replace the built-in prices and count toward cost limits.
-    pub prices: BTreeMap<String, ModelPrice>,
+    #[key(as = BTreeMap<String, PriceKey>)]
+    pub prices: BTreeMap<String, Price>,
     /// Agents of the team. A team that consists of other teams needs none.
     pub agents: Vec<Agent>,
     /// Outermost chat, with which a run begins. Its summary is the result of the run.
@@ -93,46 +103,6 @@ pub struct Team {
     pub(crate) sources: Sources,
 }
 
-/// Price of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Config)]
-#[config(name = "Price", by_shape)]
-pub enum ModelPrice {
-    /// No cost.
-    Free(Free),
-    /// US dollars per million tokens.
-    Tokens(TokenPrice),
-}
-
-/// The word `free`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
-pub enum Free {
-    /// Calls cost nothing.
-    Free,
-}
-
-/// Price in US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Config)]
-pub struct TokenPrice {
-    /// US dollars per million input tokens.
-    #[key(range = 0..=1_000_000)]
-    pub input: f64,
-    /// US dollars per million input tokens that the provider read from its prompt cache.
-    #[key(none = "the same as `input`", range = 0..=1_000_000)]
-    pub cached: Option<f64>,
-    /// US dollars per million output tokens.
-    #[key(range = 0..=1_000_000)]
-    pub output: f64,
-}
-
-impl From<ModelPrice> for Price {
-    fn from(price: ModelPrice) -> Self {
-        match price {
-            ModelPrice::Free(Free::Free) => Self::FREE,
-            ModelPrice::Tokens(TokenPrice { input, cached, output }) => Self { input, cached, output },
-        }
-    }
-}
-
 /// A team in another file. It takes part in chats like an agent.
 #[derive(Debug, Clone, PartialEq, Config)]
 #[config(name = "TeamFile")]
@@ -144,7 +114,7 @@ pub struct SubTeam {
     #[key(as = At<PathText>)]
     pub file: At<String>,
     /// Part of the surrounding conversation that becomes the team's task.
-    #[key(default = TaskFrom::Last)]
+    #[key(as = TaskFromKey, default = TaskFrom::Last)]
     pub task_from: TaskFrom,
     /// The team of the file.
     #[key(skip)]
@@ -176,22 +146,30 @@ impl Default for Team {
 }
 
 impl Team {
-    /// Gives every agent of the team and of the teams within it the model `model`.
-    pub fn use_model(&mut self, model: &str) {
-        self.model = Some(model.to_owned());
-        self.sources.overrides.model.clone_from(&self.model);
-        for agent in &mut self.agents {
-            if let AgentKind::Model(keys) = &mut agent.kind {
-                keys.model = None;
-            }
-        }
-        let inner = self.chats.iter_mut().map(|inner| &mut inner.chat);
-        for chat in std::iter::once(&mut self.chat).chain(inner) {
-            chat.forget_models();
-        }
-        for sub in &mut self.teams {
-            sub.team.use_model(model);
-        }
+    /// All chats with their names, the outermost first.
+    pub(crate) fn all_chats(&self) -> impl Iterator<Item = (&Name, &Chat)> {
+        self.chats_as(&self.name)
+    }
+
+    /// The same when the outermost chat is called `name`, as that of a team within a team is.
+    pub(crate) fn chats_as<'t>(&'t self, name: &'t Name) -> impl Iterator<Item = (&'t Name, &'t Chat)> {
+        let inner = self.chats.iter().map(|inner| (&*inner.name, &inner.chat));
+        std::iter::once((name, &self.chat)).chain(inner)
+    }
+
+    /// Name and description of every chat of the team, the outermost first: its participants and its pattern.
+    ///
+    /// ```
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "{name: t, agents: [{name: Ann}, {name: Bob}], chat: {participants: [Ann, Bob], stop: {max_turns: 4}}}";
+    /// let team = parse(text, "t.yaml", &Overrides::default())?.team;
+    /// let (chat, words) = &team.chats_in_words()[0];
+    /// assert_eq!((chat.as_str(), words.as_str()), ("t", "Ann and Bob, in turn"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn chats_in_words(&self) -> Vec<(Name, String)> {
+        self.all_chats().map(|(name, chat)| (name.clone(), chat.describe(name))).collect()
     }
 
     /// The examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
@@ -216,23 +194,5 @@ impl Team {
             .chain(teams)
             .find(|(of, _)| *of == name)
             .map_or("", |(_, description)| description)
-    }
-
-    /// Names of all that call a model in this team and the teams within it, in the order of the file: agents with a model,
-    /// speaker selectors, and the authors of reflected summaries.
-    #[must_use]
-    pub fn voices(&self) -> Vec<Name> {
-        self.voices_as(&self.name)
-    }
-
-    /// The same when the outermost chat is called `name`, as that of a team within a team is.
-    pub(crate) fn voices_as(&self, name: &Name) -> Vec<Name> {
-        let agents =
-            self.agents.iter().filter(|agent| agent.model().is_some()).map(|agent| agent.name.value.clone());
-        let inner = self.chats.iter().map(|inner| (&*inner.name, &inner.chat));
-        let chats = std::iter::once((name, &self.chat)).chain(inner);
-        let private_agents = chats.flat_map(|(name, chat)| chat.private_agents(name));
-        let within = self.teams.iter().flat_map(|sub| sub.team.voices_as(&sub.name));
-        agents.chain(private_agents).chain(within).collect()
     }
 }

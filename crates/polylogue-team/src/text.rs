@@ -8,8 +8,8 @@ use polylogue_core::Name;
 use polylogue_models::Endpoint;
 use serde_json::{Map, Value};
 
-use crate::check::check_schema;
 use crate::condition::{CallCondition, CodeCondition, Condition, NoCondition};
+use crate::json_schema::check_schema;
 use crate::secret;
 use crate::vars::{self, Piece};
 
@@ -401,6 +401,11 @@ fn header(text: &str) -> Result<(), Illegal> {
         return Err(Illegal::new(message).hint(format!("{KEEP_SECRET}: `{{env: NAME}}`")));
     }
     Ok(())
+}
+
+/// The regular expression `pattern`.
+pub(crate) fn compile_regex(pattern: &str) -> polylogue::Result<regex::Regex> {
+    regex::Regex::new(pattern).map_err(|error| polylogue::Error::config(error.to_string()))
 }
 
 fn regex(text: &str) -> Result<(), Illegal> {

@@ -3,11 +3,15 @@
 use indexmap::IndexMap;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue_config::{At, Config};
-use polylogue_core::{AnyTool, Outcome, StateScope};
+use polylogue_core::{AnyTool, Outcome, StateScope, Tool as _};
 use polylogue_tools::Bounded;
 use serde_json::{Map, Value};
 
+use crate::built_in::known_tools;
+use crate::diagnostic::Report;
 use crate::duration::Time;
+use crate::mcp::McpTools;
+use crate::suggest;
 use crate::text::ToolRef;
 
 /// Way in which a model calls tools and satisfies an output schema.
@@ -153,4 +157,67 @@ impl OwnTool {
         }
         prompted
     }
+}
+
+/// A tool of an agent or of a task.
+#[derive(Debug, Clone, PartialEq, Config)]
+#[config(name = "Tool", by_shape)]
+pub enum GivenTool {
+    /// A tool by its name, or `files` for all file tools.
+    Own(OwnTool),
+    /// Tools of an MCP server.
+    Mcp(McpTools),
+}
+
+impl GivenTool {
+    pub(crate) fn own(&self) -> Option<&OwnTool> {
+        match self {
+            Self::Own(own) => Some(own),
+            Self::Mcp(_) => None,
+        }
+    }
+
+    pub(crate) fn mcp(&self) -> Option<&McpTools> {
+        match self {
+            Self::Own(_) => None,
+            Self::Mcp(tools) => Some(tools),
+        }
+    }
+}
+
+/// Reports arguments in the examples of tools that these do not take, and those that they need.
+pub(crate) fn check_examples(tools: &[At<GivenTool>], report: &mut Report<'_>) {
+    for own in tools.iter().filter_map(|given| given.own()).filter(|own| !own.examples.is_empty()) {
+        let known = known_tools();
+        let found = known.iter().map(|tool| tool.spec()).find(|spec| spec.name == **own.tool);
+        if let Some(spec) = found {
+            own.examples
+                .iter()
+                .for_each(|example| check_args(&example.args, &spec.name, &spec.parameters, report));
+        }
+    }
+}
+
+fn check_args(
+    args: &At<IndexMap<String, At<Value>>>,
+    name: &str,
+    parameters: &Value,
+    report: &mut Report<'_>,
+) {
+    if !args.ok {
+        return;
+    }
+    let takes: Vec<&str> = parameters.get("properties").map(keys).unwrap_or_default();
+    for (key, value) in args.iter().filter(|(key, _)| !takes.contains(&key.as_str())) {
+        let hint = suggest::hint(key, takes.iter().copied());
+        report.error_with_hint(value.key(), format!("`{name}` takes no `{key}`"), hint);
+    }
+    let needs = parameters.get("required").and_then(Value::as_array).into_iter().flatten();
+    for key in needs.filter_map(Value::as_str).filter(|key| !args.contains_key(*key)) {
+        report.error(args.key(), format!("`{name}` needs the argument `{key}`"));
+    }
+}
+
+fn keys(of: &Value) -> Vec<&str> {
+    of.as_object().into_iter().flat_map(|of| of.keys().map(String::as_str)).collect()
 }

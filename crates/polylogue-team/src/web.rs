@@ -1,12 +1,14 @@
 //! The web.
 
+use polylogue::{Error, Result};
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
-use polylogue_config::{As, Config, Cx, Switch};
+use polylogue_config::{Config, Cx, Switch};
+use polylogue_models::{Env, Key, Proxies};
+use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, Reach};
 use serde_json::Value;
 
 use crate::duration::Time;
-use crate::team::Team;
 use crate::text::{HostText, PathText, UrlText, VariableText};
 use crate::working::WorkFile;
 
@@ -21,8 +23,7 @@ pub struct Web {
     #[key(none = "none: no web search")]
     pub search: Option<WebSearch>,
     /// Pages that `web_fetch` can read: `true` for all public hosts, or a mapping.
-    #[key(as = Switch<FetchSettings>)]
-    pub fetch: WebFetch,
+    pub fetch: Switch<FetchSettings>,
 }
 
 /// A folder of pages, with its content.
@@ -96,15 +97,6 @@ pub enum EngineName {
     Tavily,
 }
 
-/// Whether pages of the web are fetched, and from where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WebFetch {
-    /// Whether all public pages are.
-    Switch(bool),
-    /// Which pages are, and how.
-    Own(FetchSettings),
-}
-
 /// Pages that `web_fetch` can read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 pub struct FetchSettings {
@@ -123,43 +115,6 @@ pub struct FetchSettings {
     pub timeout: Option<Time>,
 }
 
-impl As<WebFetch> for Switch<FetchSettings> {
-    fn into_value(self) -> WebFetch {
-        match self {
-            Self::Off => WebFetch::Switch(false),
-            Self::On(settings) if settings == FetchSettings::default() => WebFetch::Switch(true),
-            Self::On(settings) => WebFetch::Own(settings),
-        }
-    }
-
-    fn from_value(value: &WebFetch) -> Self {
-        value.settings().map_or(Self::Off, Self::On)
-    }
-}
-
-impl Default for WebFetch {
-    fn default() -> Self {
-        Self::Switch(false)
-    }
-}
-
-impl WebFetch {
-    /// Whether nothing is fetched.
-    #[must_use]
-    pub const fn is_off(&self) -> bool {
-        matches!(self, Self::Switch(false))
-    }
-
-    /// The settings, if something is fetched.
-    pub(crate) fn settings(&self) -> Option<FetchSettings> {
-        match self {
-            Self::Switch(false) => None,
-            Self::Switch(true) => Some(FetchSettings::default()),
-            Self::Own(settings) => Some(settings.clone()),
-        }
-    }
-}
-
 impl WebSearch {
     /// It with its settings.
     pub(crate) fn engine(&self) -> SearchEngine {
@@ -176,28 +131,60 @@ impl WebSearch {
     }
 }
 
+impl EngineName {
+    pub(crate) const fn kind(self) -> EngineKind {
+        match self {
+            Self::Searxng => EngineKind::Searxng,
+            Self::Brave => EngineKind::Brave,
+            Self::Tavily => EngineKind::Tavily,
+        }
+    }
+}
+
+impl SearchEngine {
+    /// The search, with its key out of `env`.
+    pub(crate) fn build(&self, env: &Env) -> Result<AnySearch> {
+        let kind = self.engine.kind();
+        let variable = self.key.as_deref().or(kind.key_variable());
+        let key = variable.and_then(|name| env.get(name)).and_then(|text| Key::new(&text));
+        if let (Some(variable), None) = (variable, &key) {
+            let text = format!(
+                "there is no key for the search engine: set `{variable}`, in the environment or in `.env`"
+            );
+            return Err(Error::config(text));
+        }
+        let engine = Engine::new(kind, self.url.as_deref(), key);
+        let engine =
+            engine.map_err(|why| Error::config(format!("the search engine cannot be used: {why}")))?;
+        Ok(AnySearch::new(engine.proxies(Proxies::of(env))))
+    }
+}
+
+impl FetchSettings {
+    /// The hosts whose pages are fetched.
+    pub(crate) fn reach(&self) -> Result<Reach> {
+        let place = |text: &String| text.parse().map_err(|why| Error::config(format!("{why}")));
+        let private = self.private.iter().map(place).collect::<Result<Vec<_>>>()?;
+        if self.hosts.is_empty() {
+            return Ok(Reach::public().allowing(private));
+        }
+        let hosts = self.hosts.iter().map(place).collect::<Result<Vec<_>>>()?;
+        Ok(Reach::only(hosts).allowing(private))
+    }
+
+    /// What fetches pages, through the proxies of `env`.
+    pub(crate) fn build(&self, env: &Env) -> Result<Fetcher> {
+        let mut fetcher = Fetcher::new(self.reach()?).proxies(Proxies::of(env));
+        if self.ignore_robots {
+            fetcher = fetcher.ignoring_robots();
+        }
+        Ok(match self.timeout {
+            Some(time) => fetcher.time(time.into()),
+            None => fetcher,
+        })
+    }
+}
+
 /// The names of the tools.
 pub(crate) const SEARCH: &str = "web_search";
 pub(crate) const FETCH: &str = "web_fetch";
-
-impl Team {
-    /// Hosts that the web tools reach, for display.
-    pub(crate) fn reached_by_web(&self) -> Vec<String> {
-        let mut reached = Vec::new();
-        if let Some(search) = self.web.search.as_ref().filter(|_| self.names_tool(SEARCH)) {
-            let SearchEngine { engine, url, .. } = search.engine();
-            let usual = engine.kind().url().unwrap_or_default();
-            let url = url.unwrap_or_else(|| usual.to_owned());
-            let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or(&url);
-            reached.push(host.to_owned());
-        }
-        if let Some(settings) = self.web.fetch.settings().filter(|_| self.names_tool(FETCH)) {
-            if settings.hosts.is_empty() {
-                reached.push("the public web".to_owned());
-            }
-            reached.extend(settings.hosts);
-            reached.extend(settings.private);
-        }
-        reached
-    }
-}

@@ -1,5 +1,7 @@
 //! Sandbox, code execution and agent tools.
 
+use std::collections::BTreeMap;
+
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
 use polylogue_config::{At, Config, Cx};
@@ -8,6 +10,7 @@ use serde_json::Value;
 
 use crate::approval::CodeApproval;
 use crate::duration::Time;
+use crate::grant::Grant;
 use crate::text::{HostText, ParticipantRef, PathText, ToolNameText};
 
 /// Sandbox in which programs run, and its limits. The defaults are the most restrictive: isolated, without network
@@ -41,6 +44,23 @@ pub struct SandboxSettings {
     /// Maximum number of concurrent processes and threads.
     #[key(none = "128", range = 1..=65_536)]
     pub processes: Option<u32>,
+}
+
+impl SandboxSettings {
+    /// What it asks for that has to be allowed, and what of it.
+    pub(crate) fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
+        let mut wants = BTreeMap::new();
+        if *self.backend == SandboxBackend::None {
+            wants.insert(Grant::UnsafeHost, Vec::new());
+        }
+        let readable: Vec<String> = self.readable.iter().map(|path| path.value.clone()).collect();
+        for (grant, what) in [(Grant::Network, self.network.value.clone()), (Grant::Readable, readable)] {
+            if !what.is_empty() {
+                wants.insert(grant, what);
+            }
+        }
+        wants
+    }
 }
 
 /// Isolation of programs.

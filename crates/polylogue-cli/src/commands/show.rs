@@ -14,7 +14,7 @@ use polylogue_core::Parent;
 use polylogue_core::{Body, Capability, Entry, Event, Intact, LogId, ModelReply, Store, StoreError, View};
 use polylogue_models::{Forms, Provider, Script};
 use polylogue_runtime::StoredTeam;
-use polylogue_team::{DecisionTemperature, Pattern, Team};
+use polylogue_team::{Pattern, Team};
 use serde_json::{Value, json};
 
 use super::write;
@@ -252,11 +252,7 @@ impl Asked {
 fn checks(team: &Team) -> Vec<Check> {
     let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
     let own = chats.filter_map(|chat| match &chat.pattern {
-        Pattern::GroupSolve(solve) => Some(match solve.check.temperature {
-            None => Check::default(),
-            Some(DecisionTemperature::Own(_)) => Check::default().temperature(None),
-            Some(DecisionTemperature::Of(temperature)) => Check::default().temperature(Some(temperature)),
-        }),
+        Pattern::GroupSolve(solve) => Some(solve.check.build()),
         _ => None,
     });
     own.chain(team.teams.iter().flat_map(|sub| checks(&sub.team))).collect()

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use polylogue::agents::tooling::{ToolCalling, ToolHistory};
 use polylogue_config::{At, ByName, Config, Same, Switch};
-use polylogue_core::Name;
-use polylogue_core::{ShowNames, ViewOptions};
+use polylogue_core::{Name, ShowNames, ViewOptions, Window};
 
 use crate::memory::AgentMemory;
+use crate::output_blocks::OutputBlock;
 use crate::parameters::Parameters;
-use crate::reasoning::{Example, OutputBlock, Reasoning};
-use crate::remote::GivenTool;
+use crate::reasoning::{Example, Reasoning};
 use crate::text::{ModelText, ParticipantOrUser, ParticipantRef, Schema, Template, ToolRef};
-use crate::tooling::{ToolCallingKey, ToolHistoryKey};
+use crate::tooling::{GivenTool, ToolCallingKey, ToolHistoryKey};
 use crate::working::AgentTool;
 
 /// What only an agent with a model has.
@@ -72,7 +71,7 @@ pub struct View {
     #[key(as = ShowNamesKey, default = ShowNames::Auto)]
     pub names: ShowNames,
     /// Latest part of the conversation that the model receives.
-    #[key(none = "the whole conversation")]
+    #[key(as = Option<WindowKey>, none = "the whole conversation")]
     pub window: Option<Window>,
     /// Text that is inserted before the messages of a participant, by its name.
     #[key(as = ByName<ParticipantOrUser, Same<String>>)]
@@ -92,8 +91,9 @@ enum ShowNamesKey {
 }
 
 /// Latest part of a conversation. The system message is always included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
-pub enum Window {
+#[derive(Config)]
+#[config(name = "Window", for = Window)]
+enum WindowKey {
     /// Maximum number of messages.
     #[key(range = 1..)]
     Messages(usize),
@@ -105,11 +105,7 @@ pub enum Window {
 impl View {
     /// The view as the library has it.
     pub(crate) fn options(&self) -> ViewOptions {
-        let window = match self.window {
-            None => polylogue_core::Window::All,
-            Some(Window::Messages(limit)) => polylogue_core::Window::Messages(limit),
-            Some(Window::Tokens(limit)) => polylogue_core::Window::Tokens(limit),
-        };
+        let window = self.window.unwrap_or(Window::All);
         let prefix = self.prefix.iter().map(|(name, text)| (name.value.clone(), text.clone())).collect();
         ViewOptions { names: self.names, window, prefix, ..ViewOptions::default() }
     }

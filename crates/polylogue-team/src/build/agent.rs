@@ -2,27 +2,19 @@
 
 use polylogue::agents::tooling::PromptedTool;
 use polylogue::layers::nested::{Nested as Chats, Outer};
-use polylogue::layers::reply::{Reply, Stack, Trigger as Triggers, named, when};
+use polylogue::layers::reply::{Stack, named};
 use polylogue::layers::{Executor, HumanInput};
-use polylogue::policies::Selector;
 use polylogue::policies::handoff::Handoff;
-use polylogue::stop;
-use polylogue::{Act, Assistant, Error, Human, Result, Tool as _, Turn};
-use polylogue_core::{AnyAgent, Line, Params, PromptRole};
-use regex::Regex;
+use polylogue::{Assistant, Error, Human, Result, Tool as _};
+use polylogue_core::{AnyAgent, Params};
 
-use super::AgentBuilder;
-use super::order::compile;
+use super::builder::{AgentBuilder, Around};
 use super::reasoning::shown;
-use super::room::Around;
 use crate::agent::{Agent, ModelKeys};
-use crate::chat::{InnerChat, TaskFrom};
-use crate::condition::Condition;
-use crate::member::{HumanInputMode, NestedChat, NestedContext, TerminateOn, Trigger};
-use crate::pattern;
-use crate::private_agents::PrivateRole;
-use crate::remote::GivenTool;
-use crate::tooling::ToolLimits;
+use crate::human_input::HumanInputMode;
+use crate::nested_chats::{NestedChat, NestedContext};
+use crate::pattern::Task;
+use crate::tooling::{GivenTool, ToolLimits};
 
 impl<'a> AgentBuilder<'a> {
     pub(super) fn agent(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
@@ -49,9 +41,7 @@ impl<'a> AgentBuilder<'a> {
             let mut around = around.clone();
             around.owners.push(&agent.name);
             for nested in &agent.nested_chats {
-                let condition = nested.when.when.as_deref().map(compile).transpose()?;
-                let layer = Conditioned { condition, layer: self.nested(nested, &around)? };
-                stack = stack.then(when(trigger(&nested.when)?, layer));
+                stack = stack.then(nested.when.build(self.nested(nested, &around)?)?);
             }
         }
         if !agent.executes_tools.is_empty() {
@@ -81,7 +71,7 @@ impl<'a> AgentBuilder<'a> {
     fn nested(&self, nested: &NestedChat, around: &Around<'a>) -> Result<Chats> {
         let no_chat = || Error::config(format!("`{}` has no chat `{}`", self.team.name, nested.chat));
         let inner = self.team.chats.iter().find(|inner| inner.name == nested.chat).ok_or_else(no_chat)?;
-        let chats = Chats::new(self.inner(inner, around)?.build()?).message(begins(inner));
+        let chats = Chats::new(self.inner(inner, around)?.build()?).message(inner.first_message());
         Ok(match &nested.context {
             NestedContext::Nothing => chats,
             NestedContext::Last => chats.carries(Outer::Last),
@@ -145,6 +135,24 @@ impl<'a> AgentBuilder<'a> {
         Ok(assistant)
     }
 
+    /// The agent of a task with what it has for this task only; `None` if it does not reply only by a model.
+    pub(super) fn worker(&self, task: &Task, around: &Around<'a>) -> Result<Option<Assistant>> {
+        let agent = self.team.agents.iter().find(|agent| agent.name == task.who);
+        let Some((agent, keys)) = agent.and_then(|agent| Some((agent, agent.plain()?))) else {
+            return Ok(None);
+        };
+        let mut assistant = self.assistant(agent, keys, around)?;
+        for tool in task.tools.iter() {
+            for tool in self.prompted(tool, *agent.tool_limits)? {
+                assistant = assistant.prompted_tool(tool);
+            }
+        }
+        if let Some(schema) = &task.output_schema {
+            assistant = assistant.output_schema(schema.0.clone().into());
+        }
+        Ok(Some(assistant))
+    }
+
     /// The tools that `given` stands for within `limits`, each as a prompted tool.
     pub(super) fn prompted(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
         Ok(match given {
@@ -153,131 +161,29 @@ impl<'a> AgentBuilder<'a> {
                 tools.into_iter().map(|tool| own.prompted(tool)).collect()
             }
             GivenTool::Mcp(tools) => {
-                let tools = self.workplace.mcp_tools(tools)?.into_iter();
+                let tools = self.context.mcp_tools(tools)?.into_iter();
                 tools.map(|tool| PromptedTool::new(limits.around(tool))).collect()
             }
         })
-    }
-
-    pub(super) fn selector(&self, chat: &polylogue::Name, given: &pattern::Selector) -> Result<Selector> {
-        let name = polylogue::Name::new(PrivateRole::Selector.name(chat.as_str()))?;
-        let mut selector = Selector::new(name.as_str(), self.model_of(&name, given.model.as_deref())?)?
-            .params(Params::from(given.parameters.clone()))
-            .attempts(given.attempts)
-            .constrained(given.constrained)
-            .role(match given.role {
-                pattern::Role::System => PromptRole::System,
-                pattern::Role::User => PromptRole::User,
-            });
-        if let Some(text) = &given.system {
-            selector = selector.system(text.as_str());
-        }
-        if let Some(text) = &given.prompt {
-            selector = selector.prompt(text.as_str());
-        }
-        if let Some(text) = &given.none {
-            selector = selector.when_none(text.as_str());
-        }
-        if let Some(text) = &given.several {
-            selector = selector.when_several(text.as_str());
-        }
-        Ok(selector)
-    }
-}
-
-/// A layer that is asked only when a condition holds.
-struct Conditioned<R> {
-    condition: Option<Condition>,
-    layer: R,
-}
-
-impl<R: Reply> Reply for Conditioned<R> {
-    fn label(&self) -> &str {
-        self.layer.label()
-    }
-
-    fn may_be_silent(&self) -> bool {
-        self.layer.may_be_silent()
-    }
-
-    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-        let Some(condition) = &self.condition else { return self.layer.reply(turn).await };
-        match condition.holds(turn.transcript()) {
-            Ok(true) => self.layer.reply(turn).await,
-            Ok(false) => Ok(None),
-            Err(why) => {
-                let (who, text) = (turn.me(), condition.text());
-                Err(Error::config(format!(
-                    "`{who}` has the condition `{text}`, which cannot be evaluated: {why}"
-                )))
-            }
-        }
-    }
-}
-
-/// What a chat nested in an agent begins with.
-fn begins(inner: &InnerChat) -> Outer {
-    match (&inner.task, *inner.task_from) {
-        (Some(message), _) => {
-            let message = message.value.clone();
-            Outer::own(move |turn| message.fill(turn.transcript().task()))
-        }
-        (None, TaskFrom::Last) => Outer::Last,
-        (None, TaskFrom::All) => Outer::All,
-        (None, TaskFrom::Task) => Outer::own(|turn| turn.transcript().task().to_owned()),
     }
 }
 
 /// The layer of a person and of limits, if the agent has one.
 fn human_input(agent: &Agent) -> Result<Option<HumanInput>> {
-    let overseen = agent.is_human() || agent.human_input.is_some();
-    if !overseen && agent.max_auto_replies.is_none() && agent.terminate_on.is_none() {
+    let asks = agent.is_human() || agent.human_input.is_some();
+    if !asks && agent.max_auto_replies.is_none() && agent.terminate_on.is_none() {
         return Ok(None);
     }
     let own = if agent.is_human() { HumanInputMode::Always } else { HumanInputMode::Never };
-    let mode = agent.human_input.unwrap_or(own);
-    let mut human_input = match mode {
-        HumanInputMode::Always => HumanInput::always(),
-        HumanInputMode::Terminate => HumanInput::terminate(),
-        HumanInputMode::Never => HumanInput::never(),
-    };
+    let mut layer = agent.human_input.unwrap_or(own).build();
     if let Some(limit) = agent.max_auto_replies {
-        human_input = human_input.max_auto_replies(limit.into());
+        layer = layer.max_auto_replies(limit.into());
     }
     if *agent.clear_command {
-        human_input = human_input.clear_command();
+        layer = layer.clear_command();
     }
-    Ok(Some(match &agent.terminate_on {
-        None => human_input,
-        Some(TerminateOn::Says(says)) => {
-            let text = if says.whole { stop::says(&says.text).whole() } else { stop::says(&says.text) };
-            human_input.terminate_on(says.by.iter().cloned().fold(text, stop::Says::by))
-        }
-        Some(TerminateOn::Matches(matches)) => {
-            let (regex, by) = (expression(&matches.pattern)?, matches.by.clone());
-            human_input.terminate_when(&matches.pattern, move |line| {
-                let from = &line.message.from;
-                (by.is_empty() || by.contains(from)) && regex.is_match(&line.message.plain())
-            })
-        }
-    }))
-}
-
-pub(super) fn expression(pattern: &str) -> Result<Regex> {
-    Regex::new(pattern).map_err(|error| Error::config(error.to_string()))
-}
-
-fn trigger(given: &Trigger) -> Result<Triggers> {
-    let mut all = Triggers::anyone();
-    if !given.from.is_empty() {
-        all = all & Triggers::among(given.from.clone());
+    match &agent.terminate_on {
+        None => Ok(Some(layer)),
+        Some(terminate_on) => terminate_on.add_to(layer).map(Some),
     }
-    if let Some(text) = given.says.clone() {
-        all = all & Triggers::received(move |line: &Line| line.message.plain().contains(&text));
-    }
-    if let Some(pattern) = &given.matches {
-        let regex = expression(pattern)?;
-        all = all & Triggers::received(move |line: &Line| regex.is_match(&line.message.plain()));
-    }
-    Ok(all)
 }

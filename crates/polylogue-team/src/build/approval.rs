@@ -5,64 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use polylogue::layers::code::Block;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::{Decision, Wanted};
-use polylogue::{Error, Result, Tool as _};
+use polylogue::{Result, Tool as _};
 use serde_json::{Value, json};
 
-use super::AgentBuilder;
-use super::agent::expression;
-use super::tools::{file_tool_names, known_tools, runs_programs};
+use super::builder::AgentBuilder;
 use crate::approval::{ApprovalRule, CodeApproval};
-use crate::condition::{CallCondition, CodeCondition, NoCondition};
-use crate::path::{is_path, normalized, with_normalized};
+use crate::built_in::{file_tool_names, known_tools, runs_programs};
+use crate::path::{is_path, normalized};
 use crate::rules::{Deed, Rules};
+use crate::team::host;
 use crate::working::SandboxBackend;
 
-/// Whether something is asked about.
-type Asks<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
-
 impl AgentBuilder<'_> {
-    /// When a person is asked before code is run. What nothing encloses is not run unasked, whatever the file says.
+    /// Approval of code. Code that nothing isolates always needs it, whatever the file says.
     pub(super) fn approval_of_code(&self, given: Option<&CodeApproval>) -> Result<Approval<Block>> {
-        let asks: Asks<Block> = match given {
-            _ if self.is_open() => Box::new(|_| true),
-            None | Some(CodeApproval::Never) => Box::new(|_| false),
-            Some(CodeApproval::Always) => Box::new(|_| true),
-            Some(CodeApproval::When(text)) => {
-                let condition = CodeCondition::new(text).map_err(|error| refused(text, &error))?;
-                Box::new(move |block| condition.holds(block))
-            }
-            Some(CodeApproval::Matches(pattern)) => {
-                let regex = expression(pattern)?;
-                Box::new(move |block| regex.is_match(&block.code))
-            }
-        };
-        let known = Known::of(self);
+        let given =
+            if self.is_open() { &CodeApproval::Always } else { given.unwrap_or(&CodeApproval::Never) };
+        let (asks, known) = (given.build()?, Known::of(self));
         Ok(Approval::by(move |block: &Block| known.decide(&known.deed_of_code(block), || asks(block))))
     }
 
-    /// The same of calls of tools.
+    /// Approval of tool calls.
     pub(super) fn approval_of_calls(&self, given: Option<&ApprovalRule>) -> Result<Approval<Wanted>> {
-        let asks: Asks<Wanted> = match given {
-            None | Some(ApprovalRule::Never) => Box::new(|_| false),
-            Some(ApprovalRule::Always) => Box::new(|_| true),
-            Some(ApprovalRule::Tools(names)) => {
-                let names = names.clone();
-                Box::new(move |wanted| {
-                    names.iter().any(|name| polylogue::tools::approval::is_like_tool(name, &wanted.call.tool))
-                })
-            }
-            Some(ApprovalRule::When(text)) => {
-                let condition = CallCondition::new(text).map_err(|error| refused(text, &error))?;
-                Box::new(move |wanted| condition.holds(wanted))
-            }
-            Some(ApprovalRule::Matches(pattern)) => {
-                let regex = expression(pattern)?;
-                Box::new(move |wanted| {
-                    let args = &wanted.call.args;
-                    [args, &with_normalized(args)].into_iter().any(|args| regex.is_match(&args.to_string()))
-                })
-            }
-        };
+        let asks = given.unwrap_or(&ApprovalRule::Never).build()?;
         let (known, is_open) = (Known::of(self), self.is_open());
         Ok(Approval::by(move |wanted: &Wanted| {
             let tool = &*wanted.call.tool;
@@ -71,7 +36,7 @@ impl AgentBuilder<'_> {
         }))
     }
 
-    /// Whether nothing encloses what is run.
+    /// Whether nothing isolates programs.
     fn is_open(&self) -> bool {
         self.team.sandbox.backend == SandboxBackend::None
     }
@@ -90,16 +55,16 @@ struct Known {
 }
 
 impl Known {
-    fn of(crew: &AgentBuilder<'_>) -> Self {
-        let team = crew.team;
-        let rules = crew.workplace.rules().clone();
+    fn of(builder: &AgentBuilder<'_>) -> Self {
+        let team = builder.team;
+        let rules = builder.context.rules().clone();
         let built_in = if rules.is_empty() { BTreeSet::new() } else { built_in() };
         let calls = team.calls.iter().filter_map(|call| Some((call.name.clone(), call.host()?)));
         let operations = team.openapi.values().flat_map(|document| &document.operations);
         let operations = operations.filter_map(|of| Some((of.name.clone(), of.host()?)));
         Self {
             rules,
-            team: crew.workplace.content().map(str::to_owned),
+            team: builder.context.content().map(str::to_owned),
             built_in,
             commands: team.commands.iter().map(|of| (of.name.clone(), of.in_words())).collect(),
             hosts: calls.chain(operations).collect(),
@@ -122,7 +87,7 @@ impl Known {
         };
         let paths = args.as_object().into_iter().flatten().filter(|(name, _)| is_path(name));
         let paths = paths.filter_map(|(_, value)| value.as_str()).map(normalized).collect();
-        let url = text("url").filter(|_| !self.hosts.contains_key(tool)).map(crate::permission::host);
+        let url = text("url").filter(|_| !self.hosts.contains_key(tool)).map(host);
         let hosts = self.hosts.get(tool).cloned().into_iter().chain(url);
         Deed {
             tool,
@@ -164,8 +129,4 @@ fn filled(words: &str, args: &Value) -> String {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         words.replace(&format!("{{{name}}}"), &text)
     })
-}
-
-fn refused(text: &str, error: &NoCondition) -> Error {
-    Error::config(format!("`{text}` is no condition: {}", error.why))
 }

@@ -6,8 +6,8 @@ use polylogue_models::{Env, Proxies};
 use polylogue_tools::http::{Call, Client};
 use polylogue_tools::openapi;
 
-use super::AgentBuilder;
-use crate::permission::Grant;
+use super::builder::AgentBuilder;
+use crate::grant::Grant;
 
 impl AgentBuilder<'_> {
     /// The tools that call services and that `name` stands for; none if it is no such name.
@@ -17,12 +17,12 @@ impl AgentBuilder<'_> {
         if call.is_none() && operations.is_empty() {
             return Ok(Vec::new());
         }
-        self.workplace.check(Grant::Network, &self.team.reached_by_calls())?;
-        self.workplace.check(Grant::Env, &self.team.sent_by_calls())?;
+        self.context.check(Grant::Network, &self.team.reached_by_calls())?;
+        self.context.check(Grant::Env, &self.team.sent_by_calls())?;
         // To be looked at, a tool needs no real key.
-        let env = match self.workplace.is_unused() {
+        let env = match self.context.is_unused() {
             true => Env::of(self.team.variables_of_calls().map(|name| (name.clone(), "unused:unused"))),
-            false => self.workplace.env(),
+            false => self.context.env(),
         };
         let client = |reach| Client::new(reach).proxies(Proxies::of(&env));
         if let Some(call) = call {

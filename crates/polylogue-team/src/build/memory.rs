@@ -5,8 +5,7 @@ use polylogue::{Assistant, Error, Result};
 use polylogue_core::AnyAgent;
 use polylogue_tools::Queue;
 
-use super::AgentBuilder;
-use super::room::Around;
+use super::builder::{AgentBuilder, Around};
 use crate::agent::{Agent, ModelKeys};
 
 impl<'a> AgentBuilder<'a> {
@@ -44,6 +43,6 @@ impl<'a> AgentBuilder<'a> {
         let Some(memory) = agent.memory() else { return Ok(None) };
         let scope = self.team.memory_scope(&agent.name, memory);
         let scope = scope.map_err(|error| Error::config(error.to_string()))?;
-        Ok(Some(LongTerm::new(self.workplace.memory(&agent.name)?, scope)))
+        Ok(Some(LongTerm::new(self.context.memory(&agent.name)?, scope)))
     }
 }

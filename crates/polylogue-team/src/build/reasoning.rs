@@ -9,10 +9,10 @@ use polylogue::{AnyModel, Assistant, Error, Name, Result};
 use polylogue_config::At;
 use polylogue_core::{AnyAgent, Line};
 
-use super::AgentBuilder;
-use super::room::Around;
+use super::builder::{AgentBuilder, Around};
 use crate::agent::{Agent, ModelKeys};
-use crate::reasoning::{self, OutputBlock, Reasoning, RunsOutputBlocks};
+use crate::output_blocks::{OutputBlock, RunsOutputBlocks};
+use crate::reasoning::{self, Reasoning};
 
 impl<'a> AgentBuilder<'a> {
     /// What replies for `agent` by a model, in the way in which it reasons.

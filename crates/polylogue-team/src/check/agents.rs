@@ -6,28 +6,30 @@ use polylogue::agents::tooling::{ToolCalling, ToolHistory};
 use polylogue_config::At;
 
 use super::approval::tasks_of;
-use super::chats::check_author;
-use super::{Outline, Participant, form};
+use super::chats;
 use crate::agent::{Agent, ModelKeys};
+use crate::chat::check_author;
 use crate::diagnostic::Report;
-use crate::member::NestedContext;
+use crate::nested_chats::NestedContext;
+use crate::outline::{Outline, Participant};
 use crate::pattern::Pattern;
-use crate::remote::GivenTool;
 use crate::source::Span;
+use crate::team::Team;
+use crate::tooling::{GivenTool, check_examples};
 
-pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
+pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     for agent in outline.agents() {
         if let Some(keys) = agent.model() {
             check_tools(keys, report);
             check_form(keys, report);
         }
         check_command(agent, report);
-        check_limits(outline, agent, report);
+        check_limits(team, agent, report);
         check_nested(outline, agent, report);
     }
     if !report.failed() {
         warn_of_silence(outline, report);
-        warn_of_handoffs(outline, report);
+        warn_of_handoffs(team, outline, report);
     }
 }
 
@@ -55,7 +57,7 @@ fn check_tools(keys: &ModelKeys, report: &mut Report<'_>) {
 
 /// Reports conflicts between output schema and tool calling.
 fn check_form(keys: &ModelKeys, report: &mut Report<'_>) {
-    form::check_examples(&keys.tools, report);
+    check_examples(&keys.tools, report);
     if let (Some(_), Some(schema)) = (&keys.output_schema, &keys.parameters.schema) {
         let hint = "remove `schema`: `output_schema` is sent to the model if it supports schemas, and every reply is checked";
         report.error_with_hint(schema.key(), "`output_schema` is the schema already", hint);
@@ -82,11 +84,11 @@ fn check_command(agent: &Agent, report: &mut Report<'_>) {
 }
 
 /// Warns of tool limits of agents without tools.
-fn check_limits(outline: &Outline<'_>, agent: &Agent, report: &mut Report<'_>) {
+fn check_limits(team: &Team, agent: &Agent, report: &mut Report<'_>) {
     let Some(at) = agent.tool_limits.given() else { return };
     let of_model = agent.model().is_some_and(|keys| !keys.tools.is_empty() || keys.memory.given().is_some());
     let own = of_model || !agent.executes_tools.is_empty() || agent.runs_output_blocks.is_some();
-    if !own && !tasks_of(outline, &agent.name).any(|task| task.tools.given().is_some()) {
+    if !own && !tasks_of(team, &agent.name).any(|task| task.tools.given().is_some()) {
         let hint =
             "give it `tools` or `executes_tools`; code that it executes has a `timeout` in `code_execution`";
         report.warning(at, format!("`{}` has no tools to limit", agent.name), hint);
@@ -105,7 +107,7 @@ fn check_nested(outline: &Outline<'_>, agent: &Agent, report: &mut Report<'_>) {
             Some(_) => {}
         }
         if let NestedContext::Reflect(reflect) = &nested.context {
-            check_author(outline, &reflect.by, report);
+            check_author(&reflect.by, outline, report);
         }
     }
 }
@@ -120,8 +122,8 @@ fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn warn_of_handoffs(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let chats = outline.chats().filter(|(_, chat)| matches!(chat.pattern, Pattern::Handoffs(_)));
+fn warn_of_handoffs(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    let chats = chats(team).filter(|(_, chat)| matches!(chat.pattern, Pattern::Handoffs(_)));
     let handed: BTreeSet<&At<_>> = chats.flat_map(|(_, chat)| chat.everyone()).collect();
     for agent in outline.agents().filter(|agent| !handed.contains(&agent.name)) {
         let given: Option<&Span> = agent.model().and_then(|keys| keys.handoffs.given());

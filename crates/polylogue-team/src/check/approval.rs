@@ -3,18 +3,20 @@
 use polylogue::tools::approval::is_like_tool;
 use polylogue_core::Name;
 
-use super::{Outline, working};
+use super::{chats, working};
 use crate::agent::Agent;
 use crate::approval::ApprovalRule;
-use crate::build::{FILES, file_tool_names};
+use crate::built_in::{FILES, file_tool_names};
 use crate::diagnostic::Report;
-use crate::remote::GivenTool;
+use crate::outline::Outline;
+use crate::pattern::Task;
 use crate::suggest;
-use crate::task::Task;
+use crate::team::Team;
+use crate::tooling::GivenTool;
 
 /// The tasks of the agent `who`.
-pub(super) fn tasks_of<'t>(outline: &Outline<'t>, who: &Name) -> impl Iterator<Item = &'t Task> {
-    let tasks = outline.chats().flat_map(|(_, chat)| chat.pattern.tasks());
+pub(super) fn tasks_of<'t>(team: &'t Team, who: &Name) -> impl Iterator<Item = &'t Task> {
+    let tasks = chats(team).flat_map(|(_, chat)| chat.pattern.part().tasks());
     tasks.filter(move |task| task.who == *who)
 }
 
@@ -25,10 +27,10 @@ struct Tools {
     open: bool,
 }
 
-pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
+pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     for agent in outline.agents() {
         let Some(approval) = &agent.approval else { continue };
-        let tools = Tools::of(outline, agent);
+        let tools = Tools::of(team, agent);
         if tools.open || report.full() {
             continue;
         }
@@ -49,7 +51,7 @@ pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
 }
 
 impl Tools {
-    fn of(outline: &Outline<'_>, agent: &Agent) -> Self {
+    fn of(team: &Team, agent: &Agent) -> Self {
         let mut tools = Self { names: Vec::new(), open: false };
         if let Some(keys) = agent.model() {
             keys.tools.iter().for_each(|given| tools.take(given));
@@ -60,7 +62,7 @@ impl Tools {
         tools.names.extend(blocks.clone().flat_map(|blocks| blocks.code.values()).map(ToString::to_string));
         let run = agent.executes_tools.iter().chain(blocks.flat_map(|blocks| &blocks.tools));
         run.for_each(|run| tools.add(&run.tool));
-        for task in tasks_of(outline, &agent.name) {
+        for task in tasks_of(team, &agent.name) {
             task.tools.iter().for_each(|given| tools.take(given));
         }
         tools

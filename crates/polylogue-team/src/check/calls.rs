@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use polylogue_core::Tool as _;
 use polylogue_tools::http::Call;
 
-use crate::build::{FILES, known_tools};
+use crate::built_in::{FILES, known_tools};
 use crate::calls::ApiDocument;
 use crate::diagnostic::Report;
 use crate::secret::is_secret_header;

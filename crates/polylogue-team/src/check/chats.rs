@@ -3,27 +3,25 @@
 use std::collections::HashMap;
 
 use polylogue_config::At;
-use polylogue_core::Name;
+use polylogue_core::{Name, TaskFrom};
 
-use super::{Outline, Participant, patterns, reach};
-use crate::chat::{CarryWord, CarryoverSpec, Chat, ITSELF, InnerChat, Summary, TaskFrom};
+use super::{chats, inner_chats, reach};
+use crate::chat::{Chat, ITSELF, InnerChat};
 use crate::diagnostic::Report;
+use crate::outline::{Outline, Participant};
+use crate::team::Team;
 
-pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    for (_, chat) in outline.chats() {
-        check_participants(outline, chat, report);
-        // A chat without participants is reported by the reader.
-        if chat.everyone().any(|name| name.ok) {
-            patterns::check(outline, chat, report);
-            check_summary(outline, &chat.summary, report);
-        }
+pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    for (name, chat) in chats(team) {
+        check_participants(team, outline, chat, report);
+        chat.check(name, outline, report);
     }
-    check_inner(outline, report);
-    reach::check(outline, report);
+    check_inner(team, outline, report);
+    reach::check(team, outline, report);
 }
 
-fn check_participants(outline: &Outline<'_>, chat: &Chat, report: &mut Report<'_>) {
-    for who in chat.everyone().filter(|who| who.ok && **who == outline.team.name) {
+fn check_participants(team: &Team, outline: &Outline<'_>, chat: &Chat, report: &mut Report<'_>) {
+    for who in chat.everyone().filter(|who| who.ok && **who == team.name) {
         if outline.participant(who).is_none() {
             let hint = "it is the outermost chat; chats that take part in others are in `chats`";
             report.error_with_hint(&who.span, format!("`{who}` cannot take part in a chat"), hint);
@@ -31,34 +29,11 @@ fn check_participants(outline: &Outline<'_>, chat: &Chat, report: &mut Report<'_
     }
 }
 
-fn check_summary(outline: &Outline<'_>, summary: &Summary, report: &mut Report<'_>) {
-    let Summary::Reflect(reflect) = summary else { return };
-    let Some(by) = &reflect.by else { return };
-    let model = ("model", reflect.model.as_ref().map(At::key));
-    for (key, at) in [model, ("parameters", reflect.parameters.given())] {
-        if let Some(at) = at {
-            let hint = "remove it, or remove `by` for a private author";
-            report.error_with_hint(at, format!("`{by}` uses its own `{key}`"), hint);
-        }
-    }
-    check_author(outline, by, report);
-}
-
-/// Reports a summary author that is not a plain agent with a model.
-pub(super) fn check_author(outline: &Outline<'_>, by: &At<Name>, report: &mut Report<'_>) {
-    let author = outline.participant(by).filter(|_| by.ok);
-    if let Some(why) = author.and_then(|author| author.why_not_plain()) {
-        let hint = "name an agent that replies only by a model";
-        report.error_with_hint(&by.span, format!("`{by}` cannot write the summary: {why}"), hint);
-    }
-}
-
 /// Reports conflicts in what inner chats receive from the surrounding chat.
-fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let beside = Beside::of(outline);
-    for chat in outline.participants.iter().filter_map(|participant| participant.chat()) {
-        let carryover = chat.carryover.as_ref();
-        let carries = carryover.filter(|given| ***given != CarryoverSpec::Word(CarryWord::None));
+fn check_inner(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    let beside = Beside::of(team);
+    for chat in inner_chats(team) {
+        let carries = chat.carryover.as_ref().filter(|carried| !carried.is_nothing());
         if let Some(carries) = carries.filter(|_| *chat.task_from == TaskFrom::All) {
             let hint = "remove `carryover`, or `task_from`";
             report.error_with_hint(carries.key(), "`task_from: all` includes all results already", hint);
@@ -68,10 +43,8 @@ fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
             report.error_with_hint(at, "`task` and `task_from` cannot both be given", hint);
         }
         // A chat that is only nested in an agent has no participants beside it.
-        if let Some(CarryoverSpec::Of(given)) = carryover.map(|given| &given.value) {
-            for who in given.include.iter().flatten().chain(&given.exclude) {
-                beside.check(&chat.name, who, report);
-            }
+        for who in chat.carryover.iter().flat_map(|of| of.include.iter().flatten().chain(&of.exclude)) {
+            beside.check(&chat.name, who, report);
         }
         check_continues(outline, chat, &beside, report);
     }
@@ -81,9 +54,9 @@ fn check_inner(outline: &Outline<'_>, report: &mut Report<'_>) {
 struct Beside<'t>(HashMap<&'t Name, Vec<usize>>);
 
 impl<'t> Beside<'t> {
-    fn of(outline: &Outline<'t>) -> Self {
+    fn of(team: &'t Team) -> Self {
         let mut chats: HashMap<&Name, Vec<usize>> = HashMap::new();
-        for (at, (_, chat)) in outline.chats().enumerate() {
+        for (at, (_, chat)) in self::chats(team).enumerate() {
             chat.everyone().for_each(|who| chats.entry(&who.value).or_default().push(at));
         }
         Self(chats)

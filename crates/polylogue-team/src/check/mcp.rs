@@ -8,11 +8,12 @@ use serde_json::json;
 
 use crate::agent::Agent;
 use crate::diagnostic::Report;
-use crate::remote::{GivenTool, McpServer};
+use crate::mcp::McpServer;
 use crate::secret::{is_secret_header, looks_like_key};
 use crate::source::Span;
 use crate::suggest;
 use crate::team::Team;
+use crate::tooling::GivenTool;
 use crate::yaml::Node;
 
 /// What the names of variables end with that hold secrets.
@@ -71,8 +72,7 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     for keys in team.agents.iter().filter_map(Agent::model) {
         check_given(&keys.tools, team, report);
     }
-    let chats = std::iter::once(&team.chat).chain(team.chats.iter().map(|inner| &inner.chat));
-    for task in chats.flat_map(|chat| chat.pattern.tasks()) {
+    for task in team.all_chats().flat_map(|(_, chat)| chat.pattern.part().tasks()) {
         check_given(&task.tools, team, report);
     }
 }

@@ -2,26 +2,29 @@
 
 use polylogue_core::Name;
 
-use super::{Outline, Participant, private_agents};
+use super::chats;
 use crate::diagnostic::Report;
+use crate::outline::{Outline, Participant};
 use crate::private_agents::PrivateRole;
 use crate::source::Span;
+use crate::team::Team;
 
-pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    for participant in outline.participants.iter().filter(|participant| *participant.name() == Name::user()) {
+pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    for participant in outline.participants().iter().filter(|participant| *participant.name() == Name::user())
+    {
         let hint = "`user` is the person who gives the task; give a person who takes part another name";
         let message = format!("no {} can be called `user`", participant.noun());
         report.error_with_hint(&participant.name().span, message, hint);
     }
-    for (chat, keys) in outline.chats() {
-        for (role, at) in private_agents(keys) {
+    for (chat, keys) in chats(team) {
+        for (role, at) in keys.private_roles() {
             check_private(outline, chat, role, at, report);
         }
     }
     // The pattern and summary of a chat in another file are unknown here, so its name must leave room for all roles.
-    for team in &outline.team.teams {
-        for role in PrivateRole::ALL.into_iter().filter(|_| team.name.ok) {
-            check_private(outline, &team.name, role, &team.name.span, report);
+    for sub in &team.teams {
+        for role in PrivateRole::ALL.into_iter().filter(|_| sub.name.ok) {
+            check_private(outline, &sub.name, role, &sub.name.span, report);
         }
     }
 }

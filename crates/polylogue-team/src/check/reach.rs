@@ -1,30 +1,44 @@
 //! What is reached from where: no chat is within itself, every participant can speak, and there is an end.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use polylogue_config::At;
 use polylogue_core::Name;
 
-use super::{Outline, Participant};
+use super::{chats, inner_chats};
 use crate::agent::Agent;
-use crate::chat::{Chat, Summary};
+use crate::chat::{Chat, InnerChat};
 use crate::diagnostic::Report;
-use crate::member::NestedContext;
-use crate::pattern::{END, Group, Handoffs, Pattern, SelectSpeaker};
+use crate::nested_chats::NestedContext;
+use crate::outline::{Outline, Participant};
+use crate::team::Team;
 
-pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
-    check_cycles(outline, report);
+pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    let mut inner = HashMap::new();
+    for chat in inner_chats(team) {
+        inner.entry(&chat.name.value).or_insert(chat);
+    }
+    check_cycles(team, outline, &inner, report);
     // A misspelled name does not speak: that is said once.
     if !report.failed() {
-        warn_of_strangers(outline, report);
-        warn_of_endless(outline, report);
+        warn_of_strangers(team, outline, &inner, report);
+        warn_of_endless(team, outline, report);
     }
 }
 
-fn check_cycles(outline: &Outline<'_>, report: &mut Report<'_>) {
-    let mut walk =
-        Walk { outline, around: Vec::new(), owners: Vec::new(), done: HashSet::new(), met: HashSet::new() };
-    let mut chats = outline.chats();
+/// The inner chats by name.
+type Inner<'t> = HashMap<&'t Name, &'t InnerChat>;
+
+fn check_cycles<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, report: &mut Report<'_>) {
+    let mut walk = Walk {
+        outline,
+        inner,
+        around: Vec::new(),
+        owners: Vec::new(),
+        done: HashSet::new(),
+        met: HashSet::new(),
+    };
+    let mut chats = chats(team);
     if let Some((name, chat)) = chats.next() {
         walk.enter(name, chat, report);
     }
@@ -47,6 +61,7 @@ fn consulted(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
 /// A walk from chats to the chats within them.
 struct Walk<'o, 't> {
     outline: &'o Outline<'t>,
+    inner: &'o Inner<'t>,
     /// The chats around the current one, the outermost first, and itself.
     around: Vec<&'t Name>,
     /// The agents in whose nested chats the walk is: they are without nested chats there.
@@ -107,12 +122,18 @@ impl<'t> Walk<'_, 't> {
         is_open && self.done.insert((who, self.owners.clone()))
     }
 
+    /// The inner chat `who`, unless it is another participant.
+    fn chat(&self, who: &Name) -> Option<&'t InnerChat> {
+        let is_chat = matches!(self.outline.participant(who), Some(Participant::Chat(_)));
+        self.inner.get(who).copied().filter(|_| is_chat)
+    }
+
     fn meet(&mut self, who: &'t At<Name>, report: &mut Report<'_>) {
         if let Some(first) = self.around.iter().position(|outer| who == *outer) {
             let cycle = self.around.iter().skip(first).copied().chain([&who.value]).map(Name::as_str);
             let cycle = cycle.collect::<Vec<_>>().join(" > ");
             report.error(&who.span, format!("the chat `{who}` takes part in itself: {cycle}"));
-        } else if let Some(inner) = self.outline.participant(who).and_then(Participant::chat) {
+        } else if let Some(inner) = self.chat(who) {
             self.enter(&inner.name, &inner.chat, report);
         }
     }
@@ -132,64 +153,37 @@ fn brought_along(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
     nested.chain(consulted(agent)).chain(reasoning.into_iter().flat_map(|reasoning| reasoning.others()))
 }
 
-/// All that a chat names besides its participants.
-fn beside(chat: &Chat) -> impl Iterator<Item = &Name> {
-    let author = match &chat.summary {
-        Summary::Reflect(reflect) => reflect.by.as_deref(),
-        _ => None,
-    };
-    let selector = match &chat.pattern {
-        Pattern::Group(Group { select: SelectSpeaker::Human(person), .. }) => Some(&person.value),
-        _ => None,
-    };
-    let owners = chat.pattern.tasks().into_iter().map(|task| &task.who.value);
-    chat.pattern.beside().into_iter().chain(owners).chain(author).chain(selector)
-}
-
-fn warn_of_strangers(outline: &Outline<'_>, report: &mut Report<'_>) {
+fn warn_of_strangers<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, report: &mut Report<'_>) {
     let mut reached: BTreeSet<&Name> = BTreeSet::new();
-    let mut chats = vec![&outline.team.chat];
+    let mut chats = vec![&team.chat];
     while let Some(chat) = chats.pop() {
-        let mut met: Vec<&Name> = chat.everyone().map(|name| &name.value).chain(beside(chat)).collect();
+        let mut met: Vec<&Name> = chat.everyone().map(|name| &name.value).chain(chat.beside()).collect();
         while let Some(who) = met.pop() {
             let Some(participant) = outline.participant(who).filter(|_| reached.insert(who)) else {
                 continue;
             };
             match participant {
                 Participant::Agent(agent) => met.extend(brought_along(agent).map(|name| &name.value)),
-                Participant::Chat(inner) => chats.push(&inner.chat),
+                Participant::Chat(name) => chats.extend(inner.get(&name.value).map(|inner| &inner.chat)),
                 Participant::Team(_) => {}
             }
         }
     }
-    for participant in outline.participants.iter().filter(|one| !reached.contains(&one.name().value)) {
+    for participant in outline.participants().iter().filter(|one| !reached.contains(&one.name().value)) {
         let message = format!("the {} `{}` takes part in nothing", participant.noun(), participant.name());
         let hint = "name it among the `participants` of a chat that is reached from `chat`, or leave it out";
         report.warning(&participant.name().span, message, hint);
     }
 }
 
-fn warn_of_endless(outline: &Outline<'_>, report: &mut Report<'_>) {
-    for (name, chat) in outline.chats() {
+fn warn_of_endless(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
+    for (name, chat) in chats(team) {
         let limited = chat.stop.is_some() || chat.max_turns.given().is_some();
-        if !limited && !ends_itself(&chat.pattern) && !is_ended(outline, chat) {
+        if !limited && !chat.pattern.part().ends_itself() && !is_ended(outline, chat) {
             let message = format!("nothing ends the chat `{name}` before its 100th turn");
             let at = chat.participants.key();
             report.warning(at, message, "give it a `stop`, such as `stop: {max_turns: 20}`");
         }
-    }
-}
-
-/// Whether a pattern may come to its end.
-fn ends_itself(pattern: &Pattern) -> bool {
-    match pattern {
-        Pattern::RoundRobin => false,
-        Pattern::Group(group) => group.transitions.is_some(),
-        Pattern::Handoffs(given) => {
-            let Handoffs { then, .. } = &given.value;
-            then.as_str() == END
-        }
-        _ => true,
     }
 }
 

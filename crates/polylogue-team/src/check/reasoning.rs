@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use polylogue_config::At;
 use polylogue_core::Name;
 
-use super::Outline;
 use crate::agent::{Agent, ModelKeys};
 use crate::diagnostic::Report;
+use crate::outline::Outline;
 use crate::reasoning::Reasoning;
 use crate::source::Span;
 

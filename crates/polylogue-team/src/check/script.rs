@@ -4,13 +4,20 @@ use std::collections::BTreeSet;
 
 use polylogue_core::Name;
 
-use super::{Outline, Participant};
 use crate::diagnostic::Report;
+use crate::outline::{Outline, Participant};
 use crate::suggest;
+use crate::team::Team;
 use crate::yaml::{Data, Entry, Node};
 
-pub(super) fn check(outline: &Outline<'_>, root: &Node, below: Option<&[Name]>, report: &mut Report<'_>) {
-    let own = outline.team.voices();
+pub(super) fn check(
+    team: &Team,
+    outline: &Outline<'_>,
+    root: &Node,
+    below: Option<&[Name]>,
+    report: &mut Report<'_>,
+) {
+    let own = team.voices();
     let voices: BTreeSet<&str> = own.iter().chain(below.into_iter().flatten()).map(Name::as_str).collect();
     for step in root.get("script").items().iter().flat_map(|step| step.entries()) {
         if below.is_some() && !report.full() && !voices.contains(step.key.as_str()) {

@@ -1,6 +1,5 @@
 //! The web: what its tools need is there, and what is there is used.
 
-use crate::build::reach;
 use crate::diagnostic::Report;
 use crate::source::Span;
 use crate::team::Team;
@@ -10,8 +9,8 @@ use crate::yaml::Node;
 /// Reports web tools without settings, invalid hosts, and unused settings.
 pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
     let web = root.get("web");
-    if let Some(settings) = team.web.fetch.settings()
-        && let Err(error) = reach(&settings)
+    if let Some(settings) = team.web.fetch.on()
+        && let Err(error) = settings.reach()
     {
         report.error(&web.get("fetch").span, error.to_string());
     }
@@ -25,7 +24,7 @@ pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
         }
     }
     let can_search = team.web.search.is_some() || team.web.pages.is_some();
-    let can_fetch = !team.web.fetch.is_off() || team.web.pages.is_some();
+    let can_fetch = team.web.fetch.on().is_some() || team.web.pages.is_some();
     for (tool, can, hint) in [
         (
             SEARCH,

@@ -8,19 +8,18 @@ use polylogue_core::{Name, Tool as _};
 use polylogue_tools::code::Sandbox;
 use polylogue_tools::command::Command;
 
-use super::Outline;
 use crate::agent::{Agent, ModelKeys};
-use crate::build::{FILES, known_tools, of_one_chat};
+use crate::built_in::{FILES, known_tools, of_one_chat};
 use crate::diagnostic::Report;
-use crate::remote::GivenTool;
+use crate::outline::Outline;
 use crate::source::Span;
 use crate::team::Team;
-use crate::tooling::OwnTool;
+use crate::tooling::{GivenTool, OwnTool};
 use crate::working::{AgentTool, SandboxBackend, SandboxSettings};
 use crate::yaml::Node;
 
-pub(super) fn check(outline: &Outline<'_>, root: &Node, report: &mut Report<'_>) {
-    check_sandbox(&outline.team.sandbox, report);
+pub(super) fn check(team: &Team, outline: &Outline<'_>, root: &Node, report: &mut Report<'_>) {
+    check_sandbox(&team.sandbox, report);
     check_commands(root, report);
     for agent in outline.agents() {
         check_files(agent, report);

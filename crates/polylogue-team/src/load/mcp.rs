@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Loader;
 use crate::diagnostic::Report;
-use crate::remote::{McpServer, McpServers};
+use crate::mcp::{McpServer, McpServers};
 use crate::team::Team;
 use crate::yaml::{Data, Node};
 

@@ -1,10 +1,16 @@
-//! Graphs.
+//! Graphs of who speaks after whom.
 
 use std::collections::BTreeMap;
 
+use polylogue::policies::graph::{self as library, CheckedGraph, Join};
+use polylogue::{Error, Result};
 use polylogue_config::{At, ByName, Config, OneOrMany, Same};
 use polylogue_core::Name;
 
+use super::part::{Agents, Built, ChatFrame, Part, listed};
+use crate::condition::Condition;
+use crate::diagnostic::Report;
+use crate::outline::Outline;
 use crate::text::{ConditionText, Member, MemberRef};
 
 /// Graph of who speaks after whom. Branches run concurrently.
@@ -19,14 +25,14 @@ pub struct Graph {
     #[key(as = ByName<Member, OneOrMany<Same<Edge>>>, required, nonempty)]
     pub edges: BTreeMap<At<Name>, Vec<Edge>>,
     /// For participants with several incoming edges: `all` (default) waits for all of them, `any` speaks after each.
-    #[key(as = ByName<Member, Same<Join>>)]
+    #[key(as = ByName<Member, JoinKey>)]
     pub join: BTreeMap<At<Name>, Join>,
 }
 
 /// When a participant with several incoming edges speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
-#[config(name = "GraphJoin")]
-pub enum Join {
+#[derive(Config)]
+#[config(name = "GraphJoin", for = Join)]
+enum JoinKey {
     /// After all incoming edges were taken.
     All,
     /// Each time an incoming edge is taken.
@@ -52,4 +58,73 @@ pub struct Edge {
     /// Maximum number of times that the edge is taken.
     #[key(none = "any number of times", range = 1..=1_000_000)]
     pub max_uses: Option<u64>,
+}
+
+impl Part for At<Graph> {
+    /// Edges have one condition. The rest, such as a loop without an end, is seen when the graph is built.
+    fn check(&self, _: &ChatFrame<'_>, _: &Outline<'_>, report: &mut Report<'_>) {
+        for Edge { says, when, otherwise, .. } in self.edges.values().flatten() {
+            let otherwise = otherwise.given().filter(|_| **otherwise);
+            let says = ("says", says.as_ref().map(At::key));
+            let all = [says, ("when", when.as_ref().map(At::key)), ("otherwise", otherwise)];
+            let mut given = all.into_iter().filter_map(|(key, at)| Some((key, at?)));
+            if let (Some((first, _)), Some((second, at))) = (given.next(), given.next()) {
+                report.error(at, format!("`{first}` and `{second}` cannot both be given"));
+            }
+        }
+    }
+
+    fn check_built(&self, chat: &ChatFrame<'_>, report: &mut Report<'_>) {
+        if let Err(error) = self.checked(chat) {
+            report.error(self.key(), error.to_string());
+        }
+    }
+
+    fn describe(&self, _: &ChatFrame<'_>) -> String {
+        match self.start.as_slice() {
+            [] => "along a graph".to_owned(),
+            start => format!("along a graph from {} on", listed(start.iter().map(Name::as_str))),
+        }
+    }
+
+    fn build(&self, chat: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
+        Built::policy(self.checked(chat)?)
+    }
+}
+
+impl Graph {
+    fn checked(&self, chat: &ChatFrame<'_>) -> Result<CheckedGraph> {
+        let mut graph = library::Graph::of(chat.participants.iter().map(ToString::to_string));
+        for start in &self.start {
+            graph = graph.starts_with(start.as_str());
+        }
+        for (from, edges) in &self.edges {
+            for edge in edges {
+                graph = graph.edge(edge.build(from)?);
+            }
+        }
+        for (name, join) in &self.join {
+            graph = graph.join(name.as_str(), *join);
+        }
+        graph.build().map_err(Error::from)
+    }
+}
+
+impl Edge {
+    fn build(&self, from: &Name) -> Result<library::Edge> {
+        let edge = library::Edge::from((from.as_str(), self.to.as_str()));
+        let edge = match (&self.says, &self.when) {
+            _ if *self.otherwise => edge.otherwise(),
+            (Some(text), _) => edge.says(text.as_str()),
+            (None, Some(text)) => {
+                let condition = Condition::compile(text)?;
+                edge.given(move |chat| condition.holds_or_notes(chat))
+            }
+            (None, None) => edge,
+        };
+        Ok(match self.max_uses {
+            Some(times) => edge.at_most(times),
+            None => edge,
+        })
+    }
 }

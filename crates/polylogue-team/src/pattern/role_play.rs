@@ -1,9 +1,16 @@
 //! Two roles that solve a task by talking.
 
+use std::collections::BTreeSet;
+
 use polylogue::tasks::RolePlay as Library;
+use polylogue::tasks::role_play as library;
+use polylogue::{Assistant, Result, Transcript};
 use polylogue_config::{At, Config};
 use polylogue_core::Name;
 
+use super::part::{Agents, Built, ChatFrame, Part};
+use crate::diagnostic::Report;
+use crate::outline::Outline;
 use crate::reasoning::ChoiceTexts;
 use crate::text::{AgentRef, MemberRef, Template};
 
@@ -134,11 +141,194 @@ impl Default for Done {
     }
 }
 
+impl Part for RolePlay {
+    fn check(&self, chat: &ChatFrame<'_>, outline: &Outline<'_>, report: &mut Report<'_>) {
+        let without = [
+            ("opening", "the user role receives the opening of `texts`"),
+            ("introductions", "the rules of the roles say who the other one is"),
+            ("late_joiners", "two talk, from the beginning to the end"),
+            ("max_turns", "it ends by `max_rounds`"),
+        ];
+        chat.check_without("a role-play", &without, report);
+        self.check_roles(chat, outline, report);
+        self.check_beside(chat, outline, report);
+        let text = &self.done.text;
+        if text.ok && !text.is_empty() && text.trim().is_empty() {
+            report.error(&text.span, "a marker of nothing but white space is never found");
+        }
+    }
+
+    fn describe(&self, _: &ChatFrame<'_>) -> String {
+        let besides = [
+            self.specifier.as_ref().map(|specifier| format!("{} makes the task definite", specifier.who)),
+            self.planner.as_ref().map(|planner| format!("{planner} divides it")),
+            self.critic.as_ref().map(|critic| format!("{} chooses among proposals", critic.who)),
+        ];
+        let besides: String = besides.into_iter().flatten().map(|besides| format!("; {besides}")).collect();
+        format!("{} instructs{besides}", self.user.who)
+    }
+
+    fn beside(&self) -> Vec<&Name> {
+        self.others().map(|(who, _)| &who.value).collect()
+    }
+
+    fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {
+        let mut role_play = self.cast(agents)?;
+        if self.done.anywhere {
+            role_play = role_play.lenient();
+        }
+        role_play = role_play.max_rounds(self.max_rounds).uninstructed(self.uninstructed);
+        if let Some(messages) = self.max_messages {
+            role_play = role_play.max_messages(messages);
+        }
+        if let Some(limit) = self.flips {
+            role_play = role_play.flips(limit);
+        }
+        role_play = role_play.loop_detector(chat.loop_detector);
+        if let Some(condition) = chat.condition()? {
+            role_play = role_play.until(condition);
+        }
+        let (builder, policy) = role_play.begin(chat.name.as_str())?;
+        Ok(Built::Chat(Box::new(builder), Box::new(policy)))
+    }
+
+    fn assistants_in(&self, chat: &Transcript, agents: &dyn Agents) -> Result<Vec<Assistant>> {
+        let takes_part = |player: &Player| chat.participants().iter().any(|one| player.who == *one);
+        match takes_part(&self.user) && takes_part(&self.assistant) {
+            true => Ok(self.cast(agents)?.assistants_in(chat)),
+            false => Ok(Vec::new()),
+        }
+    }
+}
+
 impl RolePlay {
-    /// Agents besides the two roles.
-    pub(crate) fn beside(&self) -> impl Iterator<Item = &Name> {
-        let specifier = self.specifier.iter().map(|specifier| &specifier.who);
-        let all = specifier.chain(&self.planner).chain(self.critic.iter().map(|critic| &critic.who));
-        all.map(|name| &name.value)
+    /// Agents besides the two roles, and whether each can be a person.
+    fn others(&self) -> impl Iterator<Item = (&At<Name>, bool)> {
+        let specifier = self.specifier.iter().map(|specifier| (&specifier.who, false));
+        let planner = self.planner.iter().map(|planner| (planner, false));
+        specifier.chain(planner).chain(self.critic.iter().map(|critic| (&critic.who, true)))
+    }
+
+    /// Reports participants without a role, and roles of the same agent.
+    fn check_roles(&self, chat: &ChatFrame<'_>, outline: &Outline<'_>, report: &mut Report<'_>) {
+        let (user, assistant) = (&self.user.who, &self.assistant.who);
+        for who in [user, assistant] {
+            check_speaker(who, false, outline, report);
+        }
+        if !user.ok || !assistant.ok {
+            return;
+        }
+        if user == assistant {
+            report.error(&assistant.span, format!("`{user}` cannot have both roles"));
+        }
+        for who in chat.participants.iter().filter(|who| who.ok && *who != user && *who != assistant) {
+            let hint = "a role-play has two participants: the user role and the assistant role";
+            report.error_with_hint(&who.span, format!("`{who}` takes part, and has no role"), hint);
+        }
+    }
+
+    /// Reports agents besides the roles that take part, or have several parts.
+    fn check_beside(&self, chat: &ChatFrame<'_>, outline: &Outline<'_>, report: &mut Report<'_>) {
+        let mut seen = BTreeSet::new();
+        for (who, can_be_person) in self.others().filter(|(who, _)| who.ok) {
+            check_speaker(who, can_be_person, outline, report);
+            if chat.has(who) {
+                let hint = "remove it from `participants`: it does not take part in the chat";
+                let message = format!("`{who}` takes part, and has no other role besides");
+                report.error_with_hint(&who.span, message, hint);
+            } else if !seen.insert(who) {
+                report.error(&who.span, format!("`{who}` has a part already"));
+            }
+        }
+    }
+
+    /// The roles with their agents.
+    fn cast(&self, agents: &dyn Agents) -> Result<Library> {
+        let (assistant, user) = (&self.assistant, &self.user);
+        let mut role_play = Library::new(agents.speaker(&assistant.who)?, agents.speaker(&user.who)?);
+        role_play = role_play.roles(assistant.role(), user.role()).done(self.done.text.as_str());
+        if let Some(rules) = assistant.rules.clone() {
+            role_play = role_play.assistant_rules(move |casting| rules.fill(casting.task));
+        }
+        if let Some(rules) = user.rules.clone() {
+            role_play = role_play.user_rules(move |casting| rules.fill(casting.task));
+        }
+        if let Some(specifier) = &self.specifier {
+            role_play = role_play.specify(agents.speaker(&specifier.who)?).word_limit(specifier.words);
+        }
+        if let Some(planner) = &self.planner {
+            role_play = role_play.plan(agents.speaker(planner)?);
+        }
+        if let Some(critic) = &self.critic {
+            role_play = role_play.critic(critic.build(agents)?);
+        }
+        if let Some(language) = &self.language {
+            role_play = role_play.language(language.as_str());
+        }
+        if let Some(texts) = &self.texts {
+            role_play = texts.apply(role_play);
+        }
+        Ok(if self.own_temperatures { role_play.own_temperatures() } else { role_play })
+    }
+}
+
+/// Reports roles whose agent does not reply only by a model; a critic can also be a person.
+fn check_speaker(who: &At<Name>, can_be_person: bool, outline: &Outline<'_>, report: &mut Report<'_>) {
+    let Some(found) = outline.participant(who).filter(|_| who.ok) else { return };
+    if can_be_person && found.is_human() {
+        return;
+    }
+    if let Some(why) = found.why_not_plain() {
+        let hint = "name an agent that replies only by a model";
+        report.error_with_hint(&who.span, format!("`{who}` cannot have a part in a role-play: {why}"), hint);
+    }
+}
+
+impl Player {
+    fn role(&self) -> String {
+        self.role.clone().unwrap_or_else(|| self.who.as_str().replace('_', " "))
+    }
+}
+
+impl Critic {
+    fn build(&self, agents: &dyn Agents) -> Result<library::Critic> {
+        let mut critic = match agents.person(&self.who)? {
+            Some(person) => library::Critic::person(person, self.options),
+            None => library::Critic::new(agents.speaker(&self.who)?, self.options),
+        };
+        if let Some(criteria) = &self.criteria {
+            critic = critic.criteria(criteria.as_str());
+        }
+        critic = critic.retries(self.retries);
+        let ChoiceTexts { prompt, option, retry_prompt } = self.texts.clone().unwrap_or_default();
+        if let Some(text) = prompt {
+            critic = critic.prompt(text);
+        }
+        if let Some(text) = option {
+            critic = critic.option_line(text);
+        }
+        if let Some(text) = retry_prompt {
+            critic = critic.retry_prompt(text);
+        }
+        Ok(critic)
+    }
+}
+
+impl RolePlayTexts {
+    fn apply(&self, mut role_play: Library) -> Library {
+        let Self { opening, specifier, planner, critic } = self.clone();
+        if let Some(text) = opening {
+            role_play = role_play.opening(move |casting| text.fill(casting.task));
+        }
+        if let Some(text) = specifier {
+            role_play = role_play.specifier_prompt(move |casting| text.fill(casting.task));
+        }
+        if let Some(text) = planner {
+            role_play = role_play.planner_prompt(move |casting| text.fill(casting.task));
+        }
+        if let Some(text) = critic {
+            role_play = role_play.critic_rules(move |casting| text.fill(casting.task));
+        }
+        role_play
     }
 }

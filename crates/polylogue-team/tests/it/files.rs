@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use polylogue::agents::tooling::{ToolCalling, ToolHistory};
+use polylogue::stop::LoopDetector;
 use polylogue::tasks::EndMode;
 use polylogue_config::{At, Switch};
-use polylogue_core::ShowNames;
-use polylogue_core::{Name, Price};
+use polylogue_core::{Name, Price, ShowNames, TaskFrom, Window};
 use polylogue_team::{
-    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, DecisionTemperature, EngineName,
-    GivenTool, Grant, Language, Loaded, LoopDetection, ModelKeys, Off, OnlyText, Overrides, Own, Pattern,
-    Reasoning, Summary, TaskFrom, Team, Template, ToolLimits, Web, WebFetch, WebSearch, Window, load, parse,
+    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, EngineName, GivenTool, Grant, Language,
+    Loaded, ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team, Template, ToolLimits, Web,
+    WebSearch, load, parse,
 };
 use polylogue_tools::http::{Declaration, Header, Secret, Verb};
 
@@ -167,13 +167,10 @@ fn every_key_of_the_format_arrives() {
     check_calls(&team.calls[0]);
     check_reasoning(&team);
     check_society(&team.chats[3].chat.pattern);
-    assert_eq!(Price::from(team.prices["local:any"]), Price::FREE);
-    assert_eq!(Price::from(team.prices["openai:mine"]), Price { input: 1.0, cached: Some(0.5), output: 2.0 });
+    assert_eq!(team.prices["local:any"], Price::FREE);
+    assert_eq!(team.prices["openai:mine"], Price { input: 1.0, cached: Some(0.5), output: 2.0 });
 
-    assert_eq!(
-        (&team.chat.pattern, *team.chat.loop_detection),
-        (&Pattern::Sequential, LoopDetection::Off(Off::Off))
-    );
+    assert_eq!((&team.chat.pattern, *team.chat.loop_detection), (&Pattern::Sequential, LoopDetector::OFF));
     let [task, private] = &team.chat.opening.0[..] else { panic!() };
     assert_eq!((task.from.as_str(), task.text.fill("T"), task.to.len()), ("user", "T".into(), 0));
     assert_eq!((private.from.as_str(), private.to[0].as_str()), ("Ann", "work"));
@@ -185,12 +182,12 @@ fn every_key_of_the_format_arrives() {
 
     let work = &team.chats[0];
     assert_eq!(
-        (*work.task_from, &work.chat.pattern, *work.chat.max_turns),
+        (work.task_from.value.clone(), &work.chat.pattern, *work.chat.max_turns),
         (TaskFrom::All, &Pattern::RoundRobin, 100)
     );
     assert!(work.chat.opening.0.is_empty());
-    let LoopDetection::On(circles) = *work.chat.loop_detection else { panic!() };
-    assert_eq!((circles.repetition, circles.farewells), (5, 3));
+    let loops = &work.chat.loop_detection;
+    assert_eq!((loops.repetition, loops.farewells), (5, 3));
 
     check_servers(&team, ann, bob);
     assert_eq!(
@@ -216,7 +213,7 @@ fn every_key_of_the_format_arrives() {
     assert!(*solve.before[0].forget);
     assert_eq!(solve.before[0].media[0].url, "https://e.example/short.png");
     assert_eq!(*solve.check.words.as_ref().unwrap().complete, "e");
-    assert_eq!(solve.check.temperature, Some(DecisionTemperature::Own(Own::Own)));
+    assert_eq!(solve.check.temperature, None);
     assert!(matches!(&team.chats[2].chat.pattern, Pattern::Tasks(tasks) if tasks.len() == 1));
     assert_eq!(team.endpoints["gpu"].capabilities, Some(CapabilityKeys::Text(OnlyText::Text)));
 
@@ -250,7 +247,7 @@ fn check_web(web: &Web) {
         (EngineName::Brave, Some("https://short.example/search"))
     );
     assert_eq!(search.key.as_deref(), Some("HOUSE_SEARCH_KEY"));
-    let WebFetch::Own(fetch) = &web.fetch else { panic!("{web:?}") };
+    let Switch::On(fetch) = &web.fetch else { panic!("{web:?}") };
     assert_eq!(
         (&*fetch.hosts[0], &*fetch.hosts[1], &*fetch.private[0]),
         ("short.example", "*.example.org:8080", "10.1.0.0/16")

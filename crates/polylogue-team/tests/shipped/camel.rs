@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use polylogue::stop::{Counted, Reason};
+use polylogue_core::Window;
 use polylogue_core::{Body, Entry, Part, StopReason};
-use polylogue_team::{Overrides, Summary, Team, Window};
+use polylogue_team::{Overrides, Summary, Team};
 
 use crate::stage::{Played, chat, files, log, name, play, team, team_with};
 

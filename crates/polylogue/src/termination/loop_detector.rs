@@ -75,6 +75,9 @@ impl Condition for LoopDetector {
 }
 
 impl LoopDetector {
+    /// Detects nothing.
+    pub const OFF: Self = Self { repetition: 0, similarity: 1.0, farewells: 0, silence: 0, calls: 0 };
+
     fn silent(&self, transcript: &Transcript) -> Option<Vec<u64>> {
         run_of(self.silence, transcript.recent_turns(), |turn| turn.is_silent)
             .map(|turns| seqs(&turns, |t| t.seq))

@@ -2,91 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue::tools::memory::Scope;
-use polylogue_core::Price;
 use polylogue_models::{Provider, list_price, list_price_at};
-use polylogue_tools::http::Header;
 
-use crate::remote::McpServer;
-use crate::team::Team;
-use crate::web::SEARCH;
-use crate::working::{SandboxBackend, SandboxSettings};
-
-/// A permission: something beyond the sandbox and the user's own models, which a team file asks for and the user allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grant {
-    /// Programs run on this machine with all rights of the user.
-    UnsafeHost,
-    /// Programs and tools reach hosts of the network.
-    Network,
-    /// Programs read files of this machine.
-    Readable,
-    /// MCP servers that the team file declares are started on this machine, or reached.
-    Mcp,
-    /// Conversations are sent to addresses of models that the team file gives.
-    Endpoints,
-    /// Environment variables are sent to hosts, or handed to MCP servers.
-    Env,
-    /// Memory that other teams have written to is read and changed.
-    Memory,
-    /// Team files outside the folder of the outermost team file are read.
-    OutsideFiles,
-    /// Addresses and proxies are taken from the `.env` file of the current folder.
-    Dotenv,
-    /// Prices of the team file below the list prices count towards limits. Without it, the list prices count.
-    Prices,
-}
-
-impl Grant {
-    /// All there are.
-    pub const ALL: [Self; 10] = [
-        Self::UnsafeHost,
-        Self::Network,
-        Self::Readable,
-        Self::Mcp,
-        Self::Endpoints,
-        Self::Env,
-        Self::Memory,
-        Self::OutsideFiles,
-        Self::Dotenv,
-        Self::Prices,
-    ];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::UnsafeHost => "unsafe-host",
-            Self::Network => "network",
-            Self::Readable => "readable",
-            Self::Mcp => "mcp",
-            Self::Endpoints => "endpoints",
-            Self::Env => "env",
-            Self::Memory => "memory",
-            Self::OutsideFiles => "outside-files",
-            Self::Dotenv => "dotenv",
-            Self::Prices => "prices",
-        }
-    }
-
-    /// Whether a team that is not allowed what it asks for runs without it.
-    #[must_use]
-    pub const fn is_optional(self) -> bool {
-        matches!(self, Self::Prices)
-    }
-
-    /// The permission that `word` stands for.
-    #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|grant| grant.word() == word)
-    }
-}
-
-impl std::fmt::Display for Grant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.word())
-    }
-}
+use super::Team;
+use super::reach::{host, sent};
+use crate::grant::Grant;
+use crate::mcp::McpServer;
 
 /// How a team is run, as far as it decides what the team asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,23 +20,6 @@ pub struct Usage {
 
 /// What is asked for, by permission.
 type Wants = BTreeMap<Grant, Vec<String>>;
-
-impl SandboxSettings {
-    /// What it asks for that has to be allowed, and what of it.
-    pub(crate) fn wants(&self) -> Wants {
-        let mut wants = BTreeMap::new();
-        if *self.backend == SandboxBackend::None {
-            wants.insert(Grant::UnsafeHost, Vec::new());
-        }
-        let readable: Vec<String> = self.readable.iter().map(|path| path.value.clone()).collect();
-        for (grant, what) in [(Grant::Network, self.network.value.clone()), (Grant::Readable, readable)] {
-            if !what.is_empty() {
-                wants.insert(grant, what);
-            }
-        }
-        wants
-    }
-}
 
 impl Team {
     /// What the team and those within it ask for that has to be allowed, and what of it: programs, hosts, paths, MCP servers,
@@ -166,19 +70,11 @@ impl Team {
         all
     }
 
-    /// The memory that agents of the team and of those within it share or have to themselves.
-    #[must_use]
-    pub fn memory_scopes(&self) -> BTreeSet<Scope> {
-        let agents = self.agents.iter().filter_map(|agent| Some((&agent.name, agent.memory()?)));
-        let own = agents.filter_map(|(name, memory)| self.memory_scope(name, memory).ok());
-        own.chain(self.teams.iter().flat_map(|sub| sub.team.memory_scopes())).collect()
-    }
-
     /// The models that the team uses and says cost less than they do by their list prices.
     fn lower_prices(&self) -> Vec<String> {
         let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
         let is_lower = |name: &&str| {
-            let Some(own) = self.prices.get(*name).map(|own| Price::from(*own)) else { return false };
+            let Some(own) = self.prices.get(*name).copied() else { return false };
             let Some((provider, model)) = name.split_once([':', '/']) else { return false };
             let (provider, model) = (provider.trim(), model.trim());
             let given = self.endpoint_of(name).and_then(|(_, endpoint)| endpoint.base_url.as_deref());
@@ -236,44 +132,6 @@ impl Team {
         all
     }
 
-    /// The environment variable that the search engine is sent, unless it is the engine's own key at the engine's own address.
-    pub(crate) fn sent_by_search(&self) -> Vec<String> {
-        let Some(search) = self.web.search.as_ref().filter(|_| self.names_tool(SEARCH)) else {
-            return Vec::new();
-        };
-        let engine = search.engine();
-        let kind = engine.engine.kind();
-        let variable = engine.key.as_deref().or(kind.key_variable());
-        if engine.url.is_none() && variable == kind.key_variable() {
-            return Vec::new();
-        }
-        let to = host(engine.url.as_deref().or(kind.url()).unwrap_or_default());
-        variable.map(|variable| sent(variable, &to)).into_iter().collect()
-    }
-
-    /// The environment variables that calls send, each with the host.
-    pub(crate) fn sent_by_calls(&self) -> Vec<String> {
-        let mut all = BTreeSet::new();
-        for call in self.calls.iter().filter(|call| self.names_tool(&call.name)) {
-            for header in call.headers.values() {
-                if let Header::Secret(secret) = header {
-                    all.insert(sent(&secret.env, &call.host().unwrap_or_default()));
-                }
-            }
-        }
-        for (name, document) in &self.openapi {
-            let used = |of: &&polylogue_tools::openapi::Operation| {
-                self.names_tool(name) || self.names_tool(&of.name)
-            };
-            let to: BTreeSet<String> =
-                document.operations.iter().filter(used).filter_map(|of| of.host()).collect();
-            for variable in document.key.iter().chain(document.keys.values()) {
-                all.extend(to.iter().map(|to| sent(variable, to)));
-            }
-        }
-        all.into_iter().collect()
-    }
-
     /// What runs when nothing encloses it.
     fn programs_in_words(&self) -> Vec<String> {
         let commands = self.commands.iter().filter(|command| self.names_tool(&command.name));
@@ -288,21 +146,9 @@ impl Team {
     }
 }
 
-/// The environment variable `variable`, and where it goes.
-fn sent(variable: &str, to: &str) -> String {
-    format!("{variable} -> {to}")
-}
-
 /// A server: its command and the folder it runs in, or its address.
 fn described(name: &str, server: &McpServer) -> String {
     let folder = server.cwd.as_deref().filter(|_| server.command.is_some());
     let folder = folder.map(|folder| format!(" (in {folder})")).unwrap_or_default();
     format!("{name}: {}{folder}", server.in_words())
-}
-
-/// The host of an address, with its port.
-pub(crate) fn host(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    authority.rsplit('@').next().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! What a team was read from, which is kept with its conversations.
+//! Teams that are stored with a conversation.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -6,48 +6,10 @@ use std::path::{Component, Path, PathBuf};
 use polylogue_config::Config as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
+use super::Loader;
 use super::file::{Files, Unreadable};
-use super::{Loader, Overrides};
+use crate::sources::{Overrides, Sources};
 use crate::team::Team;
-
-/// What a team was read from: its files, and the values of its caller.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sources {
-    /// The outermost file, as the caller named it.
-    file: String,
-    /// The folder from which relative paths lead.
-    folder: PathBuf,
-    /// The texts of all files, by the paths by which they were read.
-    files: BTreeMap<PathBuf, String>,
-    pub(crate) overrides: Overrides,
-}
-
-impl Sources {
-    pub(super) fn of(file: &str, text: &str, folder: PathBuf, overrides: &Overrides) -> Self {
-        let files = BTreeMap::from([(PathBuf::from(file), text.to_owned())]);
-        Self { file: file.to_owned(), folder, files, overrides: overrides.clone() }
-    }
-
-    /// Keeps a file. What is no text is no part of a team.
-    pub(super) fn keep(&mut self, path: &Path, bytes: &[u8]) {
-        if let Ok(text) = std::str::from_utf8(bytes) {
-            self.files.insert(path.to_owned(), text.to_owned());
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-
-    fn load(self) -> Result<Team, String> {
-        let path = Path::new(&self.file);
-        let text = self.files.get(path).ok_or("its file is missing")?;
-        let loaded = Loader::new(&self, &self.overrides).outermost(text, &self.file, self.identity(path));
-        let mut team = loaded.map_err(|errors| errors.to_string())?.team;
-        team.sources = self;
-        Ok(team)
-    }
-}
 
 impl Files for Sources {
     fn read(&self, path: &Path) -> Result<Vec<u8>, Unreadable> {
@@ -97,6 +59,17 @@ impl Serialize for Team {
 
 impl<'de> Deserialize<'de> for Team {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Sources::deserialize(deserializer)?.load().map_err(de::Error::custom)
+        load(Sources::deserialize(deserializer)?).map_err(de::Error::custom)
     }
+}
+
+/// The team that was read from `sources`.
+fn load(sources: Sources) -> Result<Team, String> {
+    let path = Path::new(&sources.file);
+    let text = sources.files.get(path).ok_or("its file is missing")?;
+    let loaded =
+        Loader::new(&sources, &sources.overrides).outermost(text, &sources.file, sources.identity(path));
+    let mut team = loaded.map_err(|errors| errors.to_string())?.team;
+    team.sources = sources;
+    Ok(team)
 }

@@ -1,15 +1,12 @@
-//! MCP servers, and which of their tools agents get.
+//! MCP servers and their tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue_config::{As, At, Config};
 use polylogue_mcp::Allowed;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::agent::Agent;
-use crate::team::Team;
 use crate::text::PathText;
-use crate::tooling::OwnTool;
 
 /// MCP servers, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,32 +90,6 @@ fn variables(text: &str) -> impl Iterator<Item = &str> {
     inside.map(|(inside, _)| inside.split_once(":-").map_or(inside, |(name, _)| name))
 }
 
-/// A tool of an agent or of a task.
-#[derive(Debug, Clone, PartialEq, Config)]
-#[config(name = "Tool", by_shape)]
-pub enum GivenTool {
-    /// A tool by its name, or `files` for all file tools.
-    Own(OwnTool),
-    /// Tools of an MCP server.
-    Mcp(McpTools),
-}
-
-impl GivenTool {
-    pub(crate) fn own(&self) -> Option<&OwnTool> {
-        match self {
-            Self::Own(own) => Some(own),
-            Self::Mcp(_) => None,
-        }
-    }
-
-    pub(crate) fn mcp(&self) -> Option<&McpTools> {
-        match self {
-            Self::Own(_) => None,
-            Self::Mcp(tools) => Some(tools),
-        }
-    }
-}
-
 /// Tools of an MCP server: all, unless `include` or `exclude` is given.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
 pub struct McpTools {
@@ -140,38 +111,5 @@ impl McpTools {
             ([], but) => Allowed::but(but),
             (only, _) => Allowed::only(only),
         }
-    }
-}
-
-impl Team {
-    /// Names of the MCP servers whose tools agents of this team and of the teams within it use.
-    #[must_use]
-    pub fn mcp_wanted(&self) -> BTreeSet<&str> {
-        let own = self.given_tools().filter_map(GivenTool::mcp).map(|tools| tools.mcp.as_str());
-        own.chain(self.teams.iter().flat_map(|sub| sub.team.mcp_wanted())).collect()
-    }
-
-    /// The MCP servers that this team and those within it declare, by name.
-    #[must_use]
-    pub fn mcp_declared(&self) -> BTreeMap<&str, &McpServer> {
-        let mut all: BTreeMap<_, _> = self.teams.iter().flat_map(|sub| sub.team.mcp_declared()).collect();
-        all.extend(self.mcp.0.iter().map(|(name, server)| (name.as_str(), server)));
-        all
-    }
-
-    /// The same as the usual JSON document, `mcpServers`.
-    #[must_use]
-    pub fn mcp_document(&self) -> Value {
-        let declared =
-            self.mcp_declared().into_iter().map(|(name, server)| (name.to_owned(), server.write()));
-        json!({ "mcpServers": declared.collect::<serde_json::Map<_, _>>() })
-    }
-
-    /// The tools that agents and tasks of this team are given.
-    pub(crate) fn given_tools(&self) -> impl Iterator<Item = &GivenTool> {
-        let chats = std::iter::once(&self.chat).chain(self.chats.iter().map(|inner| &inner.chat));
-        let for_tasks = chats.flat_map(|chat| chat.pattern.tasks()).flat_map(|task| task.tools.iter());
-        let of_agents = self.agents.iter().filter_map(Agent::model).flat_map(|keys| keys.tools.iter());
-        of_agents.chain(for_tasks).map(|tool| &tool.value)
     }
 }

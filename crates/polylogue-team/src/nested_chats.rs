@@ -1,77 +1,12 @@
-//! Replies without the agent's model: human input and nested chats.
+//! Nested chats, which reply for an agent.
 
-use polylogue_config::types::{Kind, Type};
-use polylogue_config::yaml::{Data, Node};
-use polylogue_config::{At, Config, Cx, OneOrMany, Ref};
-use polylogue_core::Name;
-use serde_json::Value;
+use polylogue::layers::reply::{Reply, Trigger as Triggers, when};
+use polylogue::{Act, Error, Result, Turn};
+use polylogue_config::{At, Config, OneOrMany, Ref};
+use polylogue_core::{Line, Name};
 
-use crate::stop::{Matches, Says};
-use crate::text::{AgentRef, ChatRef, ConditionText, ParticipantOrUser, RegexText};
-
-/// When a person is asked for input before an agent replies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Config)]
-pub enum HumanInputMode {
-    /// In every turn.
-    Always,
-    /// When the chat would end: at a terminating message, and at the limit on automatic replies.
-    Terminate,
-    /// Never.
-    Never,
-}
-
-/// Received message that ends the chat.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TerminateOn {
-    /// One that contains, or is, a text.
-    Says(Says),
-    /// One that matches a regular expression.
-    Matches(Matches),
-}
-
-/// Which message ends the chat for an agent.
-#[derive(Config)]
-#[config(name = "TerminateOn")]
-enum TerminateOnForm {
-    /// One that contains a text.
-    Says(Says),
-    /// One that matches a regular expression.
-    Matches(Matches),
-}
-
-/// A text alone is the whole message.
-impl Config for TerminateOn {
-    fn ty() -> &'static Type {
-        const {
-            &Type {
-                name: "",
-                doc: "",
-                kind: Kind::Shapes(&[<String as Config>::ty, <TerminateOnForm as Config>::ty]),
-            }
-        }
-    }
-
-    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        if matches!(node.data, Data::Text(_)) {
-            return Self::Says(Says { text: String::read(node, cx), by: Vec::new(), whole: true });
-        }
-        match TerminateOnForm::read(node, cx) {
-            TerminateOnForm::Says(says) => Self::Says(says),
-            TerminateOnForm::Matches(matches) => Self::Matches(matches),
-        }
-    }
-
-    fn hole() -> Self {
-        Self::Says(Says::hole())
-    }
-
-    fn write(&self) -> Value {
-        match self {
-            Self::Says(says) => TerminateOnForm::Says(says.clone()).write(),
-            Self::Matches(matches) => TerminateOnForm::Matches(matches.clone()).write(),
-        }
-    }
-}
+use crate::condition::Condition;
+use crate::text::{AgentRef, ChatRef, ConditionText, ParticipantOrUser, RegexText, compile_regex};
 
 /// A nested chat. Its summary is the agent's reply.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
@@ -133,4 +68,53 @@ pub struct Trigger {
     /// Condition on the conversation, in CEL.
     #[key(as = Option<ConditionText>, none = "none", nonempty)]
     pub when: Option<String>,
+}
+
+impl Trigger {
+    /// `layer`, which replies to these messages only.
+    pub(crate) fn build<R: Reply>(&self, layer: R) -> Result<impl Reply + use<R>> {
+        let condition = self.when.as_deref().map(Condition::compile).transpose()?;
+        let mut all = Triggers::anyone();
+        if !self.from.is_empty() {
+            all = all & Triggers::among(self.from.clone());
+        }
+        if let Some(text) = self.says.clone() {
+            all = all & Triggers::received(move |line: &Line| line.message.plain().contains(&text));
+        }
+        if let Some(pattern) = &self.matches {
+            let regex = compile_regex(pattern)?;
+            all = all & Triggers::received(move |line: &Line| regex.is_match(&line.message.plain()));
+        }
+        Ok(when(all, Conditioned { condition, layer }))
+    }
+}
+
+/// A layer that is asked only when a condition holds.
+struct Conditioned<R> {
+    condition: Option<Condition>,
+    layer: R,
+}
+
+impl<R: Reply> Reply for Conditioned<R> {
+    fn label(&self) -> &str {
+        self.layer.label()
+    }
+
+    fn may_be_silent(&self) -> bool {
+        self.layer.may_be_silent()
+    }
+
+    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+        let Some(condition) = &self.condition else { return self.layer.reply(turn).await };
+        match condition.holds(turn.transcript()) {
+            Ok(true) => self.layer.reply(turn).await,
+            Ok(false) => Ok(None),
+            Err(why) => {
+                let (who, text) = (turn.me(), condition.text());
+                Err(Error::config(format!(
+                    "`{who}` has the condition `{text}`, which cannot be evaluated: {why}"
+                )))
+            }
+        }
+    }
 }

@@ -1,0 +1,156 @@
+//! What builds the agents and chats of a team.
+
+use std::cell::OnceCell;
+
+use polylogue::{AnyModel, Assistant, Chat, Error, Human, Name, Result};
+use polylogue_core::{AnyAgent, ChatBuilder, TaskFrom};
+
+use super::resources::{Browser, ToolFactory};
+use crate::build_context::BuildContext;
+use crate::chat::InnerChat;
+use crate::pattern::{Agents, Task};
+use crate::team::{SubTeam, Team};
+
+/// Returns the model of a name.
+pub type Provide<'a> = &'a dyn Fn(&str) -> Result<AnyModel>;
+
+/// Builds the agents and chats of a team.
+pub(super) struct AgentBuilder<'a> {
+    pub(super) team: &'a Team,
+    /// Name of the team where it takes part.
+    pub(super) name: &'a Name,
+    model: Option<&'a str>,
+    provide: Provide<'a>,
+    pub(super) context: &'a BuildContext,
+    /// Made with the first tool that needs it.
+    factory: OnceCell<ToolFactory>,
+    /// Made with the first tool that needs it.
+    browser: OnceCell<Browser>,
+}
+
+/// Where something is built: the chats around it, the outermost first, and the agents in whose nested chats it is.
+#[derive(Clone, Default)]
+pub(super) struct Around<'a> {
+    chats: Vec<&'a Name>,
+    pub(super) owners: Vec<&'a Name>,
+}
+
+impl<'a> AgentBuilder<'a> {
+    /// The builder of `team`, called `name`; `outer_model` is the model of the team around it.
+    pub(super) fn of(
+        team: &'a Team,
+        name: &'a Name,
+        outer_model: Option<&'a str>,
+        provide: Provide<'a>,
+        context: &'a BuildContext,
+    ) -> Self {
+        let model = team.model.as_deref().or(outer_model);
+        Self { team, name, model, provide, context, factory: OnceCell::new(), browser: OnceCell::new() }
+    }
+
+    pub(super) fn of_sub(&self, sub: &'a SubTeam) -> Self {
+        Self::of(&sub.team, &sub.name, self.model, self.provide, self.context)
+    }
+
+    /// The outermost chat.
+    pub(super) fn outermost(&self, task_from: TaskFrom) -> Result<Chat> {
+        let agents = AgentsAround { builder: self, around: Around::default() };
+        let chat = self.team.chat.build(self.name, &self.team.description, &agents)?;
+        chat.task_from(task_from).build()
+    }
+
+    pub(super) fn inner(&self, inner: &'a InnerChat, around: &Around<'a>) -> Result<ChatBuilder> {
+        if around.chats.contains(&&*inner.name) {
+            return Err(Error::config(format!("the chat `{}` takes part in itself", inner.name)));
+        }
+        let mut around = around.clone();
+        around.chats.push(&inner.name);
+        inner.chat.build(&inner.name, &inner.description, &AgentsAround { builder: self, around })
+    }
+
+    /// The agent, chat or team `name`.
+    pub(super) fn participant(&self, name: &Name, around: &Around<'a>) -> Result<AnyAgent> {
+        if let Some(agent) = self.team.agents.iter().find(|agent| agent.name == *name) {
+            return self.agent(agent, around);
+        }
+        if let Some(inner) = self.team.chats.iter().find(|inner| inner.name == *name) {
+            return Ok(AnyAgent::new(inner.with_task(self.inner(inner, around)?).build()?));
+        }
+        match self.team.teams.iter().find(|sub| sub.name == *name) {
+            Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.task_from.clone())?)),
+            None => Err(Error::config(format!("`{}` has no agent, chat or team `{name}`", self.team.name))),
+        }
+    }
+
+    /// The agents of the team outside of any chat.
+    pub(super) fn agents(&self) -> AgentsAround<'_, 'a> {
+        AgentsAround { builder: self, around: Around::default() }
+    }
+
+    /// The model of `who`: its `own`, or that of the team.
+    pub(super) fn model_of(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {
+        match own.or(self.model) {
+            Some(model) => (self.provide)(model),
+            None => Err(Error::config(format!("`{who}` has no model"))),
+        }
+    }
+
+    pub(super) fn factory(&self) -> Result<&ToolFactory> {
+        made(&self.factory, || ToolFactory::of(self.context, &self.team.sandbox))
+    }
+
+    pub(super) fn browser(&self) -> Result<&Browser> {
+        made(&self.browser, || Browser::of(&self.team.web, self.context))
+    }
+}
+
+/// The value of `cell`, made by the first call.
+fn made<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if cell.get().is_none() {
+        let _ = cell.set(make()?);
+    }
+    cell.get().ok_or_else(|| Error::Bug("a value that was set is missing".into()))
+}
+
+/// The agents of a team in some place.
+pub(super) struct AgentsAround<'b, 'a> {
+    builder: &'b AgentBuilder<'a>,
+    around: Around<'a>,
+}
+
+impl Agents for AgentsAround<'_, '_> {
+    fn model(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {
+        self.builder.model_of(who, own)
+    }
+
+    fn speaker(&self, name: &Name) -> Result<Assistant> {
+        self.builder.speaker(name, &self.around)
+    }
+
+    fn person(&self, name: &Name) -> Result<Option<Human>> {
+        let person = self.builder.team.agents.iter().find(|agent| agent.is_human() && agent.name == *name);
+        let human = person
+            .map(|person| Human::new(person.name.as_str()).map(|of| of.description(&*person.description)));
+        Ok(human.transpose()?)
+    }
+
+    fn participant(&self, name: &Name) -> Result<AnyAgent> {
+        self.builder.participant(name, &self.around)
+    }
+
+    fn worker(&self, task: &Task) -> Result<Option<Assistant>> {
+        self.builder.worker(task, &self.around)
+    }
+
+    fn description_of(&self, name: &Name) -> &str {
+        self.builder.team.description_of(name)
+    }
+
+    fn executors(&self) -> Vec<(&Name, Vec<String>)> {
+        let agents = self.builder.team.agents.iter().filter(|agent| !agent.executes_tools.is_empty());
+        let tools = |agent: &crate::agent::Agent| {
+            agent.executes_tools.iter().map(|run| run.tool.value.clone()).collect()
+        };
+        agents.map(|agent| (&agent.name.value, tools(agent))).collect()
+    }
+}

@@ -1,0 +1,104 @@
+//! Built-in tools, by their names.
+
+use polylogue::Tool as _;
+use polylogue::tools::GetHistory;
+use polylogue::tools::state::{GetState, SetState};
+use polylogue_core::{AnyTool, StateScope};
+use polylogue_tools::code::{Sandbox, javascript, python, shell};
+use polylogue_tools::web::{AnySearch, Pages, web_fetch, web_search};
+use polylogue_tools::{Calculator, Chess, HighLow};
+
+/// The name that stands for all tools that work with files.
+pub(crate) const FILES: &str = "files";
+
+/// The tools that every team has at hand and that need no work directory, by name.
+#[must_use]
+pub fn built_in_tools() -> Vec<AnyTool> {
+    vec![
+        AnyTool::new(GetHistory::default()),
+        AnyTool::new(GetState::new()),
+        AnyTool::new(SetState::new()),
+        AnyTool::new(Calculator::default()),
+        AnyTool::new(Chess::default()),
+        AnyTool::new(HighLow::default()),
+    ]
+}
+
+/// The tool `name`, whose state belongs to one run of a chat, if it keeps any.
+pub(crate) fn of_one_chat(name: &str) -> Option<AnyTool> {
+    match name {
+        "set_state" => Some(AnyTool::new(SetState::new().scope(StateScope::Chat))),
+        "chess" => Some(AnyTool::new(Chess::default().scope(StateScope::Chat))),
+        _ => None,
+    }
+}
+
+/// The tools that work in the directory of `sandbox`.
+pub(crate) fn work_tools(sandbox: &Sandbox) -> Vec<AnyTool> {
+    let mut tools = vec![
+        AnyTool::new(python(sandbox.clone())),
+        AnyTool::new(shell(sandbox.clone())),
+        AnyTool::new(javascript(sandbox.clone())),
+    ];
+    #[cfg(unix)]
+    tools.push(AnyTool::new(polylogue_tools::PythonSession::new(sandbox.clone())));
+    tools.extend(file_tools(&WorkFiles::of(sandbox)));
+    tools
+}
+
+/// The files of a work directory: one for all agents of a team, so that changes to a file do not undo each other.
+#[cfg(unix)]
+#[derive(Clone)]
+pub(crate) struct WorkFiles(polylogue_tools::files::Folder);
+
+#[cfg(not(unix))]
+#[derive(Clone)]
+pub(crate) struct WorkFiles;
+
+#[cfg(unix)]
+impl WorkFiles {
+    pub(crate) fn of(sandbox: &Sandbox) -> Self {
+        Self(polylogue_tools::files::Folder::of(sandbox))
+    }
+}
+
+#[cfg(not(unix))]
+impl WorkFiles {
+    pub(crate) fn of(_: &Sandbox) -> Self {
+        Self
+    }
+}
+
+#[cfg(unix)]
+pub(crate) fn file_tools(shelf: &WorkFiles) -> Vec<AnyTool> {
+    polylogue_tools::files::all(&shelf.0)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn file_tools(_: &WorkFiles) -> Vec<AnyTool> {
+    Vec::new()
+}
+
+/// The names of the tools that [`FILES`] stands for.
+pub(crate) fn file_tool_names() -> Vec<String> {
+    let tools = file_tools(&WorkFiles::of(&Sandbox::enclosed("work")));
+    tools.iter().map(|tool| tool.spec().name.clone()).collect()
+}
+
+/// The tools that are described in a file's checks, whatever they will work on.
+pub(crate) fn known_tools() -> Vec<AnyTool> {
+    let mut tools = built_in_tools();
+    tools.extend(work_tools(&Sandbox::enclosed("work")));
+    tools.extend([web_search(AnySearch::new(Pages::default())), web_fetch(None, None)]);
+    tools
+}
+
+/// Whether the tool `name` needs a work directory.
+pub(crate) fn is_work_tool(name: &str) -> bool {
+    name == FILES || work_tools(&Sandbox::enclosed("work")).iter().any(|tool| tool.spec().name == name)
+}
+
+/// Whether calls of the tool `name` run what the model wrote as a program.
+pub(crate) fn runs_programs(name: &str) -> bool {
+    ["python", "shell", "javascript", "python_session"].contains(&name)
+}

@@ -1,0 +1,97 @@
+//! Results of earlier chats that are added to the task of a chat.
+
+use polylogue::policies::carryover::Carryover;
+use polylogue_config::{As, At, Config, OneOrMany};
+use polylogue_core::{Name, TaskFrom};
+
+use crate::text::{NeighborRef, Template, values};
+
+/// Results of earlier chats that are added to the task of a chat.
+#[derive(Config)]
+#[config(name = "CarryoverValue", by_shape)]
+pub(super) enum CarryoverKey {
+    /// All or nothing.
+    Word(CarryoverWord),
+    /// Some, or further texts.
+    Of(Carried),
+}
+
+/// Whether the results of earlier chats are added to the task.
+#[derive(Config)]
+#[config(name = "CarryWord")]
+pub(super) enum CarryoverWord {
+    /// The results of all finished chats.
+    All,
+    /// No results.
+    None,
+}
+
+/// Texts and results of earlier chats that are added to the task of a chat.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
+#[config(name = "Carryover", nonempty)]
+pub struct Carried {
+    /// Custom texts, which come first.
+    #[key(nonempty)]
+    pub context: Vec<Template>,
+    /// Chats whose results are added.
+    #[key(as = Option<OneOrMany<NeighborRef>>, none = "all finished chats")]
+    pub include: Option<Vec<At<Name>>>,
+    /// Chats whose results are not added.
+    #[key(as = OneOrMany<NeighborRef>)]
+    pub exclude: Vec<At<Name>>,
+}
+
+impl As<Carried> for CarryoverKey {
+    fn into_value(self) -> Carried {
+        match self {
+            Self::Word(CarryoverWord::All) => Carried::default(),
+            Self::Word(CarryoverWord::None) => Carried::nothing(),
+            Self::Of(carried) => carried,
+        }
+    }
+
+    fn from_value(carried: &Carried) -> Self {
+        match carried {
+            carried if *carried == Carried::default() => Self::Word(CarryoverWord::All),
+            carried if carried.is_nothing() => Self::Word(CarryoverWord::None),
+            carried => Self::Of(carried.clone()),
+        }
+    }
+}
+
+impl Carried {
+    fn nothing() -> Self {
+        Self { include: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// Whether nothing is added.
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::nothing()
+    }
+
+    /// The task with what is added to it: `task`, or what `from` selects.
+    pub(super) fn task_from(&self, task: Option<&Template>, from: &TaskFrom) -> TaskFrom {
+        match (task, from) {
+            (Some(task), _) => {
+                let (carried, task) = (self.clone(), task.clone());
+                TaskFrom::custom(move |around, me| {
+                    let carryover = Carryover::message(task.fill(around.task()));
+                    carried.added_to(carryover, around.task()).text(around, me)
+                })
+            }
+            (None, TaskFrom::Task) => self.added_to(Carryover::task(), "").task_from(),
+            // `task_from: all` includes all results already; the checks refuse the two together.
+            (None, _) => self.added_to(Carryover::last(), "").task_from(),
+        }
+    }
+
+    fn added_to(&self, carryover: Carryover, task: &str) -> Carryover {
+        let carryover =
+            self.context.iter().fold(carryover, |carryover, text| carryover.context(text.fill(task)));
+        let carryover = carryover.exclude(values(&self.exclude));
+        match &self.include {
+            Some(include) => carryover.include(values(include)),
+            None => carryover,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! State machines: each state has a speaker, and conditions select the next state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use polylogue::policies::group::{Group, Pick};
+use polylogue::stop::Reason;
+use polylogue::{Policy, Result, Step, Transcript};
+use polylogue_config::{At, ByName, Config, Ref, Same};
+use polylogue_core::{Name, StopReason};
+
+use super::group::executing;
+use super::part::{Agents, Built, ChatFrame, Part};
+use crate::condition::Condition;
+use crate::diagnostic::Report;
+use crate::outline::Outline;
+use crate::text::{ConditionText, END, Member, MemberOrEnd};
+
+/// State machine: each state has a speaker, and conditions select the next state.
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
+#[config(name = "StateMachine")]
+pub struct StateMachine {
+    /// First speaker: a name, or a list of transitions of which the first whose condition holds is taken.
+    #[key(none = "the first participant")]
+    pub start: Option<Exits>,
+    /// Transitions by current speaker: a name, `end`, or a list of transitions of which the first whose condition holds
+    /// is taken. The chat ends if none holds.
+    #[key(as = ByName<Member, Same<Exits>>, required, nonempty)]
+    pub after: BTreeMap<At<Name>, Exits>,
+}
+
+/// The transitions from a state.
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
+#[config(name = "", by_shape)]
+pub enum Exits {
+    /// This speaker, or the end.
+    #[key(as = Ref<MemberOrEnd>)]
+    To(Name),
+    /// The first of these whose condition holds.
+    First(Vec<At<Exit>>),
+}
+
+/// A transition of a state machine.
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
+#[config(name = "Transition")]
+pub struct Exit {
+    /// Condition of the transition, in CEL.
+    #[key(as = Option<ConditionText>, none = "always", nonempty)]
+    pub when: Option<String>,
+    /// Next speaker, or `end`.
+    #[key(as = Ref<MemberOrEnd>)]
+    pub then: Name,
+}
+
+/// Transitions with their conditions.
+type Compiled = Vec<(Option<Condition>, Name)>;
+
+impl Exits {
+    fn compile(&self) -> Result<Compiled> {
+        let compiled = |exit: &At<Exit>| {
+            let when = exit.when.as_deref().map(Condition::compile).transpose()?;
+            Ok((when, exit.then.clone()))
+        };
+        match self {
+            Self::To(then) => Ok(vec![(None, then.clone())]),
+            Self::First(exits) => exits.iter().map(compiled).collect(),
+        }
+    }
+}
+
+impl Part for StateMachine {
+    fn check(&self, _: &ChatFrame<'_>, _: &Outline<'_>, report: &mut Report<'_>) {
+        for exits in self.after.values().chain(&self.start) {
+            let Exits::First(exits) = exits else { continue };
+            let always = exits.iter().position(|exit| exit.when.is_none()).unwrap_or(exits.len());
+            for never in exits.iter().skip(always + 1) {
+                let hint = "a transition without `when` is always taken: put it last";
+                report.warning(&never.span, "this transition is never taken", hint);
+            }
+        }
+    }
+
+    fn describe(&self, chat: &ChatFrame<'_>) -> String {
+        let first = chat.participants.first().map(|name| name.as_str()).unwrap_or_default();
+        let start = match &self.start {
+            None => first.to_owned(),
+            Some(Exits::To(then)) => then.to_string(),
+            Some(Exits::First(exits)) => match exits.as_slice() {
+                [] => first.to_owned(),
+                [At { value: Exit { when: None, then }, .. }] => then.to_string(),
+                exits => {
+                    let names: Vec<&str> = exits.iter().map(|exit| exit.then.as_str()).collect();
+                    format!("{} by conditions", names.join(" or "))
+                }
+            },
+        };
+        format!("state machine, starting with {start}")
+    }
+
+    fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {
+        let start = match &self.start {
+            Some(start) => start.compile()?,
+            None => vec![(None, chat.start(None)?)],
+        };
+        let mut exits = BTreeMap::new();
+        for (name, given) in &self.after {
+            exits.insert(name.value.clone(), given.compile()?);
+        }
+        Built::policy(policy(start, exits, |group| executing(group, chat, agents)))
+    }
+}
+
+/// The transitions of the last speaker select the next one.
+fn policy(
+    start: Compiled,
+    exits: BTreeMap<Name, Compiled>,
+    executing: impl FnOnce(Group) -> Group,
+) -> impl Policy {
+    let next = Arc::new(move |chat: &Transcript| {
+        let last = chat.last_speaker().filter(|last| chat.participants().contains(last));
+        let holds = |when: &Option<Condition>| when.as_ref().is_none_or(|when| when.holds_or_notes(chat));
+        last.map_or(Some(&start), |last| exits.get(last))?
+            .iter()
+            .find(|(when, _)| holds(when))
+            .map(|(_, then)| then.clone())
+    });
+    let rule = Arc::clone(&next);
+    let group = executing(Group::by(move |chat, _| rule(chat).map_or(Pick::End, Pick::Name)));
+    move |chat: &Transcript| {
+        // Tool calls are answered first, without evaluating a condition.
+        if chat.ended_by().is_some() || !chat.pending_calls().is_empty() {
+            return group.next(chat);
+        }
+        match next(chat) {
+            Some(name) if name.as_str() == END => Step::close(StopReason::Finished, chat),
+            Some(name) if !chat.present().any(|here| *here == name) => {
+                Step::close(StopReason::from(Reason::NoSpeaker { after: chat.last_speaker().cloned() }), chat)
+            }
+            _ => group.next(chat),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Prices of models.
+
+use polylogue_config::{As, Config};
+use polylogue_core::Price;
+
+/// Price of a model.
+#[derive(Config)]
+#[config(name = "Price", by_shape)]
+pub(crate) enum PriceKey {
+    /// No cost.
+    Free(Free),
+    /// US dollars per million tokens.
+    Tokens(TokenPrice),
+}
+
+/// The word `free`.
+#[derive(Config)]
+pub(crate) enum Free {
+    /// Calls cost nothing.
+    Free,
+}
+
+/// Price in US dollars per million tokens.
+#[derive(Config)]
+#[config(for = Price)]
+pub(crate) struct TokenPrice {
+    /// US dollars per million input tokens.
+    #[key(range = 0..=1_000_000)]
+    input: f64,
+    /// US dollars per million input tokens that the provider read from its prompt cache.
+    #[key(none = "the same as `input`", range = 0..=1_000_000)]
+    cached: Option<f64>,
+    /// US dollars per million output tokens.
+    #[key(range = 0..=1_000_000)]
+    output: f64,
+}
+
+impl As<Price> for PriceKey {
+    fn into_value(self) -> Price {
+        match self {
+            Self::Free(Free::Free) => Price::FREE,
+            Self::Tokens(price) => price.into_value(),
+        }
+    }
+
+    fn from_value(price: &Price) -> Self {
+        match *price == Price::FREE {
+            true => Self::Free(Free::Free),
+            false => Self::Tokens(TokenPrice::from_value(price)),
+        }
+    }
+}

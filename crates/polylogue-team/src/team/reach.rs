@@ -1,0 +1,107 @@
+//! Hosts that the tools of a team reach, and environment variables that they send.
+
+use std::collections::BTreeSet;
+
+use polylogue_tools::http::Header;
+use polylogue_tools::openapi::Operation;
+
+use super::Team;
+use crate::web::{FETCH, SEARCH, SearchEngine};
+
+impl Team {
+    /// Hosts that the web tools reach, for display.
+    pub(crate) fn reached_by_web(&self) -> Vec<String> {
+        let mut reached = Vec::new();
+        if let Some(search) = self.web.search.as_ref().filter(|_| self.names_tool(SEARCH)) {
+            let SearchEngine { engine, url, .. } = search.engine();
+            let usual = engine.kind().url().unwrap_or_default();
+            let url = url.unwrap_or_else(|| usual.to_owned());
+            let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or(&url);
+            reached.push(host.to_owned());
+        }
+        if let Some(settings) = self.web.fetch.on().filter(|_| self.names_tool(FETCH)) {
+            if settings.hosts.is_empty() {
+                reached.push("the public web".to_owned());
+            }
+            reached.extend(settings.hosts.iter().cloned());
+            reached.extend(settings.private.iter().cloned());
+        }
+        reached
+    }
+
+    /// The environment variable that the search engine is sent, unless it is the engine's own key at the engine's own address.
+    pub(crate) fn sent_by_search(&self) -> Vec<String> {
+        let Some(search) = self.web.search.as_ref().filter(|_| self.names_tool(SEARCH)) else {
+            return Vec::new();
+        };
+        let engine = search.engine();
+        let kind = engine.engine.kind();
+        let variable = engine.key.as_deref().or(kind.key_variable());
+        if engine.url.is_none() && variable == kind.key_variable() {
+            return Vec::new();
+        }
+        let to = host(engine.url.as_deref().or(kind.url()).unwrap_or_default());
+        variable.map(|variable| sent(variable, &to)).into_iter().collect()
+    }
+
+    /// Hosts of the HTTP calls that agents can make.
+    pub(crate) fn reached_by_calls(&self) -> Vec<String> {
+        let calls =
+            self.calls.iter().filter(|call| self.names_tool(&call.name)).filter_map(|call| call.host());
+        let operations = self.openapi.iter().flat_map(|(name, document)| {
+            let is_named = move |of: &&Operation| self.names_tool(name) || self.names_tool(&of.name);
+            document.operations.iter().filter(is_named).filter_map(Operation::host)
+        });
+        let mut hosts: Vec<String> = calls.chain(operations).collect();
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+
+    /// Environment variables with secrets of calls.
+    pub(crate) fn variables_of_calls(&self) -> impl Iterator<Item = &String> {
+        let of_calls =
+            self.calls.iter().flat_map(|call| call.headers.values()).filter_map(|header| match header {
+                Header::Secret(secret) => Some(&secret.env),
+                Header::Text(_) => None,
+            });
+        of_calls.chain(
+            self.openapi.values().flat_map(|document| document.key.iter().chain(document.keys.values())),
+        )
+    }
+
+    /// The environment variables that calls send, each with the host.
+    pub(crate) fn sent_by_calls(&self) -> Vec<String> {
+        let mut all = BTreeSet::new();
+        for call in self.calls.iter().filter(|call| self.names_tool(&call.name)) {
+            for header in call.headers.values() {
+                if let Header::Secret(secret) = header {
+                    all.insert(sent(&secret.env, &call.host().unwrap_or_default()));
+                }
+            }
+        }
+        for (name, document) in &self.openapi {
+            let used = |of: &&polylogue_tools::openapi::Operation| {
+                self.names_tool(name) || self.names_tool(&of.name)
+            };
+            let to: BTreeSet<String> =
+                document.operations.iter().filter(used).filter_map(|of| of.host()).collect();
+            for variable in document.key.iter().chain(document.keys.values()) {
+                all.extend(to.iter().map(|to| sent(variable, to)));
+            }
+        }
+        all.into_iter().collect()
+    }
+}
+
+/// The environment variable `variable`, and where it goes.
+pub(super) fn sent(variable: &str, to: &str) -> String {
+    format!("{variable} -> {to}")
+}
+
+/// The host of an address, with its port.
+pub(crate) fn host(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,128 @@
+//! What a team uses: tools, servers, services, memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use polylogue::tools::memory::{MemoryError, Scope};
+use polylogue_config::{At, Config as _};
+use polylogue_core::Name;
+use polylogue_tools::openapi::Operation;
+use serde_json::{Value, json};
+
+use super::Team;
+use crate::agent::Agent;
+use crate::built_in::{is_work_tool, runs_programs};
+use crate::calls::ApiDocument;
+use crate::mcp::McpServer;
+use crate::memory::AgentMemory;
+use crate::output_blocks::RunsOutputBlocks;
+use crate::tooling::GivenTool;
+use crate::working::SandboxBackend;
+
+impl Team {
+    /// The tools that agents and tasks of this team are given.
+    pub(crate) fn given_tools(&self) -> impl Iterator<Item = &GivenTool> {
+        let tasks = self.all_chats().flat_map(|(_, chat)| chat.pattern.part().tasks());
+        let for_tasks = tasks.flat_map(|task| task.tools.iter());
+        let of_agents = self.agents.iter().filter_map(Agent::model).flat_map(|keys| keys.tools.iter());
+        of_agents.chain(for_tasks).map(|tool| &tool.value)
+    }
+
+    /// Whether it may run programs, or work with files: then it is built at a [`BuildContext`].
+    #[must_use]
+    pub fn needs_workplace(&self) -> bool {
+        self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())
+    }
+
+    /// Where programs of the team, and of those within it, run; nowhere when none do.
+    #[must_use]
+    pub fn runs_programs_at(&self) -> BTreeSet<SandboxBackend> {
+        let runs =
+            self.runs_code() || self.tool_names().any(|tool| runs_programs(tool) || self.is_command(tool));
+        let own = runs.then_some(*self.sandbox.backend);
+        own.into_iter().chain(self.teams.iter().flat_map(|sub| sub.team.runs_programs_at())).collect()
+    }
+
+    pub(crate) fn works(&self) -> bool {
+        self.runs_code() || self.tool_names().any(|tool| is_work_tool(tool) || self.is_command(tool))
+    }
+
+    fn runs_code(&self) -> bool {
+        self.agents.iter().any(|agent| agent.code_execution.on().is_some())
+    }
+
+    fn is_command(&self, tool: &str) -> bool {
+        self.commands.iter().any(|command| command.name == *tool)
+    }
+
+    /// Whether an agent or task uses the tool `name`.
+    pub(crate) fn names_tool(&self, name: &str) -> bool {
+        self.tool_names().any(|tool| **tool == *name)
+    }
+
+    fn tool_names(&self) -> impl Iterator<Item = &At<String>> {
+        let own_tools = self.given_tools().filter_map(GivenTool::own);
+        let named = self.agents.iter().flat_map(|agent| {
+            let blocks = agent.runs_output_blocks.iter().flat_map(RunsOutputBlocks::tools);
+            let suggested = agent.model().into_iter().flat_map(|keys| keys.suggests_tools.iter());
+            suggested.chain(agent.executes_tools.iter().map(|run| &run.tool)).chain(blocks)
+        });
+        own_tools.map(|tool| &tool.tool).chain(named)
+    }
+
+    /// Whether an agent of the team or of a team within it has long-term memory. Then the team must be built with a
+    /// [memory](crate::BuildContext::with_memory).
+    #[must_use]
+    pub fn needs_memory(&self) -> bool {
+        self.agents.iter().any(|agent| agent.memory().is_some())
+            || self.teams.iter().any(|sub| sub.team.needs_memory())
+    }
+
+    /// The memory scope of the agent `name`, whose memory has these settings.
+    pub(crate) fn memory_scope(&self, name: &Name, memory: &AgentMemory) -> Result<Scope, MemoryError> {
+        let team = self.memory.scope.as_ref().map_or(self.name.as_str(), |scope| scope.as_str());
+        match memory.private {
+            true => Scope::new(&format!("{team}/{name}")),
+            false => Scope::new(team),
+        }
+    }
+
+    /// The memory that agents of the team and of those within it share or have to themselves.
+    #[must_use]
+    pub fn memory_scopes(&self) -> BTreeSet<Scope> {
+        let agents = self.agents.iter().filter_map(|agent| Some((&agent.name, agent.memory()?)));
+        let own = agents.filter_map(|(name, memory)| self.memory_scope(name, memory).ok());
+        own.chain(self.teams.iter().flat_map(|sub| sub.team.memory_scopes())).collect()
+    }
+
+    /// Names of the MCP servers whose tools agents of this team and of the teams within it use.
+    #[must_use]
+    pub fn mcp_wanted(&self) -> BTreeSet<&str> {
+        let own = self.given_tools().filter_map(GivenTool::mcp).map(|tools| tools.mcp.as_str());
+        own.chain(self.teams.iter().flat_map(|sub| sub.team.mcp_wanted())).collect()
+    }
+
+    /// The MCP servers that this team and those within it declare, by name.
+    #[must_use]
+    pub fn mcp_declared(&self) -> BTreeMap<&str, &McpServer> {
+        let mut all: BTreeMap<_, _> = self.teams.iter().flat_map(|sub| sub.team.mcp_declared()).collect();
+        all.extend(self.mcp.0.iter().map(|(name, server)| (name.as_str(), server)));
+        all
+    }
+
+    /// The same as the usual JSON document, `mcpServers`.
+    #[must_use]
+    pub fn mcp_document(&self) -> Value {
+        let declared =
+            self.mcp_declared().into_iter().map(|(name, server)| (name.to_owned(), server.write()));
+        json!({ "mcpServers": declared.collect::<serde_json::Map<_, _>>() })
+    }
+
+    /// The operations that `name` stands for: those of a document, or one.
+    pub(crate) fn operations(&self, name: &str) -> Vec<(&ApiDocument, &Operation)> {
+        let all = self.openapi.iter().flat_map(|(of, document)| {
+            document.operations.iter().map(move |operation| (of, document, operation))
+        });
+        let meant = all.filter(|(of, _, operation)| *of == name || operation.name == name);
+        meant.map(|(_, document, operation)| (document, operation)).collect()
+    }
+}
