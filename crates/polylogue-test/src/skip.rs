@@ -1,6 +1,12 @@
 //! Skips tests that cannot run on a machine, with a reason, and fails where they must run.
+//!
+//! - [`skipped`]: something is missing that no machine must have.
+//! - [`has`]: something that `.ci/test` installs; a test without it fails in CI.
+//! - [`can_enclose`]: what the sandbox needs of the kernel; a test without it fails in CI, unless the machine is known to
+//!   have no sandbox.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// A file to which the reasons for skipped tests are appended, since test runners hide what passing tests print.
 const FILE: &str = "POLYLOGUE_SKIPPED";
@@ -18,18 +24,55 @@ pub fn skipped(why: &str) {
     let _ = file.and_then(|mut file| file.write_all(format!("{name}: {why}\n").as_bytes()));
 }
 
+/// Whether a test can use `what`, which `.ci/test` installs: `is_there`. Otherwise reports that the test is skipped.
+///
+/// # Panics
+/// When `CI` is set, where it must be installed.
+#[must_use]
+pub fn has(what: &str, is_there: bool) -> bool {
+    if !is_there {
+        assert!(!is_ci(), "{what} is not installed\nhint: `CI` is set, and `.ci/test` installs it");
+        skipped(&format!("{what} is not installed"));
+    }
+    is_there
+}
+
+/// Whether a test can run `python3`, from a directory that is visible in the sandbox. Otherwise as [`has`].
+#[must_use]
+pub fn has_python() -> bool {
+    let mut dirs = ["/usr/local/bin", "/usr/bin", "/bin"].iter();
+    has("`python3`", dirs.any(|dir| Path::new(dir).join("python3").exists()))
+}
+
+/// Whether a test can run `strace`. Otherwise as [`has`].
+#[must_use]
+pub fn has_strace() -> bool {
+    let ran = std::process::Command::new("strace").arg("-V").output();
+    has("`strace`", ran.is_ok_and(|ran| ran.status.success()))
+}
+
+/// The folder with the reference servers and clients of MCP, below the target directory that `tmp`, a
+/// `CARGO_TARGET_TMPDIR`, is in. Otherwise as [`has`].
+#[must_use]
+pub fn mcp_servers(tmp: &str) -> Option<PathBuf> {
+    let folder = Path::new(tmp).parent()?.join("mcp-servers");
+    has("the reference software of MCP", folder.join("installed").exists()).then_some(folder)
+}
+
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false")
+}
+
 /// Whether a sandbox test can run: when nothing is `missing`. Otherwise reports what is.
 ///
 /// # Panics
 /// When `CI` is set, where the sandbox must work, unless `POLYLOGUE_SANDBOX` is `none`.
 #[must_use]
-#[allow(clippy::panic, reason = "this is for tests")]
 pub fn can_enclose(missing: Option<&str>) -> bool {
     let Some(missing) = missing else { return true };
-    let is_required = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
     let is_excused = std::env::var_os(SANDBOX).is_some_and(|sandbox| sandbox == "none");
     assert!(
-        !is_required || is_excused,
+        !is_ci() || is_excused,
         "programs cannot be enclosed here: {missing}\nhint: `CI` is set; where the kernel cannot enclose programs set {SANDBOX}=none"
     );
     skipped(missing);
@@ -42,15 +85,17 @@ mod tests {
     use super::*;
 
     const MISSING: &str = "POLYLOGUE_TEST_MISSING";
+    const PROGRAM: &str = "POLYLOGUE_TEST_PROGRAM";
 
-    /// For the next test only: what a test of the sandbox does.
+    /// For the next tests only: what a test does that needs a sandbox or a program.
     #[test]
     fn a_test_that_needs_something() {
         let missing = std::env::var(MISSING).ok();
         let _ = can_enclose(missing.as_deref());
+        let _ = std::env::var(PROGRAM).map(|program| has(&program, false));
     }
 
-    fn passes(set: &[(&str, &str)], file: &std::path::Path) -> bool {
+    fn passes(set: &[(&str, &str)], file: &Path) -> bool {
         let mut test = std::process::Command::new(std::env::current_exe().unwrap());
         test.args(["--exact", "skip::tests::a_test_that_needs_something"])
             .env_remove("CI")
@@ -58,16 +103,33 @@ mod tests {
         test.env(FILE, file).envs(set.iter().copied()).output().unwrap().status.success()
     }
 
+    fn file(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("polylogue-skipped-{name}-{}", std::process::id()))
+    }
+
+    fn reported(file: &Path) -> String {
+        let reported = std::fs::read_to_string(file).unwrap();
+        std::fs::remove_file(file).unwrap();
+        reported.replace("skip::tests::a_test_that_needs_something: ", "")
+    }
+
     #[test]
-    fn what_is_missing_is_said_and_fails_in_ci() {
-        let file = std::env::temp_dir().join(format!("polylogue-skipped-{}", std::process::id()));
+    fn a_missing_sandbox_is_reported_and_fails_in_ci() {
+        let file = file("sandbox");
         let missing = (MISSING, "no namespaces");
         assert!(passes(&[("CI", "true")], &file) && !file.exists(), "nothing is missing");
         assert!(!passes(&[missing, ("CI", "true")], &file) && !file.exists());
         assert!(passes(&[missing, ("CI", "true"), (SANDBOX, "none")], &file));
         assert!(passes(&[missing, ("CI", "false")], &file) && passes(&[missing], &file));
-        let told = std::fs::read_to_string(&file).unwrap();
-        std::fs::remove_file(&file).unwrap();
-        assert_eq!(told, "skip::tests::a_test_that_needs_something: no namespaces\n".repeat(3));
+        assert_eq!(reported(&file), "no namespaces\n".repeat(3));
+    }
+
+    #[test]
+    fn a_missing_program_is_reported_and_fails_in_ci() {
+        let file = file("program");
+        let missing = (PROGRAM, "`strace`");
+        assert!(!passes(&[missing, ("CI", "true"), (SANDBOX, "none")], &file) && !file.exists());
+        assert!(passes(&[missing], &file));
+        assert_eq!(reported(&file), "`strace` is not installed\n");
     }
 }

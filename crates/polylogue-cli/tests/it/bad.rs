@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use polylogue_test::server::{Answer, Behaviour, Playbook};
+use polylogue_test::skip::can_enclose;
 
 use crate::home::{Home, Ran, serve, shipped};
 use crate::models::{SAID, TALK, said, talk};
@@ -231,15 +232,18 @@ fn a_damaged_log_is_read_as_far_as_it_goes() {
     home.run(&["resume", "last"]).exits(1);
 }
 
-/// Runs a script of the shell in which a folder `small` has a file system of its own, if the machine lets us make one.
-fn in_small_place(home: &Home, script: &str) -> Option<Ran> {
+/// Runs a shell script in which the folder `small` has its own file system of 4 MB. `None` where none can be mounted.
+fn on_a_small_disk(home: &Home, script: &str) -> Option<Ran> {
     let mount = "mkdir small && mount -t tmpfs -o size=4m polylogue small";
     let allowed = |how: &str| {
         home.shell(&format!("{how} sh -c 'rmdir small 2>/dev/null; {mount} && echo yes'")).out == "yes\n"
     };
-    // As root a name space of mounts will do; everybody else needs one of users, too.
+    // Root needs a namespace of mounts, other users need one of users, too.
     let how =
-        ["unshare --mount", "unshare --user --map-root-user --mount"].into_iter().find(|how| allowed(how))?;
+        ["unshare --mount", "unshare --user --map-root-user --mount"].into_iter().find(|how| allowed(how));
+    // The sandbox mounts file systems, too.
+    let missing = how.is_none().then_some("file systems cannot be mounted here");
+    let how = can_enclose(missing).then_some(how)??;
     let program = crate::home::PROGRAM;
     let _ = fs::remove_dir(home.path("small"));
     Some(home.shell(&format!("{how} sh -c '{mount}; export POLYLOGUE=\"{program}\"\n{script}'")))
@@ -264,7 +268,7 @@ fn a_full_disk() {
         $POLYLOGUE --store small/store.db resume last --quiet >/dev/null; echo "exit $?"
         $POLYLOGUE --store small/store.db show last --json >after
     "#;
-    let Some(ran) = in_small_place(&home, script) else { return a_limit_on_files(&home) };
+    let Some(ran) = on_a_small_disk(&home, script) else { return a_limit_on_files(&home) };
     assert_eq!(ran.out, "exit 1\nexit 0\n", "{}", ran.err);
     let err = fs::read_to_string(home.path("err")).unwrap();
     let full = "/small/store.db\n  hint: free some space and resume; everything up to here is kept\n";
@@ -314,7 +318,7 @@ fn what_is_on_a_disk_without_any_space_can_be_read() {
         ls small
         $POLYLOGUE resume last --quiet; echo "exit $?"
     "#;
-    let Some(ran) = in_small_place(&home, script) else { return };
+    let Some(ran) = on_a_small_disk(&home, script) else { return };
     expect![[r#"
         2 words
         store.db
@@ -417,7 +421,7 @@ fn a_place_that_may_only_be_read() {
         shipped("writer-critic")
     );
     // Where that is not allowed, the test above has to do.
-    let Some(ran) = in_small_place(&home, &script) else { return };
+    let Some(ran) = on_a_small_disk(&home, &script) else { return };
     expect![[r#"
         2
         exit 1

@@ -4,8 +4,7 @@
 //! Nothing encloses the programs here, so that it works on every machine. (That a custom tool may panic is shown where
 //! tools are written: no tool that ships does.)
 
-use std::path::Path;
-
+use polylogue_test::skip::has_python;
 use serde_json::{Value, json};
 
 use crate::home::{Home, of_type};
@@ -29,8 +28,7 @@ const STEPS: [(&str, &str, &str, &str); 9] = [
 ];
 
 fn home() -> Option<Home> {
-    if !["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join("python3").exists()) {
-        polylogue_test::skip::skipped("there is no Python here");
+    if !has_python() {
         return None;
     }
     let mut script = Vec::new();

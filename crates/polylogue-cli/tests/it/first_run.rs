@@ -1,8 +1,8 @@
 //! The first run of the program is killed, or its disk fails, at the system calls that make the store.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use polylogue_test::skip::skipped;
+use polylogue_test::skip::has_strace;
 
 use crate::home::{Home, PROGRAM, shipped};
 
@@ -43,9 +43,8 @@ fn meets(home: &Home, (call, fault, nth): (&str, &str, u32)) -> bool {
 
 #[test]
 fn a_first_run_that_is_killed_or_whose_disk_fails_leaves_a_store_that_the_next_run_finishes() {
-    if !Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        assert!(std::env::var_os("CI").is_none(), "strace is missing: `.ci/test` installs it");
-        return skipped("strace is not there");
+    if !has_strace() {
+        return;
     }
     let mut met = 0;
     for (call, fault, most) in FAULTS {

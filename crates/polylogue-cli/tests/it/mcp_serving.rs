@@ -1,6 +1,5 @@
 //! Teams as tools of other programs: by the client in Rust that rmcp has, and by the official one in Python.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
@@ -286,18 +285,14 @@ fn what_is_wrong_with_a_team_is_said_before_anything_is_served() {
     assert_eq!(home.run(&["mcp", "none.yaml"]).exits(2).out, "");
 }
 
-/// What the official client in Python hears of a call; nothing where it is not installed.
+/// What the official client in Python receives of a call; none where it is not installed.
 fn by_python(home: &Home, answer: &str, tool: &str, args: &str, team: &str) -> Option<Value> {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("mcp-servers");
-    if !place.join("installed").exists() {
-        assert!(std::env::var_os("CI").is_none(), "the official client is not installed: `.ci/test` does");
-        return None;
-    }
+    let reference = polylogue_test::skip::mcp_servers(env!("CARGO_TARGET_TMPDIR"))?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp_host.py");
     let store = home.path("store.db").display().to_string();
     let mut command =
         home.command("python3", &[script, &store, answer, tool, args, PROGRAM, "mcp", "--offline", team]);
-    let ran = command.env("PYTHONPATH", place.join("python")).stderr(Stdio::piped()).output().unwrap();
+    let ran = command.env("PYTHONPATH", reference.join("python")).stderr(Stdio::piped()).output().unwrap();
     let err = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(ran.status.success(), "{err}");
     Some(serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {err}")))

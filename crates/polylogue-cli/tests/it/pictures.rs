@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use polylogue_test::server::{Answer, Playbook};
+use polylogue_test::skip::has_python;
 use serde_json::{Value, json};
 
 use crate::home::{Home, KEY, of_type, serve, shipped};
@@ -29,8 +30,7 @@ const RUN: [&str; 5] = ["run", "team.yaml", "--offline", "--allow", "unsafe-host
 
 /// Ann, who draws; none where there is no Python. Nothing encloses it, so that it works on every machine.
 fn home() -> Option<Home> {
-    if Command::new("python3").arg("-V").output().is_err() {
-        polylogue_test::skip::skipped("there is no Python here");
+    if !has_python() {
         return None;
     }
     let call = serde_json::json!({"Ann": {"calls": [{"tool": "python_session", "args": {"code": CODE}, "id": "c1"}]}});

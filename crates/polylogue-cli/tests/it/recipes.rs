@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use polylogue_test::skip::skipped;
+use polylogue_test::skip::mcp_servers;
 
 use crate::home::Home;
 
@@ -42,10 +42,8 @@ fn a_program_is_a_tool_in_the_sandbox() {
 
 #[test]
 fn a_function_is_a_tool_of_an_mcp_server() {
-    let libraries = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("mcp-servers/python");
-    if !libraries.exists() {
-        return skipped("the `mcp` package of Python is not installed: `.ci/test` does");
-    }
+    let Some(reference) = mcp_servers(env!("CARGO_TARGET_TMPDIR")) else { return };
+    let libraries = reference.join("python");
     // A virtual environment in small: `python3` is the first one of the path, and has the library.
     let home = Home::new();
     fs::create_dir(home.path("bin")).unwrap();

@@ -1,7 +1,7 @@
-//! The reference servers, by those who define the protocol, as the registries have them. `.ci/test` installs them; without
-//! them these tests are skipped, but not where CI says that it has seen to everything.
+//! The reference servers of the protocol's authors, from the registries. `.ci/test` installs them; without them these
+//! tests are skipped, and fail in CI.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -17,12 +17,7 @@ use crate::{PATIENCE, Tools, until};
 
 /// Where they are installed.
 fn place() -> Option<PathBuf> {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("mcp-servers");
-    if place.join("installed").exists() {
-        return Some(place);
-    }
-    assert!(std::env::var_os("CI").is_none(), "the reference servers are not installed: `.ci/test` does");
-    None
+    polylogue_test::skip::mcp_servers(env!("CARGO_TARGET_TMPDIR"))
 }
 
 /// A server of the npm registry, called `test`; `args` are its own.

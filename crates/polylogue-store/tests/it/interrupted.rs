@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use polylogue_core::{Meta, Store, StoreError};
+use polylogue_test::skip::has_strace;
 
 use crate::processes::{BOTH, acknowledged, child};
 use crate::support::{Kind, assert_events, event, id};
@@ -27,15 +28,6 @@ const CALLS: [&str; 12] = [
 
 /// More calls of one kind than a child makes.
 const MANY: usize = 400;
-
-fn strace_is_there() -> bool {
-    let found = std::process::Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
-    if !found {
-        assert!(std::env::var_os("CI").is_none(), "strace is missing: `.ci/test` installs it");
-        polylogue_test::skip::skipped("strace is not there");
-    }
-    found
-}
 
 /// The child that does `task`, with `fault` injected into its `nth` call of `call`. `None` when strace cannot trace here.
 fn faulty(task: &str, kind: Kind, place: &Path, (call, fault, nth): (&str, &str, usize)) -> Output {
@@ -98,7 +90,7 @@ async fn at_every_call(kind: Kind, calls: &[&str], fault: &str, prepared: bool) 
 
 #[tokio::test]
 async fn a_kill_at_any_system_call_of_the_first_run_leaves_a_store_that_continues() {
-    if !strace_is_there() {
+    if !has_strace() {
         return;
     }
     for kind in BOTH {
@@ -110,7 +102,7 @@ async fn a_kill_at_any_system_call_of_the_first_run_leaves_a_store_that_continue
 
 #[tokio::test]
 async fn a_kill_at_any_system_call_of_a_later_run_leaves_a_store_that_continues() {
-    if !strace_is_there() {
+    if !has_strace() {
         return;
     }
     for kind in BOTH {
@@ -122,7 +114,7 @@ async fn a_kill_at_any_system_call_of_a_later_run_leaves_a_store_that_continues(
 
 #[tokio::test]
 async fn a_failing_disk_costs_nothing_that_was_acknowledged() {
-    if !strace_is_there() {
+    if !has_strace() {
         return;
     }
     let writing =

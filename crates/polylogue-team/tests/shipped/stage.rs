@@ -14,6 +14,7 @@ use polylogue_memory::AnyMemory;
 use polylogue_models::{Script, Scripted};
 use polylogue_store::{Facts, Memory};
 use polylogue_team::{BuildContext, Overrides, Team, load};
+use polylogue_test::skip::{can_enclose, has_python};
 use polylogue_tools::code::what_is_enforced;
 
 /// The files of the teams that ship, in the order of their names.
@@ -71,15 +72,7 @@ pub(crate) fn can_run(team: &Team) -> bool {
         return true;
     }
     let missing = what_is_enforced().into_iter().find(|measure| measure.required && !measure.holds);
-    let python =
-        ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join("python3").exists());
-    if !polylogue_test::skip::can_enclose(missing.as_ref().map(|missing| &*missing.detail)) {
-        return false;
-    }
-    if !python {
-        polylogue_test::skip::skipped(&format!("{}: there is no `python3`", team.name));
-    }
-    python
+    can_enclose(missing.as_ref().map(|missing| &*missing.detail)) && has_python()
 }
 
 pub(crate) fn name(text: &str) -> Name {
