@@ -1,17 +1,13 @@
 //! Fields of other types than the configuration types by which they are written.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::config::Config;
-use crate::cx::{Cx, Label};
-use crate::leaf::{NameKind, Ref};
-use crate::types::{Kind, Limits, Type};
-use crate::wrap::{At, OneOrMany};
-use crate::wrong::mismatch;
-use crate::yaml::{Data, Node};
+use crate::cx::Cx;
+use crate::types::Type;
+use crate::yaml::Node;
 
 /// A configuration type by which values of another type are written. A field names it with `as`, and keeps the type that
 /// the rest of the program works with:
@@ -63,24 +59,6 @@ impl<T, A: As<T>> As<Vec<T>> for Vec<A> {
     }
 }
 
-impl<T, A: As<T>> As<Vec<T>> for OneOrMany<A> {
-    fn into_value(self) -> Vec<T> {
-        self.0.into_value()
-    }
-    fn from_value(values: &Vec<T>) -> Self {
-        Self(Vec::from_value(values))
-    }
-}
-
-impl As<Vec<String>> for OneOrMany<String> {
-    fn into_value(self) -> Vec<String> {
-        self.0
-    }
-    fn from_value(values: &Vec<String>) -> Self {
-        Self(values.clone())
-    }
-}
-
 impl<T, A: As<T>> As<Option<T>> for Option<A> {
     fn into_value(self) -> Option<T> {
         self.map(A::into_value)
@@ -128,67 +106,5 @@ impl<T: Config + Clone> As<T> for Same<T> {
     }
     fn from_value(value: &T) -> Self {
         Self(value.clone())
-    }
-}
-
-/// A mapping whose keys are names that are defined elsewhere in the file, in the order of the file.
-pub struct ByName<K: NameKind, V>(pub Vec<(At<K::Name>, V)>);
-
-impl<K: NameKind, V: Config> Config for ByName<K, V> {
-    const OPTIONAL: bool = true;
-    fn ty() -> &'static Type {
-        const { &Type { name: "", doc: "", kind: Kind::Table(V::ty) } }
-    }
-    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
-        let Data::Map(entries) = &node.data else {
-            mismatch(node, Self::ty(), cx);
-            return Self::hole();
-        };
-        let label = cx.label();
-        if entries.is_empty() && cx.limits.nonempty {
-            cx.report.error(&node.span, format!("{label} is empty"));
-        }
-        let limits = Limits { range: cx.limits.range, ..Limits::NONE };
-        let mut found = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let key = Node { span: entry.key_span.clone(), data: Data::Text(entry.key.clone()) };
-            let key = cx.of_key(label.clone(), Limits::NONE, &entry.key_span, |cx| {
-                At::<Ref<K>>::read(&key, cx).into_value()
-            });
-            let of_entry = Label::Key(entry.key.clone().into());
-            let value = cx.of_key(of_entry, limits, &entry.key_span, |cx| V::read(&entry.value, cx));
-            found.push((key, value));
-        }
-        Self(found)
-    }
-    fn hole() -> Self {
-        Self(Vec::new())
-    }
-    fn write(&self) -> Value {
-        let entries = self.0.iter().map(|(key, value)| (key.to_string(), value.write()));
-        Value::Object(entries.collect::<Map<_, _>>())
-    }
-}
-
-/// Names that could not be read are left out.
-impl<K: NameKind, T, A: As<T>> As<BTreeMap<At<K::Name>, T>> for ByName<K, A>
-where
-    K::Name: Ord,
-{
-    fn into_value(self) -> BTreeMap<At<K::Name>, T> {
-        let sound = self.0.into_iter().filter(|(key, _)| key.ok);
-        sound.map(|(key, value)| (key, value.into_value())).collect()
-    }
-    fn from_value(values: &BTreeMap<At<K::Name>, T>) -> Self {
-        Self(values.iter().map(|(key, value)| (key.clone(), A::from_value(value))).collect())
-    }
-}
-
-impl<K: NameKind, V: fmt::Debug> fmt::Debug for ByName<K, V>
-where
-    K::Name: fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.0.iter().map(|(key, value)| (key, value))).finish()
     }
 }

@@ -5,8 +5,7 @@ use crate::cx::{Cx, Label};
 use crate::source::Span;
 use crate::suggest;
 use crate::types::{Limits, Type, TypeFn, Variables, Variant};
-use crate::wrap::fits;
-use crate::wrong::mismatch;
+use crate::wrong::{fits, mismatch};
 use crate::yaml::{Data, Node};
 
 /// An alternative that was chosen: its index, and the value that it is read from.

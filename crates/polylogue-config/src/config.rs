@@ -1,9 +1,8 @@
 //! The trait of configuration types.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::cx::Cx;
-use crate::fields::Fields;
 use crate::types::Type;
 use crate::yaml::Node;
 
@@ -38,13 +37,4 @@ pub trait Config: Sized + 'static {
 
     /// The value as a file would have it.
     fn write(&self) -> Value;
-}
-
-/// A configuration type that is a mapping with fixed keys. Derive [`Config`] for a struct, or for an enum of kinds.
-pub trait Keys: Config {
-    /// Reads the values of the keys.
-    fn from_fields(fields: &Fields<'_>, cx: &mut Cx<'_, '_>) -> Self;
-
-    /// Adds the keys with their values to a mapping. Defaults are left out.
-    fn write_keys(&self, map: &mut Map<String, Value>);
 }

@@ -2,14 +2,24 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Map, Value};
+
 use crate::config::Config;
 use crate::cx::{Cx, Label};
 use crate::source::Span;
 use crate::suggest;
 use crate::types::{Key, Kind, KindOf, Limits, Literal, Type};
-use crate::wrap::fits;
-use crate::wrong::mismatch;
+use crate::wrong::{fits, mismatch};
 use crate::yaml::{Data, Entry, Node};
+
+/// A configuration type that is a mapping with fixed keys. Derive [`Config`] for a struct, or for an enum of kinds.
+pub trait Keys: Config {
+    /// Reads the values of the keys.
+    fn from_fields(fields: &Fields<'_>, cx: &mut Cx<'_, '_>) -> Self;
+
+    /// Adds the keys with their values to a mapping. Defaults are left out.
+    fn write_keys(&self, map: &mut Map<String, Value>);
+}
 
 /// The entries of a mapping that are read by its keys.
 pub struct Fields<'n> {
@@ -110,11 +120,22 @@ impl<'n> Fields<'n> {
     }
 
     fn check_unknown(&self, ty: &'static Type, all: &[&Key], cx: &mut Cx<'_, '_>) {
-        for entry in self.entries.iter().filter(|entry| !all.iter().any(|key| key.name == entry.key)) {
-            if cx.report.full() {
-                return;
+        let is_known = |entry: &Entry| all.iter().any(|key| key.name == entry.key);
+        let (mut before, mut rest) = (None, &*self.entries);
+        while let Some((entry, mut after)) = rest.split_first()
+            && !cx.report.full()
+        {
+            if !is_known(entry) {
+                let cut = rest.iter().take_while(|entry| is_cut_off(entry, cx) && !is_known(entry)).count();
+                let hint = before.and_then(|before| cut_by_comma(before, rest.get(..cut)?.last()?, cx));
+                if hint.is_some() {
+                    // The rest of the text is reported once.
+                    after = rest.get(cut..).unwrap_or_default();
+                }
+                let hint = hint.unwrap_or_else(|| hint_for(entry, ty, all, cx));
+                cx.report.error_with_hint(&entry.key_span, format!("unknown key `{}`", entry.key), hint);
             }
-            unknown_key(entry, ty, all, cx);
+            (before, rest) = (Some(entry), after);
         }
     }
 
@@ -168,13 +189,28 @@ fn short_fits(node: &Node, all: &[&Key], key: &str) -> bool {
     all.iter().find(|one| one.name == key).is_none_or(|one| fits(node, (one.ty)()))
 }
 
-pub(crate) fn unknown_key(entry: &Entry, ty: &'static Type, all: &[&Key], cx: &mut Cx<'_, '_>) {
+/// What to write instead of an unknown key.
+fn hint_for(entry: &Entry, ty: &'static Type, all: &[&Key], cx: &Cx<'_, '_>) -> String {
     let holds = |key: &&&Key| (key.ty)().has_key(&entry.key);
-    let hint = cx
-        .foreign_hint(ty.name, &entry.key, entry.value.text())
+    cx.foreign_hint(ty.name, &entry.key, entry.value.text())
         .or_else(|| all.iter().find(holds).map(|key| format!("it belongs in `{}`", key.name)))
-        .unwrap_or_else(|| suggest::hint(&entry.key, all.iter().map(|key| key.name)));
-    cx.report.error_with_hint(&entry.key_span, format!("unknown key `{}`", entry.key), hint);
+        .unwrap_or_else(|| suggest::hint(&entry.key, all.iter().map(|key| key.name)))
+}
+
+/// Whether an entry is only a key, without a colon, as in `{text: Yes, please}`.
+fn is_cut_off(entry: &Entry, cx: &Cx<'_, '_>) -> bool {
+    let rest = cx.report.source.text.get(entry.key_span.end..).unwrap_or_default().trim_start();
+    entry.value.is_null() && rest.starts_with([',', '}'])
+}
+
+/// The hint for keys up to `last` that are the rest of the value of `begun`: a text without quotation marks that a comma ended.
+fn cut_by_comma(begun: &Entry, last: &Entry, cx: &Cx<'_, '_>) -> Option<String> {
+    let written = cx.report.source.slice(&(begun.value.span.start..last.key_span.end));
+    let is_plain = !written.contains(['"', '\'', '\n', '\\']);
+    let is_scalar = matches!(begun.value.data, Data::Text(_) | Data::Number(_) | Data::Bool(_));
+    (is_plain && is_scalar).then(|| {
+        format!("a comma ends a text in braces; put the text in quotes: `{}: \"{written}\"`", begun.key)
+    })
 }
 
 fn mismatch_of(entry: &Entry, key: &Key, cx: &mut Cx<'_, '_>) {

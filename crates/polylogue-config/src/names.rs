@@ -1,11 +1,61 @@
 //! The names that a file defines and uses.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 
 use crate::diagnostic::Report;
-use crate::leaf::NameKind;
 use crate::source::Span;
 use crate::suggest;
+use crate::types::{Illegal, Text};
+
+/// A kind of names, such as those of agents.
+pub trait NameKind: 'static {
+    /// The type of a name.
+    type Name: Clone + fmt::Display;
+    /// The kind: names of one kind must differ. Those of this kind are suggested for an unknown name.
+    const KIND: &'static str;
+    /// What messages call it, such as `an agent`.
+    const NOUN: &'static str;
+    /// The kinds that a reference can name; usually only [`KIND`](NameKind::KIND).
+    const MEANS: &'static [&'static str] = &[Self::KIND];
+    /// Words that a reference can be instead of a name, such as `end`.
+    const WORDS: &'static [&'static str] = &[];
+    /// Whether names are known only within the scope that defines them.
+    const SCOPED: bool = false;
+    /// How a name is written.
+    const TEXT: Text;
+
+    /// The name that is written so.
+    ///
+    /// # Errors
+    /// When the name is not legal.
+    fn parse(name: &str) -> Result<Self::Name, Illegal>;
+
+    /// Stands for a name that could not be read.
+    fn hole() -> Self::Name;
+
+    /// The message about a reference to a name that is not defined.
+    #[must_use]
+    fn unknown(name: &str) -> String {
+        format!("unknown {} `{name}`", Self::KIND)
+    }
+
+    /// Adds the definition of a name.
+    fn define(names: &mut Names, name: &str, span: &Span)
+    where
+        Self: Sized,
+    {
+        names.define::<Self>(name, span);
+    }
+
+    /// Adds a reference to a name.
+    fn refer(names: &mut Names, name: &str, span: &Span)
+    where
+        Self: Sized,
+    {
+        names.refer::<Self>(name, span);
+    }
+}
 
 /// The names that a file defines and uses, by their kinds. Names of a [scoped](NameKind::SCOPED) kind are known within one
 /// scope, such as a chat, all others in the whole file.

@@ -81,6 +81,30 @@ impl Text {
     pub const PLAIN: Self = Self { format: "", pattern: "", examples: &[], variables: Variables::All };
 }
 
+/// Why a text is not legal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Illegal {
+    /// What is wrong, such as: `tomorrow` is not a duration.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+    /// Where in the text it is wrong, in bytes, if that is known.
+    pub offset: Option<usize>,
+}
+
+impl Illegal {
+    /// A text that is wrong as a whole.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// The same, with what to write instead.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
 /// How `{{variables}}` in a text are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variables {

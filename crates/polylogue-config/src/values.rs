@@ -6,12 +6,12 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use crate::adapter::As;
-use crate::config::{Config, Keys};
+use crate::config::Config;
 use crate::cx::{Cx, Label};
-use crate::fields::Fields;
+use crate::fields::{Fields, Keys};
 use crate::types::{Kind, Limits, Text, Type, Variables};
 use crate::wrong::mismatch;
-use crate::yaml::{Data, Node};
+use crate::yaml::{Data, Entry, Node};
 
 /// Numbers beyond this are not exact in every JSON reader.
 const EXACT: i64 = 1 << 53;
@@ -295,7 +295,7 @@ fn table<T: Config>(node: &Node, ty: &'static Type, cx: &mut Cx<'_, '_>) -> Vec<
         cx.report.error(&node.span, format!("{label} is empty"));
     }
     let limits = Limits { range: cx.limits.range, ..Limits::NONE };
-    let mut read = |one: &crate::yaml::Entry| {
+    let mut read = |one: &Entry| {
         let label = Label::Key(one.key.clone().into());
         (one.key.clone(), cx.of_key(label, limits, &one.key_span, |cx| T::read(&one.value, cx)))
     };

@@ -13,7 +13,7 @@ use crate::cx::{Cx, Label};
 use crate::source::Span;
 use crate::types::{Kind, Limits, Type};
 use crate::values;
-use crate::wrong::mismatch;
+use crate::wrong::{fits, mismatch};
 use crate::yaml::{Data, Node};
 
 /// A value with its position, for checks across keys. It compares by its value alone.
@@ -177,6 +177,24 @@ impl<T: Config> Config for OneOrMany<T> {
     }
 }
 
+impl<T, A: As<T>> As<Vec<T>> for OneOrMany<A> {
+    fn into_value(self) -> Vec<T> {
+        self.0.into_value()
+    }
+    fn from_value(values: &Vec<T>) -> Self {
+        Self(Vec::from_value(values))
+    }
+}
+
+impl As<Vec<String>> for OneOrMany<String> {
+    fn into_value(self) -> Vec<String> {
+        self.0
+    }
+    fn from_value(values: &Vec<String>) -> Self {
+        Self(values.clone())
+    }
+}
+
 /// A mapping with one key of the user's choice. Nothing if it could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pair<T>(pub Option<(String, T)>);
@@ -263,19 +281,5 @@ impl<T: Config> Config for Switch<T> {
                 written => written,
             },
         }
-    }
-}
-
-/// Whether the shape of `node` is one that `ty` takes.
-#[must_use]
-pub(crate) fn fits(node: &Node, ty: &Type) -> bool {
-    let expected = crate::wrong::Expected::of(ty);
-    match &node.data {
-        Data::Null => false,
-        Data::Bool(_) => expected.boolean,
-        Data::Number(_) => expected.number || expected.whole,
-        Data::Text(_) => expected.text || !expected.words.is_empty(),
-        Data::List(_) => expected.list,
-        Data::Map(_) => expected.map,
     }
 }

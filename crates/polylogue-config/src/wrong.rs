@@ -128,3 +128,16 @@ pub fn mismatch(node: &Node, ty: &Type, cx: &mut Cx<'_, '_>) {
         None => cx.report.error(&node.span, message),
     }
 }
+
+/// Whether the shape of `node` is one that `ty` takes.
+pub(crate) fn fits(node: &Node, ty: &Type) -> bool {
+    let expected = Expected::of(ty);
+    match &node.data {
+        Data::Null => false,
+        Data::Bool(_) => expected.boolean,
+        Data::Number(_) => expected.number || expected.whole,
+        Data::Text(_) => expected.text || !expected.words.is_empty(),
+        Data::List(_) => expected.list,
+        Data::Map(_) => expected.map,
+    }
+}

@@ -4,11 +4,19 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, ScalarStyle, Tag};
 
-use super::{Data, Entry, MAX_DEPTH, MAX_WEIGHT, NODE_WEIGHT, Node, scalar};
+use super::node::{Data, Entry, Node};
+use super::scalar;
 use crate::diagnostic::Report;
 use crate::source::Span;
 
-/// The tree cannot be built; the report says why.
+/// How deep lists and mappings may be nested. Everything that walks a tree may recurse.
+pub(super) const MAX_DEPTH: usize = 64;
+/// How much a tree may weigh, aliases written out: its texts in bytes, and [`NODE_WEIGHT`] for every node.
+const MAX_WEIGHT: usize = 16 << 20;
+/// What a node weighs besides its text.
+const NODE_WEIGHT: usize = 32;
+
+/// The tree cannot be built; the report has the reason.
 pub(super) struct Stopped;
 
 /// Builds a tree without recursion.

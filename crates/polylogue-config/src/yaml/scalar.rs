@@ -2,7 +2,7 @@
 
 use serde_json::Number;
 
-use super::Data;
+use super::node::Data;
 
 /// The meaning of a scalar without quotes and tags.
 pub(super) fn plain(text: &str) -> Data {

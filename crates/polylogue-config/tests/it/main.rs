@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod derived;
 mod mistakes;
 mod schema;
 mod team;

@@ -169,3 +169,34 @@ fn a_value_without_its_required_keys_is_not_a_word() {
     "#]]
     .assert_eq(&found);
 }
+
+#[test]
+fn a_text_that_a_comma_ended_is_to_be_quoted() {
+    let found = told(
+        "name: x\nagents: [{name: A, description: Yes, please, now, human: true}, {name: B, human, odd, sytem: a, b, memory}]\nchat: {participants: [A]}\n",
+    );
+    expect![[r#"
+        error: unknown key `please`
+         --> team.yaml:2:38
+        hint: a comma ends a text in braces; put the text in quotes: `description: "Yes, please, now"`
+        error: `human` is empty
+         --> team.yaml:2:80
+        hint: give it `true` or `false`, or remove it
+        error: unknown key `odd`
+         --> team.yaml:2:82
+        hint: there is `name`, `description`, `human`, `timeout`, `system`, `tools`, `reasoning`, `memory`, `parameters`, `include`, `exclude`, `output_schema`, `output_retries`
+        error: unknown key `sytem`
+         --> team.yaml:2:87
+        hint: did you mean `system`?
+        error: unknown key `b`
+         --> team.yaml:2:97
+        hint: a comma ends a text in braces; put the text in quotes: `sytem: "a, b"`
+        error: `memory` is empty
+         --> team.yaml:2:106
+        hint: give it `true` or `false` or a mapping, or remove it
+    "#]]
+    .assert_eq(&found);
+    let quoted =
+        told("name: x\nagents: [{name: A, description: 'Yes', please}]\nchat: {participants: [A]}\n");
+    assert!(quoted.contains("unknown key `please`") && !quoted.contains("quotes"), "{quoted}");
+}
