@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Halt, Program, Sandbox};
+use polylogue_sandbox::{Cancellation, Program, Sandbox};
 
 use crate::job::{RUNS, Result};
 use crate::table;
@@ -61,7 +61,7 @@ fn run_bare(words: &[&str]) -> Result<Duration> {
 fn run_enclosed(sandbox: &Sandbox, words: &[&str]) -> Result<Duration> {
     let (first, rest) = words.split_first().ok_or("no program")?;
     let program = rest.iter().fold(Program::new(first), |program, word| program.arg(word));
-    let ended = sandbox.run(&program, &Halt::new())?;
+    let ended = sandbox.run(&program, &Cancellation::new())?;
     if ended.how.code() == 0 { Ok(ended.took) } else { Err(format!("`{first}`: {}", ended.how).into()) }
 }
 

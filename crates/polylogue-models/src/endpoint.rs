@@ -1,7 +1,5 @@
 //! An endpoint: an address, a key, and the limits that all its models share.
 
-mod address;
-mod config;
 mod embed;
 mod key_pool;
 mod model;
@@ -17,20 +15,20 @@ use polylogue_http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Redactor, Transport};
 use url::Url;
 
-pub use config::{Api, Config};
 pub use embed::Embedder;
 pub use model::{EndpointModel, Probed};
 pub use served::ServedModel;
 
+use crate::address::{chat_url, shown};
+use crate::api::Api;
+use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::{Findings, LearnedCapabilities};
 use crate::limits::Gate;
 use crate::retry::{Jitter, Retries};
 use crate::timeouts::{Clock, Limit};
 use crate::unsupported::Unsupported;
-use crate::wire::Protocol;
-use crate::wire::encode::Style;
-use address::{chat_url, shown};
+use crate::wire::protocol::{Protocol, Style};
 use key_pool::KeyPool;
 use read::{read_stream, read_whole, refusal};
 
@@ -99,12 +97,6 @@ impl Endpoint {
             lacks: Unsupported::default(),
             config,
         })))
-    }
-
-    /// The model `name` of the endpoint, at its list price if that is known.
-    #[must_use]
-    pub fn model(&self, name: &str) -> EndpointModel {
-        EndpointModel::new(self.clone(), name)
     }
 
     /// The part before the `:` in the names of its models.

@@ -7,11 +7,11 @@ use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind as Kind};
 use polylogue_http::{Broken, HeaderMap, Redactor, StatusCode, Unsent, Uri};
 use serde_json::Value;
 
-use crate::endpoint::Api;
+use crate::api::Api;
 use crate::ollama::{self, Advice};
-use crate::retry::{GivenUp, retry_after};
+use crate::retry::{GivenUp, RetryAdvice, retry_after};
 use crate::timeouts::{Limit, Timeouts};
-use crate::wire::decode::DecodeError;
+use crate::wire::draft::DecodeError;
 
 /// How much of an error's body is stored.
 const BODY_KEPT: usize = 2048;
@@ -43,18 +43,6 @@ const fn ended_by(status: u16) -> FailedAttempt {
         300..=499 | 503 | 529 => FailedAttempt::Refused,
         _ => FailedAttempt::Broken,
     }
-}
-
-/// Whether a retry may succeed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RetryAdvice {
-    No,
-    /// Not with this key: its account has no credit left.
-    Spent,
-    /// At once, with another key. Does not count as an attempt.
-    Now,
-    /// Yes, after the wait that the provider asks for, if it does.
-    Yes(Option<Duration>),
 }
 
 /// The context of an error: what errors of one model have in common.

@@ -84,9 +84,12 @@
 //! replay them without a network. A [`Cache`] around a model stores its replies, so that the same request is not paid
 //! for twice; caching is opt-in.
 
+mod address;
+mod api;
 mod cache;
 mod cassette;
 mod catalog;
+mod config;
 mod endpoint;
 mod failure;
 mod learned;
@@ -98,14 +101,17 @@ mod openai;
 mod provider;
 mod retry;
 mod script;
+mod spec;
 mod timeouts;
 mod unsupported;
 mod wire;
 
+pub use api::Api;
 pub use cache::{Cache, CacheError, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
 pub use catalog::{KnownModel, list_price, list_price_at};
-pub use endpoint::{Api, Config, Embedder, Endpoint, EndpointModel, Probed, ServedModel};
+pub use config::Config;
+pub use endpoint::{Embedder, Endpoint, EndpointModel, Probed, ServedModel};
 pub use learned::{Finding, Findings, LearnedCapabilities};
 pub use limits::Limits;
 pub use models::{Models, named};

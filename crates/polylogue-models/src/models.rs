@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use polylogue_core::{AnyModel, Capability, Model as _, ModelError, ModelErrorKind};
 use polylogue_http::Env;
 
-use crate::endpoint::{Config, Embedder, Endpoint, EndpointModel};
-use crate::provider::{Provider, parse_spec};
+use crate::config::Config;
+use crate::endpoint::{Embedder, Endpoint, EndpointModel};
+use crate::provider::Provider;
+use crate::spec::parse_spec;
 
 /// Returns models by names such as `openai:gpt-4o-mini` or `ollama/llama3.2`. Cloning shares the endpoints.
 ///

@@ -8,12 +8,10 @@ mod tail;
 use bytes::BytesMut;
 use polylogue_core::{DeltaSink, Outcome, Part, Request};
 
-use crate::endpoint::Api;
-use crate::wire::Protocol;
+use crate::api::Api;
 use crate::wire::calls::Piece;
-use crate::wire::decode::DecodeError;
-use crate::wire::draft::Draft;
-use crate::wire::encode::Style;
+use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::protocol::{Protocol, Style};
 
 pub(crate) use advice::{Advice, NOT_RUNNING, advice};
 pub(crate) use tail::check;

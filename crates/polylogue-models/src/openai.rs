@@ -8,11 +8,9 @@ mod tail;
 use bytes::BytesMut;
 use polylogue_core::{DeltaSink, Outcome, Part, Request};
 
-use crate::endpoint::Api;
-use crate::wire::Protocol;
-use crate::wire::decode::DecodeError;
-use crate::wire::draft::Draft;
-use crate::wire::encode::Style;
+use crate::api::Api;
+use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::protocol::{Protocol, Style};
 
 /// Chat completions.
 #[derive(Debug, Default)]

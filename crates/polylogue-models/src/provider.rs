@@ -3,7 +3,7 @@
 use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
 use polylogue_http::{Env, Key, Proxies};
 
-use crate::endpoint::Config;
+use crate::config::Config;
 
 /// A provider with an OpenAI-compatible API, or with Ollama's own.
 #[derive(Debug)]
@@ -203,76 +203,6 @@ impl Provider {
         ModelError::new(ModelErrorKind::Config, self.name, message)
             .hint("set it to the endpoint's base URL, such as `http://127.0.0.1:8000/v1`")
     }
-}
-
-/// Splits `provider:model` or `provider/model` into a known provider and a model name.
-///
-/// # Errors
-/// When the provider is missing or unknown; the error has a suggestion.
-pub(crate) fn parse_spec<'a>(
-    spec: &'a str,
-    is_known: impl Fn(&str) -> bool,
-    names: &[&str],
-) -> Result<(&'a str, &'a str), ModelError> {
-    let fail = |message: String, hint: String| {
-        Err(ModelError::new(ModelErrorKind::Config, spec, message).hint(hint))
-    };
-    let list = || format!("known providers: {}", names.join(", "));
-    let Some((name, model)) = spec.trim().split_once([':', '/']) else {
-        let hint = match known_model(spec) {
-            Some(provider) => format!("write `{provider}:{spec}`"),
-            None => format!("write `provider:model`, such as `openai:gpt-4o-mini`; {}", list()),
-        };
-        return fail("the model's name has no provider".to_owned(), hint);
-    };
-    if !is_known(name) {
-        let hint = match closest(name, names) {
-            Some(close) => format!("did you mean `{close}:{model}`? {}", list()),
-            None => format!("{}; for a local model write `ollama:{spec}`", list()),
-        };
-        return fail(format!("there is no provider `{name}`"), hint);
-    }
-    if model.trim().is_empty() {
-        return fail(
-            format!("`{name}` is a provider without a model"),
-            format!("write `{name}:` and the model's name"),
-        );
-    }
-    Ok((name, model.trim()))
-}
-
-/// The provider whose price list has `model`.
-fn known_model(model: &str) -> Option<&'static str> {
-    let listed = |provider: &&Provider| {
-        !provider.is_local() && crate::catalog::list_price(provider.name, model).is_some()
-    };
-    PROVIDERS.iter().find(listed).map(Provider::name)
-}
-
-/// The name that differs in the fewest letters, if they are few.
-fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let name: Vec<char> = name.to_ascii_lowercase().chars().take(40).collect();
-    let distances = names.iter().map(|other| (distance(&name, other), *other));
-    distances
-        .min()
-        .filter(|(distance, other)| *distance <= 2 && *distance * 2 < other.len())
-        .map(|(_, other)| other)
-}
-
-/// How many letters must be added, removed or changed.
-fn distance(a: &[char], b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=a.len()).collect();
-    for (i, cb) in b.chars().enumerate() {
-        let mut diagonal = std::mem::replace(row.first_mut().unwrap_or(&mut 0), i + 1);
-        let mut left = i + 1;
-        for (ca, cell) in a.iter().zip(row.iter_mut().skip(1)) {
-            let changed = diagonal + usize::from(*ca != cb);
-            diagonal = *cell;
-            *cell = changed.min(left + 1).min(diagonal + 1);
-            left = *cell;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

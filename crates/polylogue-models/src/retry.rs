@@ -44,6 +44,18 @@ impl Retries {
     }
 }
 
+/// Whether a retry may succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetryAdvice {
+    No,
+    /// Not with this key: its account has no credit left.
+    Spent,
+    /// At once, with another key. Does not count as an attempt.
+    Now,
+    /// Yes, after the wait that the provider asks for, if it does.
+    Yes(Option<Duration>),
+}
+
 /// Random numbers for waits, shared by all calls of an endpoint. SplitMix64 (Steele, Lea, Flood 2014) over a counter,
 /// which needs no lock.
 #[derive(Debug)]

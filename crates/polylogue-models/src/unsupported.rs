@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use polylogue_core::{Capability, Entry, ModelError, ModelErrorKind, Part, Reply, Request};
 use serde_json::{Map, Value};
 
-use crate::wire::encode::Style;
 use crate::wire::pictures;
+use crate::wire::protocol::Style;
 
 /// How servers say that something cannot be done, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio,
 /// `DeepSeek`, Groq, `OpenRouter` and OpenAI.

@@ -4,14 +4,18 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::ended::How;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::files;
 use crate::host::{Watched, supervised};
-use crate::sandbox::PATH;
-use crate::{Error, Halt, How, Network, Program, Sandbox, Streams, files};
+use crate::program::{Cancellation, Program, Streams};
+use crate::sandbox::{Network, Sandbox};
 
 /// How long an engine may take to end a container.
 const ENDING: Duration = Duration::from_secs(15);
@@ -22,54 +26,7 @@ const ENGINE_FAILED: i32 = 125;
 /// Maximum length of engine output in errors, in bytes.
 const SAID: usize = 2000;
 
-/// A container engine and the image that programs run in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Engine {
-    program: PathBuf,
-    image: String,
-}
-
 impl Engine {
-    /// The engine of the name `program` (`docker`, `podman`), or at that path, with an image that it has already: none is
-    /// fetched while a program is to run.
-    #[must_use]
-    pub fn new(program: impl Into<PathBuf>, image: impl Into<String>) -> Self {
-        Self { program: program.into(), image: image.into() }
-    }
-
-    /// Docker.
-    #[must_use]
-    pub fn docker(image: impl Into<String>) -> Self {
-        Self::new("docker", image)
-    }
-
-    /// Podman.
-    #[must_use]
-    pub fn podman(image: impl Into<String>) -> Self {
-        Self::new("podman", image)
-    }
-
-    /// Where its program is.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn path(&self) -> Result<PathBuf, Error> {
-        let own = std::env::var_os("PATH").unwrap_or_default();
-        let dirs = std::env::split_paths(&own).chain(PATH.iter().map(PathBuf::from));
-        let mut places: Box<dyn Iterator<Item = PathBuf>> = if self.program.components().count() > 1 {
-            Box::new(std::iter::once(self.program.clone()))
-        } else {
-            Box::new(dirs.map(|dir| dir.join(&self.program)))
-        };
-        places.find(|path| path.is_file()).ok_or_else(|| Error::Refused {
-            why: format!("there is no container engine `{}` on this machine", self.program.display()),
-        })
-    }
-
-    fn is_podman(&self) -> bool {
-        self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("podman"))
-    }
-
     /// Arguments of the engine before the image and the program.
     fn options(
         &self,
@@ -236,7 +193,7 @@ pub(crate) fn run(
     engine: &Engine,
     sandbox: &Sandbox,
     program: &Program,
-    halt: &Halt,
+    cancellation: &Cancellation,
     streams: Streams<'_>,
 ) -> Result<How, Error> {
     let path = engine.path()?;
@@ -270,7 +227,7 @@ pub(crate) fn run(
     // Otherwise the size of the work directory is not checked.
     #[cfg(not(target_os = "linux"))]
     let mut watch = || None;
-    let watched = Watched { sandbox, halt, slow: &mut watch, end: &|| container.end() };
+    let watched = Watched { sandbox, cancellation, slow: &mut watch, end: &|| container.end() };
     match supervised(command, Streams { input: streams.input, output: told }, watched)? {
         How::Exited(ENGINE_FAILED) if !id.exists() => Err(Error::Refused { why: failure(&path, &said) }),
         #[cfg(target_os = "linux")]

@@ -8,7 +8,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::{Error, How, Program, Sandbox};
+use crate::ended::How;
+use crate::error::Error;
+use crate::program::Program;
+use crate::sandbox::Sandbox;
 
 /// How often the work directory is looked at.
 const WATCH: Duration = Duration::from_millis(250);

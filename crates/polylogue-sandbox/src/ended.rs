@@ -32,8 +32,8 @@ pub enum How {
     TooManyProcesses,
     /// It was ended: its work directory grew too large.
     TooMuchDisk,
-    /// It was [cancelled](crate::Halt).
-    Halted,
+    /// It was [cancelled](crate::Cancellation).
+    Cancelled,
 }
 
 impl How {
@@ -48,7 +48,7 @@ impl How {
             | Self::TooMuchMemory
             | Self::TooManyProcesses
             | Self::TooMuchDisk
-            | Self::Halted => 128 + 9,
+            | Self::Cancelled => 128 + 9,
         }
     }
 }
@@ -65,7 +65,7 @@ impl fmt::Display for How {
             Self::TooMuchMemory => f.write_str("Ended: too much memory"),
             Self::TooManyProcesses => f.write_str("Ended: too many processes"),
             Self::TooMuchDisk => f.write_str("Ended: the work directory grew too large"),
-            Self::Halted => f.write_str("Ended: halted"),
+            Self::Cancelled => f.write_str("Ended: halted"),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Writes each file below `work`, whose paths consist of plain names. No link is followed, whatever happens meanwhile.
 pub(crate) fn write(work: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), Error> {

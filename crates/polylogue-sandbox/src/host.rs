@@ -8,28 +8,31 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::ended::How;
+use crate::error::Error;
 use crate::files;
+use crate::program::{Cancellation, Program, Streams};
+use crate::sandbox::Sandbox;
 use crate::supervise::{Look, Running, Source, supervise};
-use crate::{Error, Halt, How, Program, Sandbox, Streams};
 
 /// Runs `program` with all rights of the user.
 pub(crate) fn run(
     sandbox: &Sandbox,
     program: &Program,
-    halt: &Halt,
+    cancellation: &Cancellation,
     streams: Streams<'_>,
 ) -> Result<How, Error> {
     files::write(sandbox.work(), &program.files)?;
-    let mut command = Command::new(Sandbox::path_of(program)?);
+    let mut command = Command::new(program.path()?);
     command.args(&program.args).current_dir(sandbox.work()).env_clear().envs(sandbox.environment());
-    let watched = Watched { sandbox, halt, slow: &mut || None, end: &|| {} };
+    let watched = Watched { sandbox, cancellation, slow: &mut || None, end: &|| {} };
     supervised(command, streams, watched)
 }
 
 /// How a process is watched and ended.
 pub(crate) struct Watched<'a> {
     pub(crate) sandbox: &'a Sandbox,
-    pub(crate) halt: &'a Halt,
+    pub(crate) cancellation: &'a Cancellation,
     /// Looks whether it uses too much.
     pub(crate) slow: Look<'a>,
     /// Ends what the process itself did not start, after it was ended before its time.
@@ -76,7 +79,7 @@ pub(crate) fn supervised(
         kill: &kill_all,
         sink: streams.output,
     };
-    let how = supervise(running, watched.sandbox.limits(), watched.halt, started);
+    let how = supervise(running, watched.sandbox.limits(), watched.cancellation, started);
     // What it left behind in its group goes, too.
     kill();
     drop(child.wait());

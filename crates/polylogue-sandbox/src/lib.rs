@@ -17,12 +17,12 @@
 //!
 //! # Example
 //! ```no_run
-//! use polylogue_sandbox::{Halt, How, Program, Sandbox};
+//! use polylogue_sandbox::{Cancellation, How, Program, Sandbox};
 //!
 //! # fn main() -> Result<(), polylogue_sandbox::Error> {
 //! let sandbox = Sandbox::enclosed("work");
 //! let program = Program::new("python3").arg("hello.py").file("hello.py", "print('hello')");
-//! let ended = sandbox.run(&program, &Halt::new())?;
+//! let ended = sandbox.run(&program, &Cancellation::new())?;
 //! assert_eq!((ended.how, &*ended.output), (How::Exited(0), &b"hello\n"[..]));
 //! # Ok(())
 //! # }
@@ -34,6 +34,8 @@ mod container;
 mod disk;
 mod ended;
 mod enforced;
+#[cfg(unix)]
+mod engine;
 mod error;
 #[cfg(unix)]
 mod files;
@@ -44,6 +46,7 @@ mod linux;
 mod program;
 #[cfg(target_os = "linux")]
 mod proxy;
+mod run;
 mod sandbox;
 #[cfg(unix)]
 mod supervise;
@@ -51,11 +54,11 @@ mod supervise;
 mod usage;
 mod work;
 
-#[cfg(unix)]
-pub use container::Engine;
 pub use ended::{Ended, How};
 pub use enforced::{Measure, what_is_enforced};
+#[cfg(unix)]
+pub use engine::Engine;
 pub use error::Error;
-pub use program::{Halt, Program, Streams};
+pub use program::{Cancellation, Program, Streams};
 pub use sandbox::{Limits, Network, Sandbox};
 pub use work::{make_work_directory, remove_work_directory};

@@ -26,10 +26,13 @@ pub(crate) use self::landlock::abi as landlock_abi;
 use self::plan::{Fds, Plan};
 use self::sys::Stage;
 use crate::disk::WatchDisk;
+use crate::ended::How;
+use crate::error::Error;
+use crate::program::{Cancellation, Program, Streams};
 use crate::proxy::{Allowed, Proxy};
+use crate::sandbox::{Limits, Network, Sandbox};
 use crate::supervise::{Running, Source, supervise};
 use crate::usage::descendants;
-use crate::{Error, Halt, How, Limits, Network, Program, Sandbox, Streams};
 
 /// How often memory and processes are looked at.
 const WATCH: Duration = Duration::from_millis(50);
@@ -38,11 +41,11 @@ const WATCH: Duration = Duration::from_millis(50);
 pub(crate) fn run(
     sandbox: &Sandbox,
     program: &Program,
-    halt: &Halt,
+    cancellation: &Cancellation,
     streams: Streams<'_>,
 ) -> Result<How, Error> {
     let started = Instant::now();
-    let path = Sandbox::path_of(program)?;
+    let path = program.path()?;
     let mut disk = WatchDisk::begin(sandbox, program)?;
     let mut plan = Plan::of(sandbox, program, &path, disk.largest_file())?;
     let (output, output_in) = pipe()?;
@@ -93,7 +96,7 @@ pub(crate) fn run(
         kill: &|| init.kill(),
         sink: streams.output,
     };
-    let how = supervise(running, sandbox.limits(), halt, started)?;
+    let how = supervise(running, sandbox.limits(), cancellation, started)?;
     let ran_out = group.ran_out();
     // Returns when the last process of the namespace is gone.
     drop(init);
@@ -110,7 +113,7 @@ pub(crate) fn probe() -> Result<(), String> {
         Sandbox::enclosed(&dir.0).limited(Limits { time: Duration::from_secs(20), ..Limits::default() });
     let sandbox = sandbox.placed().map_err(|error| error.to_string())?;
     let streams = Streams { input: None, output: &mut |_| {} };
-    match run(&sandbox, &Program::new("/nowhere/at/all"), &Halt::new(), streams) {
+    match run(&sandbox, &Program::new("/nowhere/at/all"), &Cancellation::new(), streams) {
         Err(Error::Config(_)) => Ok(()),
         Err(Error::Refused { why }) => Err(why),
         Err(error) => Err(error.to_string()),

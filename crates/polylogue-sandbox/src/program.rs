@@ -1,9 +1,16 @@
 //! What is to be run.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(unix)]
+use crate::error::Error;
+
+/// Where a program of the name alone is looked for.
+#[cfg(unix)]
+pub(crate) const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /// A program, its arguments, and files that are written for it.
 #[derive(Debug, Clone)]
@@ -35,6 +42,19 @@ impl Program {
         self.files.push((path.into(), content.into()));
         self
     }
+
+    /// The program's path, which is the same inside and outside.
+    #[cfg(unix)]
+    pub(crate) fn path(&self) -> Result<PathBuf, Error> {
+        let command = Path::new(&self.command);
+        if command.is_absolute() {
+            return Ok(command.to_owned());
+        }
+        let found = PATH.iter().map(|dir| Path::new(dir).join(command)).find(|path| path.is_file());
+        found.ok_or_else(|| {
+            Error::Config(format!("there is no program `{}` in {}", command.display(), PATH.join(", ")))
+        })
+    }
 }
 
 /// Input of a program, and the callback for its output while it runs.
@@ -54,9 +74,9 @@ impl std::fmt::Debug for Streams<'_> {
 
 /// Ends a program from another thread. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub struct Halt(Arc<AtomicBool>);
+pub struct Cancellation(Arc<AtomicBool>);
 
-impl Halt {
+impl Cancellation {
     /// Nothing is halted yet.
     #[must_use]
     pub fn new() -> Self {
@@ -64,12 +84,12 @@ impl Halt {
     }
 
     /// Ends the program that was given this, and every one that will be.
-    pub fn halt(&self) {
+    pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     #[cfg(unix)]
-    pub(crate) fn is_halted(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -1,12 +1,15 @@
 //! Where and within what limits programs run.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[cfg(unix)]
-use crate::Engine;
-use crate::{Ended, Error, Halt, How, Program, Streams};
+use crate::engine::Engine;
+use crate::error::Error;
+#[cfg(unix)]
+use crate::program::PATH;
+use crate::work::make_work_directory;
 
 /// Where programs run, and what they may use.
 #[derive(Debug, Clone)]
@@ -16,12 +19,12 @@ pub struct Sandbox {
     pub(crate) network: Network,
     pub(crate) readable: Vec<PathBuf>,
     env: Vec<(OsString, OsString)>,
-    place: Place,
+    pub(crate) place: Place,
 }
 
 /// Where programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     Enclosed,
     #[cfg(unix)]
     Container(Engine),
@@ -84,10 +87,6 @@ pub enum Network {
     Host,
 }
 
-/// Where a program of the name alone is looked for.
-#[cfg(unix)]
-pub(crate) const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
-
 /// How programs find the proxy that leads to the hosts they may reach. What it leads to is decided there, not here.
 #[cfg(unix)]
 const PROXY: [(&str, &str); 7] = [
@@ -134,7 +133,7 @@ impl Sandbox {
 
     /// The same with a work directory that is there, under its real path.
     pub(crate) fn placed(&self) -> Result<Self, Error> {
-        let made = crate::make_work_directory(&self.work).and_then(|()| self.work.canonicalize());
+        let made = make_work_directory(&self.work).and_then(|()| self.work.canonicalize());
         let work = made.map_err(|error| Error::system("the work directory cannot be made", error))?;
         if work.parent().is_none() {
             return Err(Error::Config("the work directory cannot be the whole file system".into()));
@@ -188,13 +187,6 @@ impl Sandbox {
         Self { network, ..self }
     }
 
-    /// How many bytes may still be added to the work directory by whatever writes there on behalf of programs. Without an
-    /// enclosure there is no limit.
-    #[must_use]
-    pub fn room(&self) -> u64 {
-        if self.is_enclosed() { self.limits.disk_bytes.saturating_sub(used(&self.work)) } else { u64::MAX }
-    }
-
     /// Lets programs read a file or directory more, at its own path: an interpreter that is not in `/usr`, a virtual
     /// environment, data.
     ///
@@ -217,49 +209,6 @@ impl Sandbox {
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
-    }
-
-    /// Runs `program` to its end, and blocks until it and everything that it started is dead.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] where programs cannot be enclosed; when it cannot be started. Whatever it does once it runs is no
-    /// error.
-    pub fn run(&self, program: &Program, halt: &Halt) -> Result<Ended, Error> {
-        let started = Instant::now();
-        let mut output = Vec::new();
-        let streams = Streams { input: None, output: &mut |bytes| output.extend_from_slice(bytes) };
-        let how = self.run_streamed(program, halt, streams)?;
-        Ok(Ended { how, output, took: started.elapsed() })
-    }
-
-    /// The same, for a program that is spoken with while it runs.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn run_streamed(&self, program: &Program, halt: &Halt, streams: Streams<'_>) -> Result<How, Error> {
-        for (path, _) in &program.files {
-            check_file(path)?;
-        }
-        let placed = self.placed()?;
-        match &self.place {
-            Place::Enclosed => enclosed(&placed, program, halt, streams),
-            #[cfg(unix)]
-            Place::Container(engine) => crate::container::run(engine, &placed, program, halt, streams),
-            Place::Host => exposed(&placed, program, halt, streams),
-        }
-    }
-
-    /// The program's path, which is the same inside and outside.
-    #[cfg(unix)]
-    pub(crate) fn path_of(program: &Program) -> Result<PathBuf, Error> {
-        let command = Path::new(&program.command);
-        if command.is_absolute() {
-            return Ok(command.to_owned());
-        }
-        let found = PATH.iter().map(|dir| Path::new(dir).join(command)).find(|path| path.is_file());
-        found.ok_or_else(|| {
-            Error::Config(format!("there is no program `{}` in {}", command.display(), PATH.join(", ")))
-        })
     }
 
     /// The whole environment of programs.
@@ -285,56 +234,4 @@ impl Sandbox {
             basics.filter(|(name, _)| !is_set(name)).map(|(name, value)| (name.into(), value)).collect();
         basics.into_iter().chain(self.env.iter().cloned())
     }
-}
-
-/// A file for a program is within its work directory.
-fn check_file(path: &Path) -> Result<(), Error> {
-    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    if is_plain && path.file_name().is_some() {
-        return Ok(());
-    }
-    Err(Error::Config(format!("`{}` is not in the work directory", path.display())))
-}
-
-#[cfg(target_os = "linux")]
-use crate::disk::used;
-
-/// Bytes of all files in `dir`. No link is followed.
-#[cfg(not(target_os = "linux"))]
-fn used(dir: &Path) -> u64 {
-    let mut bytes = 0_u64;
-    let mut open = vec![dir.to_owned()];
-    while let Some(dir) = open.pop() {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            let Ok(about) = entry.metadata() else { continue };
-            bytes = bytes.saturating_add(about.len());
-            if about.is_dir() {
-                open.push(entry.path());
-            }
-        }
-    }
-    bytes
-}
-
-#[cfg(target_os = "linux")]
-fn enclosed(sandbox: &Sandbox, program: &Program, halt: &Halt, streams: Streams<'_>) -> Result<How, Error> {
-    if let Some(why) = crate::enforced::obstacle() {
-        return Err(Error::Refused { why });
-    }
-    crate::linux::run(sandbox, program, halt, streams)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn enclosed(_: &Sandbox, _: &Program, _: &Halt, _: Streams<'_>) -> Result<How, Error> {
-    Err(Error::Refused { why: crate::enforced::NOT_LINUX.into() })
-}
-
-#[cfg(unix)]
-fn exposed(sandbox: &Sandbox, program: &Program, halt: &Halt, streams: Streams<'_>) -> Result<How, Error> {
-    crate::host::run(sandbox, program, halt, streams)
-}
-
-#[cfg(not(unix))]
-fn exposed(_: &Sandbox, _: &Program, _: &Halt, _: Streams<'_>) -> Result<How, Error> {
-    Err(Error::Refused { why: "programs can be run on Unix only".into() })
 }

@@ -8,7 +8,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use crate::{Error, Halt, How, Limits};
+use crate::ended::How;
+use crate::error::Error;
+use crate::program::Cancellation;
+use crate::sandbox::Limits;
 
 /// How long a supervisor sleeps at most: how late a program may be halted.
 const TICK: Duration = Duration::from_millis(20);
@@ -129,11 +132,15 @@ impl Guard<'_> {
     }
 
     /// Keeps it to its time, to what `look` sees, and to being halted.
-    fn keep(&self, look: Look<'_>, halt: &Halt, deadline: Option<Instant>) {
+    fn keep(&self, look: Look<'_>, cancellation: &Cancellation, deadline: Option<Instant>) {
         let left = || deadline.map_or(TICK, |deadline| deadline.saturating_duration_since(Instant::now()));
         while !self.is_over_after(TICK.min(left())) {
             let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            let how = if halt.is_halted() { Some(How::Halted) } else { is_late.then_some(How::TimedOut) };
+            let how = if cancellation.is_cancelled() {
+                Some(How::Cancelled)
+            } else {
+                is_late.then_some(How::TimedOut)
+            };
             if let Some(how) = how.or_else(&mut *look) {
                 self.end(how);
             }
@@ -167,7 +174,7 @@ impl Drop for Over<'_> {
 pub(crate) fn supervise(
     running: Running<'_>,
     limits: &Limits,
-    halt: &Halt,
+    cancellation: &Cancellation,
     started: Instant,
 ) -> Result<How, Error> {
     let Running { output, over, quick, slow, is_over, kill, sink } = running;
@@ -178,7 +185,7 @@ pub(crate) fn supervise(
         let _over = Over(&guard);
         let thread = || Builder::new().name("polylogue-guard".into());
         let begun = thread()
-            .spawn_scoped(scope, || guard.keep(quick, halt, deadline))
+            .spawn_scoped(scope, || guard.keep(quick, cancellation, deadline))
             .and_then(|_| thread().spawn_scoped(scope, || guard.keep_slowly(slow)));
         if let Err(error) = begun {
             kill();

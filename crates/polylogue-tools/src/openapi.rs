@@ -24,6 +24,7 @@
 //! ```
 
 mod auth;
+mod choice;
 mod document;
 mod operation;
 mod schema;

@@ -9,16 +9,17 @@ use polylogue_memory::{Embed, Embedded};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::address::place;
 use super::key_pool::KeyPool;
 use super::model::next_attempt;
 use super::read::{read_body, refusal};
-use super::{Api, Endpoint, headers};
+use super::{Endpoint, headers};
+use crate::address::place;
+use crate::api::Api;
 use crate::catalog::list_price_at;
 use crate::failure::{ErrorContext, Failure};
 use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
-use crate::wire::decode::DecodeError;
+use crate::wire::draft::DecodeError;
 
 /// An embedding model of an endpoint. Cloning shares the endpoint.
 ///

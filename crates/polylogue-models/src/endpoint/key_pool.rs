@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use polylogue_http::Transport;
 
-use crate::failure::{Failure, RetryAdvice};
+use crate::failure::Failure;
+use crate::retry::RetryAdvice;
 
 /// A pool of keys, each with its transport. Requests use them in turn; a key without credit is no longer used.
 pub(super) struct KeyPool {

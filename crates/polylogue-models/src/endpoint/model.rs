@@ -13,15 +13,16 @@ use serde_json::Value;
 
 pub use probe::Probed;
 
-use super::{Api, Endpoint};
-use crate::failure::{ErrorContext, Failure, RetryAdvice};
+use super::Endpoint;
+use crate::api::Api;
+use crate::failure::{ErrorContext, Failure};
 use crate::learned::ModelKey;
 use crate::ollama::{self, Ollama};
 use crate::openai::ChatCompletions;
-use crate::retry::Attempts;
+use crate::retry::{Attempts, RetryAdvice};
 use crate::unsupported::{advised, asked_for, judged, misformed, shown};
-use crate::wire::Protocol;
-use crate::wire::encode::{Style, encode};
+use crate::wire::encode::encode;
+use crate::wire::protocol::{Protocol, Style};
 
 /// A model of an endpoint. Cloning shares the endpoint.
 #[derive(Debug, Clone)]
@@ -34,6 +35,14 @@ pub struct EndpointModel {
     price: Option<Price>,
     /// The maximum length of a reply in tokens, from the table.
     longest: Option<u64>,
+}
+
+impl Endpoint {
+    /// The model `name` of the endpoint, at its list price if that is known.
+    #[must_use]
+    pub fn model(&self, name: &str) -> EndpointModel {
+        EndpointModel::new(self.clone(), name)
+    }
 }
 
 impl EndpointModel {

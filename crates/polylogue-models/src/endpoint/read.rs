@@ -8,8 +8,9 @@ use polylogue_http::{Broken, ReadError, Response, read_all, read_up_to};
 
 use crate::failure::{ErrorContext, Failure, Refusal};
 use crate::timeouts::{Clock, Limit, Timeouts};
-use crate::wire::Protocol;
-use crate::wire::decode::{DecodeError, Decoder};
+use crate::wire::decode::Decoder;
+use crate::wire::draft::DecodeError;
+use crate::wire::protocol::Protocol;
 
 /// The maximum body of a reply that is not streamed, in bytes.
 const MAX_BODY: usize = 64 << 20;

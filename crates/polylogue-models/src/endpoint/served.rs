@@ -6,12 +6,13 @@ use polylogue_http::Transport;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::address::place;
 use super::read::{read_body, refusal};
-use super::{Api, Endpoint, headers};
+use super::{Endpoint, headers};
+use crate::address::place;
+use crate::api::Api;
 use crate::failure::{ErrorContext, Failure};
 use crate::timeouts::{Clock, Limit, Timeouts};
-use crate::wire::decode::DecodeError;
+use crate::wire::draft::DecodeError;
 
 /// A model of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Hints for errors of Ollama.
 
-use crate::failure::RetryAdvice;
+use crate::retry::RetryAdvice;
 
 /// A hint for an error of Ollama.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use bytes::BytesMut;
 use polylogue_core::{Params, Request};
 use serde_json::{Map, Value, json};
 
-use crate::wire::encode::Style;
 use crate::wire::fields::{Fields, write_tools};
+use crate::wire::protocol::Style;
 
 /// The fields of Ollama's `ChatRequest`. Every other extra field is one of its options.
 const FIELDS: [&str; 9] =

@@ -5,8 +5,7 @@ use polylogue_core::DeltaSink;
 use super::ChatCompletions;
 use super::chunk::{Choice, Chunk, Content, Fragment, Function};
 use crate::wire::calls::Piece;
-use crate::wire::decode::DecodeError;
-use crate::wire::draft::Draft;
+use crate::wire::draft::{DecodeError, Draft};
 
 impl ChatCompletions {
     /// Takes one object of a stream, or a whole reply.

@@ -4,9 +4,9 @@ use bytes::BytesMut;
 use polylogue_core::{Params, Request};
 use serde_json::{Map, Value};
 
-use crate::wire::encode::Style;
 use crate::wire::fields::{Fields, write_tools};
 use crate::wire::json;
+use crate::wire::protocol::Style;
 
 /// Writes everything after the messages, the closing brace included.
 pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

@@ -9,7 +9,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Expectation, ScriptCall, ScriptError, ScriptStep};
+use super::steps::{Expectation, ScriptCall, ScriptError, ScriptStep};
 
 /// A step without its agent.
 #[derive(Default, Serialize, Deserialize)]

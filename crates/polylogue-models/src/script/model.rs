@@ -11,7 +11,7 @@ use polylogue_core::{
 
 use super::excerpt::excerpt;
 use super::pieces::stream;
-use super::{Expectation, Script, ScriptError, ScriptStep};
+use super::steps::{Expectation, Script, ScriptError, ScriptStep};
 use crate::unsupported::judged;
 
 /// A model that replies by a script. Cloning shares it.
@@ -28,6 +28,31 @@ pub struct Scripted {
     /// How many steps of each agent were played, for [`Scripted::finish`]; replies do not depend on it.
     played: Arc<Mutex<BTreeMap<Name, u64>>>,
     capabilities: Capabilities,
+}
+
+/// A model that replies by the script `json`, without a network: for tests and demonstrations. See [`Script`].
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let model = polylogue_models::scripted(r#"[{"user": "Because blue light scatters most."}]"#)?;
+/// assert_eq!(model.ask("Why is the sky blue?").await?.plain(), "Because blue light scatters most.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When the script is invalid.
+pub fn scripted(json: &str) -> serde_json::Result<AnyModel> {
+    serde_json::from_str::<Script>(json).map(|script| script.model("demo").into())
+}
+
+impl Script {
+    /// A model named `script:NAME` that replies by this script.
+    #[must_use]
+    pub fn model(&self, name: &str) -> Scripted {
+        Scripted::new(self, name)
+    }
 }
 
 impl Scripted {

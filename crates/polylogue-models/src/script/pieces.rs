@@ -5,7 +5,7 @@ use std::time::Duration;
 use polylogue_core::{DeltaRef, DeltaSink};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::ScriptStep;
+use super::steps::ScriptStep;
 
 /// Waits as long as the step says, then tells `deltas` its thoughts, its text and its calls.
 ///

@@ -2,33 +2,12 @@
 
 use polylogue_core::{DeltaSink, Reply, Request};
 
-use super::Protocol;
-use super::draft::Draft;
-use super::sse::{Line, LineTooLong, Splitter};
+use super::draft::{DecodeError, Draft};
+use super::protocol::Protocol;
+use super::sse::{Line, Splitter};
 
 /// The longest event of several lines, in bytes.
 const MAX_EVENT: usize = 32 << 20;
-
-/// Why what a server sent is no reply.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum DecodeError {
-    /// An error in the place of a reply: its JSON.
-    Error(String),
-    /// It cannot be read: why, and what came.
-    Unreadable { why: String, excerpt: String },
-    /// It ended before the reply was finished.
-    Cut,
-    /// It does not end, or is too long to be a reply.
-    TooLong(&'static str),
-    /// Nothing came at all.
-    Empty,
-}
-
-impl From<LineTooLong> for DecodeError {
-    fn from(_: LineTooLong) -> Self {
-        Self::TooLong("a line of the reply does not end")
-    }
-}
 
 /// Reads one reply.
 #[derive(Debug, Default)]

@@ -3,11 +3,32 @@
 use polylogue_core::{DeltaRef, DeltaSink, Finish, Part, Reply, Request, Usage};
 
 use super::calls::{Calls, Piece};
-use super::decode::DecodeError;
+use super::sse::LineTooLong;
 use super::think::{self, Kind};
 
 /// The longest reply, in bytes of thought, text and arguments. The longest models write is a tenth of it.
 const MAX_REPLY: usize = 16 << 20;
+
+/// Why what a server sent is no reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DecodeError {
+    /// An error in the place of a reply: its JSON.
+    Error(String),
+    /// It cannot be read: why, and what came.
+    Unreadable { why: String, excerpt: String },
+    /// It ended before the reply was finished.
+    Cut,
+    /// It does not end, or is too long to be a reply.
+    TooLong(&'static str),
+    /// Nothing came at all.
+    Empty,
+}
+
+impl From<LineTooLong> for DecodeError {
+    fn from(_: LineTooLong) -> Self {
+        Self::TooLong("a line of the reply does not end")
+    }
+}
 
 /// The reply so far.
 #[derive(Debug, Default)]

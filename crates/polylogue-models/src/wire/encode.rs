@@ -9,29 +9,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use polylogue_core::{BEGIN, Entry, GO_ON, Part, Request, plain};
 use serde_json::Value;
 
-use super::{Protocol, json, pictures};
-use crate::endpoint::Api;
-
-/// In what way an endpoint wants its requests.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Style {
-    /// Whether consecutive entries of one side become one message.
-    pub(crate) merge: bool,
-    /// Whether the reply is to be streamed.
-    pub(crate) stream: bool,
-    /// Whether token usage is asked for when streaming.
-    pub(crate) stream_usage: bool,
-    /// What the field is called that limits the reply.
-    pub(crate) max_tokens: &'static str,
-    /// Whether models see what tools return: pictures follow the results they are in.
-    pub(crate) vision: bool,
-    /// Whether the system text is part of the first message of the user.
-    pub(crate) fold: bool,
-    /// Whether a message that only calls tools has no content at all, not even `null`.
-    pub(crate) omit: bool,
-    /// Whether an assistant message stands between the result of a tool and the words of others.
-    pub(crate) bridge: bool,
-}
+use super::json::{self, separate};
+use super::pictures;
+use super::protocol::{NOTED, Protocol, Style};
+use crate::api::Api;
 
 /// A body, and how to get back the part of it that stays true for the next request.
 pub(crate) struct Body {
@@ -148,9 +129,6 @@ const fn is_user(entry: &Entry, style: &Style) -> bool {
     matches!(entry, Entry::User { .. }) || style.fold && matches!(entry, Entry::System { .. })
 }
 
-/// What the agent says, where a provider needs it, between the results of tools and the words of others.
-pub(super) const NOTED: &str = "Noted.";
-
 /// Writes the messages of the entries in `range`, which begins with a new message.
 fn write_groups<P: Protocol>(out: &mut BytesMut, request: &Request<'_>, range: Range<usize>, style: &Style) {
     let (all, mut at) = (request.entries, range.start);
@@ -215,13 +193,6 @@ fn write_between<P: Protocol>(
             P::assistant(out, &[Part::text(NOTED)], style);
         }
         _ => {}
-    }
-}
-
-/// A comma, unless the list of messages has just begun.
-pub(super) fn separate(out: &mut BytesMut) {
-    if out.last() != Some(&b'[') {
-        out.put_u8(b',');
     }
 }
 

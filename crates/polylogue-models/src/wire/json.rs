@@ -67,6 +67,13 @@ pub(crate) fn value(out: &mut BytesMut, value: &impl Serialize) {
     }
 }
 
+/// A comma, unless the list of messages has just begun.
+pub(super) fn separate(out: &mut BytesMut) {
+    if out.last() != Some(&b'[') {
+        out.put_u8(b',');
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

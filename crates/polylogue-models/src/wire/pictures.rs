@@ -6,8 +6,8 @@
 use bytes::BytesMut;
 use polylogue_core::{Entry, Part};
 
-use super::Protocol;
-use super::encode::{NOTED, Style, separate};
+use super::json::separate;
+use super::protocol::{NOTED, Protocol, Style};
 use super::words::legal_name;
 
 /// What every model that sees can read. Others would make providers refuse every later request.

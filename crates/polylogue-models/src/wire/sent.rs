@@ -2,8 +2,8 @@
 
 use polylogue_core::{BEGIN, Entry, GO_ON};
 
-use super::encode::NOTED;
 use super::pictures;
+use super::protocol::NOTED;
 
 /// The forms of requests that depend on the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use seccompiler::{
 };
 
 use super::allowed::{self, SYS_FCHMODAT2};
-use crate::{Error, Network};
+use crate::error::Error;
+use crate::sandbox::Network;
 
 /// Refused whatever the arguments are.
 const REFUSED: [i64; 67] = [

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Limits;
+use crate::sandbox::Limits;
 
 /// Where control groups are.
 const ALL: &str = "/sys/fs/cgroup";

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use seccompiler::BpfProgram;
 
 use super::filter;
-use crate::{Error, Network, Program, Sandbox};
+use crate::error::Error;
+use crate::program::Program;
+use crate::sandbox::{Network, Sandbox};
 
 /// The user and the group inside.
 pub(super) const USER: u32 = 1000;

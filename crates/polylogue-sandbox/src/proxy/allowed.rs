@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The ports of a host that was named without one.
 const WEB: [u16; 2] = [80, 443];

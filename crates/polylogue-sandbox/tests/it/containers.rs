@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Engine, Error, Halt, How, Limits, Network, Program, Sandbox, Streams};
+use polylogue_sandbox::{Cancellation, Engine, Error, How, Limits, Network, Program, Sandbox, Streams};
 
 use crate::{Dir, run, sh, text};
 
@@ -141,7 +141,8 @@ fn a_link_leads_the_files_of_a_container_nowhere() {
     std::fs::write(dir.0.join("victim"), "whole").unwrap();
     run(&sandbox, &sh("ln -s ../victim a; ln -s .. b; mkfifo c; mkdir d"));
     for file in ["a", "b/victim", "c", "d"] {
-        let error = sandbox.run(&sh("true").file(file, "broken"), &Halt::new()).unwrap_err().to_string();
+        let error =
+            sandbox.run(&sh("true").file(file, "broken"), &Cancellation::new()).unwrap_err().to_string();
         assert!(error.starts_with(&format!("`{file}` cannot be written to the work directory")), "{error}");
     }
     assert_eq!(std::fs::read_to_string(dir.0.join("victim")).unwrap(), "whole");
@@ -156,7 +157,7 @@ fn programs_in_containers_can_be_spoken_with() {
     drop(speak);
     let mut heard = Vec::new();
     let streams = Streams { input: Some(input), output: &mut |bytes| heard.extend_from_slice(bytes) };
-    let how = fake(&dir, "docker").run_streamed(&Program::new("cat"), &Halt::new(), streams).unwrap();
+    let how = fake(&dir, "docker").run_streamed(&Program::new("cat"), &Cancellation::new(), streams).unwrap();
     assert_eq!((how, &*heard), (How::Exited(0), &b"hello\n"[..]));
     assert!(told(&dir).contains(&"--interactive".to_owned()));
 }
@@ -166,7 +167,7 @@ fn an_engine_that_fails_says_why() {
     let dir = Dir::new();
     let refused = |engine| {
         let sandbox = Sandbox::container(dir.0.join("work"), engine);
-        let error = sandbox.run(&sh("true"), &Halt::new()).unwrap_err();
+        let error = sandbox.run(&sh("true"), &Cancellation::new()).unwrap_err();
         assert!(matches!(error, Error::Refused { .. }), "{error:?}");
         error.to_string()
     };
@@ -176,7 +177,7 @@ fn an_engine_that_fails_says_why() {
     let error = refused(engine(&dir.0, "docker", "missing"));
     assert!(error.contains("`docker` made no container: Error: no such image: missing"), "{error}");
     let by_name = Network::Hosts(vec!["example.org".into()]);
-    let error = fake(&dir, "docker").network(by_name).run(&sh("true"), &Halt::new()).unwrap_err();
+    let error = fake(&dir, "docker").network(by_name).run(&sh("true"), &Cancellation::new()).unwrap_err();
     assert!(matches!(error, Error::Config(_)), "{error:?}");
     assert_eq!(engine(&dir.0, "docker", "x").answers().unwrap(), "1.2 1.2");
 }
@@ -189,7 +190,7 @@ fn a_real_engine() {
     for engine in engines {
         let dir = Dir::new();
         let sandbox = Sandbox::container(dir.0.join("work"), engine);
-        match sandbox.run(&sh("cat a; ls /sys/class/net; touch /x").file("a", "A\n"), &Halt::new()) {
+        match sandbox.run(&sh("cat a; ls /sys/class/net; touch /x").file("a", "A\n"), &Cancellation::new()) {
             Err(error) => polylogue_test::skip::skipped(&error.to_string()),
             Ok(ended) => {
                 let output = text(&ended);
@@ -215,7 +216,8 @@ fn an_engine_whose_daemon_does_not_run_says_so() {
     let told = format!("the container engine `docker` made no container: docker: {why}");
     let error = engine.answers().unwrap_err();
     assert!(matches!(&error, Error::Refused { why } if *why == told), "{error}");
-    let error = Sandbox::container(dir.0.join("work"), engine).run(&sh("true"), &Halt::new()).unwrap_err();
+    let error =
+        Sandbox::container(dir.0.join("work"), engine).run(&sh("true"), &Cancellation::new()).unwrap_err();
     assert!(matches!(&error, Error::Refused { why } if *why == told), "{error}");
 }
 
@@ -238,17 +240,17 @@ fn a_program_may_end_as_engines_do_that_fail_and_nothing_is_left_behind() {
 #[test]
 fn a_container_ends_when_its_caller_is_dropped() {
     let dir = Dir::new();
-    let (sandbox, halt) = (fake(&dir, "docker"), Halt::new());
-    let stop = halt.clone();
+    let (sandbox, cancellation) = (fake(&dir, "docker"), Cancellation::new());
+    let stop = cancellation.clone();
     let began = sandbox.work().join("began");
     let waiting = std::thread::spawn(move || {
         while !began.exists() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        stop.halt();
+        stop.cancel();
     });
     let since = Instant::now();
-    let ended = sandbox.run(&sh("touch began; sleep 600"), &halt).unwrap();
+    let ended = sandbox.run(&sh("touch began; sleep 600"), &cancellation).unwrap();
     waiting.join().unwrap();
     assert!(
         !matches!(ended.how, How::Exited(0)) && since.elapsed() < Duration::from_secs(20),

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Halt, How, Limits, Network, Sandbox};
+use polylogue_sandbox::{Cancellation, How, Limits, Network, Sandbox};
 
 use crate::{Dir, python, run, sandbox, text};
 
@@ -167,6 +167,6 @@ fn what_is_no_host_is_refused_before_anything_runs() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let sandbox = reaching(sandbox, &["https://example.org".into()]);
-    let error = sandbox.run(&python(""), &Halt::new()).unwrap_err().to_string();
+    let error = sandbox.run(&python(""), &Cancellation::new()).unwrap_err().to_string();
     assert!(error.starts_with("`https://example.org` is no name of a host"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Ended, Halt, How, Limits, Program};
+use polylogue_sandbox::{Cancellation, Ended, How, Limits, Program};
 
 use crate::{Dir, python, run, sandbox, sh, text};
 
@@ -130,7 +130,7 @@ fn many_quick_programs_cannot_fill_the_work_directory() {
     for nth in 0..12 {
         // One file with bytes, and one that is all hole, which could be filled later without growing.
         let code = format!("head -c 4000000 /dev/zero > f{nth}; truncate -s 4000000 h{nth}; echo ended");
-        match sandbox.run(&sh(&code), &Halt::new()) {
+        match sandbox.run(&sh(&code), &Cancellation::new()) {
             Ok(ended) => told.push(ended.how),
             Err(error) => {
                 assert!(error.to_string().contains("holds more than twice what it may, 10 MiB"), "{error}");
@@ -199,12 +199,12 @@ fn temporary_directories_are_of_limited_size() {
 fn another_thread_can_end_it() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
-    let halt = Halt::new();
-    let other = halt.clone();
+    let cancellation = Cancellation::new();
+    let other = cancellation.clone();
     let ended = std::thread::scope(|scope| {
-        let running = scope.spawn(|| sandbox.run(&sh("sleep 50"), &halt).unwrap());
-        other.halt();
+        let running = scope.spawn(|| sandbox.run(&sh("sleep 50"), &cancellation).unwrap());
+        other.cancel();
         running.join().unwrap()
     });
-    assert_eq!(ended.how, How::Halted);
+    assert_eq!(ended.how, How::Cancelled);
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use polylogue_sandbox::{Ended, Halt, Program, Sandbox, what_is_enforced};
+use polylogue_sandbox::{Cancellation, Ended, Program, Sandbox, what_is_enforced};
 use polylogue_test::skip::can_enclose;
 
 /// A directory that is gone when the test is over.
@@ -61,7 +61,7 @@ pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
 }
 
 pub(crate) fn run(sandbox: &Sandbox, program: &Program) -> Ended {
-    sandbox.run(program, &Halt::new()).unwrap()
+    sandbox.run(program, &Cancellation::new()).unwrap()
 }
 
 pub(crate) fn text(ended: &Ended) -> String {

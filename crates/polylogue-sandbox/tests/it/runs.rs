@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Error, Halt, How, Network, Program, Sandbox, what_is_enforced};
+use polylogue_sandbox::{Cancellation, Error, How, Network, Program, Sandbox, what_is_enforced};
 
 use crate::{Dir, python, run, sandbox, sh, text};
 
@@ -24,7 +24,8 @@ fn interpreters_run() {
     let Some(sandbox) = sandbox(&dir) else { return };
     let pool = "import multiprocessing, tempfile, threading\nwith multiprocessing.Pool(2) as p: print(p.map(abs, [-1, 2]))";
     assert_eq!(text(&run(&sandbox, &python(pool))), "[1, 2]\n");
-    let Ok(ended) = sandbox.run(&Program::new("node").arg("-e").arg("console.log([1, 2])"), &Halt::new())
+    let Ok(ended) =
+        sandbox.run(&Program::new("node").arg("-e").arg("console.log([1, 2])"), &Cancellation::new())
     else {
         polylogue_test::skip::skipped("there is no Node.js");
         return;
@@ -109,7 +110,7 @@ fn crashes_and_bytes_that_are_not_text_are_reported() {
 fn what_cannot_be_run_is_said() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
-    let error = |program: &Program| sandbox.run(program, &Halt::new()).unwrap_err().to_string();
+    let error = |program: &Program| sandbox.run(program, &Cancellation::new()).unwrap_err().to_string();
     assert_eq!(
         error(&Program::new("no-such-program")),
         "there is no program `no-such-program` in /usr/local/bin, /usr/bin, /bin"
@@ -189,7 +190,7 @@ fn what_holds_is_said() {
     assert!(measures.iter().all(|measure| !measure.detail.is_empty()));
     let dir = Dir::new();
     let all = measures.iter().filter(|measure| measure.required).all(|measure| measure.holds);
-    let ended = Sandbox::enclosed(dir.0.join("work")).run(&sh("true"), &Halt::new());
+    let ended = Sandbox::enclosed(dir.0.join("work")).run(&sh("true"), &Cancellation::new());
     assert_eq!(ended.is_ok(), all, "{ended:?}");
 }
 
@@ -198,7 +199,7 @@ fn what_holds_is_said() {
 fn a_refusal_says_why() {
     const REFUSED: &str = "POLYLOGUE_REFUSED";
     if std::env::var_os(REFUSED).is_some() {
-        let refused = Sandbox::enclosed(Dir::new().0.join("work")).run(&sh("true"), &Halt::new());
+        let refused = Sandbox::enclosed(Dir::new().0.join("work")).run(&sh("true"), &Cancellation::new());
         return eprintln!("told: {}", refused.unwrap_err());
     }
     let none = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact runs::a_refusal_says_why --nocapture";
@@ -224,9 +225,9 @@ fn a_refusal_is_not_remembered() {
     if std::env::var_os(PASSES).is_some() {
         let dir = Dir(std::path::PathBuf::from(std::env::var_os("POLYLOGUE_DIR").unwrap()));
         let sandbox = Sandbox::enclosed(dir.0.join("work"));
-        let first = sandbox.run(&sh("true"), &Halt::new()).unwrap_err();
+        let first = sandbox.run(&sh("true"), &Cancellation::new()).unwrap_err();
         std::fs::write(NAMESPACES, "1000").unwrap();
-        let then = sandbox.run(&sh("echo enclosed"), &Halt::new()).unwrap();
+        let then = sandbox.run(&sh("echo enclosed"), &Cancellation::new()).unwrap();
         return eprintln!("told: {first}, then: {}", text(&then));
     }
     let dir = Dir::new();

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use polylogue_sandbox::{Ended, Error, Halt, Program, Sandbox};
+use polylogue_sandbox::{Cancellation, Ended, Error, Program, Sandbox};
 use tokio::sync::oneshot;
 
 /// How long an end is waited for at most. The sandbox looks every 20 ms whether it is halted.
@@ -11,7 +11,7 @@ const END: Duration = Duration::from_millis(500);
 
 /// Ends the program when its caller is dropped.
 struct Abandoned {
-    halt: Halt,
+    cancellation: Cancellation,
     /// Closed when the run is over.
     over: Receiver<()>,
 }
@@ -19,19 +19,19 @@ struct Abandoned {
 impl Drop for Abandoned {
     /// Waits until the program is dead: this process may be about to end, and outside of an enclosure it would live on.
     fn drop(&mut self) {
-        self.halt.halt();
+        self.cancellation.cancel();
         let _ = self.over.recv_timeout(END);
     }
 }
 
 /// Runs `program` on a thread of its own, so that no runtime is held up, and none is needed.
 pub(crate) async fn run(sandbox: Sandbox, program: Program) -> Result<Ended, Error> {
-    let halt = Halt::new();
+    let cancellation = Cancellation::new();
     let (running, over) = channel::<()>();
-    let _abandoned = Abandoned { halt: halt.clone(), over };
+    let _abandoned = Abandoned { cancellation: cancellation.clone(), over };
     let (done, result) = oneshot::channel();
     let work = move || {
-        let ended = sandbox.run(&program, &halt);
+        let ended = sandbox.run(&program, &cancellation);
         drop(running);
         drop(done.send(ended));
     };

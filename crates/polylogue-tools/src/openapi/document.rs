@@ -1,18 +1,14 @@
 //! Reading a document.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use super::auth::{Credential, credential};
-use super::operation::Operation;
 use crate::http::Verb;
 
 /// How many references may lead to one another.
 const MOST_STEPS: usize = 16;
-/// How many operations may become tools without being named: more than a model can choose from.
-const MOST_TOOLS: usize = 64;
-
 /// An `OpenAPI` document of version 3.0 or 3.1.
 #[derive(Debug, Clone)]
 pub struct Document(Value);
@@ -61,50 +57,6 @@ impl Document {
         }
     }
 
-    /// The operations that `only` names, by their names or as `get /pets/{id}`; all if it names none. They are called at
-    /// `base`, or where the document says.
-    ///
-    /// # Errors
-    /// When one is not there or cannot be called; when there are more than 64 and none is named; when there is no address.
-    pub fn operations(&self, only: &[impl AsRef<str>], base: Option<&str>) -> Result<Vec<Operation>, String> {
-        let base = self.base(base)?;
-        let mut names = HashSet::new();
-        let mut found = Vec::new();
-        let mut wanted: Vec<&str> = only.iter().map(AsRef::as_ref).collect();
-        let mut known = Vec::new();
-        for entry in self.entries() {
-            let name = unique(&mut names, &entry);
-            let id = entry.says.get("operationId").and_then(Value::as_str).unwrap_or_default();
-            let line = format!("{} {}", entry.verb, entry.path);
-            let is_wanted = |one: &str| one == name || one == id || one.eq_ignore_ascii_case(&line);
-            let before = wanted.len();
-            wanted.retain(|one| !is_wanted(one));
-            if !only.is_empty() && wanted.len() == before {
-                known.push(name);
-                continue;
-            }
-            match Operation::of(self, &entry, name.clone(), &base) {
-                Ok(operation) => found.push(operation),
-                Err(why) if !only.is_empty() => {
-                    return Err(format!("the operation `{name}` cannot be called: {why}"));
-                }
-                // Without being named it is not missed.
-                Err(_) => {}
-            }
-        }
-        if let Some(missing) = wanted.first() {
-            known.truncate(12);
-            return Err(format!("there is no operation `{missing}`; there is `{}`", known.join("`, `")));
-        }
-        match found.len() {
-            0 => Err("none of its operations can be called".into()),
-            count if count > MOST_TOOLS && only.is_empty() => Err(format!(
-                "it has {count} operations, more than a model can choose from; say which with `only`"
-            )),
-            _ => Ok(found),
-        }
-    }
-
     /// Where a reference leads; a value that is none is itself. What leads nowhere or round in circles is nothing.
     pub(super) fn resolved<'a>(&'a self, value: &'a Value) -> &'a Value {
         let mut at = value;
@@ -120,7 +72,8 @@ impl Document {
         &Value::Null
     }
 
-    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+    /// The operations, in the order of the document.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let paths = self.0.get("paths").and_then(Value::as_object).into_iter().flatten();
         let items = paths.filter_map(|(path, item)| Some((path.as_str(), self.resolved(item).as_object()?)));
         items.flat_map(|(path, around)| {
@@ -132,7 +85,7 @@ impl Document {
     }
 
     /// The address before all paths, without a `/` at its end.
-    fn base(&self, given: Option<&str>) -> Result<String, String> {
+    pub(super) fn base(&self, given: Option<&str>) -> Result<String, String> {
         let server = self.0.pointer("/servers/0");
         let said = server.and_then(|server| Some((server, server.get("url")?.as_str()?)));
         let base = match (given, said) {
@@ -178,19 +131,6 @@ fn with_variables(server: &Value, url: &str) -> String {
 
 /// How long the address of a server may be, in bytes.
 const LONGEST_ADDRESS: usize = 8 * 1024;
-
-/// A name for an operation that is a legal one and no other's.
-fn unique(names: &mut HashSet<String>, entry: &Entry<'_>) -> String {
-    const MOST: usize = 60;
-    let id = entry.says.get("operationId").and_then(Value::as_str).filter(|id| !id.is_empty());
-    let text = id.map_or_else(|| format!("{}{}", entry.verb, entry.path), str::to_owned);
-    let name = legal(&text, MOST);
-    let numbered = (2..).map(|number| format!("{name}_{number}"));
-    let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
-    let name = free.unwrap_or(name);
-    names.insert(name.clone());
-    name
-}
 
 /// `text` as a name that tools and arguments may have.
 pub(super) fn legal(text: &str, most: usize) -> String {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Error, Halt, Limits, Program, Sandbox, Streams};
+use polylogue_sandbox::{Cancellation, Error, Limits, Program, Sandbox, Streams};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -35,7 +35,7 @@ pub(super) struct Kernel {
 #[derive(Debug)]
 struct Line {
     input: Mutex<PipeWriter>,
-    halt: Halt,
+    cancellation: Cancellation,
     heard: Mutex<Heard>,
     /// Told when a call is done, and when the interpreter listens or is gone.
     changed: Notify,
@@ -71,7 +71,7 @@ impl Key {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        self.line.halt.halt();
+        self.line.cancellation.cancel();
     }
 }
 
@@ -83,7 +83,7 @@ impl Kernel {
         rustix::fs::fcntl_setfl(&input, rustix::fs::OFlags::NONBLOCK).map_err(|error| piped(error.into()))?;
         let line = Arc::new(Line {
             input: Mutex::new(input),
-            halt: Halt::new(),
+            cancellation: Cancellation::new(),
             heard: Mutex::new(Heard::new(sandbox.limits().output_bytes)),
             changed: Notify::new(),
         });
@@ -242,7 +242,7 @@ impl Call {
         let watch = move || watch(&watched, &request, time, &is_over, &told);
         if std::thread::Builder::new().name("polylogue-python-call".into()).spawn(watch).is_err() {
             // It could not be ended.
-            line.halt.halt();
+            line.cancellation.cancel();
         }
         Self { over, timed_out }
     }
@@ -275,7 +275,7 @@ fn watch(line: &Line, request: &Value, time: Duration, over: &mpsc::Receiver<()>
     }
     let is_said = line.say(&interrupt, Instant::now() + GRACE);
     if !is_said || matches!(over.recv_timeout(GRACE), Err(mpsc::RecvTimeoutError::Timeout)) {
-        line.halt.halt();
+        line.cancellation.cancel();
     }
 }
 
@@ -300,7 +300,7 @@ fn listen(sandbox: &Sandbox, program: &Program, source: std::io::PipeReader, lin
         }
     };
     let streams = Streams { input: Some(source), output: &mut hear };
-    let how = sandbox.run_streamed(program, &line.halt, streams);
+    let how = sandbox.run_streamed(program, &line.cancellation, streams);
     // What is no line of the driver's are an interpreter's last words.
     let last = String::from_utf8_lossy(&lines.kept).trim().chars().take(LAST_WORDS).collect::<String>();
     let why = how.map(|how| if last.is_empty() { how.to_string() } else { format!("{how}: {last}") });

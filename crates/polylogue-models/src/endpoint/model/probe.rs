@@ -6,7 +6,8 @@ use polylogue_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Api, EndpointModel};
+use super::EndpointModel;
+use crate::api::Api;
 use crate::ollama::Ollama;
 use crate::openai::ChatCompletions;
 use crate::unsupported::shown;

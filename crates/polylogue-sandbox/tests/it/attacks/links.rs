@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_sandbox::{Halt, How, Limits};
+use polylogue_sandbox::{Cancellation, How, Limits};
 
 use super::{SECRET, bait};
 use crate::{Dir, python, run, sandbox, sh, text};
@@ -19,7 +19,7 @@ fn a_link_in_the_place_of_a_file() {
     );
     for file in ["main.py", "dir/victim", "up.py"] {
         let program = sh("true").file(file, "broken");
-        assert!(sandbox.run(&program, &Halt::new()).is_err(), "{file}");
+        assert!(sandbox.run(&program, &Cancellation::new()).is_err(), "{file}");
         assert_eq!(std::fs::read_to_string(dir.0.join("victim")).unwrap(), SECRET);
     }
 }
@@ -34,15 +34,15 @@ fn a_link_that_comes_and_goes() {
         "import os\nos.makedirs('real', exist_ok=True)\nos.symlink({:?}, 'fake')\nwhile True:\n  for name in ['real', 'fake']:\n    try: os.rename(name, 'd'); os.rename('d', name)\n    except OSError: pass",
         dir.0.display().to_string()
     );
-    let halt = Halt::new();
+    let cancellation = Cancellation::new();
     std::thread::scope(|scope| {
-        let (sandbox, swapping) = (&sandbox, &halt);
+        let (sandbox, swapping) = (&sandbox, &cancellation);
         scope.spawn(move || sandbox.run(&python(&swap), swapping).unwrap());
         for _ in 0..60 {
             // Whether it succeeds depends on who is faster; where it is written does not.
-            drop(sandbox.run(&sh("true").file("d/victim", "broken"), &Halt::new()));
+            drop(sandbox.run(&sh("true").file("d/victim", "broken"), &Cancellation::new()));
         }
-        halt.halt();
+        cancellation.cancel();
     });
     assert_eq!(std::fs::read_to_string(dir.0.join("victim")).unwrap(), SECRET);
 }
@@ -62,7 +62,7 @@ fn a_pipe_in_the_place_of_a_file() {
     run(&sandbox, &sh("mkfifo main.py"));
     let limits = Limits { time: Duration::from_secs(1), ..*sandbox.limits() };
     // The call does not wait for a reader that never comes.
-    let error = sandbox.limited(limits).run(&sh("true").file("main.py", "x"), &Halt::new());
+    let error = sandbox.limited(limits).run(&sh("true").file("main.py", "x"), &Cancellation::new());
     assert!(error.is_err(), "{error:?}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_sandbox::{Halt, How, Limits};
+use polylogue_sandbox::{Cancellation, How, Limits};
 
 use crate::{Dir, python, run, sandbox, sh, text};
 
@@ -102,7 +102,7 @@ while True:
     let Some(sandbox) = sandbox(&dir) else { return };
     let nap = format!("76{}", std::process::id());
     let limits = Limits { time: Duration::from_secs(2), processes: 30, ..*sandbox.limits() };
-    sandbox.limited(limits).run(&python(&code.replace("NAP", &nap)), &Halt::new()).unwrap();
+    sandbox.limited(limits).run(&python(&code.replace("NAP", &nap)), &Cancellation::new()).unwrap();
     assert_eq!(running(&nap), 0);
 }
 
@@ -112,19 +112,19 @@ fn its_parent_dies() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let nap = format!("77{}", std::process::id());
-    let halt = Halt::new();
-    let other = halt.clone();
+    let cancellation = Cancellation::new();
+    let other = cancellation.clone();
     let ended = std::thread::scope(|scope| {
         let code = format!("setsid sleep {nap} & setsid sleep {nap} & wait");
         let sandbox = &sandbox;
-        let ran = scope.spawn(move || sandbox.run(&sh(&code), &halt).unwrap());
+        let ran = scope.spawn(move || sandbox.run(&sh(&code), &cancellation).unwrap());
         while running(&nap) < 2 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        other.halt();
+        other.cancel();
         ran.join().unwrap()
     });
-    assert_eq!((ended.how, running(&nap)), (How::Halted, 0));
+    assert_eq!((ended.how, running(&nap)), (How::Cancelled, 0));
 }
 
 const HELPER: &str = "POLYLOGUE_SURVIVOR";

@@ -2,35 +2,15 @@
 
 use url::Url;
 
-use super::Api;
-
-impl Api {
-    const fn chat(self) -> &'static str {
-        match self {
-            Self::ChatCompletions => "/chat/completions",
-            Self::Ollama => "/api/chat",
-        }
-    }
-
-    /// `base` without the paths that are often given with it.
-    pub(super) fn root(self, base: &str) -> &str {
-        let base = base.trim_end_matches('/');
-        let base = base.strip_suffix(self.chat()).unwrap_or(base);
-        match self {
-            Self::ChatCompletions => base,
-            // The address of its OpenAI-compatible API is accepted, too.
-            Self::Ollama => base.strip_suffix("/v1").or_else(|| base.strip_suffix("/api")).unwrap_or(base),
-        }
-    }
-}
+use crate::api::Api;
 
 /// The URL for chat requests. Also accepts a base URL that is already this URL.
-pub(super) fn chat_url(api: Api, base: &str) -> Result<Url, String> {
+pub(crate) fn chat_url(api: Api, base: &str) -> Result<Url, String> {
     place(api, base, api.chat())
 }
 
 /// The URL of `path` at the base URL.
-pub(super) fn place(api: Api, base: &str, path: &str) -> Result<Url, String> {
+pub(crate) fn place(api: Api, base: &str, path: &str) -> Result<Url, String> {
     let mut url = Url::parse(base.trim()).map_err(|why| format!("cannot be read: {why}"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err("does not begin with `http://` or `https://`".to_owned());
@@ -42,7 +22,7 @@ pub(super) fn place(api: Api, base: &str, path: &str) -> Result<Url, String> {
 }
 
 /// A URL without possible secrets: credentials and query.
-pub(super) fn shown(url: &Url) -> String {
+pub(crate) fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path().trim_end_matches('/'))
 }
 

@@ -6,23 +6,12 @@ use polylogue_core::Capabilities;
 use polylogue_http::{Env, Key, Proxies};
 use url::Url;
 
-use super::address::shown;
+use crate::address::{of_ollama, shown};
+use crate::api::Api;
 use crate::learned::LearnedCapabilities;
 use crate::limits::Limits;
 use crate::retry::Retries;
 use crate::timeouts::Timeouts;
-
-/// The API of an endpoint.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Api {
-    /// OpenAI's chat completions, which most servers support.
-    #[default]
-    ChatCompletions,
-    /// Ollama's own API: it alone accepts `num_ctx`, `keep_alive` and `think`, and reports when a conversation does
-    /// not fit.
-    Ollama,
-}
 
 /// Configuration of an endpoint.
 #[derive(Clone)]
@@ -80,7 +69,7 @@ impl Config {
     }
 
     /// All keys, in the order of use.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.key.iter().chain(&self.further_keys)
     }
 
@@ -122,7 +111,7 @@ impl Config {
     /// ```
     #[must_use]
     pub fn ollama(host: &str) -> Self {
-        let base_url = super::address::of_ollama(host);
+        let base_url = of_ollama(host);
         let base_url = Api::Ollama.root(&base_url).to_owned();
         Self { provider: "ollama".to_owned(), api: Api::Ollama, ..Self::new(base_url) }
     }

@@ -1,0 +1,56 @@
+//! Container engines.
+
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::program::PATH;
+
+/// A container engine and the image that programs run in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    pub(crate) program: PathBuf,
+    pub(crate) image: String,
+}
+
+impl Engine {
+    /// The engine of the name `program` (`docker`, `podman`), or at that path, with an image that it has already: none is
+    /// fetched while a program is to run.
+    #[must_use]
+    pub fn new(program: impl Into<PathBuf>, image: impl Into<String>) -> Self {
+        Self { program: program.into(), image: image.into() }
+    }
+
+    /// Docker.
+    #[must_use]
+    pub fn docker(image: impl Into<String>) -> Self {
+        Self::new("docker", image)
+    }
+
+    /// Podman.
+    #[must_use]
+    pub fn podman(image: impl Into<String>) -> Self {
+        Self::new("podman", image)
+    }
+
+    /// Where its program is.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn path(&self) -> Result<PathBuf, Error> {
+        let own = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::env::split_paths(&own).chain(PATH.iter().map(PathBuf::from));
+        let mut places: Box<dyn Iterator<Item = PathBuf>> = if self.program.components().count() > 1 {
+            Box::new(std::iter::once(self.program.clone()))
+        } else {
+            Box::new(dirs.map(|dir| dir.join(&self.program)))
+        };
+        places.find(|path| path.is_file()).ok_or_else(|| Error::Refused {
+            why: format!("there is no container engine `{}` on this machine", self.program.display()),
+        })
+    }
+
+    /// Whether it is Podman, by its name.
+    pub(crate) fn is_podman(&self) -> bool {
+        self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("podman"))
+    }
+}

@@ -1,0 +1,117 @@
+//! Running a program by the backend of its sandbox.
+
+use std::path::{Component, Path};
+use std::time::Instant;
+
+use crate::ended::{Ended, How};
+use crate::error::Error;
+use crate::program::{Cancellation, Program, Streams};
+use crate::sandbox::{Place, Sandbox};
+
+impl Sandbox {
+    /// Runs `program` to its end, and blocks until it and everything that it started is dead.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where programs cannot be enclosed; when it cannot be started. Whatever it does once it runs is no
+    /// error.
+    pub fn run(&self, program: &Program, cancellation: &Cancellation) -> Result<Ended, Error> {
+        let started = Instant::now();
+        let mut output = Vec::new();
+        let streams = Streams { input: None, output: &mut |bytes| output.extend_from_slice(bytes) };
+        let how = self.run_streamed(program, cancellation, streams)?;
+        Ok(Ended { how, output, took: started.elapsed() })
+    }
+
+    /// The same, for a program that is spoken with while it runs.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_streamed(
+        &self,
+        program: &Program,
+        cancellation: &Cancellation,
+        streams: Streams<'_>,
+    ) -> Result<How, Error> {
+        for (path, _) in &program.files {
+            check_file(path)?;
+        }
+        let placed = self.placed()?;
+        match &self.place {
+            Place::Enclosed => enclosed(&placed, program, cancellation, streams),
+            #[cfg(unix)]
+            Place::Container(engine) => {
+                crate::container::run(engine, &placed, program, cancellation, streams)
+            }
+            Place::Host => exposed(&placed, program, cancellation, streams),
+        }
+    }
+
+    /// How many bytes may still be added to the work directory by whatever writes there on behalf of programs. Without an
+    /// enclosure there is no limit.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        if self.is_enclosed() { self.limits().disk_bytes.saturating_sub(used(self.work())) } else { u64::MAX }
+    }
+}
+
+/// A file for a program is within its work directory.
+fn check_file(path: &Path) -> Result<(), Error> {
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    if is_plain && path.file_name().is_some() {
+        return Ok(());
+    }
+    Err(Error::Config(format!("`{}` is not in the work directory", path.display())))
+}
+
+#[cfg(target_os = "linux")]
+use crate::disk::used;
+
+/// Bytes of all files in `dir`. No link is followed.
+#[cfg(not(target_os = "linux"))]
+fn used(dir: &Path) -> u64 {
+    let mut bytes = 0_u64;
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let Ok(about) = entry.metadata() else { continue };
+            bytes = bytes.saturating_add(about.len());
+            if about.is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(target_os = "linux")]
+fn enclosed(
+    sandbox: &Sandbox,
+    program: &Program,
+    cancellation: &Cancellation,
+    streams: Streams<'_>,
+) -> Result<How, Error> {
+    if let Some(why) = crate::enforced::obstacle() {
+        return Err(Error::Refused { why });
+    }
+    crate::linux::run(sandbox, program, cancellation, streams)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enclosed(_: &Sandbox, _: &Program, _: &Cancellation, _: Streams<'_>) -> Result<How, Error> {
+    Err(Error::Refused { why: crate::enforced::NOT_LINUX.into() })
+}
+
+#[cfg(unix)]
+fn exposed(
+    sandbox: &Sandbox,
+    program: &Program,
+    cancellation: &Cancellation,
+    streams: Streams<'_>,
+) -> Result<How, Error> {
+    crate::host::run(sandbox, program, cancellation, streams)
+}
+
+#[cfg(not(unix))]
+fn exposed(_: &Sandbox, _: &Program, _: &Cancellation, _: Streams<'_>) -> Result<How, Error> {
+    Err(Error::Refused { why: "programs can be run on Unix only".into() })
+}
