@@ -92,7 +92,7 @@ mod tests {
         (sender, far)
     }
 
-    /// Sends a request, and tells whether it came out at `far`, where it is answered.
+    /// Sends a request, and returns whether it arrived at `far`, the other end of the connection.
     async fn leads_to(sender: &mut Sender, far: &mut DuplexStream) -> bool {
         let mut request = hyper::Request::new(Full::default());
         request.headers_mut().insert("host", hyper::header::HeaderValue::from_static("x"));

@@ -1,4 +1,4 @@
-//! A reply, read piece by piece.
+//! Responses, read piece by piece.
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
@@ -7,11 +7,11 @@ use hyper::body::{Body as _, Incoming};
 
 use crate::pool::{Pool, Sender};
 
-/// A reply whose body is still to come. Dropped before its end, it takes its connection with it.
+/// A response whose body is not read yet. Dropped before its end, it closes its connection.
 #[derive(Debug)]
 pub struct Response<'a> {
     inner: hyper::Response<Incoming>,
-    /// The connection, until all is read.
+    /// The connection, until the body is read.
     sender: Option<Sender>,
     pool: &'a Pool,
 }
@@ -21,13 +21,13 @@ impl<'a> Response<'a> {
         Self { inner, sender: Some(sender), pool }
     }
 
-    /// The status of the answer, such as 200.
+    /// The status of the response, such as 200.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
 
-    /// The headers of the answer.
+    /// The headers of the response.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
@@ -51,10 +51,10 @@ impl<'a> Response<'a> {
     }
 }
 
-/// A body that is longer than allowed, or broke off.
+/// Why a body was not read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is longer.
+    /// It is longer than allowed.
     #[error("the body is longer than allowed")]
     TooLong,
     /// The connection broke before its end.

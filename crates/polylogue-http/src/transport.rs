@@ -1,4 +1,4 @@
-//! The way to one address: how to get there, what every request carries, and the connections that are open.
+//! Requests to one address: its proxy, the headers of every request, and idle connections.
 
 use std::net::IpAddr;
 use std::sync::OnceLock;
@@ -18,16 +18,16 @@ use crate::connect::{BoxError, Connector};
 use crate::pool::{Pool, Sender};
 use crate::{Proxies, Response, USER_AGENT_TEXT};
 
-/// Why a request was not answered.
+/// Why a request has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsent {
     /// No certificate can be checked: the system's certificates cannot be read.
     #[error("the certificates of this machine cannot be read")]
     NoCertificates(#[source] rustls::Error),
-    /// No connection came about in time.
+    /// Connecting timed out.
     #[error("no connection came about in time")]
     Late,
-    /// No connection came about.
+    /// Connecting failed.
     #[error("no connection came about")]
     Unreachable(#[source] BoxError),
     /// The connection broke.
@@ -35,27 +35,27 @@ pub enum Unsent {
     Broken(#[source] hyper::Error),
 }
 
-/// The way to one address.
+/// Sends requests to one address.
 #[derive(Debug)]
 pub struct Transport {
-    /// What the first line of a request names.
+    /// The target in the first line of a request.
     target: Uri,
     headers: HeaderMap,
-    /// Where connections lead: the address, or a proxy that reads every request.
+    /// The target of connections: the address, or a proxy that reads every request.
     place: Uri,
     address: Uri,
     proxy: Option<Intercept>,
     connect: Duration,
-    /// Made with the first connection, because reading the system's certificates takes longer than all the rest.
+    /// Created with the first connection, because reading the system's certificates is slow.
     connector: OnceLock<Connector>,
     pool: Pool,
 }
 
 impl Transport {
-    /// The way to `url`, on which every request carries `headers`.
+    /// A transport to `url`, which adds `headers` to every request.
     ///
     /// # Errors
-    /// Why requests cannot be sent there.
+    /// The reason, if requests cannot be sent there.
     pub fn new(url: &Url, headers: HeaderMap, connect: Duration, proxies: &Proxies) -> Result<Self, String> {
         let address = uri(url)?;
         let proxy = if is_loopback(url) { None } else { proxies.before(&address) };
@@ -74,24 +74,24 @@ impl Transport {
         Ok(Self { target, headers, place, address, proxy, connect, connector, pool })
     }
 
-    /// The proxy that stands between.
+    /// The proxy, if there is one.
     pub fn proxy(&self) -> Option<&Uri> {
         self.proxy.as_ref().map(Intercept::uri)
     }
 
-    /// Sends `body` and waits for the head of the answer. Redirects are not followed: a key must not reach another host,
+    /// Sends `body` by POST and waits for the head of the response. Redirects are not followed: a key must not reach another host,
     /// and a moved endpoint is a setting to correct.
     pub fn post(&self, body: Bytes) -> impl Future<Output = Result<Response<'_>, Unsent>> {
         self.send(self.request(Method::POST, body))
     }
 
-    /// Asks for what is at the address, as [`Self::post`] does.
+    /// Sends a GET request, like [`Self::post`].
     pub fn get(&self) -> impl Future<Output = Result<Response<'_>, Unsent>> {
         self.send(self.request(Method::GET, Bytes::new()))
     }
 
-    /// Sends a request of any method, with `headers` besides those that every request carries, instead of those of the same
-    /// names; as [`Self::post`] does.
+    /// Sends a request of any method, with `headers` that replace those of every request with the same names; like
+    /// [`Self::post`].
     pub fn ask(
         &self,
         method: Method,
@@ -146,14 +146,14 @@ impl Transport {
     }
 }
 
-/// `url` without what is no part of an address.
+/// `url` without credentials and fragment.
 pub(crate) fn uri(url: &Url) -> Result<Uri, String> {
     let (before, after) =
         (&url[..Position::BeforeUsername], &url[Position::BeforeHost..Position::AfterQuery]);
     format!("{before}{after}").parse().map_err(|why| format!("cannot be sent a request: {why}"))
 }
 
-/// What the first line of a request to `address` itself names.
+/// The target in the first line of a request to `address` itself.
 pub(crate) fn path(address: &Uri) -> Uri {
     address.path_and_query().map(|path| Uri::from(path.clone())).unwrap_or_default()
 }
@@ -165,7 +165,7 @@ pub(crate) fn check_proxy(proxy: &Intercept) -> Result<(), String> {
     }
 }
 
-/// What every request carries beside what was asked for.
+/// The headers of every request besides the configured ones.
 fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, String> {
     let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
     let host = host.map_err(|_| "has a host that cannot be sent".to_owned())?;
@@ -177,7 +177,7 @@ fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, String>
     Ok(headers)
 }
 
-/// The name and the password in `url`, as they are sent.
+/// The credentials in `url` as an `Authorization` header.
 fn basic(url: &Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
@@ -191,7 +191,7 @@ fn basic(url: &Url) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Whether `url` is on this machine, where no proxy stands between.
+/// Whether `url` is on this machine, which is reached without a proxy.
 pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();

@@ -12,14 +12,14 @@ use crate::models::of_client;
 use crate::report::{Result, STREAMS};
 use crate::yaml::{Entries, Yaml};
 
-/// Whether a file is of components: one of them, or a gallery.
+/// Whether a file is a component, or a gallery of components.
 pub(crate) fn is_component(root: &Value) -> bool {
     root.get("provider").is_some()
         || root.pointer("/components/teams").is_some()
         || root.get("component").is_some()
 }
 
-/// Reads the team of a file: the component itself, what a database row holds, or the only team of a gallery.
+/// Reads the team of a file: the component itself, the one in a database row, or the only team of a gallery.
 pub(crate) fn team_of(root: &At<'_>, draft: &mut Draft) -> Result<()> {
     let mut fields = root.fields()?;
     if let Some(inner) = fields.take("component") {
@@ -57,7 +57,7 @@ fn label(team: &Value) -> &str {
     team.get("label").and_then(Value::as_str).unwrap_or("?")
 }
 
-/// What a team calls itself, if not after its class.
+/// A team's name, unless it is that of its class.
 fn own_name(fields: &Fields<'_>, class: &str) -> String {
     let mut fields = fields.clone();
     let label = fields.text("label").ok().flatten();
@@ -91,7 +91,7 @@ fn team(class: &str, mut fields: Fields<'_>, draft: &mut Draft) -> Result<Entrie
         "MagenticOneGroupChat" => Some(ledger(&mut config, draft)?),
         "GraphFlow" => Some(graph::pattern(&mut config, draft)?),
         other => {
-            return fields.at.wrong(format!("there is no counterpart for a team of the class `{other}`"));
+            return fields.at.wrong(format!("there is no equivalent of a team of the class `{other}`"));
         }
     };
     names.extend(extra);
@@ -104,7 +104,7 @@ fn team(class: &str, mut fields: Fields<'_>, draft: &mut Draft) -> Result<Entrie
     Ok(chat)
 }
 
-/// Gives a participant its name, before others speak of it.
+/// Reserves the name of a participant before others refer to it.
 fn reserve(at: &At<'_>, draft: &mut Draft) -> Result<String> {
     let mut fields = at.fields()?;
     let class = fields.class()?;
@@ -117,7 +117,7 @@ fn participant(at: &At<'_>, name: &str, draft: &mut Draft) -> Result<()> {
     let mut fields = at.fields()?;
     let class = fields.class()?;
     match class.as_str() {
-        "SocietyOfMindAgent" => role_play(fields, name, draft),
+        "SocietyOfMindAgent" => society_of_mind(fields, name, draft),
         "RoundRobinGroupChat" | "SelectorGroupChat" | "Swarm" | "MagenticOneGroupChat" | "GraphFlow" => {
             let description = fields.text("description")?.unwrap_or_default().to_owned();
             fields.take("label");
@@ -129,7 +129,7 @@ fn participant(at: &At<'_>, name: &str, draft: &mut Draft) -> Result<()> {
     }
 }
 
-/// Adds a chat that takes part in another.
+/// Adds a chat that is a participant of another.
 fn inner(name: &str, description: &str, chat: Entries, summary: Entries, draft: &mut Draft) {
     let mut entries: Entries = vec![("name".into(), Yaml::text(name))];
     if !description.trim().is_empty() {
@@ -141,8 +141,8 @@ fn inner(name: &str, description: &str, chat: Entries, summary: Entries, draft: 
     draft.chats.push(entries);
 }
 
-/// An agent that is a team, whose conversation a model then makes one reply of.
-fn role_play(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
+/// Adds a society of mind: an agent that is a team, whose conversation a model summarizes in one reply.
+fn society_of_mind(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()> {
     fields.take("label");
     let mut config = fields.need("config")?.fields()?;
     let description = config.text("description")?.unwrap_or_default().to_owned();
@@ -167,7 +167,7 @@ fn role_play(mut fields: Fields<'_>, name: &str, draft: &mut Draft) -> Result<()
     Ok(())
 }
 
-/// A model picks who speaks.
+/// The pattern of a `SelectorGroupChat`: a model selects the speakers.
 fn selector(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     let model = config.take("model_client").map(|at| of_client(&at, draft)).transpose()?.unwrap_or_default();
     let mut entries: Entries = model.entries();
@@ -188,10 +188,10 @@ fn selector(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     Ok(Yaml::one("group", Yaml::Map(group)))
 }
 
-/// The one text there stands around the conversation; here, the conversation is given as messages between two texts.
+/// Splits the selector's prompt: AutoGen inserts the conversation into it, team files send the conversation as messages between two texts.
 fn selector_texts(at: &At<'_>, entries: &mut Entries, draft: &mut Draft) -> Result<()> {
     let text = at.text()?.replace("{participants}", "{agentlist}");
-    // The texts that are there anyway.
+    // AutoGen's default prompt.
     if text.starts_with(
         "You are in a role play game. The following roles are available:\n{roles}.\nRead the following",
     ) {
@@ -214,7 +214,7 @@ fn selector_texts(at: &At<'_>, entries: &mut Entries, draft: &mut Draft) -> Resu
     Ok(())
 }
 
-/// The speaker continues until it hands over. `extra` gets the person to whom an agent hands over.
+/// The pattern of a `Swarm`: the speaker continues until it hands off. Undefined targets of handoffs are added to `extra` as people.
 fn swarm(
     participants: &[At<'_>],
     names: &[String],
@@ -243,7 +243,7 @@ fn swarm(
     Ok(Yaml::one("handoffs", Yaml::Map(handoffs)))
 }
 
-/// A planner keeps a ledger. It is the only one whom the definition gives no name.
+/// The pattern of a `MagenticOneGroupChat`: a planner with a ledger, to which the definition gives no name.
 fn ledger(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     let model = config.take("model_client").map(|at| of_client(&at, draft)).transpose()?.unwrap_or_default();
     let planner = draft.stranger("Planner");
@@ -251,7 +251,7 @@ fn ledger(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     agent.extend(model.entries());
     draft.agents.push(agent);
     let mut plan: Entries = vec![("planner".into(), Yaml::text(planner))];
-    // There, too, 20 turns are the most when nothing is said.
+    // Both have a default of 20 turns.
     for key in ["max_turns", "max_stalls"] {
         plan.extend(config.count(key)?.map(|count| (key.to_owned(), Yaml::plain(count))));
     }

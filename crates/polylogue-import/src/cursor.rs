@@ -1,4 +1,4 @@
-//! A place in a definition, which knows its path.
+//! Values of a definition with their paths.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::draft::Draft;
 use crate::report::{ImportError, Result};
 
-/// A value and where it is.
+/// A value and its path.
 #[derive(Debug, Clone)]
 pub(crate) struct At<'a> {
     pub(crate) value: &'a Value,
@@ -24,7 +24,7 @@ impl<'a> At<'a> {
     }
 
     pub(crate) fn text(&self) -> Result<&'a str> {
-        self.value.as_str().map_or_else(|| self.wrong("this has to be a text"), Ok)
+        self.value.as_str().map_or_else(|| self.wrong("must be a text"), Ok)
     }
 
     pub(crate) fn count(&self) -> Result<u64> {
@@ -32,19 +32,19 @@ impl<'a> At<'a> {
         let whole =
             |number: f64| (number >= 0.0 && number.fract() == 0.0 && number < 1e15).then_some(number as u64);
         let count = self.value.as_u64().or_else(|| self.value.as_f64().and_then(whole));
-        count.map_or_else(|| self.wrong("this has to be a whole number from 0"), Ok)
+        count.map_or_else(|| self.wrong("must be a whole number from 0"), Ok)
     }
 
     pub(crate) fn number(&self) -> Result<f64> {
-        self.value.as_f64().map_or_else(|| self.wrong("this has to be a number"), Ok)
+        self.value.as_f64().map_or_else(|| self.wrong("must be a number"), Ok)
     }
 
     pub(crate) fn flag(&self) -> Result<bool> {
-        self.value.as_bool().map_or_else(|| self.wrong("this has to be `true` or `false`"), Ok)
+        self.value.as_bool().map_or_else(|| self.wrong("must be `true` or `false`"), Ok)
     }
 
     pub(crate) fn items(&self) -> Result<Vec<Self>> {
-        let Some(items) = self.value.as_array() else { return self.wrong("this has to be a list") };
+        let Some(items) = self.value.as_array() else { return self.wrong("must be a list") };
         let item = |(index, value)| Self { value, path: format!("{}[{index}]", self.path) };
         Ok(items.iter().enumerate().map(item).collect())
     }
@@ -58,14 +58,14 @@ impl<'a> At<'a> {
     }
 
     pub(crate) fn entries(&self) -> Result<Vec<(&'a str, Self)>> {
-        let Some(map) = self.value.as_object() else { return self.wrong("this has to be an object") };
+        let Some(map) = self.value.as_object() else { return self.wrong("must be an object") };
         Ok(map.iter().map(|(key, value)| (key.as_str(), self.at(key, value))).collect())
     }
 
     pub(crate) fn fields(&self) -> Result<Fields<'a>> {
         match self.value.as_object() {
             Some(map) => Ok(Fields { at: self.clone(), map, taken: BTreeSet::new() }),
-            None => self.wrong("this has to be an object"),
+            None => self.wrong("must be an object"),
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// The fields of an object, each of which is asked for, or reported in the end.
+/// The fields of an object. Fields that were not taken are reported at the end.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'a> {
     pub(crate) at: At<'a>,
@@ -85,7 +85,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// A field that is there and not null.
+    /// Takes a field that is present and not null.
     pub(crate) fn take(&mut self, key: &str) -> Option<At<'a>> {
         let (key, value) = self.map.get_key_value(key)?;
         self.taken.insert(key);
@@ -99,12 +99,12 @@ impl<'a> Fields<'a> {
         Ok(provider.rsplit('.').next().unwrap_or(provider).to_owned())
     }
 
-    /// The value of a field, which is still to be asked for.
+    /// The value of a field, without taking it.
     pub(crate) fn peek(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key)
     }
 
-    /// The first of several fields that mean the same.
+    /// Takes the first of several fields with the same meaning.
     pub(crate) fn first(&mut self, keys: &[&str]) -> Option<At<'a>> {
         keys.iter().find_map(|key| self.take(key))
     }
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
         self.take(key).map_or_else(|| self.at.wrong(format!("`{key}` is missing")), Ok)
     }
 
-    /// A text that is there and not empty.
+    /// Takes a text that is present and not empty.
     pub(crate) fn text(&mut self, key: &str) -> Result<Option<&'a str>> {
         let text = self.take(key).map(|at| at.text()).transpose()?;
         Ok(text.filter(|text| !text.trim().is_empty()))
@@ -127,27 +127,27 @@ impl<'a> Fields<'a> {
         self.take(key).map(|at| at.count()).transpose()
     }
 
-    /// Fields that have no meaning here, or none of their own.
+    /// Takes fields that are not needed.
     pub(crate) fn ignore(&mut self, keys: &[&str]) {
         self.taken
             .extend(keys.iter().filter_map(|key| self.map.get_key_value(*key)).map(|(key, _)| key.as_str()));
     }
 
-    /// A field that cannot be carried over, if it says anything.
+    /// Takes a field that cannot be carried over, with a note unless it is empty or off.
     pub(crate) fn cannot(&mut self, key: &str, why: &str, draft: &mut Draft) {
         if let Some(at) = self.take(key).filter(|at| says_something(at.value)) {
             draft.note(&at.path, why);
         }
     }
 
-    /// The unused fields.
+    /// The fields that were not taken.
     pub(crate) fn left(self) -> Map<String, Value> {
         let is_left =
             |(key, value): &(&String, &Value)| !self.taken.contains(key.as_str()) && says_something(value);
         self.map.iter().filter(is_left).map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Reports every unused field.
+    /// Adds a note for every field that was not taken.
     pub(crate) fn rest(self, draft: &mut Draft) {
         for (key, value) in self.map {
             if !self.taken.contains(key.as_str()) && says_something(value) {
@@ -158,7 +158,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether a value is more than nothing, off or empty.
+/// Whether a value is neither null, off nor empty.
 fn says_something(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,

@@ -22,11 +22,11 @@ pub(crate) struct Draft {
     pub(crate) agents: Vec<Entries>,
     pub(crate) chat: Entries,
     pub(crate) chats: Vec<Entries>,
-    /// Whether a chat is that of the group.
+    /// Whether a chat uses the group chat.
     pub(crate) has_group: bool,
     notes: Vec<Note>,
     variables: BTreeSet<String>,
-    /// What participants are called in the definition and in the team file.
+    /// The names of participants: in the definition, and in the team file.
     names: BTreeMap<String, String>,
     used: BTreeSet<String>,
 }
@@ -58,7 +58,7 @@ impl Draft {
         }
     }
 
-    /// The environment variable `name` is to hold a key.
+    /// Adds an environment variable that must hold an API key.
     pub(crate) fn variable(&mut self, name: &str) {
         self.variables.insert(name.to_owned());
     }
@@ -77,19 +77,19 @@ impl Draft {
         }
         if name != wanted {
             let why = match () {
-                () if is_word => "it is a word of team files",
+                () if is_word => "it is a keyword of team files",
                 () if legal == wanted => "the name is taken",
                 () => {
                     "a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`"
                 }
             };
-            self.note(path, format!("called `{name}` here: {why}"));
+            self.note(path, format!("renamed to `{name}`: {why}"));
         }
         self.names.insert(wanted.to_owned(), name.clone());
         name
     }
 
-    /// The name of an agent that the definition uses and does not define.
+    /// The name of an agent that the definition uses without defining it.
     pub(crate) fn stranger(&mut self, wanted: &str) -> String {
         let notes = self.notes.len();
         let name = self.name(wanted, "$");
@@ -97,7 +97,7 @@ impl Draft {
         name
     }
 
-    /// What the participant is called that the definition calls `wanted`, if there is one.
+    /// The name in the team file of the participant `wanted` of the definition.
     pub(crate) fn known(&self, wanted: &str) -> Option<&str> {
         self.names.get(wanted).map(String::as_str)
     }
@@ -107,7 +107,7 @@ impl Draft {
         self.agents.iter_mut().find(|agent| agent.first().is_some_and(|(_, is)| *is == Yaml::text(name)))
     }
 
-    /// The same for a list. Unknown names are noted.
+    /// The same for a list. Unknown names become notes.
     pub(crate) fn all_known(&mut self, wanted: &[&str], path: &str) -> Vec<String> {
         let mut names = Vec::new();
         for name in wanted {
@@ -119,7 +119,7 @@ impl Draft {
         names
     }
 
-    /// The team file, what is to be said of it, and the variables to be set.
+    /// The text of the team file, the notes, and the environment variables that must be set.
     pub(crate) fn finish(mut self) -> (String, Vec<Note>, Vec<String>) {
         let mut body: Entries = Vec::new();
         body.push(("name".into(), Yaml::text(&self.name)));
@@ -150,7 +150,7 @@ impl Draft {
         (yaml, self.notes, self.variables.into_iter().collect())
     }
 
-    /// The model of all agents that have one, if it is the same; it is then left out of theirs.
+    /// Removes the model from all agents if they share it, and returns it.
     fn common_model(&mut self) -> Option<String> {
         let of = |agent: &Entries| {
             agent.iter().find_map(|(key, value)| match value {
@@ -168,12 +168,12 @@ impl Draft {
         Some(only)
     }
 
-    /// Variables for what stands between double braces: here that would be a variable, there it was text.
+    /// Variables with themselves as values, for texts in double braces: team files replace those, AutoGen does not.
     fn braces(&mut self, body: &Entries, rest: &Entries) -> Entries {
         let mut texts = Vec::new();
         body.iter().chain(rest).for_each(|(_, value)| value.all_texts(&mut texts));
         let mut found: BTreeSet<&str> = texts.iter().flat_map(|text| braced(text)).collect();
-        // Where this file says it itself, it is meant.
+        // The importer itself writes this one.
         let own = |text: &&&str| **text != "{{task}}";
         if texts.iter().filter(own).any(|text| braced(text).any(|name| name == TASK)) {
             self.note("$", "`{{task}}` in a text is the task here");
@@ -204,7 +204,7 @@ impl Draft {
     }
 }
 
-/// Names that mean something else where names stand.
+/// Keywords of team files, which cannot be names.
 const WORDS: [&str; 5] = ["user", "end", "stay", "self", "none"];
 
 fn capital(word: &str) -> String {

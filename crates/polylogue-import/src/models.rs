@@ -1,4 +1,4 @@
-//! Models, how they write and how they are reached.
+//! Models: their names, parameters and endpoints.
 
 use polylogue_models::{Config, Env, Provider};
 use polylogue_team::secret::{is_secret_header, looks_like_key};
@@ -9,12 +9,12 @@ use crate::draft::{Draft, legal};
 use crate::report::{CODE, Result, UNCACHED};
 use crate::yaml::{Entries, Yaml};
 
-/// A model, as a team file names it.
+/// A model in the notation of team files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
-    /// As `provider:model`; nothing when it cannot be reached from here.
+    /// As `provider:model`; `None` if its provider is unknown.
     pub(crate) name: Option<String>,
-    /// How it writes.
+    /// Its parameters.
     pub(crate) parameters: Entries,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn of_entry(mut entry: Fields<'_>, draft: &mut Draft) -> Result<Model
     Ok(model)
 }
 
-/// There, dollars for a thousand tokens, here for a million.
+/// Adds a price: AutoGen's is in dollars per thousand tokens, that of a team file per million.
 fn add_price(model: &str, at: &At<'_>, draft: &mut Draft) -> Result<()> {
     let items = at.items()?;
     let [input, output] = items.as_slice() else { return at.wrong("a price is of two numbers") };
@@ -110,7 +110,7 @@ fn add_price(model: &str, at: &At<'_>, draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-/// Who offers a model.
+/// The provider of a model.
 enum Service {
     Known(&'static str),
     Azure,
@@ -143,7 +143,7 @@ fn model(service: Service, mut config: Fields<'_>, draft: &mut Draft) -> Result<
     Ok(Model { name: name.map(|name| format!("{provider}:{name}")), parameters })
 }
 
-/// The variable that holds the key of a provider that is known.
+/// The environment variable with the key of a known provider.
 fn key_variable(provider: &str, has_key: bool) -> Option<&'static str> {
     let provider = Provider::find(provider).filter(|provider| has_key || !provider.is_local())?;
     provider.key_variables().first().copied().filter(|_| !provider.is_local())
@@ -157,7 +157,7 @@ fn azure(url: &At<'_>, config: &mut Fields<'_>, draft: &mut Draft) -> Result<Str
     Ok(endpoint("azure", &address, Some("AZURE_OPENAI_API_KEY"), &url.path, draft))
 }
 
-/// Who is at an address: the provider `known`, another one that is known, or a custom endpoint.
+/// The provider at an address: `known`, another known one, or a custom endpoint.
 fn reached(known: &str, url: &At<'_>, has_key: bool, draft: &mut Draft) -> Result<String> {
     let mut address = url.text()?.trim().trim_end_matches('/').to_owned();
     if known == "ollama" {
@@ -186,7 +186,7 @@ fn host(address: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or(rest)
 }
 
-/// Puts an endpoint into the team file. Gives its name.
+/// Adds an endpoint. Returns its name.
 fn endpoint(name: &str, address: &str, variable: Option<&str>, path: &str, draft: &mut Draft) -> String {
     let base = ("base_url".to_owned(), Yaml::text(address));
     let mut entries = vec![base.clone()];
@@ -203,7 +203,7 @@ fn endpoint(name: &str, address: &str, variable: Option<&str>, path: &str, draft
     name.to_owned()
 }
 
-/// How the model is reached, but for its address.
+/// Adds the settings of an endpoint other than its address.
 fn reach(provider: &str, config: &mut Fields<'_>, draft: &mut Draft) -> Result<()> {
     let mut settings: Entries = Vec::new();
     if let Some(at) = config.first(&["timeout", "request_timeout"]) {
@@ -247,7 +247,7 @@ fn reach(provider: &str, config: &mut Fields<'_>, draft: &mut Draft) -> Result<(
     Ok(())
 }
 
-/// Headers, those that hold secrets by the names of variables.
+/// Headers. Secret values become names of environment variables.
 fn secret_free(headers: &At<'_>, draft: &mut Draft) -> Result<Entries> {
     let mut entries = Vec::new();
     for (name, at) in headers.entries()? {
@@ -269,7 +269,7 @@ fn secret_free(headers: &At<'_>, draft: &mut Draft) -> Result<Entries> {
     Ok(entries)
 }
 
-/// How the model writes.
+/// The parameters of a model.
 fn parameters(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Entries> {
     let mut entries: Entries = Vec::new();
     let mut extra = Map::new();

@@ -3,17 +3,17 @@
 use std::fmt;
 
 /// Code in a definition.
-pub(crate) const CODE: &str = "Python code is not carried over, and nothing of a definition is run";
+pub(crate) const CODE: &str = "Python code is not carried over, and nothing in a definition is executed";
 
 /// Whether replies are streamed.
 pub(crate) const STREAMS: &str = "left out: replies are streamed, unless the command line says `--no-stream`";
 
 /// Settings of AutoGen's cache.
 pub(crate) const UNCACHED: &str =
-    "left out: every reply is asked for; `--record` and `--replay` keep replies of a run";
+    "left out: replies are not cached; `--record` stores the replies of a run, and `--replay` repeats it";
 
 /// A chat that prints nothing.
-pub(crate) const SILENT: &str = "left out: what is printed is said on the command line (`--quiet`)";
+pub(crate) const SILENT: &str = "left out: `--quiet` on the command line controls output";
 
 /// Code execution of a whole definition.
 pub(crate) const CODE_BLOCKS: &str = "left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`";

@@ -1,4 +1,4 @@
-//! YAML as people write it.
+//! Writes YAML in the style of people.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 pub(crate) enum Yaml {
     /// A text.
     Text(String),
-    /// A number, `true` or `false`, in its notation.
+    /// A number, `true` or `false`, as written.
     Plain(String),
     /// A list.
     List(Vec<Yaml>),
     /// A mapping, in the order in which it is written.
     Map(Entries),
-    /// A value of JSON, which is written as JSON.
+    /// A JSON value, written as JSON.
     Json(serde_json::Value),
 }
 
@@ -38,7 +38,7 @@ impl Yaml {
         Self::Map(vec![(key.to_owned(), value)])
     }
 
-    /// Leaves out every entry `key` with the text `text` somewhere within. What then is empty is the word alone.
+    /// Removes every entry `key` with the text `text`, at any depth. A selection that is then empty becomes its name.
     pub(crate) fn forget(&mut self, key: &str, text: &str) {
         let Self::Map(entries) = self else { return };
         entries.retain(|(is, value)| is != key || *value != Self::text(text));
@@ -50,7 +50,7 @@ impl Yaml {
         }
     }
 
-    /// Every text that a team file would look for variables in.
+    /// Collects every text in which a team file can have variables.
     pub(crate) fn all_texts<'a>(&'a self, found: &mut Vec<&'a str>) {
         match self {
             Self::Text(text) => found.push(text),
@@ -64,7 +64,7 @@ impl Yaml {
 /// The longest list or mapping that is written on one line, in characters.
 const SHORT: usize = 90;
 
-/// The document of a mapping.
+/// Writes a mapping as a document.
 pub(crate) fn document(entries: &Entries) -> String {
     let mut out = String::new();
     block(entries, 0, &mut out);
@@ -133,7 +133,7 @@ fn is_literal(text: &str) -> bool {
         && lines.split('\n').all(|line| line == line.trim_end())
 }
 
-/// Whether it is written on one line: agents and chats are not, however short they are.
+/// Whether a value is written on one line. Agents and chats never are.
 fn is_short(value: &Yaml, indent: usize) -> bool {
     let is_plain = match value {
         Yaml::Map(entries) => entries.len() <= 3 && !is_large(entries),
@@ -142,7 +142,7 @@ fn is_short(value: &Yaml, indent: usize) -> bool {
     is_plain && depth(value) <= 3 && graph(value).chars().count() + indent <= SHORT
 }
 
-/// Whether it is an agent or a chat.
+/// Whether a mapping is an agent or a chat.
 fn is_large(entries: &Entries) -> bool {
     entries.iter().any(|(key, _)| matches!(key.as_str(), "name" | "participants"))
 }
@@ -189,7 +189,7 @@ fn is_model(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_word) && !text.ends_with(':')
 }
 
-/// Words that are no texts in one version of YAML or another.
+/// Words that some version of YAML does not read as texts.
 fn is_reserved(text: &str) -> bool {
     const WORDS: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
     WORDS.contains(&text.to_ascii_lowercase().as_str())

@@ -1,4 +1,4 @@
-//! A server that runs elsewhere, reached by HTTP requests whose answers may be streams.
+//! A remote server, over HTTP; its responses can be streams.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,37 +29,37 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How long a connection may take to come about.
+/// Timeout of connecting.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Maximum length of an invalid response in an error message.
 const TOLD_BYTES: usize = 300;
 
-/// How often a stream that broke off is opened again, and after how long.
+/// Number and interval of retries for a broken stream.
 const RETRIES: usize = 2;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What went wrong with a request.
+/// A failed request.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Failed(String);
 
 type Error = StreamableHttpError<Failed>;
 
-/// The way to a server that runs elsewhere.
+/// A client of a remote server.
 #[derive(Clone)]
 pub(crate) struct There {
     url: Arc<str>,
     way: Arc<Transport>,
-    /// How many bytes a message may have.
+    /// Maximum size of a message in bytes.
     longest: usize,
-    /// Says of one that was too much.
+    /// Stores which limit a message exceeded.
     excess: Arc<Excess>,
 }
 
 impl There {
     /// # Errors
-    /// What is wrong with the address, in words that follow the name of the server.
+    /// When the address is invalid; the text follows the name of the server.
     pub(crate) fn new(address: &Address, settings: &Settings, excess: &Arc<Excess>) -> Result<Self, String> {
         let url = Url::parse(&address.url).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
         let url = url.ok_or("has a `url` that is none of HTTP, such as `https://example.org/mcp`")?;
@@ -77,7 +77,7 @@ impl There {
         Ok(Self { url: url.as_str().into(), way: Arc::new(way), longest, excess })
     }
 
-    /// What a client of the protocol speaks over.
+    /// The transport for a client of the protocol.
     pub(crate) fn transport(self) -> StreamableHttpClientTransport<Self> {
         let mut config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url));
         let mut retries = FixedInterval::default();
@@ -129,7 +129,7 @@ impl There {
         (head, pieces)
     }
 
-    /// The events of an answer, each within the bound.
+    /// The events of a response, each within the size limit.
     fn events(&self, pieces: Pieces) -> BoxStream<'static, Result<Sse, SseError>> {
         let (longest, excess) = (self.longest, Arc::clone(&self.excess));
         let bounded =
@@ -171,7 +171,7 @@ async fn forward(mut response: Response<'_>, to: mpsc::Sender<Result<Bytes, Fail
     }
 }
 
-/// An answer whose body is still to come.
+/// A response whose body is not read yet.
 struct Answer {
     head: (u16, HeaderMap),
     pieces: Pieces,
@@ -203,7 +203,7 @@ impl Answer {
         Ok(all.freeze())
     }
 
-    /// Why an answer is of no use, with the beginning of what it says.
+    /// Why a response is invalid, with the beginning of its body.
     async fn refusal(mut self) -> Error {
         let status = self.status();
         let what = match status {
@@ -220,7 +220,7 @@ impl Answer {
     }
 }
 
-/// How long, and how deep, the event is that is being read.
+/// The length and nesting of the event that is being read.
 #[derive(Default)]
 struct Event {
     bytes: usize,
@@ -229,7 +229,7 @@ struct Event {
 }
 
 impl Event {
-    /// What is too much of an event in `piece`. An empty line ends one.
+    /// The limit that an event in `piece` exceeds. An empty line ends an event.
     fn flaw(&mut self, piece: &[u8], longest: usize) -> Option<TooMuch> {
         for byte in piece {
             self.bytes += 1;
@@ -258,7 +258,7 @@ fn failed(why: &str) -> Error {
     Error::Client(Failed(why.to_owned()))
 }
 
-/// An error with what is behind it, outermost first.
+/// An error and its causes, outermost first.
 fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut inner = error.source();
@@ -330,7 +330,7 @@ impl StreamableHttpClient for There {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Error> {
-        // Whether the server ends it is its own affair.
+        // Whether the server ends the session does not matter.
         self.ask(Method::DELETE, Some(session), headers, Bytes::new()).await.map(drop)
     }
 

@@ -1,6 +1,6 @@
-//! Which tools of a server an agent gets.
+//! Filters of tools.
 
-/// Which tools of a server an agent gets, by the names that the server gives them.
+/// The tools of a server that an agent can use, by their names at the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Allowed {
     /// All.
@@ -8,7 +8,7 @@ pub enum Allowed {
     All,
     /// These.
     Only(Vec<String>),
-    /// All but these.
+    /// All except these.
     But(Vec<String>),
 }
 
@@ -18,12 +18,12 @@ impl Allowed {
         Self::Only(names.into_iter().map(Into::into).collect())
     }
 
-    /// All tools but these.
+    /// All tools except these.
     pub fn but(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::But(names.into_iter().map(Into::into).collect())
     }
 
-    /// Whether the tool called `name` is among them.
+    /// Whether the tool `name` is allowed.
     #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         let among = |names: &[String]| names.iter().any(|other| other == name);
@@ -34,7 +34,7 @@ impl Allowed {
         }
     }
 
-    /// The names it speaks of.
+    /// The included or excluded names.
     pub(crate) fn named(&self) -> &[String] {
         match self {
             Self::All => &[],

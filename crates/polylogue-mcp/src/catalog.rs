@@ -1,4 +1,4 @@
-//! The tools of several servers, as they were when these were asked, under names that differ.
+//! The tools of several servers under unique names, as listed at one time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::names::names;
 use crate::server::Server;
 use crate::tool::Remote;
 
-/// The tools of some servers, from which agents are given theirs. Each has a name that no other of them has, so that one agent
-/// can have those of several servers. See [`Servers::catalog`](crate::Servers::catalog).
+/// The tools of some servers, from which agents get theirs. Their names are unique, so that one agent can have tools of several
+/// servers. See [`Servers::catalog`](crate::Servers::catalog).
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     servers: BTreeMap<String, Vec<(String, AnyTool)>>,
@@ -62,7 +62,7 @@ impl Catalog {
         catalog
     }
 
-    /// What is known of all of them.
+    /// The descriptions of all tools.
     #[must_use]
     pub fn described(&self) -> Vec<Described> {
         let mut all = Vec::new();
@@ -79,7 +79,7 @@ impl Catalog {
     /// The tools of `server` that are `allowed`, in its order.
     ///
     /// # Errors
-    /// When the server is not in the catalog, or has no tool that is named.
+    /// When the server is not in the catalog, or lacks a named tool.
     pub fn tools(&self, server: &str, allowed: &Allowed) -> Result<Vec<AnyTool>> {
         let Some(tools) = self.servers.get(server) else {
             return Err(Error::config(format!("the MCP server `{server}` was not asked for its tools")));
@@ -90,7 +90,7 @@ impl Catalog {
     }
 }
 
-/// A name in `include` or `exclude` that no tool has is a mistake of the user, and can be a dangerous one.
+/// Refuses names in `include` or `exclude` that no tool has: a misspelled one would allow another tool than meant.
 fn knows(server: &str, allowed: &Allowed, tools: &[(String, AnyTool)]) -> Result<()> {
     let stranger = allowed.named().iter().find(|name| !tools.iter().any(|(known, _)| known == *name));
     stranger.map_or(Ok(()), |name| {
@@ -100,7 +100,7 @@ fn knows(server: &str, allowed: &Allowed, tools: &[(String, AnyTool)]) -> Result
     })
 }
 
-/// A tool whose server is not there.
+/// A tool without a server.
 struct Absent(ToolSpec);
 
 impl Tool for Absent {

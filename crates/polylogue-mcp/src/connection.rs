@@ -1,4 +1,4 @@
-//! One server that runs, from its handshake to its end.
+//! A connection to one server, from handshake to end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -30,16 +30,16 @@ use crate::progress::Board;
 use crate::resources;
 use crate::settings::Settings;
 
-/// How long a server that was too slow may take to show that it still listens.
+/// Timeout of a ping after a call timed out.
 const PING: Duration = Duration::from_secs(5);
 
-/// How long is waited to learn how a server ended.
+/// How long to wait for the exit status of a server.
 const OBITUARY: Duration = Duration::from_secs(2);
 
-/// A connection to a server that runs. It ends, and the server with it, when this is dropped.
+/// A connection to a running server. Dropping it terminates the server.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Client>,
-    /// None, if it runs elsewhere.
+    /// `None` for a remote server.
     process: Option<Mutex<Process>>,
     tools: RwLock<Listed>,
     excess: Arc<Excess>,
@@ -51,11 +51,11 @@ pub(crate) struct Connection {
 #[derive(Clone, Default)]
 struct Listed {
     tools: Arc<[Tool]>,
-    /// How many of them, at the end, are ours, that read its resources.
+    /// How many of them, at the end, are the client's own tools for resources.
     ours: usize,
 }
 
-/// Why a call brought no outcome, and whether the server can be called again without a new start.
+/// Why a call has no outcome, and whether the server can be called again without a restart.
 pub(crate) struct Broken {
     pub(crate) why: String,
     pub(crate) lives: bool,
@@ -63,8 +63,7 @@ pub(crate) struct Broken {
 
 /// Capabilities of the client, and the notifications it accepts.
 ///
-/// Of the latter its progress and that its tools changed are of use; what it logs is its own affair. It is offered nothing
-/// else: no model, no files, no questions to the user.
+/// It accepts progress and changes of tools, and ignores logs. It offers nothing else: no sampling, no roots, no elicitation.
 struct Client {
     has_other_tools: AtomicBool,
     board: Board,
@@ -87,10 +86,10 @@ impl ClientHandler for Client {
 }
 
 impl Connection {
-    /// Starts the server, or reaches it, and asks for its tools.
+    /// Starts the server or connects to it, and lists its tools.
     ///
     /// # Errors
-    /// What went wrong, in words that follow the name of the server.
+    /// When that fails; the text follows the name of the server.
     pub(crate) async fn open(way: &Way, settings: &Settings, board: Board) -> Result<Self, String> {
         let limits = settings.limits;
         let excess: Arc<Excess> = Arc::default();
@@ -99,7 +98,7 @@ impl Connection {
             Way::Launch(launch) => {
                 let (process, output, input) = Process::start(launch)?;
                 let output = Output::new(output, limits.message_bytes, Arc::clone(&excess));
-                // Its own bound comes after ours.
+                // The protocol's own limit is above ours.
                 let pipes = AsyncRwTransport::new_client(output, input)
                     .with_max_line_length(limits.message_bytes + 1);
                 (Some(process), serve_client(client, pipes).boxed())
@@ -139,7 +138,7 @@ impl Connection {
         !self.service.is_closed() && !self.service.is_transport_closed()
     }
 
-    /// The tools that it has as far as is known.
+    /// Its known tools.
     pub(crate) fn tools(&self) -> Arc<[Tool]> {
         self.listed().tools
     }
@@ -148,10 +147,10 @@ impl Connection {
         self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks for its tools again, if it said that they are others now.
+    /// Lists its tools again, if it reported a change.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// When it does not respond.
     pub(crate) async fn look_again(&self) -> Result<(), Broken> {
         let has_others = &self.service.service().has_other_tools;
         if !has_others.swap(false, Ordering::AcqRel) {
@@ -183,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// What comes of a call, unless a limit, which is then the error, is met before. Then the call is given up.
+    /// The result of a call. When a limit is reached first, the call is cancelled and the limit is the error.
     async fn answer_in_time(
         &self,
         tool: String,
@@ -203,7 +202,7 @@ impl Connection {
         }
     }
 
-    /// What comes of a call; nothing if the server wants to know more first.
+    /// The result of a call; `None` if the server requests input first.
     async fn answer(
         &self,
         tool: String,
@@ -227,7 +226,7 @@ impl Connection {
         }
     }
 
-    /// A server can be slow with one call and still do others; one that does not even answer a ping hangs.
+    /// Whether the server hangs: it can be slow with one call and still handle others, unless it does not even respond to a ping.
     async fn too_slow(&self, what: &str, limit: Duration) -> Broken {
         let lives = self.answers_ping().await;
         let then = if lives { "the call was given up" } else { "it does not react any more" };
@@ -241,7 +240,7 @@ impl Connection {
             let options = PeerRequestOptions::with_timeout(PING);
             self.service.send_request_with_option(ping, options).await?.await_response().await
         };
-        // A refusal is an answer, too.
+        // An error response is a response, too.
         matches!(timeout(PING, ping).await, Ok(Ok(_) | Err(ServiceError::McpError(_))))
     }
 
@@ -296,14 +295,14 @@ fn unopened(error: &ClientInitializeError) -> String {
     }
 }
 
-/// What is behind an error: the innermost is what happened.
+/// The innermost cause of an error.
 fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }
     let told = innermost.to_string();
-    // What the way to a server says of itself is behind these words, and is no source.
+    // What follows this text describes the transport, which is not a cause.
     told.strip_prefix("Client error: ").map_or(told.clone(), str::to_owned)
 }
 
@@ -315,7 +314,7 @@ fn said(error: &ServiceError) -> String {
     }
 }
 
-/// How the server ended, if it did, and the last it said.
+/// How the server ended, if it did, and the end of its error output.
 async fn obituary(process: &mut Process) -> String {
     let ended = timeout(OBITUARY, process.ended()).await.ok().flatten();
     let mut text = ended.map(|status| format!(" ({status})")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Declarations of servers, as many programs share them.
+//! Declarations of servers in the `mcpServers` format of many programs.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,14 @@ use serde_json::Value;
 
 use crate::expand::Variables;
 
-/// The usual document.
+/// An `mcpServers` document.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Document {
     #[serde(rename = "mcpServers")]
     pub(crate) servers: BTreeMap<String, Value>,
 }
 
-/// Declaration of a server. What it holds for other programs only (`autoApprove`, `timeout` in whichever unit) is not
-/// looked at.
+/// Declaration of a server. Keys of other programs (`autoApprove`, `timeout`) are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Declaration {
     pub(crate) command: Option<String>,
@@ -29,17 +28,17 @@ pub(crate) struct Declaration {
     headers: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) disabled: bool,
-    /// How it is spoken with, where that is said: `sse` is the older kind of HTTP.
+    /// The transport, if given: `sse` is the older HTTP transport.
     #[serde(rename = "type")]
     kind: Option<String>,
 }
 
-/// How a server is reached, its variables replaced.
+/// How a server is reached, with variables replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It is run.
+    /// A local process.
     Launch(Launch),
-    /// It runs elsewhere.
+    /// A remote server.
     Address(Address),
 }
 
@@ -52,7 +51,7 @@ impl Way {
     }
 }
 
-/// Where a server is.
+/// The address of a remote server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) url: String,
@@ -61,7 +60,7 @@ pub(crate) struct Address {
     pub(crate) secrets: Vec<String>,
 }
 
-/// What is run, its variables replaced.
+/// The program of a local server, with variables replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Launch {
     pub(crate) command: String,
@@ -73,13 +72,13 @@ pub(crate) struct Launch {
 }
 
 impl Declaration {
-    /// Whether it speaks the older kind of HTTP, which is not known here.
+    /// Whether it uses the older HTTP transport, which is not supported.
     pub(crate) fn is_of_older_kind(&self) -> bool {
         self.url.is_some() && self.kind.as_deref() == Some("sse")
     }
 
     /// # Errors
-    /// What contradicts itself, in words that follow the name of the server.
+    /// When keys contradict each other; the text follows the name of the server.
     pub(crate) fn of(value: Value) -> Result<Self, String> {
         let declared: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
         match (&declared.command, &declared.url) {
@@ -106,7 +105,7 @@ impl Declaration {
         for (name, value) in &self.headers {
             headers.push((name.clone(), variables.expand(value, &mut secrets)?));
         }
-        // As with the environment of a program.
+        // As for the environment of a program.
         secrets.extend(headers.iter().map(|(_, value)| value.clone()));
         Ok(Address { url, headers, secrets })
     }
@@ -124,7 +123,7 @@ impl Declaration {
             }
             env.push((name.clone(), variables.expand(value, &mut secrets)?));
         }
-        // Even written out in the declaration they are likely keys.
+        // Values that the declaration contains may be keys, too.
         secrets.extend(env.iter().map(|(_, value)| value.clone()));
         Ok(Launch { command, args, env, cwd, secrets })
     }

@@ -1,16 +1,16 @@
-//! Variables in declarations: `${NAME}` and `${NAME:-otherwise}`.
+//! Variables in declarations: `${NAME}` and `${NAME:-default}`.
 
 use std::fmt;
 use std::sync::Arc;
 
 type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// Where variables are looked up.
+/// The sources of variables.
 #[derive(Clone)]
 pub(crate) struct Variables {
-    /// Those that are handed to a server.
+    /// Variables that are passed to a server.
     values: Arc<LookUp>,
-    /// Those that decide which program runs, or where requests go.
+    /// Variables that determine which program runs, or where requests go.
     places: Arc<LookUp>,
 }
 
@@ -33,11 +33,10 @@ impl Variables {
         expanded(text, &*self.places, secrets)
     }
 
-    /// `text` with its variables replaced, and what they were replaced by put into `secrets`. A `$` that begins no variable
-    /// stands for itself.
+    /// `text` with its variables replaced; their values are added to `secrets`. A `$` that does not begin a variable is kept.
     ///
     /// # Errors
-    /// When a variable is not set and there is nothing instead of it, or its brace is not closed.
+    /// When a variable is not set and has no default, or its brace is not closed.
     pub(crate) fn expand(&self, text: &str, secrets: &mut Vec<String>) -> Result<String, String> {
         expanded(text, &*self.values, secrets)
     }
@@ -74,7 +73,7 @@ impl fmt::Debug for Variables {
     }
 }
 
-/// `text` without any of `secrets`. Short ones are left, since they would be found everywhere.
+/// `text` with `secrets` redacted. Short ones are kept, since they would match everywhere.
 pub(crate) fn without(secrets: &[String], text: &str) -> String {
     const SHORTEST: usize = 6;
     let long = secrets.iter().filter(|secret| secret.len() >= SHORTEST);

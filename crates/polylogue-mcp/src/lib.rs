@@ -1,7 +1,7 @@
-//! Tools of MCP servers, for agents; and tools for other programs.
+//! An MCP client and server: tools of MCP servers for agents, and agents as tools for other programs.
 //!
-//! [`Servers`] reads the usual `mcpServers` document unchanged, with programs and addresses, and starts nothing. When the tools of a server are
-//! [asked for](Servers::tools), it is started, and its tools become tools of an agent:
+//! [`Servers`] reads the usual `mcpServers` document, with programs and addresses, and starts nothing. [`Servers::tools`] starts
+//! servers, and returns their tools for agents:
 //!
 //! ```no_run
 //! # async fn example() -> polylogue_core::Result<()> {
@@ -19,34 +19,33 @@
 //! # }
 //! ```
 //!
-//! A server that has resources gets two tools more, `list_resources` and `read_resource`, unless it has such tools itself.
+//! A server with resources gets two more tools, `list_resources` and `read_resource`, unless it has tools with these names.
 //!
 //! # When servers fail
 //!
-//! A server that hangs, dies, writes without end, answers something else, or has other tools now costs a failed call, whose
-//! text a model can read, and never the run. One that is of no more use is ended, and started again for the next call. A call
-//! that takes longer than [`Limits::call`] without a word on its [`Progress`], or whose run is cancelled, is aborted, and
-//! the server receives a cancellation.
+//! When a server hangs, dies, writes endless output, responds incorrectly or has changed its tools, one call fails, with a text for
+//! the model; the run continues. A broken server is terminated, and restarted for the next call. A call that takes longer than
+//! [`Limits::call`] without [`Progress`], or whose run is cancelled, is aborted, and the server receives a cancellation.
 //!
-//! A tool that a server changed is not called with the arguments that were right before: the model receives the new schema,
-//! and calls it again.
+//! A tool whose schema has changed is not called with arguments for the old one: the model receives the new schema and can call it
+//! again.
 //!
-//! # What servers get
+//! # Environment of servers
 //!
-//! Of this process's environment only what programs need to find themselves (`PATH`, `HOME`, language, time zone and the
-//! like); no keys, unless the declaration hands them over by `${NAME}`. Values handed over are taken out of error texts.
+//! Servers inherit only environment variables that programs commonly need (`PATH`, `HOME`, language, time zone and similar), and no
+//! keys, unless the declaration passes them by `${NAME}`. Passed values are redacted from error texts.
 //!
-//! Servers are not enclosed in a sandbox: what they may do on this machine is what they do. Their processes, with all that
-//! those start, end with the connection, and with this process, however it ends.
+//! Servers do not run in a sandbox: they have all rights of the user. All of their processes end with the connection, and with this
+//! process, however it ends.
 //!
-//! # Being a server
+//! # An MCP server
 //!
-//! What a program can do it can offer to others as tools: [`serve`].
+//! [`serve`] offers tools to other programs.
 //!
-//! # What is left out
+//! # Limitations
 //!
-//! What servers ask of their host (a model, files, questions to the user); their prompts and their logs; signing in to servers
-//! with a `url` otherwise than by `headers`, and those of the older kind, whose `type` is `sse`. Servers must know a version of the protocol up to 2025-11-25, as all of today do.
+//! Not supported: requests of servers (sampling, roots, elicitation), prompts, logs, authorization of remote servers other than by
+//! `headers`, and the older HTTP transport (`type: sse`). Servers must support a protocol version up to 2025-11-25.
 
 mod address;
 mod allowed;

@@ -1,23 +1,22 @@
-//! What a server may consume.
+//! Limits of servers.
 
 use std::time::Duration;
 
-/// What is waited for, and taken, of one server.
+/// Timeouts and size limits of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How long a server may take to start and to list its tools. A minute: `npx` and `uvx` fetch packages when first run.
+    /// Timeout of starting and of listing tools. Default: one minute, because `npx` and `uvx` download packages on first use.
     pub start: Duration,
-    /// How long a call may go on without a sign of life: a server that says how far it has come may take longer. Two
-    /// minutes.
+    /// Timeout of a call since its last progress notification. Default: two minutes.
     pub call: Duration,
-    /// How long a call may take in all. Half an hour.
+    /// Timeout of a call in total. Default: 30 minutes.
     pub call_in_all: Duration,
-    /// How many bytes one message of the server may have; the connection ends with one that is longer. 16 MiB.
+    /// Maximum size of a message in bytes; a longer one ends the connection. Default: 16 MiB.
     pub message_bytes: usize,
-    /// How many bytes the pictures and sounds of one result may have altogether, as base64. 8 MiB.
+    /// Maximum total size of images and audio in one result, in bytes of base64. Default: 8 MiB.
     pub media_bytes: usize,
-    /// How many tools are taken of a server; those behind them are left out. 256, more than any model chooses from well.
+    /// Maximum number of tools of a server; further ones are ignored. Default: 256.
     pub tools: usize,
 }
 

@@ -1,17 +1,17 @@
-//! Names of tools that every model accepts.
+//! Unique tool names that every provider accepts.
 
 use std::collections::BTreeMap;
 
-/// The longest name that every provider accepts.
+/// Maximum length of a name that every provider accepts.
 const MAX: usize = 64;
 
-/// Names for tools, each given by its server and what it is called there: legal, and no two the same. Those that would be the same
-/// get a digest, all of them, and so does one that is too long: whichever server is asked first, no name means the tool of another.
+/// Legal, unique names for tools, from their server and their name there. All names that would clash get a digest, and so do names
+/// that are too long: whatever the order of the servers, a name always means the same tool.
 pub(crate) fn names(tools: &[(&str, &str)]) -> Vec<String> {
     let plain: Vec<String> =
         tools.iter().map(|(server, tool)| format!("{}_{}", legal(server), legal(tool))).collect();
     let mut names = plain.clone();
-    // A tool may be called as if it had a digest already: then a longer one tells them apart.
+    // A tool's own name may look like one with a digest: then a longer digest distinguishes them.
     for digits in [8, 16, 32] {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         names.iter().for_each(|name| *count.entry(name.clone()).or_default() += 1);
@@ -24,7 +24,7 @@ pub(crate) fn names(tools: &[(&str, &str)]) -> Vec<String> {
     names
 }
 
-/// `plain`, with the beginning of a digest of `whole` behind it.
+/// `plain`, followed by the beginning of a digest of `whole`.
 fn digested(plain: &str, whole: &str, digits: usize) -> String {
     let digest = blake3::hash(whole.as_bytes()).to_hex();
     let (digest, _) = digest.split_at(digits);
@@ -32,7 +32,7 @@ fn digested(plain: &str, whole: &str, digits: usize) -> String {
     format!("{kept}_{digest}")
 }
 
-/// Whatever is no ASCII letter, digit, `_` or `-` becomes `_`.
+/// Replaces characters other than ASCII letters, digits, `_` and `-` by `_`.
 fn legal(text: &str) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     text.chars().map(legal).collect()

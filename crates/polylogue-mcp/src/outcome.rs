@@ -6,12 +6,12 @@ use polylogue_core::{Media, Outcome, OutcomeStatus, Part};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 
-/// What the model receives of `result`, with at most `media_bytes` of pictures and sounds.
+/// The outcome of `result` for the model, with at most `media_bytes` of images and audio.
 pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     let is_error = result.is_error.unwrap_or_default();
     let value = result.structured_content;
     let mut left = media_bytes;
-    // A value is also written out as text for those who know no values: once is enough.
+    // Servers also send structured content as text, for clients without support for it: once is enough.
     let repeats = |part: &Part| match (part, &value) {
         (Part::Text(text), Some(value)) => {
             serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
@@ -28,7 +28,7 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     Outcome::new(status, parts).bounded()
 }
 
-/// What the model receives of the contents of a resource.
+/// The contents of a resource for the model.
 pub(crate) fn of_contents(contents: Vec<ResourceContents>, media_bytes: usize) -> Outcome {
     let mut left = media_bytes;
     let mut parts: Vec<Part> = contents.into_iter().map(|contents| resource(contents, &mut left)).collect();
@@ -69,7 +69,7 @@ fn resource(contents: ResourceContents, left: &mut usize) -> Part {
     }
 }
 
-/// A resource in a line.
+/// A resource as one line.
 pub(crate) fn described(link: &Resource) -> String {
     let mut told = format!("{}: {}", link.name, link.uri);
     if let Some(about) = &link.description {
@@ -78,8 +78,8 @@ pub(crate) fn described(link: &Resource) -> String {
     told
 }
 
-/// A picture or sound, or in words why there is none. What is no base64 would make every later request one that providers
-/// refuse.
+/// An image or audio, or a text with the reason why it is missing. Invalid base64 would make providers refuse every later
+/// request.
 fn media(what: &str, kind: &str, data: &str, left: &mut usize) -> Part {
     let data: String = data.split_ascii_whitespace().collect();
     if !is_type(kind) || data.is_empty() || STANDARD.decode(&data).is_err() {

@@ -1,4 +1,4 @@
-//! What a server writes, as long as its messages are neither too long nor nested too deep.
+//! The output of a server, limited in length and nesting of its messages.
 
 use std::io;
 use std::pin::Pin;
@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// How deep a message may be nested. What reads it stops at 128, and would pass over the message as if it had not come.
+/// Maximum nesting of a message. The JSON parser stops at 128, and would skip a deeper message silently.
 const DEEPEST: usize = 120;
 
-/// What was too much of a message.
+/// The limit that a message exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum TooMuch {
@@ -19,7 +19,7 @@ pub(crate) enum TooMuch {
     Depth = 2,
 }
 
-/// Whether a message of a server was too much, and why.
+/// Whether a message of a server exceeded a limit, and which.
 #[derive(Debug, Default)]
 pub(crate) struct Excess(AtomicU8);
 
@@ -28,7 +28,7 @@ impl Excess {
         self.0.store(what as u8, Ordering::Relaxed);
     }
 
-    /// A description of it, in words that follow the name of the server; nothing if there was none.
+    /// The description of the exceeded limit, to follow the name of the server; `None` if there is none.
     pub(crate) fn told(&self, longest: usize) -> Option<String> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
@@ -38,7 +38,7 @@ impl Excess {
     }
 }
 
-/// How deep the JSON is that is being read, a byte after the other.
+/// The nesting of JSON that is read byte by byte.
 #[derive(Debug, Default)]
 pub(crate) struct Depth {
     depth: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Whether it is not too deep with `byte`, too.
+    /// Takes `byte`, and returns whether the nesting is still within the limit.
     pub(crate) const fn admits(&mut self, byte: u8) -> bool {
         match byte {
             _ if self.is_escaped => self.is_escaped = false,
@@ -62,8 +62,8 @@ impl Depth {
     }
 }
 
-/// Reads on until a line is longer than `longest` bytes, or nested too deep. Then it ends, so that a call fails at once, where a
-/// line that is skipped would let it wait for an answer that was in it.
+/// Reads until a line is longer than `longest` bytes, or nested too deep. Then it ends, so that a call fails at once, while a
+/// skipped line would let it wait for the response in it.
 #[derive(Debug)]
 pub(crate) struct Output<R> {
     inner: R,
@@ -74,12 +74,12 @@ pub(crate) struct Output<R> {
 }
 
 impl<R> Output<R> {
-    /// `excess` says why it ended.
+    /// Stores in `excess` why it ended.
     pub(crate) fn new(inner: R, longest: usize, excess: Arc<Excess>) -> Self {
         Self { inner, longest, line: 0, depth: Depth::default(), excess }
     }
 
-    /// What is too much of a line in `piece`.
+    /// The limit that a line in `piece` exceeds.
     fn flaw(&mut self, piece: &[u8]) -> Option<TooMuch> {
         for byte in piece {
             if *byte == b'\n' {

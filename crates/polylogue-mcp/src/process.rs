@@ -1,8 +1,9 @@
-//! The process of a server, and nothing left of it.
+//! The processes of a server, which all end with the connection.
 //!
 //! A server is often a tree of processes (`npx` runs a shell that runs `node`), so it gets a process group of its own. Beside
-//! it runs a watchman: a shell that waits for the end of its input, of which this process alone holds the other end, and then
-//! ends the group, at first politely, and what has left it. That input ends when the connection does, and when this process dies, however it dies.
+//! it runs a supervisor: a shell that waits for the end of its input, whose other end only this process holds, and then
+//! terminates the group, first with SIGTERM, and processes that left it. The input ends with the connection, and with this process,
+//! however it dies.
 
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::declaration::Launch;
 
-/// What servers get of this process's environment: what programs need to find themselves, and no secrets.
+/// The environment variables that servers inherit: what programs commonly need, and no secrets.
 const INHERITED: [&str; 11] =
     ["HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
@@ -31,11 +32,11 @@ for _ in 1 2 3 4 5 6 7 8; do
   for one in $left; do pid=${one#/proc/}; kill -s KILL "${pid%/environ}"; done
 done"#;
 
-/// What marks the processes of one server, with a value of its own: those that leave its process group are found by it.
+/// An environment variable with a unique value for each server, by which processes that left its process group are found.
 #[cfg(unix)]
 const MARK: &str = "POLYLOGUE_MCP_SERVER";
 
-/// A mark that no other server has.
+/// A value that no other server has.
 #[cfg(unix)]
 fn mark() -> String {
     static NTH: AtomicU64 = AtomicU64::new(0);
@@ -45,26 +46,26 @@ fn mark() -> String {
     blake3::hash(whole.as_bytes()).to_hex().to_string()
 }
 
-/// How much of what a server writes to its error output is kept: the end.
+/// How much of the end of a server's error output is kept, in bytes.
 const TAIL_BYTES: usize = 2048;
 
-/// A server that runs. It is ended when this is dropped.
+/// A running server. Dropping it terminates the server.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// Its input ends when it is dropped.
+    /// The supervisor, whose input ends when it is dropped.
     #[cfg(unix)]
     _watchman: Child,
     tail: Arc<Mutex<Vec<u8>>>,
-    /// Reads what becomes the tail.
+    /// The task that reads the error output.
     reader: Option<JoinHandle<()>>,
 }
 
 impl Process {
-    /// Starts it. Must be called in a runtime.
+    /// Starts the server. Must be called in a runtime.
     ///
     /// # Errors
-    /// When the program is not there, or cannot be started.
+    /// When the program does not exist or cannot be started.
     pub(crate) fn start(launch: &Launch) -> Result<(Self, ChildStdout, ChildStdin), String> {
         let mut command = Command::new(&launch.command);
         command.args(&launch.args).env_clear();
@@ -101,10 +102,10 @@ impl Process {
         Ok((process, output, input))
     }
 
-    /// Waits for its end, and the end of what it wrote to its error output.
+    /// Waits for its end, and the end of its error output.
     pub(crate) async fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.child.wait().await.ok();
-        // What it left behind may hold the other end open, and then the caller's patience ends.
+        // Remaining processes may hold the other end open: then the caller's timeout ends the wait.
         if let Some(reader) = &mut self.reader {
             let _ = reader.await;
             self.reader = None;
@@ -112,14 +113,14 @@ impl Process {
         status
     }
 
-    /// The last that it wrote to its error output.
+    /// The end of its error output.
     pub(crate) fn last_words(&self) -> String {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&tail).trim().to_owned()
     }
 }
 
-/// The watchman of `child`, which is ended if there can be none.
+/// Starts the supervisor of `child`, which is terminated if that fails.
 #[cfg(unix)]
 fn watchman(child: &mut Child, mark: &str) -> Result<Child, String> {
     let group = child.id().map(|id| id.to_string()).unwrap_or_default();
@@ -143,7 +144,7 @@ fn said(error: &std::io::Error) -> String {
     }
 }
 
-/// Reads `errors` to the end, however much it is, so that the server never waits for us, and keeps the last of it.
+/// Reads `errors` to the end, so that the server never blocks, and keeps the last part.
 async fn keep_tail(mut errors: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>) {
     let mut piece = vec![0; 8192];
     while let Ok(read @ 1..) = errors.read(&mut piece).await {

@@ -1,4 +1,4 @@
-//! What servers say of calls that take long.
+//! Progress notifications of servers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,23 +12,23 @@ use tokio::sync::Notify;
 /// Maximum length of a progress message.
 const SAID_BYTES: usize = 500;
 
-/// How far a call has come, by its server's word.
+/// The progress of a call, as its server reports it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
     /// The server.
     pub server: String,
-    /// The tool, as the server calls it.
+    /// The tool's name at the server.
     pub tool: String,
-    /// How much is done, in whichever unit the server counts.
+    /// The progress so far, in the server's unit.
     pub done: f64,
-    /// How much there is to do, where that is known.
+    /// The total, if known.
     pub total: Option<f64>,
-    /// What the server says of it.
+    /// The server's message.
     pub message: Option<String>,
 }
 
-/// In a line: `files: search_files 3 of 10 (looking at /srv)`.
+/// One line, such as `files: search_files 3 of 10 (looking at /srv)`.
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} {}", self.server, self.tool, self.done)?;
@@ -68,10 +68,10 @@ impl Board {
         Self { server: server.to_owned(), teller, calls: Mutex::default() }
     }
 
-    /// The server says how far a call has come.
+    /// Handles a progress notification.
     pub(crate) fn hear(&self, said: ProgressNotificationParam) {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        // A cancelled call is over.
+        // The call was cancelled.
         let Some(Flight { tool, sign }) = calls.get(&said.progress_token) else { return };
         sign.notify_one();
         let Teller(Some(tell)) = &self.teller else { return };
@@ -90,7 +90,7 @@ impl Board {
         tell(&progress);
     }
 
-    /// Looks after a call of `tool` that was sent; each time the server says how far it has come, `sign` is given.
+    /// Registers a sent call of `tool`; each progress notification is signaled by `sign`.
     pub(crate) fn follow<'a>(
         &'a self,
         handle: &RequestHandle<RoleClient>,
@@ -121,7 +121,7 @@ impl Drop for InFlight<'_> {
             let why = "no caller waits for it any more".to_owned();
             let (peer, given_up) =
                 (self.peer.clone(), CancelledNotificationParam::new(Some(self.id.clone()), Some(why)));
-            // A server that is gone hears nothing, and need not.
+            // A server that has ended needs no cancellation.
             runtime.spawn(async move { drop(peer.notify_cancelled(given_up).await) });
         }
     }

@@ -1,4 +1,4 @@
-//! The resources of a server, read by two tools: models call tools, and nothing else.
+//! Two tools that read the resources of a server, because models can only call tools.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::outcome::{described, of_contents};
 const LIST: &str = "list_resources";
 const READ: &str = "read_resource";
 
-/// The two tools, for a server that has resources; none if it has a tool of the same name, which then does the same.
+/// The two tools for a server with resources; `None` if the server has a tool with the same name.
 pub(crate) fn tools(peer: &Peer<RoleClient>, own: &[Tool]) -> Vec<Tool> {
     let has_resources = peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some());
     if !has_resources || own.iter().any(|tool| tool.name == LIST || tool.name == READ) {
@@ -36,10 +36,10 @@ fn tool(name: &'static str, about: &'static str, schema: Value) -> Tool {
     Tool::new(name, about, Arc::new(schema)).with_annotations(ToolAnnotations::new().read_only(true))
 }
 
-/// Calls the one of the two that is called `tool`.
+/// Calls `tool`, one of the two.
 ///
 /// # Errors
-/// When the server does not do its part.
+/// When the server fails.
 pub(crate) async fn call(
     peer: &Peer<RoleClient>,
     tool: &str,
@@ -56,7 +56,7 @@ pub(crate) async fn call(
     Ok(of_contents(read.contents, limits.media_bytes))
 }
 
-/// The first `most` resources, a line each.
+/// The first `most` resources, one per line.
 async fn list(peer: &Peer<RoleClient>, most: usize) -> Result<Outcome, ServiceError> {
     let (mut lines, mut cursor) = (Vec::new(), None);
     while lines.len() < most {

@@ -1,4 +1,4 @@
-//! Being a server: what is offered to another program as tools.
+//! An MCP server: offers tools to other programs.
 
 mod caller;
 mod lines;
@@ -24,16 +24,16 @@ use tokio::sync::{oneshot, watch};
 pub use caller::{Answered, Caller};
 use lines::Lines;
 
-/// How long calls may take to end when the program that made them is gone.
+/// How long calls may take to end after their client has disconnected.
 const LAST: Duration = Duration::from_secs(10);
 
-/// What does what another program asks for.
+/// Handles the calls of clients.
 pub trait Host: Send + Sync + 'static {
-    /// What it offers.
+    /// Its tools.
     fn offers(&self) -> &[ToolSpec];
 
-    /// Does what is asked: `tool` is one of those that it offers. When the caller [gives up](Caller::given_up) it should end
-    /// soon; what it returns then is dropped.
+    /// Handles a call of `tool`, one of [its tools](Self::offers). When the caller [cancels](Caller::given_up) the call, it should
+    /// return soon; its result is then dropped.
     fn call(
         &self,
         tool: &str,
@@ -42,12 +42,12 @@ pub trait Host: Send + Sync + 'static {
     ) -> impl Future<Output = Answer> + Send;
 }
 
-/// What comes of a call.
+/// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// In words, a block each.
+    /// Texts, each a content block.
     pub texts: Vec<String>,
-    /// As a value, an object.
+    /// Structured content, an object.
     pub value: Option<Value>,
     /// Whether it failed.
     pub is_error: bool,
@@ -60,11 +60,11 @@ impl Answer {
     }
 }
 
-/// Serves another program, which writes to `input` and reads from `output`, as processes do that start each other, until it
-/// closes the input. Calls in flight are then given up, and waited for.
+/// Serves a client over standard input and output, `input` and `output`, until the client closes the input. Calls in flight are
+/// then cancelled and awaited.
 ///
 /// # Errors
-/// When the other side does not begin as MCP clients do.
+/// When the client does not begin with an MCP handshake.
 pub async fn serve(
     host: impl Host,
     about: &str,
@@ -89,7 +89,7 @@ pub async fn serve(
     };
     lines.end().await;
     served?;
-    // Those that do not end then are cut off, which their logs survive.
+    // Calls that do not end in time are aborted; their logs remain valid.
     let _ = tokio::time::timeout(LAST, in_flight.subscribe().wait_for(|count| *count == 0)).await;
     Ok(())
 }
@@ -101,7 +101,7 @@ fn listed(spec: &ToolSpec) -> Tool {
     tool.with_annotations(hints)
 }
 
-/// Those who wait to be told that a call is given up, and why.
+/// The calls in flight that wait for a cancellation and its reason.
 type Waiting = Arc<Mutex<HashMap<RequestId, oneshot::Sender<Option<String>>>>>;
 
 struct Offering<H> {
@@ -120,7 +120,7 @@ impl<H: Host> ServerHandler for Offering<H> {
             .with_instructions(self.about.clone())
     }
 
-    /// Those in which a server may ask the user something while a call is in flight.
+    /// The protocol versions in which a server can ask the user during a call.
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::LATEST_WITH_INITIALIZE))
     }
@@ -155,7 +155,7 @@ impl<H: Host> ServerHandler for Offering<H> {
     async fn on_cancelled(&self, given_up: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
         let Some(id) = given_up.request_id else { return };
         let told = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        // Who no longer waits for it is done.
+        // A receiver that is dropped no longer waits.
         told.into_iter().for_each(|told| drop(told.send(given_up.reason.clone())));
     }
 }
@@ -168,7 +168,7 @@ fn result(answer: Answer) -> CallToolResult {
     result
 }
 
-/// The place of a call among those in flight.
+/// The entry of a call in flight.
 struct Place<'a> {
     offering: (&'a Waiting, &'a watch::Sender<usize>),
     id: RequestId,

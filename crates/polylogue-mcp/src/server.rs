@@ -1,4 +1,4 @@
-//! A server that is started when it is first needed, and again when it failed.
+//! A server that starts on first use and restarts after a failure.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::expand::Variables;
 use crate::progress::Board;
 use crate::settings::Settings;
 
-/// One server of the declared ones.
+/// One declared server.
 pub(crate) struct Server {
     pub(crate) name: String,
     declaration: Declaration,
     variables: Variables,
     settings: Settings,
-    /// Calls in flight share it; the first call that finds it broken removes it, and it ends with the last of them.
+    /// The connection. Calls in flight share it; the first call that finds it broken removes it, and it ends with the last of them.
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
@@ -32,7 +32,7 @@ impl Server {
         Self { name, declaration, variables, settings, connection: Mutex::default() }
     }
 
-    /// Its tools. Starts it, if need be.
+    /// Its tools. Starts it if necessary.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -43,10 +43,10 @@ impl Server {
         Ok(connection.tools())
     }
 
-    /// Calls `tool`, which has the `schema` that is known; that becomes another one if the server's is.
+    /// Calls `tool` with its known `schema`, which is updated if the server's has changed.
     ///
     /// # Errors
-    /// When there is no outcome, in words for a model.
+    /// When there is no outcome; the text is for a model.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -64,14 +64,14 @@ impl Server {
             Err(broken) => {
                 let unsure = "; it is unknown whether it did what was asked";
                 let why = self.settle(&connection, broken, unsure).await;
-                // What it says of its failure is its own words as well.
+                // The text of a failure comes from the server as well.
                 let told = format!("the MCP server `{}` {why}", self.name);
                 Ok(Outcome::failed(told).bounded().from_outside(self.source()))
             }
         }
     }
 
-    /// Where its words come from, for who reads them.
+    /// Its address or program, as the source of its texts.
     fn source(&self) -> String {
         format!("the MCP server `{}`", self.name)
     }
@@ -102,7 +102,7 @@ impl Server {
         Ok(Arc::clone(held.insert(connection)))
     }
 
-    /// Lets go of a connection that is of no more use, and says what to expect.
+    /// Drops a broken connection, and describes what happens next.
     async fn settle(&self, connection: &Arc<Connection>, broken: Broken, unsure: &str) -> String {
         if broken.lives {
             return broken.why;
@@ -115,11 +115,11 @@ impl Server {
     }
 }
 
-/// Told of a server whose `type` is `sse`.
+/// The error for a server whose `type` is `sse`.
 const OLDER_KIND: &str = "is reached by the older kind of HTTP (`sse`), which is not supported; most have the newer kind as well, \
     \"streamable HTTP\", often at an address that ends in `/mcp`";
 
-/// Tells, once, that a tool is no more what it was.
+/// The error, once, after a tool's schema has changed.
 fn is_as_known(tool: &str, schema: &std::sync::Mutex<Arc<JsonObject>>, tools: &[Tool]) -> Result<(), String> {
     let Some(now) = tools.iter().find(|other| other.name == tool) else {
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();

@@ -1,4 +1,4 @@
-//! All servers that are declared.
+//! All declared servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,8 +19,8 @@ use crate::settings::Settings;
 
 /// The servers of an `mcpServers` document. See the [crate](crate).
 ///
-/// Cloning shares them: a server that runs serves all agents and conversations whose tools are of the same value. They are
-/// ended when the last clone and the last of their tools are dropped.
+/// Cloning shares them: a running server serves all agents and conversations with tools of the same value. Servers are
+/// terminated when the last clone and the last of their tools are dropped.
 #[derive(Clone)]
 pub struct Servers {
     declared: BTreeMap<String, Declaration>,
@@ -30,17 +30,17 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Reads a document: an object whose `mcpServers` holds servers by name, each with `command`, and if need be `args`,
-    /// `env` and `cwd`, or with `url` and `headers`; and `disabled`. `${NAME}` and `${NAME:-otherwise}` in them are variables of the environment, looked up
-    /// when the server is started. What else is in it is for other programs. Nothing is started.
+    /// Reads a document: an object whose `mcpServers` has servers by name, each with `command` and optional `args`, `env` and
+    /// `cwd`, or with `url` and optional `headers`; and optional `disabled`. `${NAME}` and `${NAME:-default}` in them are environment
+    /// variables, looked up when the server starts. Other keys are ignored. Nothing is started.
     ///
     /// # Errors
-    /// When it is no such document.
+    /// When the document is invalid.
     pub fn from_json(text: &str) -> Result<Self> {
         Self::with_variables(text, |name| std::env::var(name).ok())
     }
 
-    /// The same, with variables of another kind than the environment's, such as those of a `.env` file.
+    /// The same, with other variables than the environment's, such as those of a `.env` file.
     ///
     /// # Errors
     /// As [`from_json`](Self::from_json).
@@ -61,7 +61,7 @@ impl Servers {
     }
 
     /// The same servers, none of them started, with the variables of commands, arguments, folders and addresses looked up by
-    /// `look_up`: they decide what runs and where requests go, so a file that may give keys need not be good enough for them.
+    /// `look_up`: they determine what runs and where requests go, so a file that provides keys may not be trusted with them.
     #[must_use]
     pub fn placed_by(self, look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self::of(self.declared, self.variables.placed_by(look_up), self.settings)
@@ -77,7 +77,7 @@ impl Servers {
         Self { declared, variables, settings, servers }
     }
 
-    /// The same servers within other limits, none of them started.
+    /// The same servers with other limits, none of them started.
     #[must_use]
     pub fn limited(self, limits: Limits) -> Self {
         Self::of(self.declared, self.variables, Settings { limits, ..self.settings })
@@ -89,20 +89,18 @@ impl Servers {
         Self::of(self.declared, self.variables, Settings { teller: Teller::new(tell), ..self.settings })
     }
 
-    /// The same servers, none of them reached, with `proxies` between them and here, instead of those of this process's
-    /// environment.
+    /// The same servers, none of them started, reached through `proxies` instead of those of this process's environment.
     #[must_use]
     pub fn through(self, proxies: Proxies) -> Self {
         Self::of(self.declared, self.variables, Settings { proxies, ..self.settings })
     }
 
-    /// Their names, in the order of the alphabet.
+    /// Their names, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.declared.keys().map(String::as_str)
     }
 
-    /// The tools of the servers called `names`, each under a name of its own, `SERVER_TOOL`. Starts the servers that do not run,
-    /// all at once.
+    /// The tools of the servers `names`, under unique names, `SERVER_TOOL`. Starts the servers that do not run, all at once.
     ///
     /// # Errors
     /// When there is no such server, or one cannot be started.
@@ -133,7 +131,7 @@ impl Servers {
         Ok(tools)
     }
 
-    /// Ends all servers that run. Calls in flight are finished before; later ones start their server again.
+    /// Terminates all running servers. Calls in flight finish first; later calls restart their server.
     pub async fn close(&self) {
         for server in self.servers.values() {
             server.close().await;

@@ -1,11 +1,11 @@
-//! What holds for all servers of a document.
+//! Settings of all servers of a document.
 
 use polylogue_http::{Env, Proxies};
 
 use crate::limits::Limits;
 use crate::progress::Teller;
 
-/// What holds for all servers of a document.
+/// Settings of all servers of a document.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) limits: Limits,

@@ -23,7 +23,7 @@ pub(crate) struct Remote {
 impl Remote {
     pub(crate) fn new(name: String, server: Arc<Server>, listed: &Listed) -> Self {
         let mut parameters = (*listed.input_schema).clone();
-        // Whatever it says: arguments are an object, and providers refuse tools that say otherwise.
+        // Providers refuse tools whose arguments are not an object.
         parameters.insert("type".into(), json!("object"));
         let mut spec = ToolSpec::new(name, about(listed), Value::Object(parameters));
         spec.repeatable = is_repeatable(listed);
@@ -47,14 +47,14 @@ impl Tool for Remote {
     }
 }
 
-/// Its description for models; its title or name if it has none.
+/// Its description for models. Default: its title or name.
 fn about(listed: &Listed) -> String {
     let about = listed.description.as_deref().filter(|about| !about.trim().is_empty());
     let about = about.or(listed.title.as_deref()).unwrap_or(&listed.name);
     about.get(..about.floor_char_boundary(ABOUT_BYTES)).unwrap_or_default().to_owned()
 }
 
-/// Whether it says of itself that a second call does no harm.
+/// Whether it declares that calls can be repeated.
 fn is_repeatable(listed: &Listed) -> bool {
     listed.annotations.as_ref().is_some_and(|hints| {
         hints.read_only_hint.unwrap_or_default() || hints.idempotent_hint.unwrap_or_default()

@@ -16,7 +16,7 @@ pub(super) fn agent(class: &str, mut fields: Fields<'_>, name: &str, draft: &mut
     config.cannot("metadata", "left out: an agent has no metadata", draft);
     config.cannot("model_client_stream", STREAMS, draft);
     let what = "left out: an agent reads what its tools return, and calls them until it has an answer";
-    // What AgentChat writes into every definition is not worth a note.
+    // AgentChat writes these defaults into every definition.
     for (key, usual) in [("tool_call_summary_format", json!("{result}")), ("max_tool_iterations", json!(1))] {
         if let Some(at) = config.take(key).filter(|at| *at.value != usual) {
             draft.note(&at.path, what);
@@ -33,8 +33,7 @@ pub(super) fn agent(class: &str, mut fields: Fields<'_>, name: &str, draft: &mut
             config.cannot("input_func", CODE, draft);
         }
         other => {
-            let what =
-                format!("`{other}` has no counterpart: an agent without its abilities stands in for it");
+            let what = format!("`{other}` has no equivalent: it becomes an agent without those abilities");
             draft.note(&fields.at.path, what);
             if let Some(client) = config.take("model_client") {
                 entries.extend(of_client(&client, draft)?.entries());
@@ -61,7 +60,7 @@ fn assistant(config: &mut Fields<'_>, entries: &mut Entries, draft: &mut Draft) 
     if let Some(sees) = window(config, draft)? {
         entries.push(("view".into(), Yaml::one("window", sees)));
     }
-    // Who may hand over to whom is said when all have their names.
+    // Handoffs are added when all participants have names.
     config.take("handoffs");
     tools(config, draft)?;
     config.cannot("memory", "not carried over: there is no memory across conversations", draft);
@@ -105,7 +104,7 @@ fn tool(at: &At<'_>, draft: &mut Draft) {
     draft.note(&at.path, format!("the tool `{name}` is left out: {CODE}"));
 }
 
-/// How much of a conversation is seen, if not all.
+/// The window of a `model_context`.
 pub(super) fn window(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<Yaml>> {
     let Some(context) = config.take("model_context") else { return Ok(None) };
     let mut fields = context.fields()?;
@@ -131,7 +130,7 @@ pub(super) fn window(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Optio
     Ok(count.map(|(key, count)| Yaml::one(key, Yaml::plain(count))))
 }
 
-/// To whom the agent of a component may hand over, as the definition calls them.
+/// The handoff targets of an agent, by their names in the definition.
 pub(super) fn handed_to<'a>(at: &At<'a>) -> Result<Vec<&'a str>> {
     let Some(config) = at.fields()?.take("config") else { return Ok(Vec::new()) };
     let Some(handoffs) = config.fields()?.take("handoffs") else { return Ok(Vec::new()) };
@@ -142,7 +141,7 @@ pub(super) fn handed_to<'a>(at: &At<'a>) -> Result<Vec<&'a str>> {
     handoffs.items()?.into_iter().map(target).collect()
 }
 
-/// Says to whom the agents `names` may hand over.
+/// Adds the handoffs of the agents `names`.
 pub(super) fn add_handoffs(participants: &[At<'_>], names: &[String], draft: &mut Draft) -> Result<()> {
     for (at, name) in participants.iter().zip(names) {
         let targets = handed_to(at)?;

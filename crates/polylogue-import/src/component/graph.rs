@@ -1,11 +1,11 @@
-//! Flows along a graph.
+//! GraphFlow.
 
 use crate::cursor::{At, Fields};
 use crate::draft::Draft;
 use crate::report::Result;
 use crate::yaml::{Entries, Yaml};
 
-/// The pattern of a graph; nothing for one without edges.
+/// The pattern of a graph; `sequential` for one without edges.
 pub(super) fn pattern(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     let mut graph = config.need("graph")?.fields()?;
     let start = graph.take("default_start_node");
@@ -54,7 +54,7 @@ fn join_any(name: &str, joins: &mut Entries) {
     }
 }
 
-/// An edge: a name, or a name and the text that what was said has to hold.
+/// An edge: a name, or a name with the text that a message must contain.
 fn way(at: &At<'_>, joins: &mut Entries, draft: &mut Draft) -> Result<Option<Yaml>> {
     let mut edge = at.fields()?;
     let target = edge.need("target")?;

@@ -1,11 +1,11 @@
-//! What ends a team of AgentChat.
+//! Termination conditions of AgentChat.
 
 use crate::cursor::{At, Fields};
 use crate::draft::Draft;
 use crate::report::Result;
 use crate::yaml::{Entries, Yaml};
 
-/// What ends a team, by its condition and its limit on turns.
+/// The `stop` of a team: its termination condition and its limit on turns.
 pub(super) fn stop(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<Yaml>> {
     let limit = config.count("max_turns")?.map(|turns| vec![("max_turns".to_owned(), Yaml::plain(turns))]);
     let given = config.take("termination_condition").map(|at| condition(&at, draft)).transpose()?.flatten();
@@ -13,7 +13,7 @@ pub(super) fn stop(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<
     Ok(joined_by_or(any).map(Yaml::Map))
 }
 
-/// Conditions of which one is enough: beside one another as far as they are of different kinds.
+/// Conditions of which any ends the chat: as keys of one mapping where their kinds differ, else under `any`.
 fn joined_by_or(conditions: Vec<Entries>) -> Option<Entries> {
     let mut all: Entries = Vec::new();
     let mut beside: Vec<Yaml> = Vec::new();
@@ -29,7 +29,7 @@ fn joined_by_or(conditions: Vec<Entries>) -> Option<Entries> {
     (!all.is_empty()).then_some(all)
 }
 
-/// A condition; nothing if it has no counterpart.
+/// A condition; `None` if it has no equivalent.
 fn condition(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
     let mut fields = at.fields()?;
     let class = fields.class()?;
@@ -78,7 +78,7 @@ fn condition(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
     }
 }
 
-/// Why a condition has no counterpart.
+/// Why a condition has no equivalent.
 fn without(class: &str) -> String {
     match class {
         "HandoffTermination" => {
@@ -97,7 +97,7 @@ fn all(at: &At<'_>, draft: &mut Draft) -> Result<Vec<Option<Entries>>> {
     at.items()?.iter().map(|at| condition(at, draft)).collect()
 }
 
-/// Conditions that have to hold together. Without one of them, the others would end the chat too soon.
+/// Conditions that must all be met. Without one of them, the others would end the chat too soon.
 fn both(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
     let conditions = all(at, draft)?;
     if conditions.iter().any(Option::is_none) {
@@ -108,7 +108,7 @@ fn both(at: &At<'_>, draft: &mut Draft) -> Result<Option<Entries>> {
     Ok(Some(vec![("all".to_owned(), Yaml::List(all))]))
 }
 
-/// A condition on the messages of some agents; none if all are unknown.
+/// A condition on the messages of some agents; `None` if all are unknown.
 fn by(
     kind: &str,
     (key, value): (&str, Yaml),

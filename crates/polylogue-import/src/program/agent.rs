@@ -14,7 +14,7 @@ use crate::yaml::{Entries, Yaml};
 pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -> Result<Member<'a>> {
     let mut outer = at.fields()?;
     let kind = outer.first(&["class", "type", "agent_type"]).map(|at| at.text()).transpose()?;
-    // An older form keeps all but the type within.
+    // An older format has everything but the class in `config`.
     let mut fields = match outer.take("config") {
         Some(config) => {
             outer.cannot("skills", CODE, draft);
@@ -34,7 +34,7 @@ pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -
     }
     let model = speech(&mut fields, (kind, wanted, system), program, &mut entries, draft)?;
     let has_person = people(&mut fields, kind, &mut entries, draft)?;
-    // AutoGen's default reply is empty and the chat continues. Where a person may be asked, that is the default here, too.
+    // AutoGen's default reply is empty, and the chat continues. For agents that can ask a person, that is the default of team files, too.
     if !has_person && model.is_none() && !entries.iter().any(|(key, _)| key == "default_reply") {
         entries.push(("default_reply".into(), Yaml::text("")));
     }
@@ -45,7 +45,7 @@ pub(super) fn agent<'a>(at: &At<'a>, program: &Program<'_>, draft: &mut Draft) -
     fields.cannot("chat_messages", "left out: a conversation begins with its task", draft);
     fields.cannot("tags", "left out: nothing is chosen by tags of an agent", draft);
     fields.cannot("silent", SILENT, draft);
-    fields.cannot("admin_name", "left out: an agent has no administrator, in AutoGen neither", draft);
+    fields.cannot("admin_name", "left out: agents have no administrator, in AutoGen either", draft);
     let nested = fields.take("nested_chats").map(|at| at.items()).transpose()?.unwrap_or_default();
     fields.rest(draft);
     draft.agents.push(entries);
@@ -89,14 +89,14 @@ fn system(fields: &mut Fields<'_>) -> Result<Option<String>> {
     Ok(texts.map(|texts| texts.join("\n")).filter(|text| !text.trim().is_empty()))
 }
 
-/// When a person is asked, and what else decides on replies. Returns whether a person can be asked.
+/// Adds human input, limits on automatic replies and the termination predicate. Returns whether a person can be asked.
 fn people(fields: &mut Fields<'_>, kind: Kind, entries: &mut Entries, draft: &mut Draft) -> Result<bool> {
     let mode = fields.take("human_input_mode");
     let input =
         mode.as_ref().map(|at| at.text()).transpose()?.unwrap_or(kind.default_input()).to_ascii_lowercase();
     match (&mode, input.as_str()) {
         (_, "always" | "terminate" | "never") => {}
-        (Some(at), _) => return at.wrong("this is `ALWAYS`, `TERMINATE` or `NEVER`"),
+        (Some(at), _) => return at.wrong("must be `ALWAYS`, `TERMINATE` or `NEVER`"),
         _ => {}
     }
     entries.push(("human_input".into(), Yaml::text(&input)));

@@ -1,4 +1,4 @@
-//! Chats of AutoGen 0.2: one, or one after the other.
+//! Chats of AutoGen 0.2: a single one, or a sequence.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::draft::Draft;
 use crate::report::{CODE, Result, SILENT, UNCACHED};
 use crate::yaml::{Entries, Yaml};
 
-/// The chats of a definition; without any, that of all of its agents.
+/// Adds the chats of a definition. Default: one chat of all agents.
 pub(super) fn chats(chats: &[At<'_>], program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     match chats {
-        [] => everybody(program, draft),
+        [] => all_agents(program, draft),
         [only] => alone(only, program, draft),
         many => sequence(many, program, draft),
     }
 }
 
-fn everybody(program: &Program<'_>, draft: &mut Draft) -> Result<()> {
+fn all_agents(program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     draft.chat = match (program.agents.as_slice(), &program.group) {
         ([], _) => return At::root(&serde_json::Value::Null).wrong("there is no agent"),
         ([one, other], None) if program.manager.is_none() => pair(one, other),
@@ -28,7 +28,7 @@ fn everybody(program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-/// Two who speak in turn; `one` begins with the task.
+/// A chat of two agents in turn; `one` begins with the task.
 fn pair(one: &Member<'_>, other: &Member<'_>) -> Entries {
     vec![participants([one.name.clone(), other.name.clone()]), opening(&one.name)]
 }
@@ -51,11 +51,11 @@ fn in_group(sender: Option<&Member<'_>>, program: &Program<'_>, draft: &mut Draf
     Ok(entries)
 }
 
-/// A chat, and what was said of it beside its participants.
+/// A chat, and its fields that were not yet used.
 struct Entry<'a> {
     body: Entries,
     message: Option<&'a str>,
-    /// Whose history the chat is part of: that of two agents, or that of the group.
+    /// The agents whose history the chat belongs to; empty for the group.
     history: Vec<String>,
     fields: Fields<'a>,
 }
@@ -89,7 +89,7 @@ fn entry<'a>(
         history.sort();
     }
     if let Some(turns) = turns.filter(|_| member(recipient).is_some()) {
-        // There, a turn is a question and its answer, and an empty one counts; here the first question is no turn.
+        // In AutoGen a turn is a question and its answer, even an empty one. In team files the first question is not a turn.
         let turns = turns.saturating_mul(2).saturating_sub(1).max(1);
         body.push(("stop".into(), Yaml::one("max_turns", Yaml::plain(turns))));
     }
@@ -111,7 +111,7 @@ fn entry<'a>(
     Ok(Entry { body, message, history, fields })
 }
 
-/// Who begins a chat: the sender that it names, the `usual` one, or else an agent that a person may speak for.
+/// The agent that begins a chat: its `sender`, the `usual` one, or an agent with human input.
 fn sender<'p>(
     given: Option<At<'_>>,
     recipient: &str,
@@ -127,7 +127,7 @@ fn sender<'p>(
     }
 }
 
-/// A recipient that is no agent has to be the manager, if the manager has a name.
+/// Checks that a recipient that is not an agent is the manager, if the manager has a name.
 fn is_managed(at: &At<'_>, recipient: &str, program: &Program<'_>) -> Result<()> {
     match manager::name(program.manager.as_ref()) {
         Some(name) if name != recipient => {
@@ -144,7 +144,7 @@ fn named<'a>(at: &At<'a>) -> Result<&'a str> {
     }
 }
 
-/// What comes of a chat; `author` is the model that AutoGen asks for a reflection, that of the recipient.
+/// The summary of a chat; `author` is the model that AutoGen asks for a reflection, that of the recipient.
 fn summary(fields: &mut Fields<'_>, author: Entries, draft: &mut Draft) -> Result<Yaml> {
     let mut args = fields.take("summary_args").map(|at| at.fields()).transpose()?;
     let given = fields.take("summary_prompt");
@@ -177,7 +177,7 @@ fn summary(fields: &mut Fields<'_>, author: Entries, draft: &mut Draft) -> Resul
     }
 }
 
-/// One chat is the outermost.
+/// Adds a single chat, which is the outermost.
 fn alone(at: &At<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     let Entry { body, message, mut fields, .. } = entry(at, None, program, draft)?;
     draft.chat = body;
@@ -196,7 +196,7 @@ fn alone(at: &At<'_>, program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-/// Chats one after the other, or by what each of them waits for.
+/// Adds chats that run in sequence, or by their prerequisites.
 fn sequence(chats: &[At<'_>], program: &Program<'_>, draft: &mut Draft) -> Result<()> {
     let name = |(index, at): (usize, &At<'_>)| draft.name(&format!("chat_{}", index + 1), &at.path);
     let names: Vec<String> = chats.iter().enumerate().map(name).collect();
@@ -205,16 +205,16 @@ fn sequence(chats: &[At<'_>], program: &Program<'_>, draft: &mut Draft) -> Resul
     Ok(())
 }
 
-/// Chats that are run for one another.
+/// Chats that carry their results over to each other.
 pub(super) struct Queue<'q, 'a> {
     pub(super) chats: &'q [At<'a>],
-    /// What each of them is called.
+    /// Their names in the team file.
     pub(super) names: &'q [String],
-    /// Who begins those that name no sender.
+    /// The default sender.
     pub(super) sender: Option<&'q Member<'q>>,
 }
 
-/// Puts chats into the team file. Gives the pattern in which they are run.
+/// Adds chats. Returns the pattern that runs them.
 pub(super) fn queue(
     Queue { chats, names, sender }: &Queue<'_, '_>,
     program: &Program<'_>,
@@ -258,7 +258,7 @@ fn ids(chats: &[At<'_>], names: &[String]) -> Result<BTreeMap<u64, String>> {
     Ok(ids)
 }
 
-/// The chats that have to be finished before one, if that is said.
+/// The chats that must finish before one.
 fn prerequisites(fields: &mut Fields<'_>, ids: &BTreeMap<u64, String>) -> Result<Option<Vec<String>>> {
     let Some(at) = fields.take("prerequisites") else { return Ok(None) };
     let names: Vec<String> = at.items()?.iter().map(|id| chat(id, ids)).collect::<Result<_>>()?;

@@ -1,4 +1,4 @@
-//! Agents of AutoGen 0.2 that run code, and the prompt of an assistant about it.
+//! Code execution of AutoGen 0.2, and the default system messages of assistants.
 
 use serde_json::Value;
 
@@ -10,11 +10,11 @@ use crate::yaml::{Entries, Yaml};
 
 const WORK_DIR: &str = "left out: every conversation has a work directory of its own";
 
-/// The system text of an assistant that has none of its own, in short.
+/// A short version of AutoGen's default system message of assistants.
 const USUAL: &str =
     "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE.";
 
-/// The same for an assistant whose code is run by another agent.
+/// The same, with instructions for code that another agent runs.
 const USUAL_WITH_CODE: &str = "\
 You are a helpful assistant. Solve the task step by step. Where code helps, to find something out or to do a part of the task, \
 write Python (```python) or shell (```sh) in a fenced code block: it is run for you, and the next message holds its output.
@@ -27,7 +27,7 @@ and try another way.
 
 Verify the answer, with evidence where there is any. When everything is done, reply TERMINATE.";
 
-/// The system text of an assistant that has none of its own; `with_code` when another agent runs code.
+/// The default system message of an assistant; `with_code` if another agent runs code.
 pub(super) fn usual(path: &str, with_code: bool, draft: &mut Draft) -> String {
     let (text, how) = match with_code {
         true => (USUAL_WITH_CODE, "with its instructions for code, which another agent runs in AutoGen"),
@@ -42,7 +42,7 @@ pub(super) fn is_on(config: &Value) -> bool {
     !matches!(config, Value::Null | Value::Bool(false))
 }
 
-/// The name of an agent that runs code. User proxies do, where nothing is said.
+/// The name of an agent that runs code. User proxies do by default.
 pub(super) fn runner<'a>(at: &At<'a>) -> Option<&'a str> {
     let own = at.value.get("config").unwrap_or(at.value);
     let name = own.get("name")?.as_str()?;
@@ -51,12 +51,12 @@ pub(super) fn runner<'a>(at: &At<'a>) -> Option<&'a str> {
     config.map_or_else(is_usual, is_on).then_some(name)
 }
 
-/// What the class of an agent is called.
+/// The class of an agent.
 pub(super) fn class_of<'a>(at: &At<'a>) -> Option<&'a str> {
     ["class", "type", "agent_type"].iter().find_map(|key| at.value.get(key)?.as_str())
 }
 
-/// Adds how an agent runs code: in the sandbox of the team file.
+/// Adds `code_execution`.
 pub(super) fn runs(
     fields: &mut Fields<'_>,
     kind: Kind,
@@ -69,7 +69,7 @@ pub(super) fn runs(
             return Ok(());
         }
         Some(at) if at.value.is_object() => settings(&at, draft)?,
-        Some(at) if is_on(at.value) => return at.wrong("this is `false` or an object"),
+        Some(at) if is_on(at.value) => return at.wrong("must be `false` or an object"),
         None if kind == Kind::Proxy => {
             let what = "it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; \
                         without `code_execution` it runs none";
@@ -83,7 +83,7 @@ pub(super) fn runs(
     Ok(())
 }
 
-/// What a `code_execution_config` says of time and of messages.
+/// The timeout and the number of messages of a `code_execution_config`.
 fn settings(at: &At<'_>, draft: &mut Draft) -> Result<Entries> {
     let mut fields = at.fields()?;
     let mut runs: Entries = Vec::new();
@@ -104,7 +104,7 @@ fn settings(at: &At<'_>, draft: &mut Draft) -> Result<Entries> {
     Ok(runs)
 }
 
-/// What an executor says: its name, with its settings beside it, or an object with its settings.
+/// The timeout of an executor: a name with settings beside it, or an object.
 fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<String>> {
     let (name, settings) = match executor.value.as_str() {
         Some(name) => (name, outer.take(name)),
@@ -129,12 +129,12 @@ fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Res
     Ok(time)
 }
 
-/// How long a block may run, in the words of a team file.
+/// A timeout as a duration of team files.
 fn timeout(fields: &mut Fields<'_>) -> Result<Option<String>> {
     let Some(time) = fields.take("timeout").filter(|time| time.value != "UNSPECIFIED") else {
         return Ok(None);
     };
-    // A team file knows times from a millisecond to a day.
+    // Durations of team files are from a millisecond to a day.
     let ms = (time.number()? * 1000.0).clamp(1.0, 86_400_000.0).ceil() as u64;
     Ok(Some(if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }))
 }

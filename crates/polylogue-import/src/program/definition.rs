@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::cursor::{At, Fields};
 use crate::yaml::Entries;
 
-/// How an assistant is described that has neither a description nor a system message.
+/// The description of an assistant with neither a description nor a system message.
 const ASSISTANT: &str = "A general assistant that writes text and code";
 
 /// What several parts of a definition need.
@@ -48,7 +48,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a class; without one, the name tells.
+    /// The kind of a class; without a class, of a name.
     pub(super) fn of(class: &str, name: &str) -> Self {
         let class = class.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('_', "");
         match class.as_str() {

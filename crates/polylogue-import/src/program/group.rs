@@ -8,10 +8,10 @@ use crate::draft::Draft;
 use crate::report::{CODE, Result};
 use crate::yaml::{Entries, Yaml};
 
-/// How many messages a group has at most when nothing is said.
+/// AutoGen's default of `max_round`.
 const ROUNDS: u64 = 10;
 
-/// The chat of a group, but for its participants, which come second.
+/// The chat of a group without its participants; then those.
 pub(super) fn chat(program: &Program<'_>, draft: &mut Draft) -> Result<(Entries, Vec<String>)> {
     let empty = serde_json::json!({});
     let at = program.group.clone().unwrap_or(At { value: &empty, path: "$".into() });
@@ -36,7 +36,7 @@ pub(super) fn chat(program: &Program<'_>, draft: &mut Draft) -> Result<(Entries,
         }
     }
     let rounds = match fields.count("max_round")?.unwrap_or(ROUNDS) {
-        // There, the first message is a round, and so is an empty reply.
+        // AutoGen counts the first message and empty replies as rounds.
         rounds @ 2.. => ("max_turns", rounds - 1),
         _ => ("max_messages", 1),
     };
@@ -84,7 +84,7 @@ fn members(fields: &mut Fields<'_>, program: &Program<'_>, draft: &mut Draft) ->
     if names.is_empty() { agents.wrong("the group has no agents") } else { Ok(names) }
 }
 
-/// People who are asked may clear what others see.
+/// Lets people clear the history.
 fn clear_commands(program: &Program<'_>, draft: &mut Draft) {
     for member in program.agents.iter().filter(|member| member.has_person) {
         if let Some(agent) = draft.agent(&member.name) {
@@ -143,7 +143,7 @@ fn selector_texts(fields: &mut Fields<'_>) -> Result<Entries> {
         match role.text()? {
             "system" => entries.push(("role".into(), Yaml::text("system"))),
             "user" => entries.push(("role".into(), Yaml::text("user"))),
-            _ => return role.wrong("this is `system` or `user`"),
+            _ => return role.wrong("must be `system` or `user`"),
         }
     }
     if let Some(retries) = fields.count("max_retries_for_selecting_speaker")? {

@@ -1,4 +1,4 @@
-//! The manager of a group chat of AutoGen 0.2: it ends the chat, and its model picks the speakers.
+//! The manager of a group chat of AutoGen 0.2: its termination predicate and the model that selects the speakers.
 
 use super::coding::{class_of, is_on};
 use super::definition::{Program, predicate};
@@ -8,13 +8,13 @@ use crate::draft::Draft;
 use crate::report::{CODE, Result, SILENT};
 use crate::yaml::{Entries, Yaml};
 
-/// Whether an agent of the list is the manager of the group.
+/// Whether an agent of the list is a group chat manager.
 pub(super) fn is_manager(at: &At<'_>) -> bool {
     let class = class_of(at).and_then(|class| class.rsplit('.').next()).unwrap_or_default();
     class.to_ascii_lowercase().replace('_', "") == "groupchatmanager"
 }
 
-/// The manager of a definition: one that stands in the list of agents, or on its own.
+/// The manager: in the list of agents, or under a key of its own.
 pub(super) fn only<'a>(listed: Vec<At<'a>>, fields: &mut Fields<'a>) -> Result<Option<At<'a>>> {
     let own = fields.first(&["manager", "group_chat_manager"]);
     let mut all = own.into_iter().chain(listed);
@@ -25,7 +25,7 @@ pub(super) fn only<'a>(listed: Vec<At<'a>>, fields: &mut Fields<'a>) -> Result<O
     }
 }
 
-/// The group of a definition, which may stand within its manager.
+/// The group chat: under a key of its own, or in the manager.
 pub(super) fn group<'a>(manager: Option<&At<'a>>, own: Option<At<'a>>) -> Result<Option<At<'a>>> {
     let within = manager.map(At::fields).transpose()?.and_then(|mut fields| fields.take("groupchat"));
     match (own, within) {
@@ -34,12 +34,12 @@ pub(super) fn group<'a>(manager: Option<&At<'a>>, own: Option<At<'a>>) -> Result
     }
 }
 
-/// What the manager is called, if that is said.
+/// The manager's name.
 pub(super) fn name<'a>(manager: Option<&At<'a>>) -> Option<&'a str> {
     manager?.value.get("name")?.as_str()
 }
 
-/// What ends the group beside its limit, and the model that picks.
+/// The termination text of the group chat, and the `llm_config` of its speaker selection.
 pub(super) fn settings<'a>(
     manager: Option<&At<'a>>,
     group: &mut Fields<'_>,
@@ -57,7 +57,7 @@ pub(super) fn settings<'a>(
     fields.cannot("description", "left out: a manager is no participant, so no model picks it", draft);
     fields.cannot("system_message", "left out: a manager says nothing itself", draft);
     for key in ["max_consecutive_auto_reply", "default_auto_reply"] {
-        fields.cannot(key, "left out: a manager says nothing itself, in AutoGen neither", draft);
+        fields.cannot(key, "left out: a manager says nothing itself, in AutoGen either", draft);
     }
     if let Some(at) = fields.take("human_input_mode").filter(|at| at.value != "NEVER") {
         draft.note(&at.path, "left out: AutoGen never asks the person of a manager");
@@ -66,7 +66,7 @@ pub(super) fn settings<'a>(
         fields.cannot(key, &format!("left out: {CODE}"), draft);
     }
     if let Some(at) = fields.take("code_execution_config").filter(|at| is_on(at.value)) {
-        draft.note(&at.path, "left out: a manager runs no code, in AutoGen neither");
+        draft.note(&at.path, "left out: a manager runs no code, in AutoGen either");
     }
     fields.rest(draft);
     Ok((says.unwrap_or_else(usual), llm))
@@ -96,7 +96,7 @@ fn said(at: &At<'_>, draft: &mut Draft) -> Option<Yaml> {
     text.map(Yaml::text)
 }
 
-/// What ends a group of AutoGen where nothing else is said.
+/// AutoGen's default termination of a group chat.
 fn usual() -> Yaml {
     let entries: Entries =
         vec![("text".into(), Yaml::text("TERMINATE")), ("whole".into(), Yaml::plain(true))];

@@ -45,7 +45,7 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
     };
     note(&list, &items, chosen, draft);
     let mut merged = common;
-    // The tags of an entry are known to the filter, and to nothing else.
+    // Only the filter uses the tags of an entry.
     let is_tag = |key: &str| key == "tags" && filter.is_some();
     let own = chosen.entries()?.into_iter().filter(|(key, _)| !is_tag(key));
     merged.extend(own.map(|(key, at)| (key.to_owned(), at.value.clone())));
@@ -53,7 +53,7 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
     of_entry(At { value: &value, path: chosen.path.clone() }.fields()?, draft)
 }
 
-/// An entry that names no model is about the one that is `picked`.
+/// Adds the `picked` model to an entry without one.
 fn named(mut entry: Map<String, Value>, picked: Option<&[&str]>) -> Map<String, Value> {
     if let Some(model) = picked.and_then(|picked| picked.first()).filter(|_| !entry.contains_key("model")) {
         entry.insert("model".into(), (*model).into());
@@ -61,7 +61,7 @@ fn named(mut entry: Map<String, Value>, picked: Option<&[&str]>) -> Map<String, 
     entry
 }
 
-/// The entries of a list that fit a `filter_dict`: each of its fields lists what is accepted.
+/// The entries of a list that a `filter_dict` accepts: each of its fields lists accepted values.
 fn fitting<'a>(items: Vec<At<'a>>, filter: Option<&At<'a>>) -> Result<Vec<At<'a>>> {
     let Some(filter) = filter else { return Ok(items) };
     let mut accepted = Vec::new();
@@ -82,7 +82,7 @@ fn fitting<'a>(items: Vec<At<'a>>, filter: Option<&At<'a>>) -> Result<Vec<At<'a>
     if fitting.is_empty() { filter.wrong("no model of the list fits it") } else { Ok(fitting) }
 }
 
-/// Names the models of a list that are left out.
+/// Adds a note on the models of a list that are left out.
 fn note(list: &At<'_>, items: &[At<'_>], chosen: &At<'_>, draft: &mut Draft) {
     let others: Vec<String> = items.iter().filter(|at| at.path != chosen.path).map(shown).collect();
     if !others.is_empty() {

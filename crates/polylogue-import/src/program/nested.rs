@@ -69,7 +69,7 @@ fn settings(fields: &mut Fields<'_>, draft: &mut Draft) {
     fields.cannot("use_async", what, draft);
 }
 
-/// Which messages nested chats are for.
+/// The messages that trigger nested chats.
 enum Trigger {
     All,
     Names(Vec<String>),
@@ -108,7 +108,7 @@ fn with_messages<'a>(chats: Vec<At<'a>>, draft: &mut Draft) -> Result<Vec<At<'a>
     Ok(kept)
 }
 
-/// Puts the chats into the team file. Gives the name of the one that replies.
+/// Adds the chats. Returns the name of the one that replies.
 fn chat(
     chats: &[At<'_>],
     owner: &Member<'_>,

@@ -14,12 +14,12 @@ fn refused(text: &str, why: &str) {
 fn what_cannot_be_read_is_said_with_its_place() {
     refused("{\"a\": 1,}", "this is not JSON: trailing comma at line 1 column 9");
     refused("", "this is not JSON: EOF while parsing a value at line 1 column 0");
-    refused("[]", "$: this has to be an object");
+    refused("[]", "$: must be an object");
     refused(
         "{}",
         "$: this is neither a component of AutoGen Studio (`provider`, `config`) nor a list of `agents` of AutoGen 0.2",
     );
-    refused(r#"{"provider": 3}"#, "$.provider: this has to be a text");
+    refused(r#"{"provider": 3}"#, "$.provider: must be a text");
     refused(r#"{"provider": "x.Team"}"#, "$: `config` is missing");
     refused(
         r#"{"provider": "x.Team", "config": {"participants": []}}"#,
@@ -27,10 +27,10 @@ fn what_cannot_be_read_is_said_with_its_place() {
     );
     refused(&assistant("a", json!({})).to_string(), "$: this is an agent; a team file is made of a team");
     let unknown = team("BeautifulTeam", json!({"participants": [assistant("a", json!({}))]}));
-    refused(&unknown.to_string(), "$: there is no counterpart for a team of the class `BeautifulTeam`");
+    refused(&unknown.to_string(), "$: there is no equivalent of a team of the class `BeautifulTeam`");
     let wrong =
         team("RoundRobinGroupChat", json!({"participants": [assistant("a", json!({"system_message": 7}))]}));
-    refused(&wrong.to_string(), "$.config.participants[0].config.system_message: this has to be a text");
+    refused(&wrong.to_string(), "$.config.participants[0].config.system_message: must be a text");
     let two = json!({"components": {"teams": [{"label": "one"}, {"label": "two"}]}});
     refused(&two.to_string(), "$: a gallery of 2 teams: give one of them in a file: `one`, `two`");
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -83,6 +83,6 @@ fn classic_definitions_that_do_not_fit_together_are_refused() {
     );
     refused(
         &json!({"agents": [{"name": "a", "human_input_mode": "SOMETIMES"}]}).to_string(),
-        "$.agents[0].human_input_mode: this is `ALWAYS`, `TERMINATE` or `NEVER`",
+        "$.agents[0].human_input_mode: must be `ALWAYS`, `TERMINATE` or `NEVER`",
     );
 }

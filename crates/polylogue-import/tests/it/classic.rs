@@ -22,9 +22,9 @@ fn an_assistant_and_a_person() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.llm_config.cache_seed: left out: every reply is asked for; `--record` and `--replay` keep replies of a run
+            # - $.llm_config.cache_seed: left out: replies are not cached; `--record` stores the replies of a run, and `--replay` repeats it
             # - $.agents[0]: its usual long system text is put in short, with its instructions for code, which another agent runs in AutoGen
-            # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing of a definition is run: give the text as `terminate_on`, if it is not `TERMINATE`
+            # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing in a definition is executed: give the text as `terminate_on`, if it is not `TERMINATE`
             # - $.agents[1].code_execution_config.work_dir: left out: every conversation has a work directory of its own
 
             name: team

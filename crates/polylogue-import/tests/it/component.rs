@@ -285,13 +285,13 @@ fn what_agents_do_by_code_is_left_out_and_said() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.config.participants[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing of a definition is run
+            # - $.config.participants[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing in a definition is executed
             # - $.config.participants[0].config.memory: not carried over: there is no memory across conversations
-            # - $.config.participants[1].config.workbench[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing of a definition is run
+            # - $.config.participants[1].config.workbench[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing in a definition is executed
             # - $.config.participants[1].config.workbench[1]: not carried over: tools of other servers cannot be named in a team file
             # - $.config.participants[1].config.new_option: not carried over: it is not known here
             # - $.config.participants[1].config.Système: not carried over: it is not known here
-            # - $.config.participants[2]: `MultimodalWebSurfer` has no counterpart: an agent without its abilities stands in for it
+            # - $.config.participants[2]: `MultimodalWebSurfer` has no equivalent: it becomes an agent without those abilities
             # - $.config.participants[2].config.headless: not carried over: it is not known here
 
             name: RoundRobinGroupChat
@@ -328,7 +328,7 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
             # Not carried over, or not as it was:
             # - $.config.participants[1]: called `Haupt Autor_2` here: the name is taken
             # - $.config.participants[2]: called `a_3rd` here: a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`
-            # - $.config.participants[3]: called `User` here: it is a word of team files
+            # - $.config.participants[3]: called `User` here: it is a keyword of team files
             # - $.config.termination_condition.config.sources: `unknown` is left out: there is no such participant
             # - $: `{{task}}` in a text is the task here
 

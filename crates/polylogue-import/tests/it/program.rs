@@ -78,7 +78,7 @@ fn the_manager_of_a_group_keeps_its_termination_predicate() {
         &group(&json!({"name": "boss", "is_termination_msg": "lambda x: 'DONE' in x['content']"})),
         &[
             usual,
-            "# - $.manager.is_termination_msg: Python code is not carried over, and nothing of a definition is run: \
+            "# - $.manager.is_termination_msg: Python code is not carried over, and nothing in a definition is executed: \
              give the text as `stop.says`",
         ],
     );

@@ -10,10 +10,10 @@ use rmcp::service::{ElicitationMode, RequestContext};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// How long after a call was given up its reason may be told.
+/// How long to wait for the reason of a cancellation.
 const REASON: Duration = Duration::from_millis(200);
 
-/// The name of the one field that is asked for.
+/// The name of the only field of the form.
 const FIELD: &str = "answer";
 
 /// The caller of a call in flight.
@@ -28,13 +28,13 @@ pub struct Caller {
 /// Result of a question to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
-    /// What they said.
+    /// Their answer.
     With(String),
-    /// They did not want to.
+    /// They declined.
     Declined,
-    /// Their program cannot ask them.
+    /// Their client cannot ask them.
     Unable,
-    /// Their program gave the call up meanwhile.
+    /// Their client cancelled the call meanwhile.
     GivenUp,
 }
 
@@ -47,17 +47,17 @@ impl Caller {
         Self { context, given_up: Some(given_up), progress, told: 0 }
     }
 
-    /// Tells of something that happened, if the caller wants to know.
+    /// Sends a progress notification, if the caller requested them.
     pub async fn tell(&mut self, text: impl Into<String>) {
         let Some(token) = &self.progress else { return };
         self.told += 1;
         let mut said = ProgressNotificationParam::new(token.clone(), self.told.into());
         said.message = Some(text.into());
-        // A lost notification shows at the end of the call.
+        // A lost connection is noticed at the end of the call.
         let _ = self.context.peer.notify_progress(said).await;
     }
 
-    /// Asks the user `question`, if their program can.
+    /// Asks the user `question`, if their client supports it.
     pub async fn ask(&self, question: &str) -> Answered {
         let peer = &self.context.peer;
         if !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
@@ -86,10 +86,10 @@ impl Caller {
         }
     }
 
-    /// Waits until the caller wants no answer any more, and says why, if it did.
+    /// Waits until the caller cancels the call, and returns the reason, if it gave one.
     pub async fn given_up(&mut self) -> Option<String> {
         self.context.ct.cancelled().await;
-        // The reason takes another way than the order; without one the caller is gone.
+        // The reason arrives apart from the cancellation; without one the caller is disconnected.
         let told = tokio::time::timeout(REASON, self.given_up.as_mut()?).await;
         self.given_up = None;
         told.ok()?.ok()?

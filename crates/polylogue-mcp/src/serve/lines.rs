@@ -1,6 +1,6 @@
-//! The lines between another program and the server: what is no message is answered, as JSON-RPC 2.0 (section 5) has it.
+//! The lines between a client and the server. Lines that are not messages get an error response (JSON-RPC 2.0, section 5).
 //!
-//! `rmcp` passes over what it cannot read, or answers without an `id`, so that a client would wait without end.
+//! `rmcp` skips lines that it cannot parse, or responds without an `id`, so that a client would wait forever.
 
 use std::io;
 use std::time::Duration;
@@ -14,28 +14,28 @@ use tokio::io::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How many bytes a message may have.
+/// Maximum size of a message in bytes.
 const LONGEST: usize = 16 << 20;
-/// How much is on its way between the two at most, in bytes.
+/// Size of the buffers between client and server, in bytes.
 const PIPE: usize = 64 * 1024;
-/// How long the last lines may take.
+/// Timeout of writing the last lines.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Codes of JSON-RPC 2.0: what was sent is no JSON, or no message.
+/// Error codes of JSON-RPC 2.0: a line is not JSON, or not a message.
 const NO_JSON: i64 = -32700;
 const NO_MESSAGE: i64 = -32600;
 
-/// The ends for the server: where it reads, and where it writes.
+/// The server's ends of the two pipes: its input and its output.
 pub(super) type Ends = (DuplexStream, DuplexStream);
 
-/// What works between the server and the other program.
+/// The tasks that forward lines.
 pub(super) struct Lines {
     reads: JoinHandle<()>,
     writes: JoinHandle<()>,
 }
 
 impl Lines {
-    /// Between `input` and `output`; with the ends for the server.
+    /// Starts forwarding between `input` and `output`, and returns the server's ends.
     pub(super) fn between(
         input: impl AsyncRead + Send + Unpin + 'static,
         output: impl AsyncWrite + Send + Unpin + 'static,
@@ -43,7 +43,7 @@ impl Lines {
         let ((to_server, server_reads), (server_writes, from_server)) = (duplex(PIPE), duplex(PIPE));
         let (refuse, refused) = mpsc::channel(16);
         let reads = tokio::spawn(async move {
-            // When either side is gone, there is nothing to be passed on.
+            // When either side is closed, there is nothing to forward.
             let _ = read(BufReader::new(input), to_server, refuse).await;
         });
         let writes = tokio::spawn(async move {
@@ -52,14 +52,14 @@ impl Lines {
         (Self { reads, writes }, (server_reads, server_writes))
     }
 
-    /// Waits until all that the server wrote is written. Its ends have to be gone.
+    /// Waits until all output of the server is written. Its ends must be dropped before.
     pub(super) async fn end(self) {
         self.reads.abort();
         let _ = tokio::time::timeout(LAST, self.writes).await;
     }
 }
 
-/// Passes on the lines that are messages, and refuses all others.
+/// Forwards the lines that are messages, and refuses all others.
 async fn read(
     mut input: impl AsyncBufRead + Unpin,
     mut to: DuplexStream,
@@ -84,7 +84,7 @@ async fn read(
     Ok(())
 }
 
-/// The next line, without its end; `Some(None)` for one that is too long, of which nothing is kept.
+/// The next line, without its line break; `Some(None)` for one that is too long and was dropped.
 async fn next(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Option<Vec<u8>>>> {
     let (mut line, mut is_too_long) = (Vec::new(), false);
     loop {
@@ -108,7 +108,7 @@ async fn next(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Opti
     }
 }
 
-/// The answer to a line that is no message; none to one that is, to an empty one, and to a notification, which is never answered.
+/// The error response to a line that is not a message; `None` for messages, empty lines and notifications.
 fn flaw(line: &[u8]) -> Option<Value> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() || serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line).is_ok() {
@@ -138,7 +138,7 @@ async fn write(
     let mut line = Vec::new();
     loop {
         tokio::select! {
-            // What was read of a line stays in it when a refusal comes between.
+            // A partly read line is kept while a refusal is written.
             read = server.read_until(b'\n', &mut line) => {
                 if read? == 0 {
                     break;
