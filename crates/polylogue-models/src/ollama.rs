@@ -64,7 +64,7 @@ impl Protocol for Ollama {
             if let Some(piece) = message.content.get() {
                 reply.speak(piece, deltas)?;
             }
-            // They are never in pieces.
+            // Calls are never split into pieces.
             message.tool_calls.iter().flatten().try_for_each(|call| reply.call(&whole(call), deltas))?;
         }
         reply.meter(chunk.usage());

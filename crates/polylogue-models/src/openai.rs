@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, as OpenAI and everybody who is compatible with it speak them.
+//! The chat completions API of OpenAI and of compatible servers.
 
 mod chunk;
 mod decode;
@@ -15,7 +15,7 @@ use crate::wire::protocol::{Protocol, Style};
 /// Chat completions.
 #[derive(Debug, Default)]
 pub(crate) struct ChatCompletions {
-    /// The choice that is read: the first that is seen.
+    /// The choice that is decoded: the first one received.
     choice: Option<u64>,
 }
 

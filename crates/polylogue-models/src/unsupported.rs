@@ -1,4 +1,4 @@
-//! Telling that a model cannot do what was asked of it from all else that providers refuse.
+//! Detects refusals because of a missing capability of the model, among all refusals of providers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use crate::wire::pictures;
 use crate::wire::protocol::Style;
 
-/// How servers say that something cannot be done, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio,
-/// `DeepSeek`, Groq, `OpenRouter` and OpenAI.
+/// Texts of servers for unsupported features, in lower case. Collected from vLLM, llama.cpp, Ollama, LM Studio, `DeepSeek`, Groq,
+/// `OpenRouter` and OpenAI.
 const DENIALS: [&str; 21] = [
     "not support",
     "n't support",
@@ -36,7 +36,7 @@ const DENIALS: [&str; 21] = [
     "invalid parameter",
 ];
 
-/// How they name the form that was asked for. Ollama's field is `format`, which is a word of many other refusals, too.
+/// Their names of output formats. Ollama's field is `format`, a word that occurs in many other refusals.
 const FORMS: [&str; 10] = [
     "response_format",
     "response format",
@@ -50,10 +50,10 @@ const FORMS: [&str; 10] = [
     ": format ",
 ];
 
-/// How they say that it can be done, but not like this: a fault of the request.
+/// Their texts for a supported feature with an invalid request.
 const FAULTS: [&str; 2] = ["invalid schema", "invalid_function_parameters"];
 
-/// `error`, as one of a model that cannot do what `request` asks of it, if that is what it says.
+/// `error` as a missing capability of the model that `request` needs, if its text says so.
 pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
     if matches!(error.kind, ModelErrorKind::Unsupported(_)) {
         return error;
@@ -66,7 +66,7 @@ pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
     }
 }
 
-/// How templates and servers say that they know no system role, in lower case: Gemma, older Mistral, Google's own API.
+/// Texts of templates and servers without a system role, in lower case: Gemma, older Mistral, Google's own API.
 const NO_SYSTEM: [&str; 7] = [
     "system role",
     "system message",
@@ -77,11 +77,10 @@ const NO_SYSTEM: [&str; 7] = [
     "\"system\"",
 ];
 
-/// The same, in words that name only the roles they know; or as if two messages of the user stood next to each other, which
-/// merged requests never have.
+/// The same, for texts that list the supported roles, or complain about consecutive user messages, which merged requests never have.
 const OTHER_ROLES: [&str; 3] = ["only user and assistant", "only user, assistant", "must alternate"];
 
-/// What a template says that adds a text to the content of a call that has none.
+/// Texts of templates that fail for a call without content.
 const NO_CONTENT: [&str; 6] = [
     "nonetype",
     "content is null",
@@ -91,7 +90,7 @@ const NO_CONTENT: [&str; 6] = [
     "be null",
 ];
 
-/// How servers say that they take no user message right after the result of a tool: Mistral, Amazon's Converse.
+/// Texts of servers that refuse a user message right after a tool result: Mistral, Amazon's Converse.
 const AFTER_TOOL: [&str; 4] = [
     "after role 'tool'",
     "after role tool",
@@ -99,7 +98,7 @@ const AFTER_TOOL: [&str; 4] = [
     "tool result blocks cannot be provided in the same turn",
 ];
 
-/// The form that a server refuses, of those that can be left out: `error`, as one of a model that lacks it.
+/// `error` as a missing capability for a message format that can be avoided, if its text says so.
 pub(crate) fn misformed(error: ModelError, request: &Request<'_>, style: &Style) -> ModelError {
     let refuses = matches!(error.status, Some(400 | 422 | 500 | 501));
     let message = error.message.to_ascii_lowercase();
@@ -110,7 +109,7 @@ pub(crate) fn misformed(error: ModelError, request: &Request<'_>, style: &Style)
     let after_tool = !style.bridge && has_words_after_results(request.entries, style);
     let no_order = says(&AFTER_TOOL) || style.merge && message.contains("must alternate");
     let lacks = match refuses {
-        // Templates that count turns skip calls and results, and say of these words that roles must alternate.
+        // Templates that count turns skip calls and results, and report that roles must alternate.
         true if after_tool && no_order => Capability::UserAfterTool,
         true if has_system && no_system => Capability::SystemRole,
         true if has_null && says(&NO_CONTENT) => Capability::NullContent,
@@ -119,7 +118,7 @@ pub(crate) fn misformed(error: ModelError, request: &Request<'_>, style: &Style)
     ModelError { kind: ModelErrorKind::Unsupported(lacks), hint: None, ..error }
 }
 
-/// Whether words of others, or pictures of tools, are sent right after the result of a tool.
+/// Whether a user message, or pictures of tools, are sent right after a tool result.
 fn has_words_after_results(entries: &[Entry], style: &Style) -> bool {
     let is_words = |entry: &Entry| matches!(entry, Entry::User { .. } | Entry::System { .. });
     let mut pairs = entries.iter().zip(entries.iter().skip(1));
@@ -127,7 +126,7 @@ fn has_words_after_results(entries: &[Entry], style: &Style) -> bool {
         || style.vision && entries.iter().flat_map(pictures::of).next().is_some()
 }
 
-/// Whether an entry calls tools and says nothing.
+/// Whether an entry has calls but no text.
 fn is_wordless_call(entry: &Entry) -> bool {
     let Entry::Assistant { parts } = entry else { return false };
     parts.iter().any(|part| matches!(part, Part::Call(_)))
@@ -137,10 +136,10 @@ fn is_wordless_call(entry: &Entry) -> bool {
 /// The hint when it is unknown why a request with tools or a schema was refused: error texts differ by server.
 const ADVICE: &str = "if the model cannot call tools or write JSON on demand, say so: `--capabilities text`, or `capabilities: text` of its endpoint";
 
-/// What to do when a model was said to see, and its server says that it does not.
+/// The hint when a model was configured with vision and its server refuses pictures.
 const BLIND: &str = "pictures that tools returned went along: if the model does not see, leave `vision` out of its capabilities";
 
-/// `error`, with advice if it speaks of the pictures of tools that `request` showed.
+/// `error`, with a hint if it is about the pictures of tools in `request`.
 pub(crate) fn advised(error: ModelError, request: &Request<'_>) -> ModelError {
     let refuses = matches!(error.status, Some(400 | 404 | 415 | 422 | 500 | 501)) && error.hint.is_none();
     let message = error.message.to_ascii_lowercase();
@@ -164,7 +163,7 @@ fn lacking(error: &ModelError, request: &Request<'_>) -> Option<Capability> {
     asked.into_iter().find(|capability| *capability != Capability::Tools && form)
 }
 
-/// What `request` asks for that not every model can do.
+/// The optional capabilities that `request` needs.
 pub(crate) fn asked_for(request: &Request<'_>) -> Vec<Capability> {
     let tools = (!request.tools.is_empty()).then_some(Capability::Tools);
     let form = match (&request.params.schema, request.params.json) {
@@ -175,8 +174,8 @@ pub(crate) fn asked_for(request: &Request<'_>) -> Vec<Capability> {
     tools.into_iter().chain(form).collect()
 }
 
-/// What `reply` shows that its model can do, of what `request` asked for. A server may take tools and forms without a word and do
-/// nothing with them: only what was done counts.
+/// The capabilities that `reply` proves, of those that `request` needs. Servers may silently ignore tools and formats, so only their
+/// use in the reply counts.
 pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item = Capability> {
     let calls = reply.parts.iter().any(|part| matches!(part, Part::Call(_)));
     let object: Option<Map<String, Value>> = serde_json::from_str(reply.plain().trim()).ok();
@@ -190,22 +189,22 @@ pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item 
         Capability::Tools => calls,
         Capability::Schema => has_all,
         Capability::Json => object.is_some(),
-        // No request asks for it, and no reply shows it.
+        // No reply proves these.
         Capability::Vision | Capability::SystemRole | Capability::NullContent | Capability::UserAfterTool => {
             false
         }
     })
 }
 
-/// What the models of an endpoint turned out to be unable to do: they are not asked again for a while.
+/// Missing capabilities of the models of an endpoint, which are not tried again for a while.
 #[derive(Debug, Default)]
 pub(crate) struct Unsupported(Mutex<HashMap<(String, Capability), (Instant, ModelError)>>);
 
 impl Unsupported {
-    /// For how long: a server may be started anew, with more.
+    /// How long a finding counts: a server may be restarted with more capabilities.
     const FOR: Duration = Duration::from_secs(600);
 
-    /// Takes note of `error`, if it is one of what a model cannot do.
+    /// Stores `error`, if it is a missing capability.
     pub(crate) fn learn(&self, error: &ModelError) {
         if let ModelErrorKind::Unsupported(capability) = error.kind {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,18 +212,18 @@ impl Unsupported {
         }
     }
 
-    /// Forgets what was known of a capability of `model`.
+    /// Removes the finding on a capability of `model`.
     pub(crate) fn forget(&self, model: &str, capability: Capability) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(model.to_owned(), capability));
     }
 
-    /// Whether `model` lacks `capability`, as far as is known.
+    /// Whether `model` is known to lack `capability`.
     pub(crate) fn has(&self, model: &str, capability: Capability) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(model.to_owned(), capability)).is_some_and(|(since, _)| since.elapsed() < Self::FOR)
     }
 
-    /// The error that `model` gives to `request`, if that is known.
+    /// The known error of `model` for `request`, if any.
     pub(crate) fn known(&self, model: &str, request: &Request<'_>) -> Option<ModelError> {
         let asked = asked_for(request);
         if asked.is_empty() {

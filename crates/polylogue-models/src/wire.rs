@@ -1,4 +1,4 @@
-//! What goes over the wire, as far as all protocols have it in common; what differs between them is a [`Protocol`](protocol::Protocol).
+//! Encoding of requests and decoding of replies for all protocols; their differences are the trait [`Protocol`](protocol::Protocol).
 
 pub(crate) mod calls;
 pub(crate) mod decode;

@@ -1,6 +1,6 @@
 //! Programs in a container, by the command line of an engine.
 //!
-//! The command line is what Docker, Podman and their like have in common, and what a person can read, repeat and forbid.
+//! Docker, Podman and others share the command line, and people can read and repeat it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
@@ -17,11 +17,11 @@ use crate::host::{Watched, supervised};
 use crate::program::{Cancellation, Program, Streams};
 use crate::sandbox::{Network, Sandbox};
 
-/// How long an engine may take to end a container.
+/// Timeout of ending a container.
 const ENDING: Duration = Duration::from_secs(15);
-/// How long an engine may take to say what it is.
+/// Timeout of asking an engine for its version.
 const ANSWERING: Duration = Duration::from_secs(5);
-/// The exit code with which engines say that they themselves failed.
+/// The exit code of engines that failed themselves.
 const ENGINE_FAILED: i32 = 125;
 /// Maximum length of engine output in errors, in bytes.
 const SAID: usize = 2000;
@@ -81,15 +81,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Podman is at home where files have labels, and gives the work directory its own.
+    /// On systems with SELinux, Podman must relabel the work directory.
     fn relabelled(&self) -> &'static str {
         if self.is_podman() { ",relabel=private" } else { "" }
     }
 
-    /// What it says when it is asked for its version; for `doctor`.
+    /// The versions of client and server, for `doctor`.
     ///
     /// # Errors
-    /// When it is not there, or does not answer.
+    /// When the engine does not exist or does not answer.
     pub fn answers(&self) -> Result<String, Error> {
         let path = self.path()?;
         let mut asked = Command::new(&path);
@@ -135,7 +135,7 @@ impl Options {
     }
 }
 
-/// A directory of this machine, as engines take it: fields between commas.
+/// The option that mounts a directory: fields separated by commas.
 fn mount(from: &Path, to: &Path, more: &str) -> Result<OsString, Error> {
     if from.to_string_lossy().contains([',', '"', '\n']) {
         let why = "its name has a comma, a quotation mark or a line break";
@@ -149,16 +149,16 @@ fn mount(from: &Path, to: &Path, more: &str) -> Result<OsString, Error> {
     Ok(text)
 }
 
-/// A container that runs, or may.
+/// A container that may be running.
 struct Container<'a> {
     engine: &'a Path,
     name: &'a str,
-    /// The file to which the engine writes that the container is there.
+    /// The file to which the engine writes the container's id.
     id: &'a Path,
 }
 
 impl Container<'_> {
-    /// Ends it with all that runs in it. It may be gone already; errors are ignored.
+    /// Kills and removes it. It may have ended already, so errors are ignored.
     fn end(&self) {
         for words in [&["kill"][..], &["rm", "--force"]] {
             let mut command = Command::new(self.engine);
@@ -181,7 +181,7 @@ impl Drop for Container<'_> {
     }
 }
 
-/// A name that no other container has.
+/// A unique name of a container.
 fn name() -> String {
     static NTH: AtomicU64 = AtomicU64::new(0);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
@@ -237,7 +237,7 @@ pub(crate) fn run(
     }
 }
 
-/// What an engine said that did not run anything.
+/// The error text of an engine that did not start a container.
 fn failure(engine: &Path, said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said);
     let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

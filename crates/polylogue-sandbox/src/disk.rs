@@ -1,4 +1,4 @@
-//! How much a work directory takes, as seen from outside while a program does with it what it likes.
+//! The disk usage of a work directory, measured from outside while a program changes it.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, Permissions};
@@ -13,18 +13,18 @@ use crate::error::Error;
 use crate::program::Program;
 use crate::sandbox::Sandbox;
 
-/// How often the work directory is looked at.
+/// Interval of the measurements.
 const WATCH: Duration = Duration::from_millis(250);
-/// How many entries of a directory are looked at, and how deep: a program that makes more is taken to have filled the disk.
+/// Maximum number and depth of entries that are counted. A program that creates more exceeds the limit.
 const MAX_ENTRIES: usize = 200_000;
 const MAX_DEPTH: usize = 200;
 
-/// Keeps a program to what its work directory may hold, by looking before it, from time to time, and after it.
+/// Enforces the limit on the work directory: measures it before, during and after a program.
 pub(crate) struct WatchDisk<'a> {
     sandbox: &'a Sandbox,
     since: Instant,
     pause: Duration,
-    /// How much the directory held before, and how much it may hold now.
+    /// The usage before, and the limit now.
     before: u64,
     allowed: u64,
     /// The largest of the files that are written for the program.
@@ -32,11 +32,11 @@ pub(crate) struct WatchDisk<'a> {
 }
 
 impl<'a> WatchDisk<'a> {
-    /// Looks at what is there. A program may run although the directory is full, so that it can remove something; then the
-    /// directory must not grow.
+    /// Measures the directory before a program starts. A program may run in a full directory, so that it can remove files; then
+    /// the directory must not grow.
     ///
     /// # Errors
-    /// When the directory holds twice what it may: programs that are ended too late fill it no further.
+    /// When the usage is twice the limit, so that programs that are killed late cannot fill the disk.
     pub(crate) fn begin(sandbox: &'a Sandbox, program: &Program) -> Result<Self, Error> {
         let limit = sandbox.limits().disk_bytes;
         let before = used(sandbox.work());
@@ -50,15 +50,14 @@ impl<'a> WatchDisk<'a> {
         Ok(Self { sandbox, since: Instant::now(), pause: WATCH, before, allowed, own })
     }
 
-    /// How large a file may become: no larger than what is left.
+    /// Maximum size of a file, within the remaining space.
     pub(crate) fn largest_file(&self) -> u64 {
         let limits = self.sandbox.limits();
         let left = limits.disk_bytes.saturating_sub(self.before);
         left.max(self.own).min(limits.largest_file())
     }
 
-    /// Whether it takes too much, together with the files that have no name any more but that one of the processes `who`
-    /// still has open.
+    /// Whether the usage exceeds the limit, including deleted files that one of the processes `who` still has open.
     pub(crate) fn look(&mut self, who: impl FnOnce() -> Vec<i32>) -> Option<How> {
         if self.since.elapsed() < self.pause {
             return None;
@@ -71,7 +70,7 @@ impl<'a> WatchDisk<'a> {
         (bytes > self.allowed).then_some(How::TooMuchDisk)
     }
 
-    /// How the program ended, which ended as `how`: what was too quick to be seen is seen now.
+    /// Measures the directory after a program that ended as `how`, to find quick growth.
     pub(crate) fn after(&self, how: How) -> How {
         match how {
             How::Exited(_) | How::Signalled(_) if used(self.sandbox.work()) > self.allowed => {
@@ -82,16 +81,16 @@ impl<'a> WatchDisk<'a> {
     }
 }
 
-/// How much a directory that is full may grow while something is removed from it: blocks of directories.
+/// Allowed growth of a full directory while files are removed from it: blocks of directories.
 const SLACK: u64 = 1 << 16;
 
-/// Bytes that the directory `dir` takes, or may come to take without another look: files count with their length, holes in them
-/// included, which are filled without a limit.
+/// The usage of the directory `dir` in bytes. Files count with their full length, including holes, which can be filled without
+/// exceeding any limit on file sizes.
 pub(crate) fn used(dir: &Path) -> u64 {
     named(dir, MAX_ENTRIES)
 }
 
-/// What is said of a directory that holds too much.
+/// The error text for a directory that exceeds the limit.
 fn full(dir: &Path, limit: u64) -> String {
     format!(
         "the work directory `{}` holds more than twice what it may, {} MiB\nhint: remove files from it, or raise the limit on the disk",
@@ -100,7 +99,7 @@ fn full(dir: &Path, limit: u64) -> String {
     )
 }
 
-/// Bytes on disk of all files in `dir`; as much as can be when there are too many to count.
+/// Bytes on disk of all files in `dir`; the maximum when there are too many to count.
 fn named(dir: &Path, max_entries: usize) -> u64 {
     let mut count = Count { bytes: 0, entries_left: max_entries };
     match open(dir, 0) {
@@ -115,8 +114,8 @@ struct Count {
 }
 
 impl Count {
-    /// Counts what is in `dir`, which is held open: whatever is put in its place meanwhile, nothing outside is looked at.
-    /// None when it is too much.
+    /// Counts the files in `dir`, which is held open so that nothing outside is counted if it is replaced meanwhile. `None` when
+    /// there are too many.
     fn directory(&mut self, dir: &File, depth: usize) -> Option<()> {
         if depth > MAX_DEPTH {
             return None;
@@ -136,17 +135,17 @@ impl Count {
     }
 }
 
-/// Without reading it, which its mode may forbid.
+/// Opens a directory by path only, because its mode may forbid reading.
 fn open(dir: &Path, flags: i32) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY | flags).open(dir)
 }
 
-/// The path of what is open, wherever it is moved.
+/// The path of an open file, even if it was moved.
 fn held(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// A directory whose mode forbids even its owner to look into it, which is changed for a moment.
+/// A directory that its owner cannot read, made readable temporarily.
 struct Hidden<'a> {
     dir: &'a File,
     mode: u32,
@@ -172,7 +171,7 @@ fn set_mode(dir: &File, mode: u32) -> io::Result<()> {
     std::fs::set_permissions(held(dir), Permissions::from_mode(mode))
 }
 
-/// Bytes on disk of files without a name that these processes have open, each counted once.
+/// Bytes on disk of deleted files that these processes have open, each counted once.
 fn nameless(processes: &[i32]) -> u64 {
     let mut seen = HashSet::new();
     let mut bytes = 0_u64;

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A program that is over, and everything that it started with it.
+/// The result of a program that has ended, with all processes that it started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// How it ended.
     pub how: How,
-    /// What it wrote to its output and to its error output, in the order in which it did; bytes, of any kind.
+    /// Its output and error output in the order of writing; any bytes.
     pub output: Vec<u8>,
-    /// How long it ran, the making of its enclosure included.
+    /// How long it ran, including the setup of the sandbox.
     pub took: Duration,
 }
 
@@ -18,26 +18,26 @@ pub struct Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum How {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// By a signal that it was not sent from here: a crash, or a limit of its own such as that on the size of files.
+    /// By a signal from elsewhere: a crash, or the kernel's limit on the size of files.
     Signalled(i32),
-    /// It was ended: its time was up.
+    /// It was killed: it exceeded the time limit.
     TimedOut,
-    /// It was ended: it wrote too much output.
+    /// It was killed: it wrote too much output.
     TooMuchOutput,
-    /// It was ended: it used too much memory.
+    /// It was killed: it used too much memory.
     TooMuchMemory,
-    /// It was ended: it started too many processes.
+    /// It was killed: it started too many processes.
     TooManyProcesses,
-    /// It was ended: its work directory grew too large.
+    /// It was killed: its work directory grew too large.
     TooMuchDisk,
     /// It was [cancelled](crate::Cancellation).
     Cancelled,
 }
 
 impl How {
-    /// The exit code as shells tell it: 124 when time was up, 128 and the number of the signal (9 for all other limits).
+    /// The exit code in the convention of shells: 124 for a timeout, 128 plus the signal number (9 for all other limits).
     #[must_use]
     pub const fn code(self) -> i32 {
         match self {

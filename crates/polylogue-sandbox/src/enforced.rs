@@ -1,15 +1,15 @@
-//! What holds on this machine: for `doctor`, and for refusals.
+//! The protections that this machine supports, for `doctor` and for refusals.
 
-/// A part of the enclosure.
+/// A protection of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Whether it holds on this machine.
+    /// Whether this machine supports it.
     pub holds: bool,
     /// Whether programs are refused without it.
     pub required: bool,
-    /// What it does; or, where it does not hold, why not.
+    /// What it does, or why it is not supported.
     pub detail: String,
 }
 
@@ -17,17 +17,17 @@ pub struct Measure {
 pub(crate) const NOT_LINUX: &str =
     "only Linux has what encloses them; there is no enclosure for this system yet";
 
-/// Why programs cannot be enclosed on this machine, if they cannot.
+/// Why this machine does not support the sandbox; `None` if it does.
 #[cfg(target_os = "linux")]
 pub(crate) fn obstacle() -> Option<String> {
     probed().err()
 }
 
-/// Encloses something, to see whether that works. Success is remembered for the life of the process; a failure is not, since
-/// its cause may pass: a full disk, too many processes, a slow machine.
+/// Tries the sandbox. Success is cached for the life of the process; a failure is not, since its cause may be temporary: a full
+/// disk, too many processes, a slow machine.
 #[cfg(target_os = "linux")]
 fn probed() -> Result<(), String> {
-    /// How often it is tried, and how long to wait before the next attempt.
+    /// Number of attempts, and the wait between them.
     const TRIES: u32 = 3;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
     static HOLDS: std::sync::OnceLock<()> = std::sync::OnceLock::new();
@@ -47,7 +47,7 @@ fn probed() -> Result<(), String> {
     result
 }
 
-/// What encloses programs on this machine. It is found out by enclosing something; that it works is remembered.
+/// The protections on this machine, found by trying the sandbox; success is cached.
 #[must_use]
 #[cfg(target_os = "linux")]
 pub fn what_is_enforced() -> Vec<Measure> {
@@ -102,7 +102,7 @@ fn memory() -> Measure {
     }
 }
 
-/// What encloses programs on this machine: nothing.
+/// The protections on this machine: none.
 #[must_use]
 #[cfg(not(target_os = "linux"))]
 pub fn what_is_enforced() -> Vec<Measure> {

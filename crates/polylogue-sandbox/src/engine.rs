@@ -13,8 +13,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The engine of the name `program` (`docker`, `podman`), or at that path, with an image that it has already: none is
-    /// fetched while a program is to run.
+    /// An engine by its name (`docker`, `podman`) or path, with an image that is present: images are never pulled.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, image: impl Into<String>) -> Self {
         Self { program: program.into(), image: image.into() }
@@ -32,10 +31,10 @@ impl Engine {
         Self::new("podman", image)
     }
 
-    /// Where its program is.
+    /// The path of its program.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn path(&self) -> Result<PathBuf, Error> {
         let own = std::env::var_os("PATH").unwrap_or_default();
         let dirs = std::env::split_paths(&own).chain(PATH.iter().map(PathBuf::from));

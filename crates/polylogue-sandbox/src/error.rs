@@ -1,11 +1,11 @@
-//! What can go wrong before a program runs.
+//! Errors before a program runs.
 
 use std::io;
 
 /// Why a program was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This machine cannot enclose programs.
+    /// This machine does not support the sandbox.
     #[error(
         "programs cannot be enclosed here: {why}\nhint: allow it, use a machine that does, ask for a container, or for \
          the unsafe host by name, which runs code with all your rights"
@@ -14,15 +14,15 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
-    /// What was asked for cannot be: the caller's fault.
+    /// The caller's configuration is invalid.
     #[error("{0}")]
     Config(String),
-    /// The system did not do its part.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
         /// What was attempted.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

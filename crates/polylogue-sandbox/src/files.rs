@@ -1,4 +1,4 @@
-//! Writing files for a program from outside, where a link that an earlier program left must not lead anywhere.
+//! Writes files for a program from outside, without following links of earlier programs.
 #![allow(
     unsafe_code,
     reason = "the standard library opens no file relative to a directory that is held open"
@@ -37,7 +37,7 @@ fn one(work: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// The directory `name` of `dir`, made if it is not there.
+/// The directory `name` of `dir`, created if it does not exist.
 fn directory(dir: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     let text = CString::new(name.as_bytes())?;
     // SAFETY: the name ends with a zero. That it is there already is no error; what it is is seen next.

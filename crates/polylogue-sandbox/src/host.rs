@@ -1,4 +1,4 @@
-//! Programs without an enclosure of our own: on the bare host, or a container engine's client.
+//! Supervised processes without a native sandbox: on the host, or the client of a container engine.
 #![allow(unsafe_code, reason = "a whole group of processes is ended by a system call")]
 
 #[cfg(target_os = "linux")]
@@ -29,17 +29,17 @@ pub(crate) fn run(
     supervised(command, streams, watched)
 }
 
-/// How a process is watched and ended.
+/// How a process is supervised and killed.
 pub(crate) struct Watched<'a> {
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) cancellation: &'a Cancellation,
-    /// Looks whether it uses too much.
+    /// Checks its limits.
     pub(crate) slow: Look<'a>,
-    /// Ends what the process itself did not start, after it was ended before its time.
+    /// Kills processes that it did not start itself, after it was killed.
     pub(crate) end: &'a (dyn Fn() + Sync),
 }
 
-/// Runs `command` in a process group of its own, which is gone at the end.
+/// Runs `command` in a separate process group, which is killed at the end.
 pub(crate) fn supervised(
     mut command: Command,
     streams: Streams<'_>,
@@ -86,7 +86,7 @@ pub(crate) fn supervised(
     how
 }
 
-/// What becomes readable when the process ends.
+/// A descriptor that becomes readable when the process ends.
 #[cfg(target_os = "linux")]
 fn end_of(pid: i32) -> Option<OwnedFd> {
     // SAFETY: a call on numbers.
@@ -96,7 +96,7 @@ fn end_of(pid: i32) -> Option<OwnedFd> {
     Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Elsewhere it is asked from time to time.
+/// Elsewhere its state is polled.
 #[cfg(not(target_os = "linux"))]
 fn end_of(_: i32) -> Option<OwnedFd> {
     None

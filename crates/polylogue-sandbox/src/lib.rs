@@ -1,19 +1,19 @@
-//! Runs one program so that it can do no harm outside of its work directory.
+//! A sandbox for programs: code that runs in it cannot change or read anything outside of its work directory.
 //!
-//! # What holds
+//! # Guarantees
 //! On Linux a program of [`Sandbox::enclosed`] has
 //!
-//! - namespaces of its own for users, processes, mounts, network, IPC, host name and control groups;
-//! - a file system of its own: the system read-only, its work directory as `/work`, a `/tmp` of its own and of limited size;
-//!   no home, no `/sys`, of `/proc` its own processes only, of `/dev` what is harmless;
-//! - a filter of system calls, a Landlock ruleset where the kernel has it, no capabilities, no new privileges;
-//! - an environment from nothing, no open file but its output, no terminal;
-//! - no network, unless it is [given](Network): hosts by name, or all;
-//! - limits on time, memory, output, processes, the size of files and of the work directory. When it ends, or is ended,
-//!   everything that it started is dead before [`Sandbox::run`] returns.
+//! - separate namespaces for users, processes, mounts, network, IPC, host name and control groups;
+//! - a separate file system: the system read-only, its work directory as `/work`, a private `/tmp` of limited size; no home, no
+//!   `/sys`, only its own processes in `/proc`, only harmless devices in `/dev`;
+//! - a filter of system calls, a Landlock ruleset where the kernel supports it, no capabilities, no new privileges;
+//! - an empty environment, no open files except its output, no terminal;
+//! - no network by default; [`Network`] allows hosts by name, or everything;
+//! - limits on time, memory, output, processes, the size of files and of the work directory. When it ends, or is killed, all
+//!   processes that it started are dead before [`Sandbox::run`] returns.
 //!
-//! Where the kernel cannot do this there is a [refusal](Error::Refused), when a program is to run, that says why and what the choices are; never a weaker
-//! enclosure. [`Sandbox::unsafe_host`] runs programs without one, and has to be asked for by name.
+//! Where the kernel does not support this, running a program is [refused](Error::Refused) with the reason and the alternatives; there
+//! is never a weaker sandbox. [`Sandbox::unsafe_host`] runs programs without one.
 //!
 //! # Example
 //! ```no_run

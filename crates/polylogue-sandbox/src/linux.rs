@@ -1,8 +1,8 @@
-//! Programs in an enclosure made of what the Linux kernel has.
+//! The native sandbox, made of namespaces, seccomp filters and Landlock.
 //!
-//! Two processes make it. The first is the init of a process namespace: it is a copy of this process, cannot be looked
-//! into from inside, builds the file system, and ends when the program does, upon which the kernel kills all that is left. The
-//! second becomes the program.
+//! It has two processes. The first is the init of a process namespace: a copy of this process that cannot be inspected from inside,
+//! mounts the file system, and ends when the program does, upon which the kernel kills all remaining processes. The second becomes
+//! the program.
 #![allow(unsafe_code, reason = "processes are made and awaited by system calls")]
 
 mod allowed;
@@ -34,10 +34,10 @@ use crate::sandbox::{Limits, Network, Sandbox};
 use crate::supervise::{Running, Source, supervise};
 use crate::usage::descendants;
 
-/// How often memory and processes are looked at.
+/// Interval of checking memory and processes.
 const WATCH: Duration = Duration::from_millis(50);
 
-/// Runs `program` enclosed.
+/// Runs `program` in the sandbox.
 pub(crate) fn run(
     sandbox: &Sandbox,
     program: &Program,
@@ -105,7 +105,8 @@ pub(crate) fn run(
     Ok(if ran_out { How::TooMuchMemory } else { disk.after(how) })
 }
 
-/// Tries to enclose a program that is not there, in an empty directory: whatever else fails says what this machine lacks.
+/// Tries the sandbox with a program that does not exist, in an empty directory: any other error is a missing feature of this
+/// machine.
 pub(crate) fn probe() -> Result<(), String> {
     let dir =
         EmptyDir::new().map_err(|error| format!("no empty directory can be made to try it in ({error})"))?;
@@ -125,7 +126,7 @@ pub(crate) fn probe() -> Result<(), String> {
 struct EmptyDir(std::path::PathBuf);
 
 impl EmptyDir {
-    /// In the first of the directories for temporary files that has room.
+    /// Created in the first directory for temporary files with free space.
     fn new() -> std::io::Result<Self> {
         static NTH: AtomicU64 = AtomicU64::new(0);
         let mut last = std::io::ErrorKind::NotFound.into();
@@ -148,7 +149,7 @@ impl Drop for EmptyDir {
     }
 }
 
-/// The way to the hosts that a program may reach, until there is a proxy on it.
+/// The socket of the proxy before the proxy is started.
 struct Door {
     allowed: Allowed,
     inside: OwnedFd,
@@ -165,7 +166,7 @@ impl Door {
         Ok(Some(Self { allowed, inside: above_standard(inside)?, outside }))
     }
 
-    /// None when the enclosure broke down before, which it tells itself.
+    /// `None` when the sandbox failed before, which it reports itself.
     fn open(self) -> Result<Option<Proxy>, Error> {
         drop(self.inside);
         let Some(listening) = socket::receive_descriptor(self.outside.as_raw_fd()) else { return Ok(None) };
@@ -174,7 +175,7 @@ impl Door {
     }
 }
 
-/// What a program reads: nothing, unless it is given something.
+/// The input of a program; empty by default.
 fn input(given: Option<std::io::PipeReader>) -> Result<OwnedFd, Error> {
     if let Some(given) = given {
         return Ok(given.into());
@@ -189,7 +190,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), Error> {
     Ok((above_standard(out.into())?, above_standard(into.into())?))
 }
 
-/// The same file under a number that is not in the way of standard input and output.
+/// The same file with a descriptor above those of standard input and output.
 fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Error> {
     let number = sys::duplicate_above(fd.as_raw_fd(), 10)
         .map_err(|error| Error::system("too many open files", error))?;
@@ -197,7 +198,7 @@ fn above_standard(fd: OwnedFd) -> Result<OwnedFd, Error> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// The first process of the enclosure. It is killed and awaited when this is dropped.
+/// The first process of the sandbox. It is killed and awaited when this is dropped.
 struct Init(i32);
 
 impl Init {
@@ -211,7 +212,7 @@ impl Init {
         })
     }
 
-    /// Tells the kernel who the user is inside, and lets the process go on.
+    /// Maps the user for the kernel, and lets the process continue.
     fn map_user(&self, go: OwnedFd) -> Result<(), Error> {
         let (uid, gid) = sys::ids();
         let lines = [
@@ -242,14 +243,14 @@ impl Drop for Init {
     }
 }
 
-/// What the enclosure says of itself: pairs of a stage and a number.
+/// The reports of the sandbox's processes: pairs of a stage and a number.
 struct Reports {
     pipe: std::fs::File,
     bytes: Vec<u8>,
 }
 
 impl Reports {
-    /// How the program ended, when it did.
+    /// How the program ended, if it has.
     fn read(&mut self) -> Option<How> {
         let mut chunk = [0_u8; 64];
         loop {
@@ -283,7 +284,7 @@ impl Reports {
         })
     }
 
-    /// Why the program was never started, if it was not.
+    /// Why the program was not started, if it was not.
     fn failure(&self, program: &std::path::Path) -> Result<(), Error> {
         let is_failure = |stage: &u32| *stage != Stage::Started as u32 && *stage != Stage::Ended as u32;
         let Some((stage, errno)) = self.all().find(|(stage, _)| is_failure(stage)) else { return Ok(()) };
@@ -302,7 +303,7 @@ impl Reports {
     }
 }
 
-/// Looks from time to time what the program uses.
+/// Checks memory and processes of the program periodically.
 struct Watch<'a> {
     pid: i32,
     sandbox: &'a Sandbox,
@@ -311,7 +312,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// What it uses too much of.
+    /// The limit that it exceeds.
     fn look(&mut self) -> Option<How> {
         let limits = self.sandbox.limits();
         if self.since.elapsed() >= WATCH {

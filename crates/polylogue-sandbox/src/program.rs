@@ -1,4 +1,4 @@
-//! What is to be run.
+//! Programs, their input and output, and their cancellation.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
 use crate::error::Error;
 
-/// Where a program of the name alone is looked for.
+/// The directories in which programs are looked up by name.
 #[cfg(unix)]
 pub(crate) const PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
@@ -35,15 +35,15 @@ impl Program {
         self
     }
 
-    /// Adds a file of the work directory, which is written, or written anew, before the program starts. In an enclosure it
-    /// is written from within, so that a link which an earlier program left there leads nowhere.
+    /// Adds a file that is written to the work directory, or overwritten, before the program starts. Links of earlier programs are
+    /// not followed.
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>, content: impl Into<Vec<u8>>) -> Self {
         self.files.push((path.into(), content.into()));
         self
     }
 
-    /// The program's path, which is the same inside and outside.
+    /// The program's path, which is the same inside and outside of the sandbox.
     #[cfg(unix)]
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
         let command = Path::new(&self.command);
@@ -59,10 +59,10 @@ impl Program {
 
 /// Input of a program, and the callback for its output while it runs.
 pub struct Streams<'a> {
-    /// Its input; it reads nothing when there is none.
+    /// Its input. Default: empty.
     pub input: Option<std::io::PipeReader>,
-    /// Gets its output and its error output, in the order in which they were written, piece by piece. While this takes its
-    /// time no more output is read; limits hold meanwhile.
+    /// Receives its output and error output piece by piece, in the order of writing. No output is read while it runs; limits are
+    /// enforced meanwhile.
     pub output: &'a mut dyn FnMut(&[u8]),
 }
 
@@ -72,18 +72,18 @@ impl std::fmt::Debug for Streams<'_> {
     }
 }
 
-/// Ends a program from another thread. Clones are the same.
+/// Cancels a program from another thread. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
-    /// Nothing is halted yet.
+    /// A cancellation that is not requested yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends the program that was given this, and every one that will be.
+    /// Kills the program that runs with this, and every later one.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

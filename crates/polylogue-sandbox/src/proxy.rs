@@ -1,7 +1,7 @@
-//! The one door of an enclosure that has one: a proxy that leads to the hosts that were named.
+//! A proxy to the allowed hosts: the only network access of a sandbox.
 //!
-//! It listens on the loopback interface of the enclosure, where nothing else is, and connects from outside. So what it does
-//! not lead to cannot be reached, whatever a program knows or does.
+//! It listens on the loopback interface of the sandbox, which has no other servers, and connects from outside. So programs cannot
+//! reach other hosts.
 
 mod allowed;
 mod request;
@@ -17,15 +17,15 @@ use std::time::Duration;
 pub(crate) use self::allowed::Allowed;
 use self::request::Request;
 
-/// Where the proxy listens, in a network without other hosts: the port that proxies are used to.
+/// The port of the proxy in the sandbox: a usual port of proxies.
 pub(crate) const PORT: u16 = 3128;
-/// How long a connection may take to be made, and how long it may be silent.
+/// Timeouts of connecting, and of an idle connection.
 const CONNECT: Duration = Duration::from_secs(15);
 const SILENCE: Duration = Duration::from_secs(300);
-/// How many connections there are at a time.
+/// Maximum number of connections at the same time.
 const CONNECTIONS: usize = 64;
 
-/// A proxy at work. It ends, with all its connections, when this is dropped.
+/// A running proxy. Dropping it closes all of its connections.
 pub(crate) struct Proxy {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -34,7 +34,7 @@ pub(crate) struct Proxy {
 struct Shared {
     listener: TcpListener,
     allowed: Allowed,
-    /// Both ends of all connections, to be cut.
+    /// Both ends of all connections, to close them.
     open: Mutex<BTreeMap<u64, [TcpStream; 2]>>,
     next: AtomicU64,
 }
@@ -43,7 +43,7 @@ impl Proxy {
     /// Starts it.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// When its thread cannot be started.
     pub(crate) fn start(listener: TcpListener, allowed: Allowed) -> io::Result<Self> {
         let shared = Arc::new(Shared { listener, allowed, open: Mutex::default(), next: AtomicU64::new(0) });
         let own = Arc::clone(&shared);
@@ -79,7 +79,7 @@ fn stop_listening(listener: &TcpListener) {
     unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RDWR) };
 }
 
-/// That it is cut already is all right.
+/// Closes a connection, which may be closed already.
 fn cut(stream: &TcpStream) {
     drop(stream.shutdown(Shutdown::Both));
 }
@@ -123,7 +123,7 @@ fn connection(shared: &Shared, mut inside: TcpStream) {
     shared.open().remove(&number);
 }
 
-/// Hands on what either side says, until both are silent or gone.
+/// Forwards bytes in both directions until both are idle or closed.
 fn relay(inside: TcpStream, outside: TcpStream) {
     let quiet = outside.set_read_timeout(Some(SILENCE)).and(outside.set_write_timeout(Some(SILENCE)));
     let (Ok(()), Ok(from), Ok(to)) = (quiet, inside.try_clone(), outside.try_clone()) else { return };
@@ -140,7 +140,7 @@ fn hand_on(mut from: &TcpStream, mut to: &TcpStream) {
     drop(to.shutdown(Shutdown::Write));
 }
 
-/// Says no, in the words of HTTP.
+/// Refuses a request with an HTTP response.
 fn answer(mut stream: TcpStream, status: &str, why: &str) {
     let length = why.len() + 1;
     let text = format!(

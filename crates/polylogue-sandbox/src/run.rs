@@ -1,4 +1,4 @@
-//! Running a program by the backend of its sandbox.
+//! Runs programs with the backend of their sandbox.
 
 use std::path::{Component, Path};
 use std::time::Instant;
@@ -9,11 +9,11 @@ use crate::program::{Cancellation, Program, Streams};
 use crate::sandbox::{Place, Sandbox};
 
 impl Sandbox {
-    /// Runs `program` to its end, and blocks until it and everything that it started is dead.
+    /// Runs `program` to its end, and blocks until it and all processes that it started are dead.
     ///
     /// # Errors
-    /// [`Error::Refused`] where programs cannot be enclosed; when it cannot be started. Whatever it does once it runs is no
-    /// error.
+    /// [`Error::Refused`] where the sandbox is not supported; when the program cannot be started. Failures of the program itself are
+    /// not errors.
     pub fn run(&self, program: &Program, cancellation: &Cancellation) -> Result<Ended, Error> {
         let started = Instant::now();
         let mut output = Vec::new();
@@ -22,7 +22,7 @@ impl Sandbox {
         Ok(Ended { how, output, took: started.elapsed() })
     }
 
-    /// The same, for a program that is spoken with while it runs.
+    /// The same with [`Streams`]: input, and a callback for output while it runs.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -46,15 +46,14 @@ impl Sandbox {
         }
     }
 
-    /// How many bytes may still be added to the work directory by whatever writes there on behalf of programs. Without an
-    /// enclosure there is no limit.
+    /// How many bytes can still be added to the work directory. Without a sandbox there is no limit.
     #[must_use]
     pub fn room(&self) -> u64 {
         if self.is_enclosed() { self.limits().disk_bytes.saturating_sub(used(self.work())) } else { u64::MAX }
     }
 }
 
-/// A file for a program is within its work directory.
+/// Checks that a file for a program is in its work directory.
 fn check_file(path: &Path) -> Result<(), Error> {
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     if is_plain && path.file_name().is_some() {

@@ -1,4 +1,4 @@
-//! Where and within what limits programs run.
+//! The settings of a sandbox: backend, work directory, limits, network.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::program::PATH;
 use crate::work::make_work_directory;
 
-/// Where programs run, and what they may use.
+/// A sandbox in which programs run: its backend, work directory, limits and network.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     work: PathBuf,
@@ -22,7 +22,7 @@ pub struct Sandbox {
     pub(crate) place: Place,
 }
 
-/// Where programs run.
+/// The backend of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     Enclosed,
@@ -31,35 +31,34 @@ pub(crate) enum Place {
     Host,
 }
 
-/// What a program may use.
+/// Limits of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Time from start to end.
+    /// Maximum time from start to end.
     pub time: Duration,
-    /// Bytes of memory: of each process by the kernel; of all together, with what the kernel holds for them, where there is a
-    /// memory controller, else as seen from time to time.
+    /// Maximum memory in bytes: of each process by the kernel; of all together by a memory controller, including kernel memory,
+    /// or else by periodic checks.
     pub memory_bytes: u64,
-    /// Bytes of output.
+    /// Maximum output in bytes.
     pub output_bytes: usize,
-    /// Processes and threads at the same time.
+    /// Maximum number of processes and threads at the same time.
     pub processes: u64,
-    /// Bytes of one file; `disk_bytes` if that is less.
+    /// Maximum size of a file in bytes; `disk_bytes` if that is less.
     pub file_bytes: u64,
-    /// Bytes of all that is in the work directory, whatever put it there: as seen before, after, and from time to time while a
-    /// program runs.
+    /// Maximum size of the work directory in bytes, checked before, after, and periodically while a program runs.
     pub disk_bytes: u64,
 }
 
 impl Limits {
-    /// Bytes that one file may have: no more than all files together, which are looked at only from time to time.
+    /// Maximum size of a file: at most that of the work directory, which is checked only periodically.
     pub(crate) fn largest_file(&self) -> u64 {
         self.file_bytes.min(self.disk_bytes)
     }
 }
 
 impl Default for Limits {
-    /// A minute, as AutoGen has it; 1 GiB of memory, 1 MiB of output, 128 processes and threads, 256 MiB in a file and 1 GiB in
-    /// the work directory.
+    /// One minute, as in AutoGen; 1 GiB of memory, 1 MiB of output, 128 processes and threads, 256 MiB for a file and 1 GiB for the
+    /// work directory.
     fn default() -> Self {
         Self {
             time: Duration::from_secs(60),
@@ -72,22 +71,22 @@ impl Default for Limits {
     }
 }
 
-/// What of the network a program sees.
+/// Network access of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
-    /// Nothing, not even a loopback interface.
+    /// None, not even a loopback interface.
     #[default]
     None,
-    /// Web servers of these names only, by a proxy that is the one thing programs can reach: `example.org` on the ports 80
-    /// and 443, `example.org:8080` on that one, `*.example.org` with all below it. Programs find the proxy in the variables
-    /// that most of them know (`HTTPS_PROXY` and its like). A name that leads to an address of this machine or of a private
-    /// network is refused, unless what is allowed is that address, or `localhost`. For enclosed programs only.
+    /// Only web servers with these names, through a proxy: `example.org` at the ports 80 and 443, `example.org:8080` at that port,
+    /// `*.example.org` for all subdomains. Programs find the proxy in the usual variables (`HTTPS_PROXY` and similar). A name that
+    /// resolves to this machine or a private network is refused, unless that address, or `localhost`, is allowed itself. Only in the
+    /// native sandbox.
     Hosts(Vec<String>),
-    /// All that this machine sees, servers that listen on it included. In a container: what its engine gives to all.
+    /// The network of this machine, including servers that listen on it. In a container: the engine's default network.
     Host,
 }
 
-/// How programs find the proxy that leads to the hosts they may reach. What it leads to is decided there, not here.
+/// Variables by which programs find the proxy. The proxy decides which hosts are allowed.
 #[cfg(unix)]
 const PROXY: [(&str, &str); 7] = [
     ("HTTP_PROXY", PROXY_URL),
@@ -103,23 +102,23 @@ const PROXY: [(&str, &str); 7] = [
 const PROXY_URL: &str = "http://127.0.0.1:3128";
 
 impl Sandbox {
-    /// Runs programs enclosed, with `work` as their work directory; it is made when the first program runs.
+    /// The native sandbox, with `work` as the work directory; it is created when the first program runs.
     ///
-    /// Nothing is asked of the machine before a program is to run: what never runs code needs no enclosure.
+    /// Whether this machine supports it is only checked when a program runs.
     #[must_use]
     pub fn enclosed(work: impl Into<PathBuf>) -> Self {
         Self::at(work.into(), Place::Enclosed)
     }
 
-    /// Runs programs with all rights of this process's user, in `work`: they may read, change and send whatever the user
-    /// may. Limits are those on time and output only. To be asked for by name, and never by default.
+    /// No sandbox: runs programs in `work` with all rights of this process's user. Only the limits on time and output apply. Never
+    /// use it as a default.
     #[must_use]
     pub fn unsafe_host(work: impl Into<PathBuf>) -> Self {
         Self::at(work.into(), Place::Host)
     }
 
-    /// Runs programs in containers of `engine`, with `work` as their work directory: without a network, read-only, without
-    /// capabilities, within the limits. How well that holds is the engine's affair.
+    /// Runs programs in containers of `engine`, with `work` as the work directory: without a network, read-only, without
+    /// capabilities, within the limits. The engine enforces this.
     #[cfg(unix)]
     #[must_use]
     pub fn container(work: impl Into<PathBuf>, engine: Engine) -> Self {
@@ -131,7 +130,7 @@ impl Sandbox {
         Self { work, limits, network, readable: Vec::new(), env: Vec::new(), place }
     }
 
-    /// The same with a work directory that is there, under its real path.
+    /// The same with an existing work directory by its canonical path.
     pub(crate) fn placed(&self) -> Result<Self, Error> {
         let made = make_work_directory(&self.work).and_then(|()| self.work.canonicalize());
         let work = made.map_err(|error| Error::system("the work directory cannot be made", error))?;
@@ -151,47 +150,46 @@ impl Sandbox {
         }
     }
 
-    /// Whether programs are enclosed, by this machine's kernel or in a container.
+    /// Whether programs run in a sandbox: the native one, or a container.
     #[must_use]
     pub const fn is_enclosed(&self) -> bool {
         !matches!(self.place, Place::Host)
     }
 
-    /// The work directory, from outside.
+    /// The path of the work directory outside of the sandbox.
     #[must_use]
     pub fn work(&self) -> &Path {
         &self.work
     }
 
-    /// The work directory as programs see it.
+    /// The path of the work directory for programs.
     #[must_use]
     pub fn work_inside(&self) -> &Path {
         if self.is_enclosed() { Path::new("/work") } else { &self.work }
     }
 
-    /// What programs may use.
+    /// The limits.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Sets what programs may use.
+    /// Sets the limits.
     #[must_use]
     pub fn limited(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Sets what of the network programs see.
+    /// Sets the network access.
     #[must_use]
     pub fn network(self, network: Network) -> Self {
         Self { network, ..self }
     }
 
-    /// Lets programs read a file or directory more, at its own path: an interpreter that is not in `/usr`, a virtual
-    /// environment, data.
+    /// Lets programs read another file or directory at its own path: an interpreter outside of `/usr`, a virtual environment, data.
     ///
     /// # Errors
-    /// When it is not there, or would show what programs have of their own.
+    /// When it does not exist, or would hide a directory of the sandbox.
     pub fn readable(mut self, path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let found = std::fs::canonicalize(path)
@@ -204,7 +202,7 @@ impl Sandbox {
         Ok(self)
     }
 
-    /// Sets a variable of the programs' environment, which is otherwise made from nothing.
+    /// Sets an environment variable of programs; they inherit none.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));

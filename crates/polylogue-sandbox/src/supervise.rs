@@ -1,6 +1,6 @@
-//! Reading what a program writes, and ending it when it has used up what it may use.
+//! Supervision of a program: reads its output, and kills it when it exceeds a limit.
 //!
-//! Limits are kept by threads of their own. Nothing that the program writes, and nothing that is done with it, holds them up.
+//! Separate threads enforce the limits, so that neither the program's output nor its reader delays them.
 #![allow(unsafe_code, reason = "reading with a time limit is a matter of system calls")]
 
 use std::os::fd::RawFd;
@@ -13,34 +13,34 @@ use crate::error::Error;
 use crate::program::Cancellation;
 use crate::sandbox::Limits;
 
-/// How long a supervisor sleeps at most: how late a program may be halted.
+/// Maximum sleep of a supervising thread, and so the maximum delay of a cancellation.
 const TICK: Duration = Duration::from_millis(20);
-/// How much is read at once, in bytes, and how often in one turn.
+/// Size of one read in bytes, and maximum number of reads in a row.
 const CHUNK: usize = 16 * 1024;
 const CHUNKS: usize = 16;
-/// How often a pipe is read whose program is dead: as much as pipes hold by default, and more than once.
+/// Maximum number of reads after the program's end: several times the default size of a pipe.
 const LAST_CHUNKS: usize = 256;
 
-/// A descriptor that is read without waiting.
+/// A descriptor that is read without blocking.
 pub(crate) struct Source(RawFd);
 
-/// What looks from time to time whether a program uses too much.
+/// A periodic check whether a program exceeds a limit.
 pub(crate) type Look<'a> = &'a mut (dyn FnMut() -> Option<How> + Send);
 
-/// A program that runs.
+/// A running program.
 pub(crate) struct Running<'a> {
-    /// What it writes.
+    /// Its output.
     pub(crate) output: Source,
-    /// What becomes readable, or closed, when it is over; without one it is asked at every tick.
+    /// A descriptor that becomes readable, or closed, when it ends. Without one, `is_over` is polled.
     pub(crate) over: Option<RawFd>,
-    /// Looks at what can be seen quickly, and at what takes its time.
+    /// A quick check, and one that may be slow.
     pub(crate) quick: Look<'a>,
     pub(crate) slow: Look<'a>,
-    /// How it ended, if it did.
+    /// How it ended, if it has.
     pub(crate) is_over: &'a mut dyn FnMut() -> Option<How>,
-    /// Ends it, and all that it started.
+    /// Kills it and all processes that it started.
     pub(crate) kill: &'a (dyn Fn() + Sync),
-    /// Where its output goes.
+    /// The callback for its output.
     pub(crate) sink: &'a mut dyn FnMut(&[u8]),
 }
 
@@ -54,7 +54,7 @@ enum Read {
 
 impl Source {
     /// # Errors
-    /// When the system does not let it.
+    /// When the descriptor cannot be made non-blocking.
     pub(crate) fn new(fd: RawFd) -> Result<Self, Error> {
         // SAFETY: the descriptor is open; setting a flag touches no memory.
         let result = unsafe {
@@ -67,7 +67,7 @@ impl Source {
         Ok(Self(fd))
     }
 
-    /// Hands on what there is, but no more than so many `chunks`, within what is left of `room`.
+    /// Passes available output to `sink`: at most `chunks` reads, within the `room` that is left.
     fn read(&self, sink: &mut dyn FnMut(&[u8]), room: &mut usize, chunks: usize) -> Read {
         let mut chunk = [0_u8; CHUNK];
         for _ in 0..chunks {
@@ -93,7 +93,7 @@ impl Source {
     }
 }
 
-/// What the threads that supervise one program know.
+/// The shared state of the threads that supervise one program.
 struct Guard<'a> {
     state: Mutex<State>,
     changed: Condvar,
@@ -102,9 +102,9 @@ struct Guard<'a> {
 
 #[derive(Default)]
 struct State {
-    /// It ended by itself, and may have been forgotten by the system: it must not be killed any more.
+    /// It ended by itself. Its process id may be reused, so it must not be killed any more.
     is_over: bool,
-    /// Why it was ended.
+    /// Why it was killed.
     ended: Option<How>,
 }
 
@@ -113,7 +113,7 @@ impl Guard<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends it because of `how`, unless it is over.
+    /// Kills it because of `how`, unless it has ended.
     fn end(&self, how: How) {
         let mut state = self.state();
         if !state.is_over && state.ended.is_none() {
@@ -123,7 +123,7 @@ impl Guard<'_> {
         self.changed.notify_all();
     }
 
-    /// Whether it is over, after a wait of at most `pause`.
+    /// Waits at most `pause`, and returns whether it has ended.
     fn is_over_after(&self, pause: Duration) -> bool {
         let is_going = |state: &mut State| !state.is_over && state.ended.is_none();
         let waited = self.changed.wait_timeout_while(self.state(), pause, is_going);
@@ -131,7 +131,7 @@ impl Guard<'_> {
         !is_going(&mut state)
     }
 
-    /// Keeps it to its time, to what `look` sees, and to being halted.
+    /// Enforces its time limit, the limits that `look` checks, and its cancellation.
     fn keep(&self, look: Look<'_>, cancellation: &Cancellation, deadline: Option<Instant>) {
         let left = || deadline.map_or(TICK, |deadline| deadline.saturating_duration_since(Instant::now()));
         while !self.is_over_after(TICK.min(left())) {
@@ -147,7 +147,7 @@ impl Guard<'_> {
         }
     }
 
-    /// Keeps it to what `look` sees, which may take its time.
+    /// Enforces the limits that `look` checks, which may be slow.
     fn keep_slowly(&self, look: Look<'_>) {
         while !self.is_over_after(TICK) {
             if let Some(how) = look() {
@@ -157,7 +157,7 @@ impl Guard<'_> {
     }
 }
 
-/// Lets the threads end, whatever happens.
+/// Ends the threads when it is dropped.
 struct Over<'a>(&'a Guard<'a>);
 
 impl Drop for Over<'_> {
@@ -167,10 +167,10 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Waits for the program, and ends it if need be. How it ended.
+/// Waits for the program, kills it if it exceeds a limit, and returns how it ended.
 ///
 /// # Errors
-/// When there are no threads to watch it; then it is ended.
+/// When the threads cannot be started; the program is then killed.
 pub(crate) fn supervise(
     running: Running<'_>,
     limits: &Limits,
@@ -195,7 +195,7 @@ pub(crate) fn supervise(
     })
 }
 
-/// The side that reads.
+/// The reader of the output.
 struct Reading {
     output: Source,
     over: Option<RawFd>,
@@ -232,7 +232,7 @@ impl Reading {
         }
     }
 
-    /// Sleeps until there is something to read, the program is over, or a tick has passed.
+    /// Sleeps until there is output, the program ends, or a tick has passed.
     fn wait(&self) {
         let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         // A negative descriptor is passed over.

@@ -1,6 +1,6 @@
-//! How much a program uses at the moment.
+//! The current usage of a program.
 
-/// All that a process started.
+/// The processes that a process started.
 #[derive(Default)]
 pub(crate) struct Descendants {
     /// Bytes of memory.
@@ -10,7 +10,7 @@ pub(crate) struct Descendants {
     pub(crate) processes: Vec<i32>,
 }
 
-/// All that the process `root` started. Nothing where the system does not tell.
+/// The processes that `root` started; none where `/proc` is not available.
 pub(crate) fn descendants(root: i32) -> Descendants {
     let mut found: Vec<Process> = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -30,7 +30,7 @@ pub(crate) fn descendants(root: i32) -> Descendants {
     ours
 }
 
-/// Bytes of the tables by which the kernel finds the memory of a process: as much as a process likes, however little it uses.
+/// Bytes of the page tables of a process, which can be large even if it uses little memory.
 fn page_tables(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let field = status.lines().find_map(|line| line.strip_prefix("VmPTE:"));

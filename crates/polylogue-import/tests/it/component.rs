@@ -326,9 +326,9 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.config.participants[1]: called `Haupt Autor_2` here: the name is taken
-            # - $.config.participants[2]: called `a_3rd` here: a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`
-            # - $.config.participants[3]: called `User` here: it is a keyword of team files
+            # - $.config.participants[1]: renamed to `Haupt Autor_2`: the name is taken
+            # - $.config.participants[2]: renamed to `a_3rd`: a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`
+            # - $.config.participants[3]: renamed to `User`: it is a keyword of team files
             # - $.config.termination_condition.config.sources: `unknown` is left out: there is no such participant
             # - $: `{{task}}` in a text is the task here
 

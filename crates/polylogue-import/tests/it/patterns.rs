@@ -159,7 +159,7 @@ fn a_flow_with_a_loop() {
             # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
-            # - $.config.participants[2]: called `End` here: it is a keyword of team files
+            # - $.config.participants[2]: renamed to `End`: it is a keyword of team files
 
             name: GraphFlow
             model: openai:gpt-4o

@@ -1,6 +1,6 @@
 //! The JSON of Ollama's replies: one type for whole replies and for pieces of them.
 //!
-//! Everything is optional, and `null` is as good as nothing. Field by field as `ChatResponse` of Ollama's `api/types.go`.
+//! Everything is optional, and `null` counts as missing. The fields are those of `ChatResponse` in Ollama's `api/types.go`.
 
 use polylogue_core::Usage;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ pub(crate) struct Chunk<'a> {
     prompt_eval_cached_count: Count,
     #[serde(default)]
     eval_count: Count,
-    /// A text that says what went wrong, also in the middle of a reply.
+    /// An error message, also in the middle of a reply.
     pub(super) error: Option<IgnoredAny>,
 }
 
@@ -52,8 +52,8 @@ pub(super) struct Function<'a> {
 }
 
 impl Chunk<'_> {
-    /// As ours. Only the last object of a reply counts. Ollama leaves out a count of nothing, so that what is missing is
-    /// not known to be nothing; and no prompt is empty.
+    /// The usage. Only the last object of a reply counts. Ollama omits zeros, so a missing count is unknown; and a prompt is never
+    /// empty.
     pub(super) fn usage(&self) -> Usage {
         let input = self.prompt_eval_count.0.filter(|&tokens| tokens > 0);
         let cached =

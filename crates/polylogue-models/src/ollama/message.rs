@@ -12,7 +12,7 @@ pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.put_u8(b'}');
 }
 
-/// What others said, in one message: its words, and its pictures beside them.
+/// Writes a user message: its text, and its pictures in a separate field.
 pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
     out.extend_from_slice(br#"{"role":"user","content":"#);
     let mut images = parts.clone().into_iter().filter_map(image).peekable();
@@ -28,7 +28,7 @@ pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a P
     out.put_u8(b'}');
 }
 
-/// What the agent said itself.
+/// Writes an assistant message.
 pub(super) fn assistant(out: &mut BytesMut, parts: &[Part]) {
     let mut calls = parts.iter().filter_map(call).peekable();
     out.extend_from_slice(br#"{"role":"assistant","content":"#);
@@ -43,7 +43,7 @@ pub(super) fn assistant(out: &mut BytesMut, parts: &[Part]) {
     out.put_u8(b'}');
 }
 
-/// The result of a call. Versions before 0.12 know neither the id nor the name, and go by the order.
+/// Writes the result of a call. Versions before 0.12 ignore id and name, and use the order.
 pub(super) fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome) {
     out.extend_from_slice(br#"{"role":"tool","tool_name":"#);
     json::string(out, &legal_name(tool));
@@ -61,7 +61,7 @@ fn call(part: &Part) -> Option<&Call> {
     }
 }
 
-/// The bytes of a picture in base64. Ollama fetches nothing, so that a picture elsewhere is only named in words.
+/// The bytes of a picture in base64. Ollama does not fetch URLs, so those are only named in the text.
 fn image(part: &Part) -> Option<&str> {
     let Part::Media(media) = part else { return None };
     let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
@@ -78,7 +78,7 @@ fn tool_call(out: &mut BytesMut, call: &Call) {
     out.extend_from_slice(b"}}");
 }
 
-/// A further field of a message: a list.
+/// Writes a field of a message that is a list.
 fn list<T>(
     out: &mut BytesMut,
     name: &str,

@@ -1,4 +1,4 @@
-//! The fields of a request to Ollama after its messages: tools, form, options, what the caller adds.
+//! The fields of a request to Ollama after its messages: tools, format, options, extra fields.
 
 use bytes::BytesMut;
 use polylogue_core::{Params, Request};
@@ -11,7 +11,7 @@ use crate::wire::protocol::Style;
 const FIELDS: [&str; 9] =
     ["format", "keep_alive", "logprobs", "shift", "stream", "think", "tools", "top_logprobs", "truncate"];
 
-/// Extra fields that stand elsewhere.
+/// Extra fields that are written elsewhere.
 const ELSEWHERE: [&str; 4] = ["messages", "model", "options", "response_format"];
 
 /// Refuses extra fields that cannot be sent.
@@ -32,8 +32,8 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     fields.add("format", format(params).as_ref());
     // Ollama streams by default.
     fields.add("stream", Some(&style.stream));
-    // Else it drops, without a word, what does not fit into `num_ctx`, and the model answers to the rest. Versions before
-    // 0.12.6 do so all the same.
+    // Otherwise Ollama silently drops what does not fit into `num_ctx`, and the model answers the rest. Versions before 0.12.6
+    // always do.
     fields.add("truncate", Some(&false));
     fields.add("shift", Some(&false));
     let options = options(params);
@@ -46,7 +46,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     fields.end();
 }
 
-/// The form of the reply: `json`, or a schema. What other servers call it is understood, too.
+/// The format of the reply: `json`, or a schema. The names of other servers are accepted, too.
 fn format(params: &Params) -> Option<Value> {
     let Some(wanted) = params.extra.get("response_format") else {
         return params.schema.clone().or_else(|| params.json.then(|| json!("json")));
@@ -79,7 +79,7 @@ fn is_field(name: &str) -> bool {
     FIELDS.contains(&name) || ELSEWHERE.contains(&name)
 }
 
-/// What Ollama calls an option that others call otherwise.
+/// Ollama's name of an option of other servers.
 fn option_name(name: &str) -> &str {
     match name {
         "max_tokens" | "max_completion_tokens" => "num_predict",

@@ -1,7 +1,7 @@
 //! The JSON of chat-completions replies: one type for whole replies and for pieces of them.
 //!
-//! Everything is optional, `null` is as good as nothing, and texts are borrowed from the bytes received. What most
-//! pieces lack is boxed: there are thousands in a reply, and each is moved several times while it is read.
+//! Everything is optional, `null` counts as missing, and texts are borrowed from the received bytes. Rare fields are boxed: a reply
+//! has thousands of pieces, and each is moved several times.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -13,14 +13,14 @@ pub(crate) struct Chunk<'a> {
     #[serde(borrow)]
     pub(crate) choices: Option<Vec<Choice<'a>>>,
     pub(crate) usage: Option<Box<Tokens>>,
-    /// An object or a text that says what went wrong.
+    /// An error: an object or a text.
     pub(crate) error: Option<IgnoredAny>,
     #[serde(borrow, default)]
     pub(crate) object: Text<'a>,
-    /// What some servers send instead of `error`.
+    /// Some servers use this instead of `error`.
     pub(crate) message: Option<IgnoredAny>,
     pub(crate) detail: Option<IgnoredAny>,
-    /// Where Groq puts the usage of a streamed reply.
+    /// Groq's field for the usage of a streamed reply.
     pub(crate) x_groq: Option<Box<Groq>>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Content<'a> {
     pub(crate) refusal: Text<'a>,
     #[serde(borrow)]
     pub(crate) tool_calls: Option<Vec<Fragment<'a>>>,
-    /// The form that tool calls had before there were several.
+    /// The older format of a single tool call.
     #[serde(borrow)]
     pub(crate) function_call: Option<Box<Function<'a>>>,
 }
@@ -87,7 +87,7 @@ pub(crate) struct Tokens {
     total_tokens: Count,
     prompt_tokens_details: Option<Details>,
     completion_tokens_details: Option<Details>,
-    /// Where DeepSeek puts what came from its cache.
+    /// DeepSeek's field for cached tokens.
     prompt_cache_hit_tokens: Count,
 }
 
@@ -99,7 +99,7 @@ struct Details {
 }
 
 impl Tokens {
-    /// As ours. A count of nothing for a prompt is no count: no prompt is empty.
+    /// The usage. A count of zero for a prompt is unknown, since a prompt is never empty.
     pub(crate) fn usage(&self) -> polylogue_core::Usage {
         let Some(input) = self.prompt_tokens.0.filter(|&tokens| tokens > 0) else {
             return polylogue_core::Usage::default();
@@ -107,7 +107,7 @@ impl Tokens {
         let detail = |details: &Option<Details>, pick: fn(&Details) -> Count| {
             details.as_ref().and_then(|details| pick(details).0)
         };
-        // Some providers leave reasoning out of the completion, but never out of the total.
+        // Some providers exclude reasoning from the completion, but not from the total.
         let rest = self.total_tokens.0.and_then(|total| total.checked_sub(input));
         polylogue_core::Usage {
             input: Some(input),

@@ -1,4 +1,4 @@
-//! What chat-completions servers send, piece by piece taken into a reply.
+//! Decodes pieces of chat completions.
 
 use polylogue_core::DeltaSink;
 
@@ -8,10 +8,10 @@ use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
 
 impl ChatCompletions {
-    /// Takes one object of a stream, or a whole reply.
+    /// Adds one object of a stream, or a whole reply.
     ///
     /// # Errors
-    /// When it is an error, or too much.
+    /// When it is an error, or exceeds a limit.
     pub(super) fn chunk(
         &mut self,
         chunk: &Chunk<'_>,
@@ -73,7 +73,7 @@ fn content(
     for fragment in content.tool_calls.iter().flatten() {
         reply.call(&of_fragment(fragment, whole), deltas)?;
     }
-    // The form that calls had when there was at most one.
+    // The older format of a single call.
     let only =
         content.function_call.as_ref().map(|function| Piece { index: Some(0), ..of_function(function) });
     only.map_or(Ok(()), |piece| reply.call(&piece, deltas))

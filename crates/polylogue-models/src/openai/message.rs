@@ -12,7 +12,7 @@ pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.put_u8(b'}');
 }
 
-/// What others said, in one message: a plain text if it is text, a list of parts if there is more.
+/// Writes a user message: a plain text, or a list of parts if it has media.
 pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
     out.extend_from_slice(br#"{"role":"user","content":"#);
     if parts.clone().into_iter().any(|part| matches!(part, Part::Media(_))) {
@@ -23,7 +23,7 @@ pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a P
     out.put_u8(b'}');
 }
 
-/// What the agent said itself. `omit` leaves out the content of a message that only calls tools.
+/// Writes an assistant message. `omit` leaves out the content of a message that only calls tools.
 pub(super) fn assistant<'a>(
     out: &mut BytesMut,
     parts: impl IntoIterator<Item = &'a Part> + Clone,
@@ -56,7 +56,7 @@ pub(super) fn assistant<'a>(
     out.put_u8(b'}');
 }
 
-/// The result of a call.
+/// Writes the result of a call.
 pub(super) fn tool(out: &mut BytesMut, id: &str, outcome: &Outcome) {
     out.extend_from_slice(br#"{"role":"tool","tool_call_id":"#);
     json::string(out, id);
@@ -71,7 +71,7 @@ fn tool_call(out: &mut BytesMut, call: &Call) {
     out.extend_from_slice(br#","type":"function","function":{"name":"#);
     json::string(out, &legal_name(&call.tool));
     out.extend_from_slice(br#","arguments":"#);
-    // Servers put the arguments through a JSON parser again, and some refuse a history in which that fails.
+    // Servers parse the arguments as JSON again, and some refuse a history in which that fails.
     json::string(out, &arguments(call).to_string());
     out.extend_from_slice(b"}}");
 }
@@ -96,7 +96,7 @@ fn text_part(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) {
     out.extend_from_slice(br#""}"#);
 }
 
-/// Pictures go by URL; sounds and documents only inline, so that others are named in words.
+/// Pictures are sent by URL. Audio and documents can only be inline, so others are named in the text.
 fn media_part(out: &mut BytesMut, media: &Media) {
     let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     if media.kind.starts_with("image/") {

@@ -1,4 +1,4 @@
-//! The fields of a request's body after its messages: tools, parameters, what the caller adds.
+//! The fields of a request after its messages: tools, parameters, extra fields.
 
 use bytes::BytesMut;
 use polylogue_core::{Params, Request};
@@ -20,7 +20,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     if style.stream && style.stream_usage {
         fields.raw("stream_options", |out| out.extend_from_slice(br#"{"include_usage":true}"#));
     }
-    // `model` and `messages` are written already: the one with the extra's value, the other is refused.
+    // `model` is already written with the extra field's value; `messages` is refused.
     for (name, value) in params.extra.iter().filter(|(name, _)| !matches!(&***name, "model" | "messages")) {
         fields.put(name, value);
     }
@@ -50,7 +50,7 @@ fn write_schema(out: &mut BytesMut, schema: &Value) {
     out.extend_from_slice(b"}}");
 }
 
-/// Deeper schemas are not looked through; they are sent without `strict`.
+/// Maximum depth of schemas that are checked; deeper ones are sent without `strict`.
 const MAX_DEPTH: usize = 32;
 
 /// Whether `schema` is one that OpenAI accepts as strict: every object closed and all its properties required.
@@ -71,7 +71,7 @@ fn field_is_strict(name: &str, value: &Value, depth: usize) -> bool {
     match name {
         "allOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentRequired" | "dependentSchemas"
         | "patternProperties" => false,
-        // Names of properties and constant values are no keywords.
+        // Names of properties and constant values are not keywords.
         "properties" | "$defs" | "definitions" => {
             value.as_object().is_some_and(|members| members.values().all(|member| is_strict(member, depth)))
         }

@@ -1,4 +1,4 @@
-//! Tells the pieces of a scripted reply, at its pace.
+//! Streams a scripted reply at its pace.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::steps::ScriptStep;
 
-/// Waits as long as the step says, then tells `deltas` its thoughts, its text and its calls.
+/// Waits for the delay of the step, then sends its reasoning, text and calls to `deltas`.
 ///
 /// A step without delay and pace needs no timer, and therefore no runtime.
 pub(super) async fn stream(step: &ScriptStep, deltas: &mut dyn DeltaSink) {
@@ -28,7 +28,7 @@ pub(super) async fn stream(step: &ScriptStep, deltas: &mut dyn DeltaSink) {
     }
 }
 
-/// Tells when the next word is due. It counts from the first word, so that what timers lose does not add up.
+/// Schedules the words. Times are relative to the first word, so that delays of timers do not add up.
 struct Pace {
     /// The time between two words; `None` is at once.
     interval: Option<Duration>,

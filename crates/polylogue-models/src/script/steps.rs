@@ -1,4 +1,4 @@
-//! Scripts as data: the steps of agents, and what requests must hold.
+//! Scripts as data: the steps of agents, and conditions on their requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Putting tool calls together from pieces.
+//! Assembles tool calls from streamed pieces.
 
 use polylogue_core::{Call, DeltaRef, Entry, Part, Request};
 use serde_json::Value;
 
-/// A piece of a call, or all of it. What is missing is empty.
+/// A piece of a call, or a whole call. Missing fields are empty.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Piece<'a> {
     /// The index the server gave.
@@ -11,14 +11,14 @@ pub(crate) struct Piece<'a> {
     pub(crate) id: &'a str,
     pub(crate) tool: &'a str,
     pub(crate) args: &'a str,
-    /// Whether it is a call of its own, whatever it looks like.
+    /// Whether it is a complete call.
     pub(crate) whole: bool,
 }
 
-/// The most calls in one reply. More is no reply but a runaway model or a server that lies.
+/// Maximum number of calls in one reply. More indicate a runaway model or a broken server.
 const MAX_CALLS: usize = 1024;
 
-/// Ids shorter than this (`0`, `call_1`) are numbers that begin anew with every reply of the server.
+/// Ids shorter than this (`0`, `call_1`) are numbers that restart with every reply of the server.
 const MIN_ID: usize = 9;
 
 /// The calls of a reply so far.
@@ -104,14 +104,13 @@ impl Calls {
 }
 
 impl Draft {
-    /// Whether anything was said of it. A call whose tool was not named is one: the model will hear that there is no
-    /// such tool.
+    /// Whether it has any content. A call without a tool name counts: the model receives the error that there is no such tool.
     fn is_call(&self) -> bool {
         !self.tool.is_empty() || !self.args.is_empty()
     }
 
-    /// Whether a piece that seems to go on with this call begins another: some servers give every call the same
-    /// index, or none, and repeat the name with every piece or only with the first.
+    /// Whether a piece that seems to continue this call begins another: some servers give every call the same index, or none, and
+    /// repeat the name with every piece or only with the first.
     fn is_other_than(&self, piece: &Piece<'_>) -> bool {
         if !piece.id.is_empty() && !self.id.is_empty() {
             return self.id != piece.id;
@@ -119,7 +118,7 @@ impl Draft {
         if piece.tool.is_empty() || self.tool.is_empty() {
             return false;
         }
-        // With an index given, a bare name is rather a repetition than a new call.
+        // With an index, a name alone is a repetition rather than a new call.
         let begins_anew = match piece.args.is_empty() {
             true => self.index.is_none(),
             false => piece.args.trim_start().starts_with('{'),
@@ -153,7 +152,7 @@ fn unique_id(given: String, index: usize, request: &Request<'_>, taken: &[String
     std::iter::once(own.clone()).chain(numbered).find(|id| free(id)).unwrap_or(own)
 }
 
-/// An id from what is unique: which call of which model call of which agent. Names keep only what ids may hold.
+/// An id that is unique in the conversation: from the agent, its model call and the index. Names keep only legal characters.
 fn own_id(request: &Request<'_>, index: usize) -> String {
     let legal = |c: &char| c.is_ascii_alphanumeric();
     let who: String = request.origin.who.as_str().chars().filter(legal).take(16).collect();

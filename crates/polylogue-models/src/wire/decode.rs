@@ -1,4 +1,4 @@
-//! From what a server sends to a reply, piece by piece or whole.
+//! Decodes responses as replies, streamed or whole.
 
 use polylogue_core::{DeltaSink, Reply, Request};
 
@@ -6,10 +6,10 @@ use super::draft::{DecodeError, Draft};
 use super::protocol::Protocol;
 use super::sse::{Line, Splitter};
 
-/// The longest event of several lines, in bytes.
+/// Maximum size of an event of several lines, in bytes.
 const MAX_EVENT: usize = 32 << 20;
 
-/// Reads one reply.
+/// Decodes one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder<P> {
     splitter: Splitter,
@@ -17,15 +17,15 @@ pub(crate) struct Decoder<P> {
     reading: Reading<P>,
 }
 
-/// The lines of an event that is not yet complete.
+/// The lines of an incomplete event.
 #[derive(Debug, Default)]
 struct Pending {
     bytes: Vec<u8>,
-    /// Whether they are bare JSON: then a blank line does not end them.
+    /// Whether they are bare JSON, which a blank line does not end.
     bare: bool,
 }
 
-/// The reply so far, and what a protocol has to know to go on with it.
+/// The reply so far, and the state of its protocol.
 #[derive(Debug, Default)]
 struct Reading<P> {
     protocol: P,
@@ -42,12 +42,12 @@ impl<P: Protocol> Decoder<P> {
         splitter.feed(bytes, |line| hear(event, reading, line, deltas))
     }
 
-    /// Whether a first piece of a reply came; comments and empty events are none.
+    /// Whether a first piece of a reply arrived; comments and empty events do not count.
     pub(crate) fn began(&self) -> bool {
         self.reading.reply.began
     }
 
-    /// Whether the server said that the reply is over, so that nothing more is to be waited for.
+    /// Whether the server sent the end mark, so that nothing more is expected.
     pub(crate) fn ended(&self) -> bool {
         self.reading.reply.ended
     }
@@ -57,7 +57,7 @@ impl<P: Protocol> Decoder<P> {
         self.reading.reply.is_finished()
     }
 
-    /// Reads a body that came whole. It is usually one JSON object; else it is read like a stream.
+    /// Decodes a whole body. It is usually one JSON object; else it is decoded like a stream.
     ///
     /// # Errors
     /// As [`Self::finish`].
@@ -77,7 +77,7 @@ impl<P: Protocol> Decoder<P> {
         self.finish(request, deltas)
     }
 
-    /// The stream is over: the reply.
+    /// Ends the stream and returns the reply.
     ///
     /// # Errors
     /// When there is none, or only the beginning of one.
@@ -90,9 +90,9 @@ impl<P: Protocol> Decoder<P> {
         let (heard, is_whole) = (reading.reply.heard, reading.reply.is_finished());
         let last = splitter.finish(|line| hear(&mut event, &mut reading, line, deltas));
         match last.and_then(|()| event.flush(&mut reading, deltas)) {
-            // What follows a reply that is whole cannot undo it.
+            // Data after a complete reply is ignored.
             Err(DecodeError::Unreadable { .. } | DecodeError::Cut) if is_whole => {}
-            // A body whose end is the end of the connection may end anywhere: within a line, within a letter.
+            // A body that ends with the connection may end anywhere: within a line, or within a character.
             Err(DecodeError::Unreadable { .. }) if heard => return Err(DecodeError::Cut),
             last => last?,
         }
@@ -116,8 +116,8 @@ fn hear<P: Protocol>(
 }
 
 impl Pending {
-    /// Reads the first line of an event. Most events have one line, and some servers leave out the blank line
-    /// after it: so it is read at once, and kept only if it is the beginning of something longer.
+    /// Decodes the first line of an event. Most events have one line, and some servers omit the blank line after it: so it is
+    /// decoded at once, and buffered only if it is incomplete.
     fn begin<P: Protocol>(
         &mut self,
         line: &[u8],
@@ -163,21 +163,21 @@ impl Pending {
             return Ok(());
         }
         let bytes = std::mem::take(&mut self.bytes);
-        // An event that breaks off is a broken connection where nothing says that the reply was complete.
+        // An incomplete event is a broken connection, unless the reply was complete.
         reading.take_all(&bytes, deltas).map_err(|flaw| cut_if(flaw, &bytes))
     }
 }
 
-/// What bytes are.
+/// How bytes were decoded.
 enum Read<C> {
     Chunk(C),
-    /// The beginning of something longer.
+    /// Incomplete.
     Begun,
-    /// Several in a row, text that is no UTF-8, or no JSON.
+    /// Several objects in a row, invalid UTF-8, or not JSON.
     Other,
 }
 
-/// Reads a single object. That all is UTF-8 is checked at once, which is quicker than text by text.
+/// Decodes a single object. UTF-8 is checked once for all bytes, which is faster than for each text.
 fn read<P: Protocol>(bytes: &[u8]) -> Read<P::Chunk<'_>> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Read::Other };
     match serde_json::from_str(text) {
@@ -207,7 +207,7 @@ impl<P: Protocol> Reading<P> {
         self.protocol.take(chunk, raw, &mut self.reply, deltas)
     }
 
-    /// Reads what is no single object: several in a row, or text that is no UTF-8.
+    /// Decodes several objects in a row, or invalid UTF-8.
     fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         let text = String::from_utf8_lossy(bytes);
         for chunk in serde_json::Deserializer::from_str(&text).into_iter::<P::Chunk<'_>>() {

@@ -1,4 +1,4 @@
-//! A reply while it is put together: what the pieces of all protocols come to.
+//! A reply that is assembled from pieces, for all protocols.
 
 use polylogue_core::{DeltaRef, DeltaSink, Finish, Part, Reply, Request, Usage};
 
@@ -6,21 +6,21 @@ use super::calls::{Calls, Piece};
 use super::sse::LineTooLong;
 use super::think::{self, Kind};
 
-/// The longest reply, in bytes of thought, text and arguments. The longest models write is a tenth of it.
+/// Maximum size of a reply, in bytes of reasoning, text and arguments: ten times the longest replies of models.
 const MAX_REPLY: usize = 16 << 20;
 
-/// Why what a server sent is no reply.
+/// Why a response cannot be decoded as a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DecodeError {
-    /// An error in the place of a reply: its JSON.
+    /// An error instead of a reply: its JSON.
     Error(String),
-    /// It cannot be read: why, and what came.
+    /// Invalid data: the reason, and an excerpt.
     Unreadable { why: String, excerpt: String },
     /// It ended before the reply was finished.
     Cut,
-    /// It does not end, or is too long to be a reply.
+    /// It exceeds the maximum size.
     TooLong(&'static str),
-    /// Nothing came at all.
+    /// The response was empty.
     Empty,
 }
 
@@ -40,15 +40,15 @@ pub(crate) struct Draft {
     refused: bool,
     finish: Option<Finish>,
     usage: Usage,
-    /// Whether there was anything that can hold a reply, even if it held nothing.
+    /// Whether there was a message, even if it was empty.
     pub(crate) said: bool,
-    /// The mark of the end or a whole message was seen: nothing is missing.
+    /// The end mark or a whole message was received: nothing is missing.
     pub(crate) ended: bool,
-    /// What was taken last says that more is to come.
+    /// The last piece announces more.
     pub(crate) is_unfinished: bool,
     /// The usage came after everything else: the reply is complete.
     pub(crate) metered: bool,
-    /// Whether anything was received that can be read.
+    /// Whether anything readable was received.
     pub(crate) heard: bool,
     /// Whether a first piece of the reply came.
     pub(crate) began: bool,
@@ -95,13 +95,13 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes why the reply stopped: nothing more of it is to come.
+    /// Sets the finish reason: the reply is complete.
     pub(crate) fn stop(&mut self, reason: &str) {
         self.finish = Some(finish(reason));
         self.began = true;
     }
 
-    /// Takes what was counted; the last count that tells anything stays.
+    /// Sets the usage; the last known one counts.
     pub(crate) fn meter(&mut self, usage: Usage) {
         if !usage.is_unknown() {
             self.usage = usage;
@@ -132,7 +132,7 @@ impl Draft {
         }
     }
 
-    /// The reply, which has to have a field called `core`.
+    /// The reply, which must have a field `core`.
     ///
     /// # Errors
     /// When there is none, or only the beginning of one.
@@ -181,7 +181,7 @@ impl Draft {
         };
         let thought = Some(self.thought.trim()).filter(|thought| !thought.is_empty());
         let text = Some(self.text).filter(|text| !text.trim().is_empty());
-        // No larger than it has to be: it is kept as long as the conversation.
+        // Shrunk, because it is kept as long as the conversation.
         let words = usize::from(thought.is_some()) + usize::from(text.is_some());
         let mut parts = Vec::with_capacity(words);
         parts.extend(thought.map(|thought| Part::Thought(thought.into())));

@@ -1,7 +1,7 @@
-//! From a request to the bytes of its body.
+//! Encodes requests as bytes.
 //!
-//! What is written of a view is kept in its [`EncodeCache`](polylogue_core::EncodeCache): the next request of the same view writes only what is new, into
-//! the same buffer. A long conversation thus costs what its new entries cost.
+//! The encoded part of a view is kept in its [`EncodeCache`](polylogue_core::EncodeCache): the next request of the same view appends
+//! only new entries to the same buffer, so that the cost of a request does not grow with the conversation.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::pictures;
 use super::protocol::{NOTED, Protocol, Style};
 use crate::api::Api;
 
-/// A body, and how to get back the part of it that stays true for the next request.
+/// An encoded body, and which part of it can be reused for the next request.
 pub(crate) struct Body {
     bytes: Bytes,
     kept: Prefix,
@@ -26,10 +26,10 @@ impl Body {
         self.bytes.clone()
     }
 
-    /// Gives the buffer back to the view of `request`, cut to what stays true.
+    /// Returns the buffer to the view of `request`, truncated to the reusable part.
     pub(crate) fn give_back(self, request: &Request<'_>) {
         let Self { bytes, kept } = self;
-        // The buffer is ours again once the transport has dropped it; until then it has to be copied.
+        // The buffer can be reused once the transport has dropped it; before that it must be copied.
         let mut buffer = bytes
             .try_into_mut()
             .unwrap_or_else(|shared| BytesMut::from(shared.get(..kept.length).unwrap_or_default()));
@@ -38,7 +38,7 @@ impl Body {
     }
 }
 
-/// What a view's buffer holds: everything up to the last message that may still grow.
+/// A view's buffer: everything before the last message, which may still grow.
 struct Kept {
     prefix: Prefix,
     buffer: BytesMut,
@@ -53,9 +53,9 @@ struct Prefix {
     fold: bool,
     omit: bool,
     bridge: bool,
-    /// How many entries are written.
+    /// Number of encoded entries.
     entries: usize,
-    /// How many bytes they take, the beginning of the body included.
+    /// Their length in bytes, including the beginning of the body.
     length: usize,
 }
 
@@ -72,7 +72,7 @@ impl Prefix {
 
 /// Writes the body of `request` to `model`.
 pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Body {
-    // An extra field wins over ours, the model's name included.
+    // Extra fields take precedence, including the model's name.
     let model = request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model);
     let kept = request.encoded.take::<Kept>().filter(|kept| kept.prefix.fits::<P>(request, model, style));
     let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style));
@@ -107,8 +107,8 @@ fn system_of<'a>(request: &Request<'a>) -> Option<&'a str> {
     request.system.filter(|text| !text.trim().is_empty())
 }
 
-/// Where the last group of entries begins: what others say next may join its message, so it is not yet final. Nor are
-/// results with pictures, which stand after the last result of a run.
+/// The start of the last group of entries, which is not final: the next entry may be merged into its message. Pictures of results
+/// follow the last result of a run, so those are not final either.
 fn open_group(entries: &[Entry], style: &Style) -> usize {
     let others = |entry: &&Entry| style.merge && is_user(entry, style);
     let group = entries.len() - entries.iter().rev().take_while(others).count();
@@ -117,14 +117,13 @@ fn open_group(entries: &[Entry], style: &Style) -> usize {
     if is_shown { entries.len() - run.len() } else { group }
 }
 
-/// Whether `next` goes into the same message as `entry` before it: strict chat templates want speakers to alternate. A system
-/// text within the conversation is there because it was asked for, so it keeps its role. Everything else that such templates
-/// want is true of every view.
+/// Whether `next` is merged into the message of `entry` before it, because strict chat templates require alternating roles. A
+/// system message within the conversation keeps its role, because it was requested. Views meet all other requirements.
 fn joins(entry: &Entry, next: &Entry, style: &Style) -> bool {
     style.merge && is_user(entry, style) && is_user(next, style)
 }
 
-/// Whether an entry goes in the role of the user: where no system role is known, all that others say does.
+/// Whether an entry has the role `user`: without support for the system role, all entries of others do.
 const fn is_user(entry: &Entry, style: &Style) -> bool {
     matches!(entry, Entry::User { .. }) || style.fold && matches!(entry, Entry::System { .. })
 }
@@ -140,7 +139,7 @@ fn write_groups<P: Protocol>(out: &mut BytesMut, request: &Request<'_>, range: R
         let folded = system_of(request).filter(|_| style.fold && before.is_empty()).map(Part::text);
         let shown = pictures_before(before, style);
         let joined = style.merge && is_user(first, style);
-        // Pictures that stand apart stand between the results and what is said next.
+        // Pictures are sent between the results and the next entry.
         if shown.is_empty() || joined {
             write_between::<P>(out, before.last(), first, folded.as_ref(), style);
         }
@@ -163,12 +162,12 @@ fn write_groups<P: Protocol>(out: &mut BytesMut, request: &Request<'_>, range: R
     }
 }
 
-/// What shows the pictures of the results that `entries` end with, to a model that sees.
+/// The message with the pictures of the last results of `entries`, for a model with vision.
 fn pictures_before(entries: &[Entry], style: &Style) -> Vec<Part> {
     if style.vision { pictures::shown(pictures::run(entries)) } else { Vec::new() }
 }
 
-/// Writes what a provider needs between two entries, or before the first one: roles that alternate begin with the user.
+/// Writes the message that a provider requires between two entries, or before the first: alternating roles begin with `user`.
 fn write_between<P: Protocol>(
     out: &mut BytesMut,
     before: Option<&Entry>,

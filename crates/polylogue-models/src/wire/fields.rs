@@ -1,4 +1,4 @@
-//! The fields of a request beside its messages.
+//! Writes the fields of a request besides its messages.
 
 use bytes::{BufMut, BytesMut};
 use polylogue_core::ToolSpec;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::json;
 
-/// Fields are left out when `extra` has them: the caller's word counts, and no key stands twice.
+/// Writes fields. Fields in `extra` take precedence, so that no key occurs twice.
 pub(crate) struct Fields<'a> {
     out: &'a mut BytesMut,
     extra: &'a Map<String, Value>,
@@ -18,14 +18,14 @@ impl<'a> Fields<'a> {
         Self { out, extra }
     }
 
-    /// Adds a field if it has a value and `extra` says nothing of it.
+    /// Adds a field if it has a value and is not in `extra`.
     pub(crate) fn add(&mut self, name: &str, value: Option<&impl Serialize>) {
         if let Some(value) = value.filter(|_| !self.extra.contains_key(name)) {
             self.put(name, value);
         }
     }
 
-    /// Adds a field that writes itself, unless `extra` has it.
+    /// Adds a field by a callback, unless it is in `extra`.
     pub(crate) fn raw(&mut self, name: &str, write: impl FnOnce(&mut BytesMut)) {
         if !self.extra.contains_key(name) {
             self.begin(name);
@@ -33,13 +33,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Adds a field whatever `extra` says.
+    /// Adds a field even if it is in `extra`.
     pub(crate) fn put(&mut self, name: &str, value: &impl Serialize) {
         self.begin(name);
         json::value(self.out, value);
     }
 
-    /// The last brace of the body.
+    /// Writes the closing brace of the body.
     pub(crate) fn end(self) {
         self.out.put_u8(b'}');
     }
@@ -51,7 +51,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The list of tools, which all protocols write as OpenAI does.
+/// Writes the list of tools, in OpenAI's format for all protocols.
 pub(crate) fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
     out.put_u8(b'[');
     for (index, tool) in tools.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Writing JSON text straight into a buffer, without trees in between.
+//! Writes JSON directly into a buffer, without intermediate trees.
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
 
-/// Appends `text` as it stands inside a JSON string, without the quotes.
+/// Appends `text` as the content of a JSON string, without the quotes.
 ///
-/// The same bytes as `serde_json` writes; ours, because texts of several entries are joined within one string.
+/// The same bytes as `serde_json` writes. It exists because texts of several entries are joined within one string.
 pub(crate) fn escape(out: &mut BytesMut, text: &str) {
     let mut rest = text.as_bytes();
     loop {
@@ -17,9 +17,9 @@ pub(crate) fn escape(out: &mut BytesMut, text: &str) {
     }
 }
 
-/// How many first bytes stand for themselves.
+/// Number of leading bytes that need no escaping.
 fn plain_length(bytes: &[u8]) -> usize {
-    /// Looked at together, which the compiler does in a few instructions.
+    /// Bytes that are checked together, which the compiler does in a few instructions.
     const CHUNK: usize = 32;
     let plain = |chunk: &&[u8]| !chunk.iter().fold(false, |any, &byte| any | is_special(byte));
     let chunks = bytes.chunks_exact(CHUNK).take_while(plain).count() * CHUNK;
@@ -58,7 +58,7 @@ pub(crate) fn string(out: &mut BytesMut, text: &str) {
     out.put_u8(b'"');
 }
 
-/// Appends `value` as JSON. What cannot be written as JSON (there is no such thing among our types) becomes `null`.
+/// Appends `value` as JSON. A value that cannot be serialized (none of our types) becomes `null`.
 pub(crate) fn value(out: &mut BytesMut, value: &impl Serialize) {
     let start = out.len();
     if serde_json::to_writer(out.writer(), value).is_err() {
@@ -67,7 +67,7 @@ pub(crate) fn value(out: &mut BytesMut, value: &impl Serialize) {
     }
 }
 
-/// A comma, unless the list of messages has just begun.
+/// Appends a comma, except at the beginning of the list of messages.
 pub(super) fn separate(out: &mut BytesMut) {
     if out.last() != Some(&b'[') {
         out.put_u8(b',');

@@ -1,4 +1,4 @@
-//! Values as servers write them: numbers, texts and arguments that may be missing, `null` or of another type.
+//! Lenient types for the JSON of servers: numbers, texts and arguments may be missing, `null` or of another type.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// A number that may be missing, `null`, or of a wrong type; what is no whole number counts as missing.
+/// A number that may be missing, `null`, or of a wrong type; anything but a whole number counts as missing.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) Option<u64>);
 
@@ -16,7 +16,7 @@ pub(crate) struct Count(pub(crate) Option<u64>);
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
 impl Text<'_> {
-    /// The text, if it is there and not empty.
+    /// The text, if it is present and not empty.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }

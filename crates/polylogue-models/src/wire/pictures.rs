@@ -1,7 +1,7 @@
-//! Pictures that tools return, for models that see.
+//! Pictures that tools return, for models with vision.
 //!
-//! The message with the result of a call is words alone: few providers take more there. Its pictures follow the last result of
-//! a run, as if a user showed them, and are a function of that run alone.
+//! The message with the result of a call has only text, because few providers accept more there. Its pictures follow the last result
+//! of a run in a user message, which depends on that run alone.
 
 use bytes::BytesMut;
 use polylogue_core::{Entry, Part};
@@ -10,17 +10,17 @@ use super::json::separate;
 use super::protocol::{NOTED, Protocol, Style};
 use super::words::legal_name;
 
-/// What every model that sees can read. Others would make providers refuse every later request.
+/// Media types that every model with vision accepts. Others would make providers refuse every later request.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// The results of calls with which `entries` end.
+/// The tool results at the end of `entries`.
 pub(super) fn run(entries: &[Entry]) -> &[Entry] {
     let count = entries.iter().rev().take_while(|entry| matches!(entry, Entry::Tool { .. })).count();
     entries.get(entries.len() - count..).unwrap_or_default()
 }
 
-/// The pictures in the result of a call. One that is elsewhere stays named in words: it may be gone, or change, while the
-/// conversation continues.
+/// The inline pictures in the result of a call. Pictures by URL are only named in the text: they may disappear or change during
+/// the conversation.
 pub(crate) fn of(entry: &Entry) -> impl Iterator<Item = &Part> + Clone {
     let parts = match entry {
         Entry::Tool { outcome, .. } => &outcome.parts[..],
@@ -35,7 +35,7 @@ fn is_shown(part: &Part) -> bool {
     KINDS.contains(&&*media.kind) && inline.is_some_and(|(_, data)| !data.is_empty())
 }
 
-/// Writes the messages that show the pictures of `run`, if there are any.
+/// Writes the messages with the pictures of `run`, if there are any.
 pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry], style: &Style) {
     let parts = shown(run);
     if !style.vision || parts.is_empty() {
@@ -49,14 +49,14 @@ pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry], style: &Styl
     P::user(out, &parts);
 }
 
-/// What shows the pictures of `run`; nothing if there are none.
+/// The content of the message with the pictures of `run`; empty if there are none.
 pub(super) fn shown(run: &[Entry]) -> Vec<Part> {
     let mut pictures = run.iter().flat_map(of).cloned().peekable();
     let words = pictures.peek().is_some().then(|| Part::text(introduction(run)));
     words.into_iter().chain(pictures).collect()
 }
 
-/// Says where they come from: what stands in a picture is no word of the user's.
+/// The text before the pictures: it names their tools, so that text in a picture is not taken for the user's.
 fn introduction(run: &[Entry]) -> String {
     let mut names: Vec<String> = Vec::new();
     for entry in run {

@@ -1,4 +1,4 @@
-//! What differs between protocols, and the styles in which endpoints want their requests.
+//! The trait of protocols, and the request formats of endpoints.
 
 use bytes::BytesMut;
 use polylogue_core::{DeltaSink, Outcome, Part, Request};
@@ -7,39 +7,39 @@ use serde::Deserialize;
 use super::draft::{DecodeError, Draft};
 use crate::api::Api;
 
-/// What the agent says, where a provider needs it, between the results of tools and the words of others.
+/// The assistant message between tool results and messages of others, for providers that require one.
 pub(super) const NOTED: &str = "Noted.";
 
-/// In what way an endpoint wants its requests.
+/// The request format of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
-    /// Whether consecutive entries of one side become one message.
+    /// Whether consecutive entries with the same role are merged into one message.
     pub(crate) merge: bool,
-    /// Whether the reply is to be streamed.
+    /// Whether the reply is streamed.
     pub(crate) stream: bool,
-    /// Whether token usage is asked for when streaming.
+    /// Whether token usage is requested when streaming.
     pub(crate) stream_usage: bool,
-    /// What the field is called that limits the reply.
+    /// The name of the field that limits the reply.
     pub(crate) max_tokens: &'static str,
-    /// Whether models see what tools return: pictures follow the results they are in.
+    /// Whether the model has vision: pictures follow the results that contain them.
     pub(crate) vision: bool,
-    /// Whether the system text is part of the first message of the user.
+    /// Whether the system message is part of the first user message.
     pub(crate) fold: bool,
     /// Whether a message that only calls tools has no content at all, not even `null`.
     pub(crate) omit: bool,
-    /// Whether an assistant message stands between the result of a tool and the words of others.
+    /// Whether an assistant message separates the result of a tool from messages of others.
     pub(crate) bridge: bool,
 }
 
-/// How models are asked: how a request is written, and what the pieces of a reply say. A value of it reads one reply.
+/// A wire protocol: encodes requests, and decodes pieces of replies. A value decodes one reply.
 pub(crate) trait Protocol: Default + Send {
-    /// Its name in the settings of an endpoint.
+    /// Its API in the settings of an endpoint.
     const API: Api;
 
-    /// What its replies are called in errors.
+    /// The name of its replies in errors.
     const REPLY: &'static str;
 
-    /// The field without which an object is no reply.
+    /// The field that every reply must have.
     const CORE: &'static str;
 
     /// One JSON object of a reply, whole or a piece.
@@ -48,10 +48,10 @@ pub(crate) trait Protocol: Default + Send {
     /// Writes the message with the system text.
     fn system(out: &mut BytesMut, text: &str);
 
-    /// Writes what others said as one message.
+    /// Writes a user message.
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone);
 
-    /// Writes what the agent said itself.
+    /// Writes an assistant message.
     fn assistant(out: &mut BytesMut, parts: &[Part], style: &Style);
 
     /// Writes the result of the call `id` of `tool`.
@@ -60,7 +60,7 @@ pub(crate) trait Protocol: Default + Send {
     /// Writes everything after the messages, the closing brace included.
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style);
 
-    /// Takes a piece, whose bytes are `raw`, into the reply.
+    /// Adds a piece, whose bytes are `raw`, to the reply.
     ///
     /// # Errors
     /// When it cannot be part of a reply.

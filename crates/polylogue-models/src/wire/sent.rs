@@ -1,25 +1,25 @@
-//! A conversation as a provider is sent it, for reading: what the encoder writes, as entries.
+//! The entries of a conversation in the form that a provider receives, for people to read.
 
 use polylogue_core::{BEGIN, Entry, GO_ON};
 
 use super::pictures;
 use super::protocol::NOTED;
 
-/// The forms of requests that depend on the provider.
+/// The formats of requests that depend on the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Forms {
-    /// Whether roles alternate: what several others say in a row is one message, and texts stand where the others say nothing.
+    /// Whether roles alternate: consecutive messages of others are merged, and texts fill missing ones.
     pub merge: bool,
-    /// Whether the model is sent the pictures that tools return ([`Capability::Vision`](polylogue_core::Capability::Vision)).
+    /// Whether pictures that tools return are sent to the model ([`Capability::Vision`](polylogue_core::Capability::Vision)).
     pub vision: bool,
-    /// Whether an assistant message stands between the result of a tool and what others say, because the model lacks
+    /// Whether an assistant message separates the result of a tool from messages of others, because the model lacks
     /// [`Capability::UserAfterTool`](polylogue_core::Capability::UserAfterTool).
     pub bridge: bool,
 }
 
 impl Forms {
-    /// The conversation without any of these forms.
+    /// None of these formats.
     pub const NONE: Self = Self { merge: false, vision: false, bridge: false };
 
     /// `entries` as they are sent.
@@ -48,7 +48,7 @@ impl Forms {
         sent
     }
 
-    /// Shows the pictures of the results that `entries` end with, if there are any.
+    /// Adds the pictures of the last results of `entries`, if there are any.
     fn show(self, entries: &[Entry], sent: &mut Vec<Entry>) -> bool {
         let parts = if self.vision { pictures::shown(pictures::run(entries)) } else { Vec::new() };
         if parts.is_empty() {

@@ -1,20 +1,20 @@
-//! Splitting a streamed body into lines, wherever the network cut it.
+//! Splits a streamed body into lines, wherever the network cut it.
 //!
-//! Written for server-sent events as they are met: with any line ends, with comments, with or without a space after
-//! `data:`, without blank lines between events, or as bare lines of JSON. What a line means is the reader's to say;
-//! joining the lines of one event is too, because some servers forget the blank line that ends an event.
+//! It accepts server-sent events as servers write them: with any line ends, with comments, with or without a space after `data:`,
+//! without blank lines between events, or as bare lines of JSON. Parsing lines, and joining the lines of one event, is up to the
+//! caller, because some servers omit the blank line that ends an event.
 
 use memchr::memchr2;
 
-/// The longest line. A single piece of a reply is some hundred bytes; a whole reply as one event fits many times.
+/// Maximum length of a line in bytes, many times that of a whole reply as one event.
 const MAX_LINE: usize = 8 << 20;
 
-/// A line that says something.
+/// A line with content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
     /// The value of a `data:` field.
     Data(&'a [u8]),
-    /// A line that is no field of an event stream, such as one of bare JSON.
+    /// A line that is not a field of an event stream, such as bare JSON.
     Bare(&'a [u8]),
     /// The blank line after an event.
     Blank,
@@ -24,18 +24,18 @@ pub(crate) enum Line<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineTooLong;
 
-/// Holds the line that is not yet complete.
+/// Buffers the incomplete line.
 #[derive(Debug, Default)]
 pub(crate) struct Splitter {
     partial: Vec<u8>,
-    /// The last byte was a carriage return: a line feed right after it ends no second line.
+    /// The last byte was a carriage return: a line feed right after it does not end another line.
     after_return: bool,
     /// Whether a line was seen: only the first may begin with a byte order mark.
     begun: bool,
 }
 
 impl Splitter {
-    /// Takes the next bytes and tells `hear` of every line they complete.
+    /// Takes the next bytes and calls `hear` with every complete line.
     ///
     /// # Errors
     /// What `hear` returns, and [`LineTooLong`].
@@ -59,7 +59,7 @@ impl Splitter {
         self.keep(rest).map_err(E::from)
     }
 
-    /// Tells `hear` of a last line without an end.
+    /// Calls `hear` with a last line without a line break.
     ///
     /// # Errors
     /// What `hear` returns, and [`LineTooLong`].
@@ -77,7 +77,7 @@ impl Splitter {
     ) -> Result<(), E> {
         let first = !std::mem::replace(&mut self.begun, true);
         if self.partial.is_empty() {
-            // The usual case: the line lies whole in the bytes at hand and is not copied.
+            // The usual case: the whole line is in the given bytes and is not copied.
             check_length(end.len())?;
             return classify(end, first).map_or(Ok(()), hear);
         }
@@ -100,7 +100,7 @@ fn check_length(bytes: usize) -> Result<(), LineTooLong> {
     if bytes > MAX_LINE { Err(LineTooLong) } else { Ok(()) }
 }
 
-/// What `line` is; nothing for comments and for fields other than `data`.
+/// The content of `line`; `None` for comments and for fields other than `data`.
 fn classify(line: &[u8], first: bool) -> Option<Line<'_>> {
     let line = if first { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
     if line.is_empty() {

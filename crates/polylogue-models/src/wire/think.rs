@@ -1,43 +1,42 @@
-//! Telling the reasoning of local models from their answer: `<think>...</think>`, or `<thinking>`, at the start of the content.
+//! Separates the reasoning of local models from their answer: `<think>...</think>`, or `<thinking>`, at the start of the content.
 
-/// How thoughts begin and end.
+/// The tags around reasoning.
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// So much white space is no prelude to a thought any more, in bytes.
+/// Maximum white space before an opening tag, in bytes.
 const MAX_HELD: usize = 1024;
 
-/// What a piece of content turned out to be.
+/// The kind of a piece of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Thought,
     Text,
 }
 
-/// Reads content in pieces and says what is thought and what is text. Holds back no more than a tag that may still
-/// become complete, and the white space before it.
+/// Splits streamed content into reasoning and text. Holds back only a possible incomplete tag and the white space before it.
 #[derive(Debug, Default)]
 pub(crate) struct Splitter {
     state: State,
-    /// What ends the thought.
+    /// The closing tag.
     close: &'static str,
     held: String,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing but white space and perhaps the beginning of the tag so far.
+    /// Only white space, and possibly the beginning of the tag, so far.
     #[default]
     Start,
-    /// Right after the opening tag, where white space is no part of the thought.
+    /// Right after the opening tag, where white space is skipped.
     Opened,
     Inside,
-    /// Right after the closing tag, where white space is no part of the answer.
+    /// Right after the closing tag, where white space is skipped.
     After,
     Text,
 }
 
 impl Splitter {
-    /// Takes the next piece of content and tells `hear` what it is.
+    /// Takes the next piece of content and calls `hear` with its parts.
     pub(crate) fn feed(&mut self, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
         if self.state == State::Text {
             return say(Kind::Text, piece, hear);
@@ -80,7 +79,7 @@ impl Splitter {
         (if may_begin && rest.len() < MAX_HELD { State::Start } else { State::Text }, rest)
     }
 
-    /// The content is over: what was held back is what it looks like.
+    /// Ends the content: text that was held back is not a tag.
     pub(crate) fn finish(&mut self, hear: &mut impl FnMut(Kind, &str)) {
         let kind = match self.state {
             State::Opened | State::Inside => Kind::Thought,
@@ -90,11 +89,11 @@ impl Splitter {
     }
 }
 
-/// The thought and the answer in the whole text of a model whose prompt ends in the opening tag, so that it writes only
-/// the closing one. That is known no sooner than the tag comes.
+/// The reasoning and the answer of a model whose prompt ends in the opening tag, so that it writes only the closing one. This is
+/// known only when the tag arrives.
 pub(crate) fn unopened(text: &str) -> Option<(&str, &str)> {
     TAGS.iter().find_map(|(open, close)| {
-        // Looked for in every reply, so quickly.
+        // This runs for every reply, so it must be fast.
         let (thought, rest) =
             text.split_at_checked(memchr::memmem::find(text.as_bytes(), close.as_bytes())?)?;
         let answer = rest.strip_prefix(close)?;

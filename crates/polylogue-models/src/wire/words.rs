@@ -1,4 +1,4 @@
-//! What messages say, in the words and names that every provider takes.
+//! Texts and names in the forms that every provider accepts.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::json;
 
-/// Stands where a message would otherwise have no content, which providers refuse.
+/// The content of a message that would otherwise be empty, which providers refuse.
 const NOTHING: &str = "(no content)";
 
-/// The name of a tool as providers allow it in a history. Models invent names with other characters, and a history that
-/// repeats them would always be refused.
+/// The name of a tool with only the characters that providers accept in a history. Models invent names with others, and providers
+/// would refuse every later request.
 pub(crate) fn legal_name(name: &str) -> Cow<'_, str> {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     match name.len() {
@@ -22,7 +22,7 @@ pub(crate) fn legal_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The arguments of a call as an object, even where the model wrote none.
+/// The arguments of a call as an object, even if the model wrote none.
 pub(crate) fn arguments(call: &Call) -> Cow<'_, Value> {
     match &call.args {
         Value::Object(_) => Cow::Borrowed(&call.args),
@@ -58,7 +58,7 @@ pub(crate) fn text<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a P
     out.put_u8(b'"');
 }
 
-/// One part as text, inside a JSON string. Thoughts are never sent, and calls stand elsewhere.
+/// One part as text, inside a JSON string. Reasoning is never sent, and calls are sent in their own field.
 pub(crate) fn words(out: &mut BytesMut, part: &Part) {
     match part {
         part if is_wordless(part) => {}
@@ -69,7 +69,7 @@ pub(crate) fn words(out: &mut BytesMut, part: &Part) {
     }
 }
 
-/// Where only words are allowed, a reference stands for what it refers to; inline data would only be noise there.
+/// Where only text is allowed, media is replaced by a reference; inline data would be useless there.
 pub(crate) fn in_words(media: &Media) -> String {
     match media.url.starts_with("data:") {
         true => format!("[{}]", media.kind),

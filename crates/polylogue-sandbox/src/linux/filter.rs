@@ -1,8 +1,8 @@
-//! Which system calls are refused.
+//! Filters of system calls.
 //!
-//! Two filters: one lets through the calls that programs need, and answers all others with `ENOSYS`, so that C libraries use
-//! an older call (`clone` for `clone3`, whose arguments no filter can see). The other refuses with `EPERM` what has to be seen
-//! as forbidden rather than absent, and calls of the first list whose arguments are of use to attacks.
+//! There are two: one allows the calls that programs need, and returns `ENOSYS` for all others, so that C libraries use an older
+//! call (`clone` instead of `clone3`, whose arguments a filter cannot see). The other returns `EPERM` for calls that must appear
+//! forbidden rather than missing, and for allowed calls with arguments that attacks use.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ const REFUSED: [i64; 67] = [
     libc::SYS_vmsplice,
 ];
 
-/// Modes that let a file be run with the rights of its owner or group.
+/// Modes with which a file runs with the rights of its owner or group.
 const SET_ID: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
 
 /// Calls with a mode, and which argument it is.

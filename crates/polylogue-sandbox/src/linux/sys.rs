@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_ulong};
 use std::io;
 use std::ptr;
 
-/// What an enclosure has got to, or where it failed.
+/// The stage that the setup of a sandbox has reached, or where it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Stage {
@@ -61,7 +61,7 @@ fn called(result: c_long) -> Result<c_long, i32> {
     if result < 0 { Err(errno()) } else { Ok(result) }
 }
 
-/// What most often forbids it.
+/// The most common reason for a refusal.
 pub(super) fn hint() -> &'static str {
     let restricted = std::fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
     if restricted.is_ok_and(|text| text.trim() == "1") {
@@ -286,7 +286,7 @@ pub(super) fn mount(
     done(unsafe { libc::mount(pointer(from), to.as_ptr(), pointer(kind), flags, pointer(options).cast()) })
 }
 
-/// Adds attributes to a mount, and to all below it when it is `deep`.
+/// Adds attributes to a mount, and with `deep` to all mounts below it.
 pub(super) fn restrict_mount(at: &CStr, attributes: u64, deep: bool) -> Outcome {
     #[repr(C)]
     struct Attributes {
@@ -321,7 +321,7 @@ pub(super) fn unmount(path: &CStr) -> Outcome {
     done(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })
 }
 
-/// Becomes another program; returns only when it fails.
+/// Executes another program; returns only when that fails.
 pub(super) fn exec(path: &CStr, args: &[*const c_char], env: &[*const c_char]) -> i32 {
     // SAFETY: both lists end with a null pointer, and what they point to outlives the call.
     unsafe { libc::execve(path.as_ptr(), args.as_ptr(), env.as_ptr()) };

@@ -1,29 +1,29 @@
-//! Which hosts a proxy leads to.
+//! The hosts that a proxy allows.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// The ports of a host that was named without one.
+/// The default ports of a host.
 const WEB: [u16; 2] = [80, 443];
 
-/// The hosts that were named.
+/// The allowed hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Allowed(Vec<Rule>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
-    /// In small letters, without a dot at the end.
+    /// In lower case, without a dot at the end.
     host: String,
-    /// Whether it stands for all names below it instead.
+    /// Whether it matches all subdomains instead.
     below: bool,
     port: Option<u16>,
 }
 
 impl Allowed {
     /// # Errors
-    /// When one is no name of a host.
+    /// When one is not a host name.
     pub(crate) fn of(hosts: &[String]) -> Result<Self, Error> {
         hosts.iter().map(|host| Rule::of(host)).collect::<Result<_, _>>().map(Self)
     }
@@ -32,7 +32,7 @@ impl Allowed {
         self.0.iter().find(|rule| rule.allows(host, port))
     }
 
-    /// Connects to a host that is allowed. Else says why not.
+    /// Connects to an allowed host, or returns why it is refused.
     pub(crate) fn connect(&self, host: &str, port: u16, time: Duration) -> Result<TcpStream, String> {
         let host = plain(host);
         let rule = self.rule(&host, port).ok_or_else(|| {
@@ -101,7 +101,7 @@ fn plain(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// A host and its port, if there is one: an address of version 6 is in brackets when there is.
+/// A host and its optional port; with a port, an IPv6 address is in brackets.
 pub(super) fn apart(text: &str) -> Option<(&str, Option<u16>)> {
     let after_bracket = text.rfind(']').map_or(0, |at| at + 1);
     match text.get(after_bracket..)?.rfind(':') {
@@ -113,7 +113,7 @@ pub(super) fn apart(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Whether an address belongs to the internet.
+/// Whether an address is public.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_4(address),
@@ -136,7 +136,7 @@ fn is_public_6(address: Ipv6Addr) -> bool {
     first & 0xe000 == 0x2000 && !(first == 0x2001 && (second == 0xdb8 || second < 0x200))
 }
 
-/// The address of version 4 within one of version 6: mapped, compatible, of NAT64 or of 6to4.
+/// The IPv4 address within an IPv6 address: mapped, compatible, NAT64 or 6to4.
 fn inner(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let four = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

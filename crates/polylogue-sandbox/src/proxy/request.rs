@@ -1,10 +1,10 @@
-//! What a program asks a proxy for.
+//! Requests of programs to the proxy.
 
 use std::io::{self, Read};
 
 use super::allowed::apart;
 
-/// The longest head of a request, in bytes.
+/// Maximum size of the head of a request in bytes.
 const HEAD: usize = 32 * 1024;
 
 /// The beginning of a connection.
@@ -14,13 +14,13 @@ pub(super) struct Request {
     pub(super) port: u16,
     /// First bytes for the server; none if the program's bytes are forwarded unchanged.
     pub(super) head: Option<Vec<u8>>,
-    /// What the program said after its head.
+    /// Bytes that the program sent after the head.
     pub(super) rest: Vec<u8>,
 }
 
 impl Request {
     /// # Errors
-    /// When it is none, or too long.
+    /// When it is invalid or too long.
     pub(super) fn read(from: &mut impl Read) -> io::Result<Self> {
         const END: &[u8] = b"\r\n\r\n";
         let mut bytes = Vec::new();
