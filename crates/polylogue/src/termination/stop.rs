@@ -111,7 +111,7 @@ fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + '
 pub fn max_turns(limit: u64) -> Stop {
     count(move |t| {
         (t.turns() >= limit)
-            .then_some(StopReason::from(Reason::CountReached { count: limit, of: Counted::Turns }))
+            .then(|| StopReason::from(Reason::CountReached { count: limit, of: Counted::Turns }))
     })
 }
 
@@ -120,7 +120,7 @@ pub fn max_turns(limit: u64) -> Stop {
 pub fn max_messages(limit: u64) -> Stop {
     count(move |t| {
         (t.message_count() >= limit)
-            .then_some(StopReason::from(Reason::CountReached { count: limit, of: Counted::Messages }))
+            .then(|| StopReason::from(Reason::CountReached { count: limit, of: Counted::Messages }))
     })
 }
 
@@ -146,7 +146,7 @@ pub fn max_cost(limit: Money) -> Stop {
 /// After `limit_ms` milliseconds by the times of events, not counting time spent waiting for people.
 #[must_use]
 pub fn max_time_ms(limit_ms: u64) -> Stop {
-    count(move |t| (t.elapsed_ms() >= limit_ms).then_some(StopReason::from(Reason::Time { limit_ms })))
+    count(move |t| (t.elapsed_ms() >= limit_ms).then(|| StopReason::from(Reason::Time { limit_ms })))
 }
 
 /// When `holds`, a pure function of the transcript, is true.

@@ -18,7 +18,7 @@ impl Work<'_, '_> {
     /// Asks for the answer and makes it the message.
     pub(super) async fn answer(&mut self) -> Result<Act> {
         if let Some(schema) = self.agent.answers.clone() {
-            return self.shape(&schema, None).await;
+            return Box::pin(self.shape(&schema, None)).await;
         }
         let reply = self.own().await?;
         self.say(spoken(&reply, &[])).await

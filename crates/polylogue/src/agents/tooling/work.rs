@@ -114,11 +114,12 @@ impl<'w, 't> Work<'w, 't> {
         loop {
             let way = self.way();
             self.goes = way;
+            // Boxed, so that a turn without tools, the most frequent one, does not allocate the space of these.
             let done = match way {
                 None => return self.answer().await,
-                Some(Way::Native) => self.native().await?,
-                Some(Way::Object) => self.object().await?,
-                Some(Way::Talk) => return self.talk().await,
+                Some(Way::Native) => Box::pin(self.native()).await?,
+                Some(Way::Object) => Box::pin(self.object()).await?,
+                Some(Way::Talk) => return Box::pin(self.talk()).await,
             };
             // A missing capability: continue in the next way.
             if let Some(act) = done {

@@ -138,7 +138,7 @@ impl Course {
             .filter(|limit| spoken >= *limit)
             .map(|limit| StopReason::from(Reason::Messages { limit }));
         messages
-            .or_else(|| (spoken / 2 >= rounds).then_some(StopReason::from(Reason::Rounds { limit: rounds })))
+            .or_else(|| (spoken / 2 >= rounds).then(|| StopReason::from(Reason::Rounds { limit: rounds })))
     }
 
     fn user(&self) -> &Name {
