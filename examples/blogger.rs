@@ -2,10 +2,10 @@
 //! agent value serves them all.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{AnyStore, Layer, LogId, ViewOptions};
+use polylogue::kernel::{AnyStore, Layer, ViewOptions};
+use polylogue::stores::Memory;
 use polylogue::{Act, Agent, Assistant, Name, Session, Turn};
 use polylogue_examples::Result;
-use polylogue_store::Memory;
 
 /// Writes, and rewrites after each criticism, for some rounds.
 #[derive(Clone)]
@@ -41,13 +41,13 @@ async fn post(
     nth: usize,
     topic: &str,
 ) -> polylogue::Result<(String, Vec<String>)> {
-    let session = Session::create(store, LogId::new(&format!("topic-{nth}"))?).await?;
+    let session = Session::create(store, &*format!("topic-{nth}")).await?;
     let post = session.call(&blogger, format!("Write a short post on {topic}.")).await?;
     let state = session.state(&blogger).await?;
-    let heard = state.get("critic.memory").unwrap_or_default();
+    let received = state.get("critic.memory").unwrap_or_default();
     Ok((
         post.plain().into(),
-        heard.iter().map(|message| format!("{}: {}", message.from, message.plain())).collect(),
+        received.iter().map(|message| format!("{}: {}", message.from, message.plain())).collect(),
     ))
 }
 
@@ -67,7 +67,7 @@ async fn main() -> Result {
             .view(ViewOptions { prefix, ..ViewOptions::default() }),
         max_turn: 1,
     };
-    let store = AnyStore::new(Memory::new());
+    let store = AnyStore::from(Memory::new());
     let mut posts = tokio::task::JoinSet::new();
     for (nth, topic) in
         ["AI", "biotechnology", "new energy", "video games", "pop music"].into_iter().enumerate()

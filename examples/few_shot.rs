@@ -3,7 +3,7 @@
 
 use polylogue::layers::aggregate::few_shot;
 use polylogue::layers::hook::Hooked;
-use polylogue::{AnyModel, Assistant, Session};
+use polylogue::{Assistant, Session};
 use polylogue_examples::Result;
 
 #[tokio::main(flavor = "current_thread")]
@@ -15,7 +15,7 @@ async fn main() -> Result {
         println!("sent: {}", sent.collect::<Vec<_>>().join(" / "));
         entries
     });
-    let forecaster = Assistant::new("forecaster", AnyModel::new(model))?;
+    let forecaster = Assistant::new("forecaster", model)?;
     let session = Session::in_memory();
     for question in ["昨天天气", "明天天气"] {
         println!("{}", session.call(&forecaster, question).await?.plain());

@@ -2,10 +2,8 @@
 //! middle of the turn; when the run is resumed, no finished step is repeated.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{AnyStore, AnyTool, LogId, ModelCall, Outcome, ToolCx, ToolError, ToolSpec};
-use polylogue::{Act, Agent, AnyModel, Chat, Log, Name, Result, Tool, Turn, sequential};
-use polylogue_models::Script;
-use polylogue_store::Memory;
+use polylogue::kernel::{AnyTool, ModelCall, Outcome, ToolCx, ToolError, ToolSpec};
+use polylogue::{Act, Agent, AnyModel, Chat, Log, Name, Result, Tool, Turn, models, sequential};
 use serde_json::{Value, json};
 
 /// Reports the temperature as a bare number.
@@ -52,28 +50,27 @@ impl Tool for Thermometer {
     }
 }
 
-fn chat(script: &Script) -> Result<Chat> {
+fn chat(model: &AnyModel) -> Result<Chat> {
     let parameters = json!({"type": "object", "properties": {"place": {"type": "string"}}});
     let spec = ToolSpec::new("thermometer", "Reads the thermometer at a place", parameters).repeatable();
-    let (model, tool) = (AnyModel::new(script.model("weather")), AnyTool::new(Thermometer(spec)));
-    let forecaster = Forecaster { name: Name::new("Forecaster")?, model, tool };
-    Chat::named("weather").participant(forecaster).policy(sequential()).build()
+    let tool = AnyTool::new(Thermometer(spec));
+    let forecaster = Forecaster { name: Name::new("Forecaster")?, model: model.clone(), tool };
+    Chat::named("weather").participant(forecaster).order(sequential()).build()
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let script: Script = serde_json::from_str(
+    let model = models::scripted(
         r#"[{"Forecaster": {"calls": [{"tool": "thermometer", "args": {"place": "garden"}}]}},
             {"Forecaster": {"error": {"message": "the connection broke"}}},
             {"Forecaster": "It is about 21.5 degrees"},
             {"Forecaster": "21.5"}]"#,
     )?;
-    let store = AnyStore::new(Memory::default());
-    let mut log = Log::create(store, LogId::new("weather")?).await?;
-    if let Err(error) = chat(&script)?.run_in(&mut log, "How warm is it?").await {
+    let mut log = Log::in_memory();
+    if let Err(error) = chat(&model)?.run_in(&mut log, "How warm is it?").await {
         println!("failed: {error}");
     }
     // A new chat value: its only input is the log.
-    println!("{:?}", chat(&script)?.resume(&mut log).await?.status);
+    println!("{:?}", chat(&model)?.resume(&mut log).await?.status);
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! A custom policy: all participants speak in parallel, then vote in parallel private turns; the votes decide.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{AnyStore, Line, LogId, StopReason, TurnRequest};
-use polylogue::{AnyModel, Assistant, Chat, Log, Name, Status, Step, Transcript};
-use polylogue_models::Script;
-use polylogue_store::Memory;
+use polylogue::kernel::{Line, StopReason, TurnRequest};
+use polylogue::{Assistant, Chat, Name, Step, Transcript, models};
 
 /// Selects the next speaker: a pure function of the transcript.
 fn vote(chat: &Transcript) -> Step {
@@ -33,27 +31,19 @@ fn is_for(vote: &Line, name: &Name) -> bool {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let script: Script = serde_json::from_str(
+    let model = models::scripted(
         r#"[{"Ann": "A bench by the pond"}, {"Bob": "Twenty apple trees"}, {"Cem": "A playground"},
             {"Ann": "Bob"}, {"Bob": "Cem"}, {"Cem": "Bob"}]"#,
     )?;
-    let model = AnyModel::new(script.model("council"));
     let mut chat = Chat::named("council");
     for name in ["Ann", "Bob", "Cem"] {
-        chat = chat.participant(
-            Assistant::new(name, model.clone())?.system("You propose what the town should build."),
-        );
+        chat =
+            chat.participant(Assistant::new(name, &model)?.system("You propose what the town should build."));
     }
-    let chat = chat.policy(vote).build()?;
-
-    let store = AnyStore::new(Memory::default());
-    let mut log = Log::create(store, LogId::new("council")?).await?;
-    let status = chat.run_in(&mut log, "What should we build?").await?.status;
-    for line in log.transcript().await?.messages() {
-        println!("{}: {}", line.message.from, line.message.plain());
+    let result = chat.policy(vote).build()?.run("What should we build?").await?;
+    for message in result.messages() {
+        println!("{}: {}", message.from, message.plain());
     }
-    if let Status::Closed { summary, .. } = status {
-        println!("-- {summary}");
-    }
+    println!("-- {}", result.text());
     Ok(())
 }

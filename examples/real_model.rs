@@ -6,45 +6,32 @@
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use polylogue::kernel::{AnyStore, LogId};
-use polylogue::policies::until;
-use polylogue::stop::max_turns;
-use polylogue::{AnyModel, Assistant, Chat, Error, Limits, Log, Result, round_robin};
-use polylogue_models::{Env, Models};
-use polylogue_store::Memory;
+use polylogue::{Assistant, Chat, Limits, Log, Result, models, round_robin, stop};
 
-async fn talk(model: AnyModel) -> Result<()> {
-    let policy = until(max_turns(4), round_robin());
-    let poet =
-        Assistant::new("Poet", model.clone())?.system("You write haiku, and revise them after each remark.");
-    let critic = Assistant::new("Critic", model)?.system("You criticise haiku, in one sentence.");
-    let chat = Chat::named("haiku").participant(poet).participant(critic).policy(policy).build()?;
-
-    let store = AnyStore::new(Memory::default());
-    let log = Log::create(store, LogId::new("haiku")?).await?;
-    let mut log = log.limits(Limits { tokens: Some(20_000), ..Limits::default() });
-    chat.run_in(&mut log, "A haiku about the sea").await?;
-    for line in log.transcript().await?.messages() {
-        println!("{}: {}\n", line.message.from, line.message.plain());
-    }
-    let spent = log.usage().await;
-    println!("-- {} calls, {} tokens, {}", spent.calls, spent.tokens(), spent.cost);
+async fn talk(model: &str) -> Result<()> {
+    let model = models::named(model)?;
+    let chat = Chat::named("haiku")
+        .participant(
+            Assistant::new("Poet", &model)?.system("You write haiku, and revise them after each remark."),
+        )
+        .participant(Assistant::new("Critic", &model)?.system("You criticise haiku, in one sentence."))
+        .order(round_robin())
+        .stop(stop::max_turns(4))
+        .build()?;
+    let mut log = Log::in_memory().limits(Limits { tokens: Some(20_000), ..Limits::default() });
+    let result = chat.run_in(&mut log, "A haiku about the sea").await?;
+    println!("{result}\n");
+    println!("-- {} calls, {} tokens, {}", result.usage.calls, result.usage.tokens(), result.usage.cost);
     Ok(())
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> std::result::Result<ExitCode, Box<dyn std::error::Error>> {
+async fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_else(|| "openai:gpt-4o-mini".to_owned());
-    let models = Models::new(Env::with_file(Path::new(".env"))?);
-    let done = match models.model(&name) {
-        Ok(model) => talk(AnyModel::new(model)).await,
-        Err(error) => Err(Error::from(error)),
-    };
-    let Err(error) = done else { return Ok(ExitCode::SUCCESS) };
+    let Err(error) = talk(&name).await else { return ExitCode::SUCCESS };
     eprintln!("error ({}): {error}", error.fault());
     error.hint().iter().for_each(|hint| eprintln!("hint: {hint}"));
-    Ok(ExitCode::FAILURE)
+    ExitCode::FAILURE
 }

@@ -9,9 +9,9 @@
 use polylogue::agents::PromptedTool;
 use polylogue::kernel::Capabilities;
 use polylogue::layers::executor::Declared;
+use polylogue::models::{self, Script};
 use polylogue::{AnyModel, Assistant, Chat, sequential};
 use polylogue_examples::{Result, play};
-use polylogue_models::{Env, Models, Script};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -28,10 +28,10 @@ const SCRIPT: &str = r#"[{"Guide": "I understand."}, {"Guide": "<think>{'route':
 
 fn model() -> Result<AnyModel> {
     if let Some(name) = std::env::args().nth(1) {
-        return Ok(AnyModel::new(Models::new(Env::process()).model(&name)?));
+        return Ok(models::named(&name)?);
     }
     let script: Script = serde_json::from_str(SCRIPT)?;
-    Ok(AnyModel::new(script.model("small").with_skills(Capabilities::TEXT)))
+    Ok(script.model("small").with_skills(Capabilities::TEXT).into())
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -43,6 +43,6 @@ async fn main() -> Result {
         PromptedTool::new(trains).mandatory().example("go to Trondheim", json!({"route": "Oslo-Trondheim"}));
     let form = json!({"type": "object", "properties": {"hours": {"type": "integer"}}, "required": ["hours"]});
     let guide = Assistant::new("Guide", model()?)?.prompted_tool(trains).output_schema(form);
-    let chat = Chat::named("trip").participant(guide).policy(sequential()).build()?;
+    let chat = Chat::named("trip").participant(guide).order(sequential()).build()?;
     play(&chat, "How long is the train from Oslo to Bergen?", &[]).await
 }

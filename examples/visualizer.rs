@@ -3,12 +3,11 @@
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
 use polylogue::agents::session::State;
-use polylogue::kernel::{AnyStore, AnyTool, Layer, LogId, Params};
+use polylogue::kernel::{AnyTool, Layer, Params};
 use polylogue::layers::executor::Declared;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Session, Turn};
 use polylogue_examples::Result;
-use polylogue_store::Memory;
 
 /// Two agents that work with tools in turn, until one is done.
 #[derive(Clone)]
@@ -87,10 +86,6 @@ fn visualizer(model: &AnyModel) -> Result<Visualizer> {
     })
 }
 
-async fn session(id: &str) -> Result<Session> {
-    Ok(Session::create(AnyStore::new(Memory::new()), LogId::new(id)?).await?)
-}
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
     let model = polylogue::models::scripted(
@@ -98,11 +93,11 @@ async fn main() -> Result {
             {"researcher": "14.7, 17.8 and 17.9 trillion dollars."},
             {"charter": {"say": "```python\nplot([14.7, 17.8, 17.9])", "expect": {"last": "14.7, 17.8 and 17.9"}}}, {"charter": "Final Answer: see `chart.png`."}]"#,
     )?;
-    let (agent, first) = (visualizer(&model)?, session("first").await?);
+    let (agent, first) = (visualizer(&model)?, Session::in_memory());
     println!("{}", first.call(&agent, "Draw a line of China's GDP.").await?.plain());
     let json = serde_json::to_string(&first.state(&agent).await?)?;
 
-    let (second, state) = (session("second").await?, serde_json::from_str::<State>(&json)?);
+    let (second, state) = (Session::in_memory(), serde_json::from_str::<State>(&json)?);
     second.load(&agent, &state).await?;
     let loaded = second.state(&agent).await?;
     for key in loaded.keys() {

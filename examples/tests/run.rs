@@ -42,10 +42,10 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_own_agent"),
             &expect![[r#"
-            (a person goes to the garden and reads the thermometer)
-            failed: script:weather: the connection broke
-            Closed { reason: Finished, summary: "21.5" }
-        "#]],
+                (a person goes to the garden and reads the thermometer)
+                failed: script:demo: the connection broke
+                Closed { reason: Finished, summary: "21.5" }
+            "#]],
         );
     }
 
@@ -564,6 +564,8 @@ mod tests {
             Poet: Waves
 
             Critic: Fine.
+
+            (4 of 4 turns)
 
             -- 4 calls, 286 tokens, $0.0000
         "#]]

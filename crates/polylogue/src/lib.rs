@@ -220,10 +220,11 @@ pub use polylogue_models as models;
 #[cfg(feature = "sqlite")]
 pub use polylogue_store as stores;
 
-/// Compiles the examples of the README.
+/// Compiles the examples of the README and of the page on the library, and runs the programs among them.
 #[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/library.md")]
+struct Library;
 
 /// Compiles the examples of the migration pages for Lagent and LazyLLM.
 #[cfg(doctest)]
