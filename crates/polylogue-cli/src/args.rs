@@ -1,6 +1,9 @@
 //! The command line.
 
+pub(crate) mod batch;
 pub(crate) mod change;
+pub(crate) mod chat;
+pub(crate) mod config;
 pub(crate) mod memory;
 pub(crate) mod new;
 pub(crate) mod piped;
@@ -8,7 +11,7 @@ pub(crate) mod runs;
 pub(crate) mod trust;
 pub(crate) mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -28,9 +31,20 @@ pub(crate) struct Cli {
     #[arg(long, global = true, display_order = LAST, value_name = "PATH", env = "POLYLOGUE_STORE", hide_env_values = true, value_parser = path())]
     pub(crate) store: Option<PathBuf>,
 
+    /// The user's configuration file. Default: `~/.config/polylogue/config.yaml`
+    #[arg(long, global = true, display_order = LAST, value_name = "FILE", env = "POLYLOGUE_CONFIG", hide_env_values = true, value_parser = path())]
+    pub(crate) config: Option<PathBuf>,
+
     /// When to use colours
     #[arg(long, global = true, display_order = LAST, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+}
+
+impl Cli {
+    /// The configuration file that is named; a variable without a value names none.
+    pub(crate) fn config(&self) -> Option<&Path> {
+        self.config.as_deref().filter(|path| !path.as_os_str().is_empty())
+    }
 }
 
 /// Behind the options that a command has of its own.
@@ -65,8 +79,10 @@ pub(crate) enum Command {
     New(new::New),
     /// Run a team on a task
     Run(Run),
+    /// Chat with a model or a team, line by line
+    Chat(chat::Chat),
     /// Run a team on many tasks, each in its own conversation
-    Batch(Batch),
+    Batch(batch::Batch),
     /// Resume a conversation, or continue one that has ended with another message
     Resume(Resume),
     /// List conversations, each by its last event; `verify` checks all events
@@ -91,6 +107,8 @@ pub(crate) enum Command {
     Import(Import),
     /// Serve teams as tools for MCP hosts, over standard input and output
     Mcp(Mcp),
+    /// Show and change your settings, such as the default model
+    Config(config::Config),
     /// Show the keys, endpoints and stores that are configured
     Doctor(Doctor),
     /// Print the JSON Schema of team files, for editors
@@ -107,7 +125,7 @@ pub(crate) struct Run {
     #[arg(value_parser = team_file())]
     pub(crate) team: PathBuf,
 
-    /// The task of the team; `-` reads it from standard input
+    /// The task of the team; `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`
     pub(crate) task: Option<String>,
 
     #[command(flatten)]
@@ -161,64 +179,6 @@ fn grant(text: &str) -> Result<Grant, String> {
     Grant::of_word(text).ok_or_else(|| format!("expected one of {}", known()))
 }
 
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("rows").required(true))]
-#[command(after_help = BATCH)]
-pub(crate) struct Batch {
-    /// The team file, or `demo:NAME` for one that ships with the program
-    #[arg(value_parser = team_file())]
-    pub(crate) team: PathBuf,
-
-    /// Rows: a JSON object a line, with a `task`, values of variables, and an optional `id`
-    #[arg(long, value_name = "FILE", group = "rows")]
-    pub(crate) over: Option<PathBuf>,
-
-    /// Every combination: a YAML file of lists, of variables and of `task`
-    #[arg(long, value_name = "FILE", group = "rows")]
-    pub(crate) cross: Option<PathBuf>,
-
-    /// Where the records go: a JSON object a line for every row
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
-
-    /// How many conversations are held at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) at_once: u16,
-
-    /// Dollars for all conversations together, those of earlier runs included; models whose price is unknown are refused
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
-    pub(crate) budget: Option<f64>,
-
-    /// Keep the records of another team or other rows that are in the output
-    #[arg(long)]
-    pub(crate) keep: bool,
-
-    /// Print the result as one line of JSON, instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) models: Models,
-
-    /// Set a variable of the team file, for all rows
-    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
-    pub(crate) vars: Vec<(String, String)>,
-
-    #[command(flatten)]
-    pub(crate) allowed: Allowed,
-
-    #[command(flatten)]
-    pub(crate) limits: Limits,
-}
-
-const BATCH: &str =
-    "The limits are those of each conversation. Conversations are kept beside the output, in FILE.db, unless
-`--store` says otherwise. Run it again to go on: rows that are over are skipped, others are taken up where
-they stopped, and no finished model call is made again.
-
-The exit code is the worst of: 1 rows failed, 4 or 6 rows are left (no budget, stopped), 5 rows wait for people,
-4 or 3 rows met a limit of their own, 6 rows were stopped, 7 rows have no output; 0 when every row is done.";
-
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Mcp {
     /// The team files: each is a tool with its task and variables as arguments
@@ -241,7 +201,7 @@ pub(crate) struct Resume {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// The next message of a conversation that has ended; `-` reads it from standard input
+    /// The next message of a conversation that has ended; `@FILE` reads it from a file, `-` from standard input
     pub(crate) message: Option<String>,
 
     /// Author of the message: a participant. Default: `user`

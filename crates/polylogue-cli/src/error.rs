@@ -79,6 +79,11 @@ impl CliError {
         Self { exit: Exit::Failed, what: what.into(), fault: Some(Fault::System), hint: None }
     }
 
+    /// The same, where `name` says what is wrong.
+    pub(crate) fn about(self, name: &str) -> Self {
+        Self { what: format!("`{name}`: {}", self.what), ..self }
+    }
+
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }

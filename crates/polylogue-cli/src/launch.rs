@@ -14,6 +14,7 @@ use crate::screen::{ColourWish, Looks, Output, Settings};
 use crate::tell::{tell, tell_wrapped};
 use crate::trust::pins::{self, Asking};
 use crate::trust::{self, Request};
+use crate::user_config::Given;
 use crate::work;
 use crate::{args, place};
 
@@ -134,6 +135,17 @@ pub(crate) fn tell_scripted(prepared: &Prepared, own_task: bool) {
         tell_wrapped("The script does not know your task: it replies to the one it was written for.");
     }
     tell_wrapped(&format!("For a real model, use {MODEL_HINT}."));
+}
+
+/// Says that agents speak by the user's default model, and where it is set.
+pub(crate) fn tell_default_model(prepared: &Prepared, default: Option<&Given>) {
+    let used = prepared.team().default_model();
+    if let Some((model, given)) = used.zip(default).filter(|_| !prepared.is_scripted()) {
+        tell_wrapped(&format!(
+            "Agents for which the team names no model use `{model}`, your default ({}).",
+            given.origin
+        ));
+    }
 }
 
 /// Says which models have no known limit on what a call takes, under a budget.

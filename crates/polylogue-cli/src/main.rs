@@ -15,7 +15,9 @@ mod screen;
 mod shipped;
 mod signals;
 mod tell;
+mod text_arg;
 mod trust;
+mod user_config;
 mod work;
 
 use std::process::ExitCode;
@@ -48,6 +50,7 @@ async fn run(cli: &Cli) -> Result<Exit, CliError> {
     match &cli.command {
         Command::New(args) => commands::new::run(args),
         Command::Run(args) => commands::run::run(cli, args).await,
+        Command::Chat(args) => commands::chat::run(cli, args).await,
         Command::Batch(args) => commands::batch::run(cli, args).await,
         Command::Resume(args) => commands::resume::run(cli, args).await,
         Command::Runs(args) => commands::runs::run(cli, args).await,
@@ -61,6 +64,7 @@ async fn run(cli: &Cli) -> Result<Exit, CliError> {
         Command::Trust(args) => commands::trust::run(args),
         Command::Import(args) => commands::import::run(args),
         Command::Mcp(args) => commands::mcp::run(cli, args).await,
+        Command::Config(args) => commands::config::run(cli, args),
         Command::Doctor(args) => commands::doctor::run(cli, args).await,
         Command::Schema => commands::schema::run(),
         Command::Completions(args) => commands::completions::run(args),

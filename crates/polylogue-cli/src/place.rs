@@ -52,6 +52,11 @@ pub(crate) fn of_rules() -> Option<PathBuf> {
     user_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("approvals.yaml"))
 }
 
+/// Where the user's settings are.
+pub(crate) fn of_config() -> Option<PathBuf> {
+    user_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.yaml"))
+}
+
 /// Where it is kept what models turned out to support.
 pub(crate) fn of_capabilities() -> Option<PathBuf> {
     user_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("capabilities.json"))

@@ -25,6 +25,24 @@ const MAX_ANSWER: usize = 4 << 20;
 /// How often a question is asked until the answer is one of those that it takes.
 const MAX_ATTEMPTS: usize = 5;
 
+/// What a person typed.
+pub(crate) enum Typed {
+    Text(String),
+    /// Ctrl-C.
+    Interrupted,
+    /// Ctrl-D in an empty line, or the end of the input.
+    End,
+}
+
+impl Typed {
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Interrupted | Self::End => None,
+        }
+    }
+}
+
 /// Whether there is a person who can be asked: the input and the standard error are a terminal.
 pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
@@ -69,20 +87,33 @@ pub(crate) async fn ask(
     if drain() {
         tell("(What was typed before this question does not count.)");
     }
+    message(prompt, history, signals).await.map(Typed::text)
+}
+
+/// As [`ask`], where text that was typed before counts: it allows nothing.
+pub(crate) async fn message(
+    prompt: &str,
+    history: Vec<String>,
+    signals: &mut Signals,
+) -> Result<Typed, CliError> {
     let prompt = visible(prompt).into_owned();
-    let line = if editor::is_possible() {
+    let typed = if editor::is_possible() {
         let _mode = SavedMode::save();
         read_answer(move || editor::read(&prompt, history), signals).await
     } else {
         // In one piece, so that no key that is typed ahead shows up within it.
         let _ = io::stderr().write_all(prompt.as_bytes()).and_then(|()| io::stderr().flush());
-        read_answer(|| read_block(&mut read_line), signals).await
+        read_answer(read_typed, signals).await
     };
-    if !matches!(line, Ok(Some(_))) {
+    if !matches!(typed, Ok(Typed::Text(_))) {
         // What follows begins a line.
         tell("");
     }
-    line
+    typed
+}
+
+fn read_typed() -> io::Result<Typed> {
+    Ok(read_block(&mut read_line)?.map_or(Typed::End, Typed::Text))
 }
 
 /// Restores the mode of the terminal, even if the line editor is interrupted by a signal.
@@ -106,8 +137,8 @@ impl Drop for SavedMode {
 /// Takes the next answer from a standard input that is no terminal, as [`ask`] does from one that is: a line, or a block of lines.
 /// `None` when the input is over or the person wants to stop. Nothing behind the answer is read.
 pub(crate) async fn read_piped(signals: &mut Signals) -> Result<Option<String>, CliError> {
-    let answer = read_answer(|| read_block(&mut read_line), signals).await?;
-    match answer {
+    let answer = read_answer(read_typed, signals).await?;
+    match answer.text() {
         // Half a block would run as if it were whole.
         Some(answer) if is_in_fence(&answer) => {
             Err(CliError::failed("the input ends within a block of code, which is no answer"))
@@ -132,17 +163,18 @@ fn drain() -> bool {
 }
 
 async fn read_answer(
-    read: impl FnOnce() -> io::Result<Option<String>> + Send + 'static,
+    read: impl FnOnce() -> io::Result<Typed> + Send + 'static,
     signals: &mut Signals,
-) -> Result<Option<String>, CliError> {
+) -> Result<Typed, CliError> {
     let answer = tokio::task::spawn_blocking(read);
     tokio::select! {
         answer = answer => match answer {
-            Ok(Ok(answer)) => Ok(answer.map(|answer| answer.trim_end_matches(['\r', '\n']).to_owned())),
+            Ok(Ok(Typed::Text(text))) => Ok(Typed::Text(text.trim_end_matches(['\r', '\n']).to_owned())),
+            Ok(Ok(typed)) => Ok(typed),
             Ok(Err(error)) => Err(CliError::failed(format!("the answer cannot be read: {error}"))),
             Err(_) => Err(CliError::failed("the answer cannot be read")),
         },
-        () = signals.next() => Ok(None),
+        () = signals.next() => Ok(Typed::End),
     }
 }
 

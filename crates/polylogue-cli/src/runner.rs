@@ -50,31 +50,42 @@ impl Runner {
     /// Runs until the chat ends, needs input that no one here can give, or is stopped; shows it, and says how it ended.
     pub(crate) async fn run(mut self) -> Result<Exit, CliError> {
         let begun = Instant::now();
-        let (runtime, id) = (self.runtime.clone(), self.conversation.id().clone());
-        let watch = self.conversation.subscribe().await;
-        let mut view = View { screen: self.screen(begun), watch, runtime, id, broken: None };
-        let conversation = &self.conversation;
-        view.hear(
-            |screen| screen.begin(conversation.id(), conversation.chat().name()),
-            &conversation.cancellation(),
-        );
+        let mut view = self.view(begun).await;
+        view.begin(&self.conversation);
         let before = self.conversation.events().await;
-        before.iter().for_each(|event| view.screen.recall(event));
+        before.iter().for_each(|event| view.recall(event));
         for (at, question) in self.conversation.questions().await {
             view.remind(&before, &at, &question, &self.conversation.cancellation());
         }
-        let mut signals = Signals::new()?;
-        let status = loop {
-            let status = self.step(&mut view, &mut signals).await;
-            let Ok(Status::Waiting(questions)) = &status else { break status };
-            let Some((at, question)) = questions.first().filter(|_| !signals.stopped()) else { break status };
-            let _ = view.screen.rest();
-            match self.answered(at, question, &mut signals).await? {
-                InputOutcome::Yes => {}
-                InputOutcome::No => break status,
-            }
-        };
+        let status = self.advance(&mut view, &mut Signals::new()?).await?;
         self.finish(view, status, begun.elapsed()).await
+    }
+
+    /// Runs until the chat ends, needs input that no one here can give, or is stopped.
+    pub(crate) async fn advance(
+        &mut self,
+        view: &mut View,
+        signals: &mut Signals,
+    ) -> Result<polylogue_runtime::Result<Status>, CliError> {
+        loop {
+            let status = self.step(view, signals).await;
+            let Ok(Status::Waiting(questions)) = &status else { return Ok(status) };
+            let Some((at, question)) = questions.first().filter(|_| !signals.stopped()) else {
+                return Ok(status);
+            };
+            view.rest();
+            match self.answered(at, question, signals).await? {
+                InputOutcome::Yes => {}
+                InputOutcome::No => return Ok(status),
+            }
+        }
+    }
+
+    /// What the person sees, from now on; times are counted from `begun`.
+    pub(crate) async fn view(&self, begun: Instant) -> View {
+        let (runtime, id) = (self.runtime.clone(), self.conversation.id().clone());
+        let watch = self.conversation.subscribe().await;
+        View { screen: self.screen(begun), watch, runtime, id, hides_user: false, broken: None }
     }
 
     fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
@@ -218,8 +229,7 @@ impl Runner {
             exit => exit,
         };
         released?;
-        view.broken
-            .map_or(Ok(exit), |why| Err(CliError::failed(format!("the output cannot be written: {why}"))))
+        view.finished().map(|()| exit)
     }
 }
 
@@ -243,17 +253,65 @@ fn waiting(questions: &[(Path, Question)]) -> String {
 }
 
 /// What the person sees, and where it comes from.
-struct View {
+pub(crate) struct View {
     screen: Screen<io::Stdout>,
     watch: Subscription,
     runtime: Runtime,
     id: LogId,
+    /// Whether messages of the user are not shown, because the person has just typed them.
+    hides_user: bool,
     /// Why the output cannot be written.
     broken: Option<io::Error>,
 }
 
 impl View {
+    /// Shows that the conversation begins.
+    pub(crate) fn begin(&mut self, conversation: &Conversation) {
+        self.hear(
+            |screen| screen.begin(conversation.id(), conversation.chat().name()),
+            &conversation.cancellation(),
+        );
+    }
+
+    /// Takes note of an event without showing it.
+    pub(crate) fn recall(&mut self, event: &Event) {
+        self.screen.recall(event);
+    }
+
+    /// Shows an event of an earlier process.
+    pub(crate) fn show_again(&mut self, event: &Event) {
+        self.hear(|screen| screen.reread(event), &Cancellation::default());
+    }
+
+    /// From now on, messages of the user in the outermost chat are not shown.
+    pub(crate) const fn hide_user(&mut self) {
+        self.hides_user = true;
+    }
+
+    /// Nothing changes in place until the run continues.
+    pub(crate) fn rest(&mut self) {
+        self.hear(Screen::rest, &Cancellation::default());
+    }
+
+    /// Whether the output is closed or cannot be written.
+    pub(crate) fn is_gone(&mut self) -> bool {
+        self.broken.is_some() || self.hear(|_| Ok(Flow::Go), &Cancellation::default()) == Flow::Gone
+    }
+
+    /// Why the output could not be written, if it could not.
+    pub(crate) fn finished(self) -> Result<(), CliError> {
+        self.broken
+            .map_or(Ok(()), |why| Err(CliError::failed(format!("the output cannot be written: {why}"))))
+    }
+
     async fn show(&mut self, signal: &polylogue::Update, halt: &Cancellation) {
+        if let polylogue::Update::Event(event) = signal
+            && self.hides_user
+            && event.at.is_root()
+            && matches!(event.body, Body::Opened(_) | Body::Reopened { .. })
+        {
+            return self.screen.recall(event);
+        }
         let Flow::Reread(from) = self.hear(|screen| screen.hear(signal), halt) else { return };
         // The screen fell behind. Whatever cannot be read now is read when the next event comes.
         for event in self.runtime.store().read(&self.id, from).await.unwrap_or_default() {

@@ -13,6 +13,8 @@ pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     orders: u32,
+    /// Whether the first order stops at once.
+    at_once: bool,
 }
 
 impl Signals {
@@ -24,7 +26,18 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             orders: 0,
+            at_once: false,
         })
+    }
+
+    /// The same, where Ctrl-C stops a reply at once, and nothing else.
+    pub(crate) fn at_once() -> Result<Self, CliError> {
+        Ok(Self { at_once: true, ..Self::new()? })
+    }
+
+    /// Whether more was ordered than to stop a reply.
+    pub(crate) const fn has_left(&self) -> bool {
+        self.orders > 1
     }
 
     /// Waits for an order.
@@ -37,12 +50,13 @@ impl Signals {
 
     /// Passes the order on: the first Ctrl-C lets the step finish, the second stops at once. Says whether it lets finish.
     pub(crate) fn pass_on(&self, halt: &Cancellation) -> bool {
-        if self.orders > 1 {
-            halt.now()
-        } else {
+        let lets_finish = self.orders <= 1 && !self.at_once;
+        if lets_finish {
             halt.after_step()
+        } else {
+            halt.now()
         }
-        self.orders <= 1
+        lets_finish
     }
 
     pub(crate) const fn stopped(&self) -> bool {

@@ -186,6 +186,16 @@ impl Conversation {
         Ok(Resumed::Continues)
     }
 
+    /// Whether it has ended: a message reopens it.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation. Waits while it runs.
+    pub async fn is_closed(&self) -> Result<bool> {
+        let log = self.0.log.lock().await;
+        let log = log.as_ref().ok_or_else(|| self.gone())?;
+        Ok(log.transcript().await?.closed().is_some())
+    }
+
     async fn not_closed(&self) -> Error {
         let asks = self.questions().await.first().map(|(_, question)| question.who.clone());
         Error::NotClosed { id: self.id().clone(), asks }
@@ -211,6 +221,20 @@ impl Conversation {
     pub async fn close(&self, by: &str) -> Result<()> {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
+        Ok(log.close(by).await?)
+    }
+
+    /// Gives up the turns that are open after a cancellation or an error, and closes it, so that a message that is
+    /// [sent](Self::send) begins new ones. Does nothing if it is closed. Waits while it runs.
+    ///
+    /// # Errors
+    /// When it has not begun, or the log cannot be written.
+    pub async fn give_up(&self, by: &str) -> Result<()> {
+        let mut log = self.0.log.lock().await;
+        let log = log.as_mut().ok_or_else(|| self.gone())?;
+        if log.transcript().await?.closed().is_none() {
+            log.roll_back_open_turns().await?;
+        }
         Ok(log.close(by).await?)
     }
 

@@ -30,9 +30,17 @@ pub enum Error {
     /// The team file has mistakes.
     #[error("{0}")]
     Team(Diagnostics),
-    /// The team names no model and has no script.
-    #[error("`{team}` names no model and has no script")]
+    /// Agents of the team have no model, and it has no script.
+    #[error("`{team}` names no model for {}, and has no script", listed(.who))]
     NoModel {
+        /// The team.
+        team: Name,
+        /// The agents without a model.
+        who: Vec<Name>,
+    },
+    /// The team's script was asked for, and there is none.
+    #[error("`{team}` has no script")]
+    NoScript {
         /// The team.
         team: Name,
     },
@@ -227,7 +235,10 @@ impl Error {
             Self::Run(error) => return error.hint(),
             Self::Model(error) => return polylogue_core::Error::Model(error.clone()).hint(),
             Self::Recording(error) => return error.hint(),
-            Self::NoModel { .. } => MODEL_HINT.into(),
+            Self::NoModel { .. } => {
+                format!("{MODEL_HINT}; `polylogue config set model openai:gpt-4o-mini` sets a default")
+            }
+            Self::NoScript { .. } => "add a `script`, or leave out `--offline` and use a model".into(),
             Self::NotAllowed { missing, .. } => flags(missing),
             Self::ServersNotAllowed { .. } => {
                 "if you trust it, add `--allow mcp,env`, or `--trust` to remember it".into()
@@ -302,6 +313,16 @@ impl From<Diagnostics> for Error {
 
 fn quoted(ids: &[LogId]) -> String {
     ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// `Ann`, `Bob` and how many more there are.
+fn listed(who: &[Name]) -> String {
+    const SHOWN: usize = 3;
+    let shown = who.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match who.len().checked_sub(SHOWN) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
 }
 
 /// How to use a real model.

@@ -178,7 +178,10 @@ impl TeamModels {
 
 fn scripted(team: &mut Team, choosing: &Choosing<'_>, why: Option<String>) -> Result<ModelSource> {
     if team.script.is_empty() {
-        return Err(Error::NoModel { team: team.name.clone() });
+        return Err(match choosing.options.offline {
+            true => Error::NoScript { team: team.name.clone() },
+            false => Error::NoModel { team: team.name.clone(), who: team.voices_without_model() },
+        });
     }
     let script = match choosing.options.paced {
         true => team.script.clone().paced(team.script_pace.unwrap_or(0.0)),
@@ -216,7 +219,7 @@ async fn live_or_scripted(team: &mut Team, choosing: &Choosing<'_>) -> Result<Mo
     let reach = EndpointResolver::of(team, choosing);
     // A script stands in for models that the team names, not for one that was asked for.
     let may_play = choosing.options.model.is_none() && !team.script.is_empty();
-    if team.models().is_empty() {
+    if !team.voices_without_model().is_empty() {
         return scripted(team, choosing, Some("no model is named".into()));
     }
     let mut why = None;

@@ -216,6 +216,13 @@ impl TeamRun<'_> {
         self.team.task.as_deref().unwrap_or_default()
     }
 
+    /// The same with another task.
+    #[must_use]
+    pub fn with_task(mut self, task: impl Into<String>) -> Self {
+        self.team.set_task(task.into());
+        self
+    }
+
     /// Builds the agents for the conversation `id`.
     ///
     /// # Errors

@@ -109,11 +109,15 @@ impl Chat {
         selector.into_iter().chain(summary)
     }
 
-    /// The private agents of this chat if it is called `name`: the model-based speaker selector and the author of a
-    /// reflected summary. They are not participants.
-    #[must_use]
-    pub fn private_agents(&self, name: &Name) -> Vec<Name> {
-        self.private_roles().filter_map(|(role, _)| role.of(name)).collect()
+    /// The private agents of this chat if it is called `name`, each with the model that the file names for it: the
+    /// model-based speaker selector and the author of a reflected summary. They are not participants.
+    pub(crate) fn private_agents(&self, name: &Name) -> Vec<(Name, Option<&str>)> {
+        let model = |role: PrivateRole| match (role, &self.summary) {
+            (PrivateRole::Selector, _) => self.pattern.selector()?.model.as_deref(),
+            (PrivateRole::Summary, Summary::Reflect(reflect)) => reflect.model.as_deref().map(String::as_str),
+            (PrivateRole::Summary, _) => None,
+        };
+        self.private_roles().filter_map(|(role, _)| Some((role.of(name)?, model(role)))).collect()
     }
 
     /// Names of agents besides its participants: those that its pattern asks and the author of its summary.

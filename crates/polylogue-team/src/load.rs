@@ -155,10 +155,11 @@ impl<'a> Loader<'a> {
         if let Some(task) = &self.overrides.task {
             team.task = Some(task.clone());
         }
+        team.sources = self.sources.into_inner();
+        team.use_default_model();
         if let Some(model) = &self.overrides.model {
             team.use_model(model);
         }
-        team.sources = self.sources.into_inner();
         let digest = self.contents.digest();
         Ok(Loaded { team, warnings: self.found, digest, outside: self.outside })
     }

@@ -1,6 +1,7 @@
 //! What a team is run over, row by row: tasks, and values of its variables.
 
 mod cross;
+mod csv;
 mod lines;
 
 use std::collections::BTreeMap;
@@ -55,14 +56,23 @@ impl Rows {
     pub const MOST: usize = 1_000_000;
 
     /// The rows of a text in JSON lines: an object a line, whose `task` is the task, whose `id` is what the row is called
-    /// (the number of the line in five digits if left out), and whose other keys are variables. A number stands for its
+    /// (default: the number of the line in five digits), and whose other keys are variables. A number stands for its
     /// digits. Blank lines are none. Errors call the text `file_name`.
     ///
+    /// If `file_name` ends in `.csv` or `.tsv`, the text is a table of values separated by commas or tabs. Its first line
+    /// names the columns: `task`, `id` and variables. An empty cell sets nothing.
+    ///
     /// # Errors
-    /// Everything that is wrong with the text, all at once: no JSON, no object, a value that is no text, an id that is
-    /// illegal or there twice, no row at all.
+    /// Everything that is wrong with the text, all at once: no JSON, no object, a value that is no text, a row with too many
+    /// cells, an id that is illegal or there twice, no row at all.
     pub fn over(text: &str, file_name: &str) -> Result<Self, Diagnostics> {
-        lines::read(text, file_name).map(|rows| Self(Source::Lines(rows)))
+        let ending = file_name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        let rows = match ending.as_deref() {
+            Some("csv") => csv::read(text, file_name, b','),
+            Some("tsv") => csv::read(text, file_name, b'\t'),
+            _ => lines::read(text, file_name),
+        };
+        rows.map(|rows| Self(Source::Lines(rows)))
     }
 
     /// The product of the lists in a text of YAML (or JSON): each value of the first key with each of the second and so on,

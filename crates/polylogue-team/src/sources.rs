@@ -14,6 +14,9 @@ pub struct Overrides {
     pub task: Option<String>,
     /// The model of every agent, as `provider:model`, including agents with their own model and teams within the team.
     pub model: Option<String>,
+    /// The model of agents for which the files name none, as `provider:model`. Weaker than `model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_model: Option<String>,
     /// Names of custom tools that agents can have.
     pub tools: Vec<String>,
     /// Whether team files may name teams of files outside the folder of the outermost one.

@@ -172,6 +172,12 @@ impl Team {
         self.all_chats().map(|(name, chat)| (name.clone(), chat.describe(name))).collect()
     }
 
+    /// Gives the team another task, as that of the command line.
+    pub fn set_task(&mut self, task: String) {
+        self.sources.overrides.task = Some(task.clone());
+        self.task = Some(task);
+    }
+
     /// The examples that the model of the agent `name` reads before every conversation: what is asked, and what it says.
     #[must_use]
     pub fn examples_of(&self, name: &Name) -> Option<&[Example]> {

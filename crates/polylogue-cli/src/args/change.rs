@@ -11,7 +11,7 @@ pub(crate) struct Fork {
     #[arg(long, value_name = "EVENT")]
     pub(crate) at: Option<u64>,
 
-    /// With `--at`: replace the text of this message, answer or task. Else: send a message to the fork. `-` reads it from standard input
+    /// With `--at`: replace the text of this message, answer or task. Else: send a message to the fork. `@FILE` reads it from a file, `-` from standard input
     #[arg(long, value_name = "TEXT")]
     pub(crate) say: Option<String>,
 }
@@ -21,6 +21,6 @@ pub(crate) struct Send {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// The message, by `user`; `-` reads it from standard input
+    /// The message, by `user`; `@FILE` reads it from a file, `-` from standard input
     pub(crate) text: String,
 }

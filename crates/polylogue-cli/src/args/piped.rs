@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::error::CliError;
+use crate::text_arg::is_input;
 
 /// What a standard input that is no terminal answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -24,7 +25,7 @@ pub(crate) struct Piped {
 impl Piped {
     /// What it answers. It cannot be the `text` of the command line, too.
     pub(crate) fn of(self, text: Option<&str>, answer: Option<&str>) -> Result<Input, CliError> {
-        let is_text = text == Some("-");
+        let is_text = text.is_some_and(is_input);
         match self.given {
             Some(Input::Answers | Input::Approvals) if is_text => {
                 let what = "standard input cannot be both the text of the command line and the answers";

@@ -19,11 +19,12 @@ use polylogue_team::{Overrides, Row, Rows};
 
 use super::write;
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, tell_scripted, tell_unbounded};
+use crate::launch::{Launch, tell_default_model, tell_scripted, tell_unbounded};
 use crate::limit::counted;
 use crate::screen::Sanitized;
 use crate::signals::{FINISHING, Signals};
 use crate::tell::tell_wrapped;
+use crate::user_config::{Given, default_model};
 use crate::{args, place, trust};
 use progress::Progress;
 use record::Record;
@@ -33,7 +34,7 @@ use tally::Tally;
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(200);
 
-pub(crate) async fn run(cli: &args::Cli, args: &args::Batch) -> Result<Exit, CliError> {
+pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Exit, CliError> {
     let rows = rows(args)?;
     let job = Job::prepare(cli, args, &rows).await?;
     let records = Records::open(&args.output, &job.key, args.keep)?;
@@ -77,7 +78,7 @@ struct State {
     broken: Option<CliError>,
 }
 
-fn rows(args: &args::Batch) -> Result<Rows, CliError> {
+fn rows(args: &args::batch::Batch) -> Result<Rows, CliError> {
     let read = |path: &Path| {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -106,9 +107,11 @@ fn beside(output: &Path) -> PathBuf {
 
 /// What is to be done with every row.
 struct Job<'a> {
-    args: &'a args::Batch,
+    args: &'a args::batch::Batch,
     /// The team without any row.
     prepared: Prepared,
+    /// The user's default model.
+    default: Option<Given>,
     /// Where the conversations are: their work directories are beside.
     store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
@@ -117,24 +120,29 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// Reads the team, and finds out what is wrong with it or with the keys of the rows before anything costs anything.
-    async fn prepare(cli: &args::Cli, args: &'a args::Batch, rows: &Rows) -> Result<Self, CliError> {
+    async fn prepare(cli: &args::Cli, args: &'a args::batch::Batch, rows: &Rows) -> Result<Self, CliError> {
         let permits = &args.allowed.permits;
-        let loaded = trust::load(&args.team, &overrides(args, None), permits)?;
+        let default = default_model(cli, &args.models)?;
+        let model = default.as_ref().map(|given| given.value.clone());
+        let loaded = trust::load(&args.team, &overrides(args, model.as_ref(), None), permits)?;
         for row in rows.samples() {
-            trust::load(&args.team, &overrides(args, Some(&row)), permits).map_err(|wrong| {
-                CliError::usage(format!("the team cannot be run over the row `{}`:\n{wrong}", row.id))
-            })?;
+            trust::load(&args.team, &overrides(args, model.as_ref(), Some(&row)), permits).map_err(
+                |wrong| {
+                    CliError::usage(format!("the team cannot be run over the row `{}`:\n{wrong}", row.id))
+                },
+            )?;
         }
         let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
         let mut launch = Launch::of(loaded, &args.team, &args.models, &args.allowed, args.limits);
         launch.shared_budget = args.budget.is_some();
         let prepared = launch.prepare(Some(&store)).await?;
         let key = key(&prepared, args)?;
-        Ok(Self { args, prepared, store, key })
+        Ok(Self { args, prepared, default, store, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
         tell_scripted(&self.prepared, false);
+        tell_default_model(&self.prepared, self.default.as_ref());
         let over = if skipped > 0 { format!(", {skipped} of them over before") } else { String::new() };
         let cost = match self.args.budget {
             Some(dollars) => format!(", {} for all", Money::dollars(dollars)),
@@ -193,7 +201,7 @@ impl<'a> Job<'a> {
     /// The conversation about `row`.
     fn start(&self, row: &Row) -> polylogue::Result<BatchStart> {
         let config = |trouble: String| Error::config(trouble.trim_end());
-        let given = overrides(self.args, Some(row));
+        let given = overrides(self.args, self.default.as_ref().map(|given| &given.value), Some(row));
         let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits);
         let run = self.prepared.run_of(loaded.map_err(|trouble| config(trouble.to_string()))?);
         let run = run.map_err(|error| config(CliError::from(error).to_string()))?;
@@ -241,21 +249,23 @@ impl<'a> Job<'a> {
     }
 }
 
-fn overrides(args: &args::Batch, row: Option<&Row>) -> Overrides {
+fn overrides(args: &args::batch::Batch, default_model: Option<&String>, row: Option<&Row>) -> Overrides {
     let own = row.map(|row| row.vars.clone()).unwrap_or_default();
     Overrides {
         vars: args.vars.iter().cloned().chain(own).collect(),
         task: row.and_then(|row| row.task.clone()),
         model: args.models.model.clone(),
+        default_model: default_model.cloned(),
         ..Overrides::default()
     }
 }
 
 /// What makes conversations those of this batch: the team, and what its models are said to be able to do.
-fn key(prepared: &Prepared, args: &args::Batch) -> Result<String, CliError> {
+fn key(prepared: &Prepared, args: &args::batch::Batch) -> Result<String, CliError> {
     // Not where the team file is: a batch that was moved continues.
     let vars: BTreeMap<&str, &str> = args.vars.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let models = (&args.models.model, prepared.is_scripted(), args.models.capabilities);
+    let default = prepared.team().default_model();
+    let models = (args.models.model.as_deref().or(default), prepared.is_scripted(), args.models.capabilities);
     let text = serde_json::to_string(&(prepared.digest(), vars, models))
         .map_err(|error| CliError::failed(format!("the batch cannot be identified: {error}")))?;
     Ok(digest(&text))

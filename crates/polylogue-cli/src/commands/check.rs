@@ -11,6 +11,7 @@ use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::tell::tell;
 use crate::trust;
+use crate::user_config::{Given, default_model};
 use crate::{args, trust::book::TrustFile};
 
 /// Checks every file, whatever is wrong with those before. Nothing is sent, started or read but the files.
@@ -18,7 +19,9 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     let vars = args.vars.iter().cloned().collect();
     let outside_files =
         args.permits.trust || args.permits.grants.contains(&polylogue_team::Grant::OutsideFiles);
-    let overrides = Overrides { vars, outside_files, ..Overrides::default() };
+    let default = default_model(cli, &args::Models::default())?;
+    let default_model = default.as_ref().map(|given| given.value.clone());
+    let overrides = Overrides { vars, outside_files, default_model, ..Overrides::default() };
     let mut exit = Exit::Done;
     for file in &args.teams {
         match polylogue_team::load(file, &overrides) {
@@ -26,7 +29,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
                 let wants = Wants::of(cli, args, file, &loaded)?;
                 match args.json {
                     true => line(&of_right(file, &loaded, &wants))?,
-                    false => tell_right(file, &loaded, &wants)?,
+                    false => tell_right(file, &loaded, &wants, default.as_ref())?,
                 }
             }
             Err(diagnostics) => {
@@ -67,13 +70,22 @@ impl Wants {
     }
 }
 
-fn tell_right(file: &Path, Loaded { team, warnings, .. }: &Loaded, wants: &Wants) -> Result<(), CliError> {
+fn tell_right(
+    file: &Path,
+    Loaded { team, warnings, .. }: &Loaded,
+    wants: &Wants,
+    default: Option<&Given>,
+) -> Result<(), CliError> {
     warnings.iter().for_each(|warning| tell(&warning.to_string()));
     let agents = count(team.agents.len(), "agent");
     let chats = count(team.chats.len() + 1, "chat");
     write(&Sanitized::row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name)))?;
     for (chat, words) in team.chats_in_words() {
         write(&Sanitized::row(&format!("  {chat}: {words}")))?;
+    }
+    if let Some((model, given)) = team.default_model().zip(default) {
+        let what = format!("  agents without a model use `{model}`, your default ({})", given.origin);
+        write(&Sanitized::row(&what))?;
     }
     if !wants.all.is_empty() {
         let state = if wants.is_trusted { "trusted" } else { "not trusted yet" };
@@ -101,6 +113,7 @@ fn of_right(file: &Path, Loaded { team, warnings, digest, .. }: &Loaded, wants: 
         "name": team.name.as_str(),
         "agents": team.agents.len(),
         "chats": team.chats.len() + 1,
+        "default_model": team.default_model(),
         "digest": digest,
         "trusted": wants.is_trusted,
         "wants": wants.all,

@@ -19,11 +19,13 @@ use crate::probe::ollama;
 use crate::screen::Sanitized;
 use crate::tell::tell;
 use crate::trust::{self, Request};
+use crate::user_config::{Given, default_model};
 use crate::{args, place};
 
 /// Says what is there; values of keys are never shown. Fails when the store cannot be used.
 pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, CliError> {
-    let loaded = args.team.as_deref().map(|file| team(file, args)).transpose()?;
+    let default = default_model(cli, &args::Models::default())?;
+    let loaded = args.team.as_deref().map(|file| team(file, args, default.as_ref())).transpose()?;
     let access = access(cli, args, loaded.as_ref()).await?;
     let (team, env) = (loaded.map(|loaded| loaded.team), &access.env);
     let (version, os, arch) = (env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH);
@@ -31,6 +33,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     text.push_str("models\n");
     for provider in Provider::all() {
         rows(&mut text, provider.name(), finding(provider, env).await);
+    }
+    if let Some(Given { value, origin }) = &default {
+        rows(&mut text, "default", vec![format!("{value}, from {origin}")]);
     }
     if let Some(team) = &team {
         let _ = write!(text, "\nendpoints of {}\n{}", team.name, endpoints(team, &access).await);
@@ -44,8 +49,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     store.map(|_| Exit::Done).map_err(|(_, trouble)| trouble)
 }
 
-fn team(file: &Path, args: &args::Doctor) -> Result<Loaded, CliError> {
-    let overrides = Overrides { vars: args.vars.iter().cloned().collect(), ..Overrides::default() };
+fn team(file: &Path, args: &args::Doctor, default: Option<&Given>) -> Result<Loaded, CliError> {
+    let (vars, default_model) =
+        (args.vars.iter().cloned().collect(), default.map(|given| given.value.clone()));
+    let overrides = Overrides { vars, default_model, ..Overrides::default() };
     let loaded = trust::load(file, &overrides, &args.permits)?;
     loaded.warnings.iter().for_each(|warning| tell(&warning.to_string()));
     Ok(loaded)

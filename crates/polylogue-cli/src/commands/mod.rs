@@ -1,8 +1,10 @@
 //! The commands, one room each.
 
 pub(crate) mod batch;
+pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod fork;
 pub(crate) mod import;

@@ -6,13 +6,13 @@ use polylogue::{Message, Name};
 use polylogue_core::{LimitOverrides, LogId, Store as _};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
 
-use super::run::text_or_input;
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, settings};
 use crate::limit;
 use crate::runner::Runner;
 use crate::screen::Settings;
 use crate::tell::tell;
+use crate::text_arg::text_of;
 use crate::trust::rules::Always;
 use crate::{args, place, trust};
 
@@ -21,7 +21,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let runtime = place::existing(cli.store.as_deref())?;
     let id = runtime.find(&args.id).await?;
     let settings = settings(cli.color, args.output);
-    let mut prepared = prepare(cli, args, &runtime, &id, &settings).await?;
+    let stored = Stored {
+        id: &id,
+        models: &args.models,
+        allowed: &args.allowed,
+        limits: args.limits.overrides(),
+        asks: args.answer.is_none(),
+        settings: &settings,
+    };
+    let mut prepared = stored.prepare(cli, &runtime).await?;
     let options = OpenOptions { take_over: args.take_over, limits: args.limits.overrides() };
     let conversation = runtime.open(&id, &prepared, options).await?;
     if args.answer.is_some() && conversation.questions().await.is_empty() {
@@ -49,51 +57,58 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     .await
 }
 
-/// Prepares the team that is stored with the conversation `id`.
-async fn prepare(
-    cli: &args::Cli,
-    args: &args::Resume,
-    runtime: &Runtime,
-    id: &LogId,
-    settings: &Settings,
-) -> Result<Prepared, CliError> {
-    let mut stored = runtime.stored_team(id).await?;
-    // What a store says that this user has not sealed allows nothing.
-    let is_sealed = trust::is_sealed(&stored)?;
-    let trusted = if is_sealed { stored.digest.clone() } else { stored.own_digest() };
-    let by_script = stored.offline && args.models.model.is_none() && args.models.replay.is_none();
-    let models = args::Models {
-        offline: by_script || args.models.offline,
-        capabilities: args.models.capabilities.or(stored.capabilities),
-        ..args.models.clone()
-    };
-    let events: Vec<_> = runtime.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
-    let before = LimitOverrides::last_of(&events).unwrap_or(stored.limits);
-    if let Some(model) = &models.model {
-        stored.team.use_model(model);
+/// A stored conversation that is to be prepared again, and how.
+pub(super) struct Stored<'a> {
+    pub(super) id: &'a LogId,
+    pub(super) models: &'a args::Models,
+    pub(super) allowed: &'a args::Allowed,
+    pub(super) limits: LimitOverrides,
+    /// Whether there may be a person to ask.
+    pub(super) asks: bool,
+    pub(super) settings: &'a Settings,
+}
+
+impl Stored<'_> {
+    /// Prepares the team that is stored with the conversation.
+    pub(super) async fn prepare(self, cli: &args::Cli, runtime: &Runtime) -> Result<Prepared, CliError> {
+        let mut stored = runtime.stored_team(self.id).await?;
+        // What a store says that this user has not sealed allows nothing.
+        let is_sealed = trust::is_sealed(&stored)?;
+        let trusted = if is_sealed { stored.digest.clone() } else { stored.own_digest() };
+        let by_script = stored.offline && self.models.model.is_none() && self.models.replay.is_none();
+        let models = args::Models {
+            offline: by_script || self.models.offline,
+            capabilities: self.models.capabilities.or(stored.capabilities),
+            ..self.models.clone()
+        };
+        let events: Vec<_> = runtime.store().read(self.id, 0).await?.into_iter().map(Arc::new).collect();
+        let before = LimitOverrides::last_of(&events).unwrap_or(stored.limits);
+        if let Some(model) = &models.model {
+            stored.team.use_model(model);
+        }
+        let launch = Launch {
+            team: stored.team,
+            digest: stored.digest,
+            trusted,
+            file: format!("conversation {}", self.id),
+            outside: Vec::new(),
+            models: &models,
+            permits: &self.allowed.permits,
+            servers: self.allowed.mcp.clone().or(stored.mcp.filter(|_| is_sealed)),
+            limits: self.limits.or(before),
+            shared_budget: false,
+            before: if is_sealed { stored.allowed } else { Vec::new() },
+            resumed: true,
+            asks: self.asks,
+            shown: Some(self.settings),
+        };
+        launch.prepare(cli.store.as_deref()).await
     }
-    let launch = Launch {
-        team: stored.team,
-        digest: stored.digest,
-        trusted,
-        file: format!("conversation {id}"),
-        outside: Vec::new(),
-        models: &models,
-        permits: &args.allowed.permits,
-        servers: args.allowed.mcp.clone().or(stored.mcp.filter(|_| is_sealed)),
-        limits: args.limits.overrides().or(before),
-        shared_budget: false,
-        before: if is_sealed { stored.allowed } else { Vec::new() },
-        resumed: true,
-        asks: args.answer.is_none(),
-        shown: Some(settings),
-    };
-    launch.prepare(cli.store.as_deref()).await
 }
 
 /// The next message of a conversation that has ended.
 fn message(args: &args::Resume, conversation: &Conversation) -> Result<Option<Message>, CliError> {
-    let Some(text) = args.message.as_deref().map(text_or_input).transpose()? else { return Ok(None) };
+    let Some(text) = args.message.as_deref().map(text_of).transpose()? else { return Ok(None) };
     if text.trim().is_empty() {
         return Err(CliError::usage("there is nothing in the text that the conversation is to go on about"));
     }

@@ -1,25 +1,27 @@
 //! `polylogue run`: a team on a task.
 
-use std::io::{self, Read};
-
 use polylogue::{Chat, Limits};
 use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, settings, tell_scripted, tell_unbounded};
+use crate::launch::{Launch, settings, tell_default_model, tell_scripted, tell_unbounded};
 use crate::limit::counted;
 use crate::runner::Runner;
 use crate::tell::tell_wrapped;
+use crate::text_arg::text_of;
 use crate::trust::rules::Always;
+use crate::user_config::default_model;
 use crate::{args, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliError> {
     let input = args.piped.of(args.task.as_deref(), None)?;
+    let default = default_model(cli, &args.models)?;
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
-        task: args.task.as_deref().map(text_or_input).transpose()?,
+        task: args.task.as_deref().map(text_of).transpose()?,
         model: args.models.model.clone(),
+        default_model: default.as_ref().map(|given| given.value.clone()),
         ..Overrides::default()
     };
     let loaded = trust::load(&args.team, &overrides, &args.allowed.permits)?;
@@ -32,6 +34,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let conversation = runtime.begin(&prepared.run()).await?;
     if settings.output.is_conversation() {
         introduce(&prepared, conversation.chat(), conversation.limits(), overrides.task.is_some());
+        tell_default_model(&prepared, default.as_ref());
     }
     Runner {
         conversation,
@@ -90,16 +93,4 @@ fn bounds(team: &Team, chat: &Chat, limits: &Limits) -> String {
 fn fewest(stop: &Stop, limit: &dyn Fn(&Stop) -> Option<u64>) -> Option<u64> {
     let others = stop.any.iter().filter_map(|stop| fewest(stop, limit));
     limit(stop).into_iter().chain(others).min()
-}
-
-/// A text of the command line; `-` stands for the standard input.
-pub(super) fn text_or_input(given: &str) -> Result<String, CliError> {
-    if given != "-" {
-        return Ok(given.to_owned());
-    }
-    let mut text = String::new();
-    io::stdin().read_to_string(&mut text).map_err(|error| {
-        CliError::usage(format!("the text cannot be read from the standard input: {error}"))
-    })?;
-    Ok(text.trim().to_owned())
 }

@@ -2,15 +2,15 @@
 
 use polylogue::{Message, Name};
 
-use super::run::text_or_input;
 use crate::error::{CliError, Exit};
 use crate::tell::tell;
+use crate::text_arg::text_of;
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::change::Send) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
     let id = runtime.find(&args.id).await?;
-    let text = text_or_input(&args.text)?;
+    let text = text_of(&args.text)?;
     if text.trim().is_empty() {
         return Err(CliError::usage("there is no text to send"));
     }

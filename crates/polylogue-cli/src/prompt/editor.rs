@@ -13,7 +13,7 @@ use rustyline::history::{History as _, MemHistory};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Behavior, Cmd, Config, Editor, Helper, KeyCode, KeyEvent, Modifiers};
 
-use super::{MAX_ANSWER, is_in_fence, too_long};
+use super::{MAX_ANSWER, Typed, is_in_fence, too_long};
 use crate::screen::{ColourWish, Looks};
 
 /// Whether the terminal can move its cursor, which the editor needs.
@@ -21,8 +21,8 @@ pub(super) fn is_possible() -> bool {
     super::is_possible() && Looks::of(ColourWish::Auto, &io::stderr()).live
 }
 
-/// Reads an answer after `prompt`; `None` at Ctrl-C, and at Ctrl-D in an empty line.
-pub(super) fn read(prompt: &str, history: Vec<String>) -> io::Result<Option<String>> {
+/// Reads an answer after `prompt`.
+pub(super) fn read(prompt: &str, history: Vec<String>) -> io::Result<Typed> {
     // The output may be redirected: the terminal itself is where the person reads and writes.
     let config = Config::builder().behavior(Behavior::PreferTerm).build();
     let mut known = MemHistory::with_config(&config);
@@ -34,8 +34,9 @@ pub(super) fn read(prompt: &str, history: Vec<String>) -> io::Result<Option<Stri
     editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
     match editor.readline(prompt) {
         Ok(answer) if answer.len() > MAX_ANSWER => Err(too_long()),
-        Ok(answer) => Ok(Some(answer)),
-        Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
+        Ok(answer) => Ok(Typed::Text(answer)),
+        Err(ReadlineError::Eof) => Ok(Typed::End),
+        Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
         Err(ReadlineError::Io(error)) => Err(error),
         Err(error) => Err(io::Error::other(error)),
     }

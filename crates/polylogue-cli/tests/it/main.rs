@@ -11,6 +11,8 @@ mod batch;
 #[cfg(test)]
 mod breakdowns;
 #[cfg(test)]
+mod chat;
+#[cfg(test)]
 mod containers;
 #[cfg(test)]
 mod doctor;
@@ -70,6 +72,8 @@ mod recordings;
 mod runs;
 #[cfg(test)]
 mod screen;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod sides;
 #[cfg(test)]

@@ -156,8 +156,8 @@ fn a_team_without_a_script_gets_a_clear_error() {
           |        ^^^^^^^^^^^^
         hint: give it a `stop`, such as `stop: {max_turns: 20}`
 
-        error (config): `mute` names no model and has no script
-          hint: `--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running
+        error (config): `mute` names no model for `A`, `B`, and has no script
+          hint: `--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running; `polylogue config set model openai:gpt-4o-mini` sets a default
     "#]].assert_eq(&home.run(&["run", "team.yaml"]).exits(2).masked(&home));
     expect![[r#"
         --- 2
@@ -168,9 +168,10 @@ fn a_team_without_a_script_gets_a_clear_error() {
           |        ^^^^^^^^^^^^
         hint: give it a `stop`, such as `stop: {max_turns: 20}`
 
-        error (config): `mute` names no model and has no script
-          hint: `--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running
-    "#]].assert_eq(&home.run(&["run", "team.yaml", "--offline"]).exits(2).masked(&home));
+        error (config): `mute` has no script
+          hint: add a `script`, or leave out `--offline` and use a model
+    "#]]
+    .assert_eq(&home.run(&["run", "team.yaml", "--offline"]).exits(2).masked(&home));
     expect![[r#"
         --- 2
         warning: nothing ends the chat `mute` before its 100th turn

@@ -123,6 +123,21 @@ impl Log {
         Ok(())
     }
 
+    /// Rolls back the open turns of the outermost chat, such as those that were cancelled: they are in no transcript and no view,
+    /// and the next run begins new ones. Does nothing if there are none.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation, or the store cannot be written.
+    pub async fn roll_back_open_turns(&mut self) -> Result<()> {
+        let transcript = self.transcript().await?;
+        let started = |event: &&Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
+        let started = transcript.events().iter().rfind(started).map(|event| event.seq);
+        if let Some(since) = started.filter(|_| !transcript.open_turns().is_empty()) {
+            self.append(&Path::root(), [Body::RolledBack { since }]).await?;
+        }
+        Ok(())
+    }
+
     /// Whether the process that wrote this log last may have died while a model call was in flight. Such a call is
     /// charged when the conversation is resumed, before anything is sent.
     ///

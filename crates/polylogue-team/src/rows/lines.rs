@@ -11,7 +11,9 @@ use crate::source::{Source, Span};
 pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Row>, Diagnostics> {
     let source = Source::new(file_name, text);
     let mut report = Report::new(&source);
-    let rows = Reader { rows: Vec::new(), ids: HashMap::new(), report: &mut report }.read(source.text);
+    let mut rows = Collector::new(&mut report);
+    rows.read(source.text);
+    let rows = rows.finish();
     if rows.is_empty() && !report.failed() {
         report.error_with_hint(
             &(0..0),
@@ -22,28 +24,55 @@ pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<Row>, Diagnostics>
     if report.failed() { Err(report.finish()) } else { Ok(rows) }
 }
 
-struct Reader<'r, 's> {
+/// Rows with different ids.
+pub(super) struct Collector<'r, 's> {
     rows: Vec<Row>,
     /// The lines in which ids were met.
     ids: HashMap<String, usize>,
-    report: &'r mut Report<'s>,
+    pub(super) report: &'r mut Report<'s>,
 }
 
-impl Reader<'_, '_> {
-    fn read(mut self, text: &str) -> Vec<Row> {
+impl<'r, 's> Collector<'r, 's> {
+    pub(super) fn new(report: &'r mut Report<'s>) -> Self {
+        Self { rows: Vec::new(), ids: HashMap::new(), report }
+    }
+
+    /// Whether there are more rows, or more mistakes, than anybody wants to read.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() > Rows::MOST || self.report.full()
+    }
+
+    /// Adds the row of the line `number`, if its id is legal and new.
+    pub(super) fn add(&mut self, number: usize, row: Row, span: &Span) {
+        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if !(1..=Rows::LONGEST_ID).contains(&row.id.len()) || !row.id.chars().all(legal) {
+            let hint = format!("it is 1 to {} ASCII letters, digits, `-` and `_`", Rows::LONGEST_ID);
+            self.report.error_with_hint(span, format!("`{}` is no id of a row", row.id), hint);
+        } else if let Some(first) = self.ids.insert(row.id.clone(), number) {
+            self.report.error(span, format!("the row `{}` is there already, in line {first}", row.id));
+        }
+        self.rows.push(row);
+        if self.rows.len() > Rows::MOST {
+            self.report.error(&(span.end..span.end), format!("there are more than {} rows", Rows::MOST));
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<Row> {
+        self.rows
+    }
+
+    fn read(&mut self, text: &str) {
         let mut from = 0;
         for (at, line) in text.split_inclusive('\n').enumerate() {
             let span = from..from + line.trim_end().len();
             from += line.len();
-            if !line.trim().is_empty() && !self.report.full() {
-                self.line(at + 1, line.trim_end(), span);
-            }
-            if self.rows.len() > Rows::MOST {
-                self.report.error(&(from..from), format!("there are more than {} rows", Rows::MOST));
+            if self.is_full() {
                 break;
             }
+            if !line.trim().is_empty() {
+                self.line(at + 1, line.trim_end(), span);
+            }
         }
-        self.rows
     }
 
     fn line(&mut self, number: usize, line: &str, span: Span) {
@@ -72,13 +101,6 @@ impl Reader<'_, '_> {
                 None => self.report.error(&span, format!("`{key}` is neither a text nor a number")),
             }
         }
-        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if !(1..=Rows::LONGEST_ID).contains(&row.id.len()) || !row.id.chars().all(legal) {
-            let hint = format!("it is 1 to {} ASCII letters, digits, `-` and `_`", Rows::LONGEST_ID);
-            self.report.error_with_hint(&span, format!("`{}` is no id of a row", row.id), hint);
-        } else if let Some(first) = self.ids.insert(row.id.clone(), number) {
-            self.report.error(&span, format!("the row `{}` is there already, in line {first}", row.id));
-        }
-        self.rows.push(row);
+        self.add(number, row, &span);
     }
 }

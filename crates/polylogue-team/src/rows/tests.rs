@@ -92,3 +92,32 @@ fn wrong_products_are_reported_with_their_places() {
     let text = serde_json::to_string(&lists).unwrap();
     wrong(Rows::cross(&text, "r"), &["1:1 these are too many lists: rows are called by their place in each"]);
 }
+
+#[test]
+fn a_table_has_names_of_columns_and_cells_that_may_be_quoted_or_empty() {
+    let text = "\u{feff}id,task, mood\r\na,\"Write, in\ntwo lines, \"\"this\"\"\",sad\r\n,,\"glad\"\r\n";
+    let rows = Rows::over(text, "rows.CSV").unwrap();
+    assert_eq!(ids(&rows), ["a", "00004"]);
+    let (first, second) = (rows.get(0).unwrap(), rows.get(1).unwrap());
+    assert_eq!(first.task.as_deref(), Some("Write, in\ntwo lines, \"this\""));
+    assert_eq!((&*first.vars["mood"], second.task, &*second.vars["mood"]), ("sad", None, "glad"));
+    let tabs = Rows::over("task\tmood\nWrite, now\tsad\n", "rows.tsv").unwrap();
+    assert_eq!(tabs.get(0).unwrap().task.as_deref(), Some("Write, now"));
+}
+
+#[test]
+fn mistakes_of_a_table_are_reported_with_their_places() {
+    wrong(Rows::over("", "r.csv"), &["1:1 there is no row"]);
+    wrong(Rows::over("task,mood\n", "r.csv"), &["1:1 there is no row"]);
+    wrong(Rows::over("task;mood\na;b\n", "r.csv"), &["1:1 there is only one column"]);
+    let names = ["1:1 a column has no name", "1:1 there are two columns `a`"];
+    wrong(Rows::over("a,,a\n1,2,3\n", "r.csv"), &names);
+    wrong(
+        Rows::over("id,a\nx,1\nx,2\ny,1,2\nno/path,1\n", "r.csv"),
+        &[
+            "3:1 the row `x` is there already, in line 2",
+            "4:1 this row has 3 cells, and there are 2 columns",
+            "5:1 `no/path` is no id of a row",
+        ],
+    );
+}

@@ -6,7 +6,6 @@ use polylogue_core::Name;
 
 use super::Team;
 use crate::agent::AgentKind;
-use crate::chat::Summary;
 use crate::endpoint::{Endpoint, canonical};
 
 impl Team {
@@ -28,18 +27,26 @@ impl Team {
         }
     }
 
-    /// The models that are asked for, by name, each once.
+    /// Gives the default model of the caller to those for which the files name none, if there are any.
+    pub(crate) fn use_default_model(&mut self) {
+        let default = self.sources.overrides.default_model.take();
+        if let Some(model) = default.filter(|_| !self.voices_without_model().is_empty()) {
+            self.model = Some(model.clone());
+            self.sources.overrides.default_model = Some(model);
+        }
+    }
+
+    /// The [default model](crate::Overrides::default_model) of the caller, if something uses it.
+    #[must_use]
+    pub fn default_model(&self) -> Option<&str> {
+        let overrides = &self.sources.overrides;
+        overrides.default_model.as_deref().filter(|_| overrides.model.is_none())
+    }
+
+    /// The models that are called, by name, each once.
     #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
-        let summaries = self.all_chats().filter_map(|(_, chat)| match &chat.summary {
-            Summary::Reflect(reflect) => reflect.model.as_deref().map(String::as_str),
-            _ => None,
-        });
-        let selectors = self.all_chats().filter_map(|(_, chat)| chat.pattern.selector()?.model.as_deref());
-        let agents = self.agents.iter().filter_map(|agent| Some(agent.model()?.model.as_ref()?.as_str()));
-        let within = self.teams.iter().flat_map(|sub| sub.team.models());
-        let own = self.model.as_deref().into_iter().chain(agents);
-        own.chain(selectors).chain(summaries).chain(within).collect()
+        self.model_users(&self.name, None).into_iter().filter_map(|(_, model)| model).collect()
     }
 
     /// Names of all that call a model in this team and the teams within it, in the order of the file: agents with a model,
@@ -51,11 +58,25 @@ impl Team {
 
     /// The same when the outermost chat is called `name`, as that of a team within a team is.
     pub(crate) fn voices_as(&self, name: &Name) -> Vec<Name> {
-        let agents =
-            self.agents.iter().filter(|agent| agent.model().is_some()).map(|agent| agent.name.value.clone());
+        self.model_users(name, None).into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// Those of the [voices](Self::voices) for which the files name no model.
+    #[must_use]
+    pub fn voices_without_model(&self) -> Vec<Name> {
+        let users = self.model_users(&self.name, None).into_iter();
+        users.filter(|(_, model)| model.is_none()).map(|(name, _)| name).collect()
+    }
+
+    /// All that call a model, each with its own, that of the team, or that of the team `around` it.
+    fn model_users<'t>(&'t self, name: &'t Name, around: Option<&'t str>) -> Vec<(Name, Option<&'t str>)> {
+        let usual = self.model.as_deref().or(around);
+        let agents = self.agents.iter().filter_map(|agent| Some((agent.name.value.clone(), agent.model()?)));
+        let agents = agents.map(|(name, keys)| (name, keys.model.as_ref().map(|model| model.as_str())));
         let private_agents = self.chats_as(name).flat_map(|(name, chat)| chat.private_agents(name));
-        let within = self.teams.iter().flat_map(|sub| sub.team.voices_as(&sub.name));
-        agents.chain(private_agents).chain(within).collect()
+        let own = agents.chain(private_agents).map(|(name, model)| (name, model.or(usual)));
+        let within = self.teams.iter().flat_map(|sub| sub.team.model_users(&sub.name, usual));
+        own.chain(within).collect()
     }
 
     /// The endpoints of the team and of the teams within it, by name. Where several say something of one, the outer

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use polylogue::runs::Report;
 use polylogue::runs::batch::BatchResult;
 use polylogue::{Message, Status};
-use polylogue_core::{Body, Event, Finish, RunOutcome, StopReason, TotalUsage};
+use polylogue_core::{Body, Event, Finish, Part, RunOutcome, StopReason, TotalUsage};
 use polylogue_team::Row;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How a row ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,7 +61,8 @@ pub(super) struct Record<'a> {
     vars: &'a BTreeMap<String, String>,
     pub(super) state: State,
     pub(super) reason: String,
-    summary: String,
+    /// A text, or the value of a structured reply.
+    summary: Value,
     /// Why the summary is cut off: `length` or `filter`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut: Option<Finish>,
@@ -84,7 +86,11 @@ pub(super) struct Record<'a> {
 #[derive(Debug, Serialize)]
 struct Said {
     from: String,
-    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The value of a structured reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cut: Option<Finish>,
 }
@@ -108,7 +114,7 @@ impl<'a> Record<'a> {
             vars: &ended.item.vars,
             state,
             reason,
-            summary: report.summary.to_string(),
+            summary: summary(&report),
             cut: report.cut,
             calls: spent.calls,
             tokens: (spent.unmetered == 0).then(|| spent.tokens()),
@@ -127,6 +133,26 @@ impl<'a> Record<'a> {
     }
 }
 
+/// The result: the value of the message that the summary repeats, if that is structured.
+fn summary(report: &Report) -> Value {
+    let is_it = |message: &&Message| *message.in_words() == *report.summary;
+    let value = report.messages.iter().rev().find(is_it).and_then(data);
+    value.cloned().unwrap_or_else(|| Value::from(&*report.summary))
+}
+
+/// The value of a message whose text says nothing else.
+fn data(message: &Message) -> Option<&Value> {
+    let text = message.plain();
+    let is_said = |value: &&Value| {
+        text.trim().is_empty() || serde_json::from_str::<Value>(&text).is_ok_and(|said| said == **value)
+    };
+    let mut values = message.parts.iter().filter_map(|part| match part {
+        Part::Data(value) => Some(value),
+        _ => None,
+    });
+    values.next().filter(is_said).filter(|_| values.next().is_none())
+}
+
 /// The message of a private turn in the outermost chat.
 fn private_message(event: &Event) -> Option<&Message> {
     match &event.body {
@@ -137,6 +163,8 @@ fn private_message(event: &Event) -> Option<&Message> {
 
 impl Said {
     fn of(message: &Message) -> Self {
-        Self { from: message.from.to_string(), text: message.in_words().into_owned(), cut: message.cut() }
+        let data = data(message).cloned();
+        let text = data.is_none().then(|| message.in_words().into_owned());
+        Self { from: message.from.to_string(), text, data, cut: message.cut() }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::talk::Talk;
 use crate::error::CliError;
 use crate::launch::Launch;
+use crate::user_config::default_model;
 use crate::{args, trust};
 
 /// The argument that is the task.
@@ -21,25 +22,29 @@ pub(super) struct Offer {
     file: PathBuf,
     /// Without a task or values of the caller's.
     prepared: Prepared,
+    default_model: Option<String>,
     args: args::Mcp,
 }
 
 impl Offer {
     /// Reads the team, and finds out what is wrong with it before it is called.
     pub(super) async fn prepare(cli: &args::Cli, args: &args::Mcp, file: &Path) -> Result<Self, CliError> {
-        let given = Overrides { model: args.models.model.clone(), ..Overrides::default() };
+        let default_model = default_model(cli, &args.models)?.map(|given| given.value);
+        let model = args.models.model.clone();
+        let given = Overrides { model, default_model: default_model.clone(), ..Overrides::default() };
         let loaded = trust::load(file, &given, &args.allowed.permits)?;
         let spec = spec(&loaded.team);
         let mut launch = Launch::of(loaded, file, &args.models, &args.allowed, args.limits);
         // The input and the output are the host's.
         launch.asks = false;
         let prepared = launch.prepare(cli.store.as_deref()).await?;
-        Ok(Self { spec, file: file.to_owned(), prepared, args: args.clone() })
+        Ok(Self { spec, file: file.to_owned(), prepared, default_model, args: args.clone() })
     }
 
     /// Begins a conversation about what the caller gave.
     pub(super) async fn begin(&self, runtime: &Runtime, given: Map<String, Value>) -> Result<Talk, CliError> {
-        let given = Overrides { model: self.args.models.model.clone(), ..overrides(&given)? };
+        let (model, default_model) = (self.args.models.model.clone(), self.default_model.clone());
+        let given = Overrides { model, default_model, ..overrides(&given)? };
         let loaded = trust::load(&self.file, &given, &self.args.allowed.permits)?;
         self.prepared.reread_memory().await?;
         let run = self.prepared.run_of(loaded)?;

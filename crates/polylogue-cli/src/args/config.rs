@@ -1,0 +1,50 @@
+//! The command `config`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "An option of a command precedes the team file, which precedes the environment variable, which precedes the
+file. The file is `~/.config/polylogue/config.yaml`, or below `XDG_CONFIG_HOME`, unless `--config` names another.
+API keys are never kept in it: they are read from the environment or from `.env`."
+)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List all settings with their values, and where each value comes from; the default
+    List(List),
+    /// Print the value of a setting; exit code 1 if it has none
+    Get(Named),
+    /// Set a setting in the file
+    Set(Set),
+    /// Remove a setting from the file
+    Unset(Named),
+    /// Print the path of the file
+    Path,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct List {
+    /// Print one line of JSON for each setting
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// The setting, such as `model`
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    /// The setting, such as `model`
+    pub(crate) name: String,
+
+    /// Its value, such as `openai:gpt-4o-mini`
+    pub(crate) value: String,
+}

@@ -1,0 +1,119 @@
+//! `polylogue chat`: a conversation with a model or a team, line by line.
+
+mod command;
+mod session;
+
+use std::path::Path;
+
+use polylogue_core::LogId;
+use polylogue_runtime::{OpenOptions, Prepared, Runtime};
+use polylogue_team::{Loaded, Overrides};
+
+use super::resume::Stored;
+use crate::error::{CliError, Exit};
+use crate::launch::{Launch, settings, tell_default_model, tell_scripted};
+use crate::prompt;
+use crate::screen::{Output, Settings};
+use crate::text_arg::text_of;
+use crate::user_config::default_model;
+use crate::{args, place, trust};
+use session::Session;
+
+/// The team of a chat with one model.
+const ONE_MODEL: &str = "name: chat
+agents: [{name: Assistant}]
+chat: {participants: [Assistant], pattern: sequential}
+";
+
+/// The same with a system message, which is a variable, so that braces in it are plain.
+const WITH_SYSTEM: &str = "name: chat
+vars: {system: ''}
+agents: [{name: Assistant, system: '{{system}}'}]
+chat: {participants: [Assistant], pattern: sequential}
+";
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit, CliError> {
+    let input = args.piped.of(None, None)?;
+    let settings = settings_of(cli, args);
+    let runtime = match &args.resume {
+        Some(_) => place::existing(cli.store.as_deref())?,
+        None => place::open(cli.store.as_deref())?,
+    };
+    let (prepared, id) = match &args.resume {
+        Some(text) => {
+            let id = runtime.find(text).await?;
+            (stored(cli, args, &runtime, &id, &settings).await?, Some(id))
+        }
+        None => (new(cli, args, &settings).await?, None),
+    };
+    let options = OpenOptions { take_over: false, limits: args.limits.overrides() };
+    let mut session = Session::new(cli, runtime, prepared, settings, input);
+    if let Some(id) = id {
+        session.open(&id, options).await?;
+    }
+    session.run().await
+}
+
+/// Where no person types, only replies are written.
+fn settings_of(cli: &args::Cli, args: &args::chat::Chat) -> Settings {
+    let mut settings = settings(cli.color, args.output);
+    if !prompt::is_typed() && settings.output != Output::Json {
+        settings.output = Output::Result;
+    }
+    settings
+}
+
+/// The team of a new conversation.
+async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> Result<Prepared, CliError> {
+    let default = default_model(cli, &args.models)?;
+    let overrides = Overrides {
+        vars: args.vars.iter().cloned().collect(),
+        model: args.models.model.clone(),
+        default_model: default.as_ref().map(|given| given.value.clone()),
+        ..Overrides::default()
+    };
+    let (loaded, file) = match &args.team {
+        Some(file) => (trust::load(file, &overrides, &args.allowed.permits)?, file.as_path()),
+        None => (one_model(args, overrides)?, Path::new("chat")),
+    };
+    let mut launch = Launch::of(loaded, file, &args.models, &args.allowed, args.limits);
+    launch.shown = Some(settings);
+    let prepared = launch.prepare(cli.store.as_deref()).await?;
+    if settings.output.is_conversation() {
+        tell_scripted(&prepared, false);
+        if args.team.is_some() {
+            tell_default_model(&prepared, default.as_ref());
+        }
+    }
+    Ok(prepared)
+}
+
+fn one_model(args: &args::chat::Chat, mut overrides: Overrides) -> Result<Loaded, CliError> {
+    if args.models.offline {
+        let what = "`--offline` plays the script of a team, and no team is named";
+        return Err(CliError::usage(what).hint("name one, such as `polylogue chat demo:council --offline`"));
+    }
+    let system = args.system.as_deref().map(text_of).transpose()?;
+    let text = if system.is_some() { WITH_SYSTEM } else { ONE_MODEL };
+    overrides.vars.extend(system.map(|system| ("system".to_owned(), system)));
+    Ok(polylogue_team::parse(text, "chat", &overrides)?)
+}
+
+/// The team that is stored with the conversation `id`.
+async fn stored(
+    cli: &args::Cli,
+    args: &args::chat::Chat,
+    runtime: &Runtime,
+    id: &LogId,
+    settings: &Settings,
+) -> Result<Prepared, CliError> {
+    let stored = Stored {
+        id,
+        models: &args.models,
+        allowed: &args.allowed,
+        limits: args.limits.overrides(),
+        asks: true,
+        settings,
+    };
+    stored.prepare(cli, runtime).await
+}

@@ -1,0 +1,58 @@
+//! Texts of the command line, which can come from a file or from the standard input.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::error::CliError;
+use crate::place::shell_word;
+
+/// Whether `given` stands for the standard input.
+pub(crate) fn is_input(given: &str) -> bool {
+    matches!(given, "-" | "@-")
+}
+
+/// The text that `given` stands for: `-` or `@-` is the standard input, `@FILE` the content of a file, and `@@...` a text that
+/// begins with `@`. Anything else is the text itself.
+pub(crate) fn text_of(given: &str) -> Result<String, CliError> {
+    if is_input(given) {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map_err(|error| {
+            CliError::usage(format!("the text cannot be read from the standard input: {error}"))
+        })?;
+        return Ok(text.trim().to_owned());
+    }
+    match given.strip_prefix('@') {
+        None => Ok(given.to_owned()),
+        Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
+        Some(path) => of_file(path, given),
+    }
+}
+
+fn of_file(path: &str, given: &str) -> Result<String, CliError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let what = format!("the text cannot be read from the file `{path}`: {error}");
+        let literal = shell_word(Path::new(&format!("@{given}")));
+        CliError::usage(what).hint(format!("a text that begins with `@` is written with two: {literal}"))
+    })?;
+    Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_files_and_texts_that_begin_with_an_at_sign() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("task.txt");
+        std::fs::write(&file, "\nWrite a poem.\n").unwrap();
+        assert_eq!(text_of(&format!("@{}", file.display())).unwrap(), "Write a poem.");
+        for (given, text) in
+            [("plain @Ann", "plain @Ann"), ("@@Ann hello", "@Ann hello"), ("@@@x", "@@x"), ("", "")]
+        {
+            assert_eq!(text_of(given).unwrap(), text);
+        }
+        let missing = text_of("@Ann hello").unwrap_err().to_string();
+        assert!(missing.contains("the file `Ann hello`") && missing.contains("'@@Ann hello'"), "{missing}");
+    }
+}

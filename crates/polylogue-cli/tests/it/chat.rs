@@ -1,0 +1,189 @@
+//! Chats with a model or a team: at a terminal, through a pipe, and continued later.
+
+use std::fs;
+use std::time::Duration;
+
+use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Received, Server};
+use serde_json::Value;
+
+use crate::home::{Home, KEY, serve, until};
+use crate::terminal::Terminal;
+
+/// Replies with the number of the request and the last message.
+fn echo() -> Behaviour {
+    let play = |request: &Received, nth: usize| {
+        let messages = request.body["messages"].as_array().unwrap();
+        let last = messages.last().unwrap()["content"].as_str().unwrap().to_owned();
+        match last.contains("slowly") && nth == 0 {
+            true => Answer::text("This takes long.").with(Quirk::PauseBeforeFirst(Duration::from_secs(60))),
+            false => Answer::text(format!("Reply {} to: {last}", nth + 1)),
+        }
+    };
+    Behaviour::from(Playbook::new(play)).key(KEY)
+}
+
+fn home(server: &Server) -> Home {
+    Home::at(server).var("POLYLOGUE_MODEL", "openai:test")
+}
+
+/// Roles and texts of the last request.
+fn sent(server: &Server) -> Vec<(String, String)> {
+    let request = server.requests().pop().unwrap();
+    let text = |message: &Value, key: &str| message[key].as_str().unwrap().to_owned();
+    let messages = request.body["messages"].as_array().unwrap();
+    messages.iter().map(|message| (text(message, "role"), text(message, "content"))).collect()
+}
+
+fn texts(of: &[(String, String)]) -> Vec<&str> {
+    of.iter().map(|(_, text)| text.as_str()).collect()
+}
+
+#[test]
+fn each_line_of_a_pipe_gets_one_reply_and_the_chat_can_be_continued() {
+    let server = serve(echo());
+    let home = home(&server);
+    let ran = home.run_reading("Hello\n\nAnd then?\n", &["chat", "--system", "Be {{brief}}."]).ok();
+    assert_eq!(ran.out, "Reply 1 to: Hello\nReply 2 to: And then?\n");
+    assert_eq!(ran.err, "");
+    assert_eq!(texts(&sent(&server)), ["Be {{brief}}.", "Hello", "Reply 1 to: Hello", "And then?"]);
+    let ran = home.run_reading("More\n", &["chat", "--resume", "last"]).ok();
+    assert_eq!(ran.out, "Reply 3 to: More\n");
+    assert_eq!(sent(&server).len(), 6);
+    assert_eq!(home.listed().len(), 1, "it is one conversation");
+    // So does `resume`.
+    home.run(&["resume", "last", "Once more"]).ok();
+    assert_eq!(sent(&server).last().unwrap().1, "Once more");
+}
+
+#[test]
+fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
+    let server = serve(echo());
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+    terminal.wait_for("Chat with openai:test. `/help` lists the commands, Ctrl-D leaves.\n>");
+    terminal.press("Hello\r");
+    terminal.wait_for_question("Reply 1 to: Hello");
+    terminal.press("/help\r");
+    terminal.wait_for_question("/undo ");
+    terminal.press("/nonsense\r");
+    terminal.wait_for_question("there is no command `/nonsense`");
+    terminal.press("Again\r");
+    terminal.wait_for_question("Reply 2 to: Again");
+    assert_eq!(terminal.sees().matches("Again").count(), 2, "{}", terminal.sees());
+    // Ctrl-C at the prompt only leaves the line.
+    terminal.press("half a line\x03");
+    terminal.wait_for("> half a line\n\n>");
+    terminal.press("//exit is no command\r");
+    terminal.wait_for_question("Reply 3 to: /exit is no command");
+    terminal.press("/save talk.md\r");
+    terminal.wait_for_question("saved to talk.md");
+    terminal.press("\x04");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0);
+    let id = home.id();
+    assert!(seen.contains(&format!("`polylogue show {id}` / `polylogue chat --resume {id}`")), "{seen}");
+    let saved = fs::read_to_string(home.path("talk.md")).unwrap();
+    assert!(saved.contains("Hello") && saved.contains("Reply 2 to: Again"), "{saved}");
+
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat", "--resume", &id]);
+    terminal.wait_for_question("Reply 3 to: /exit is no command");
+    assert!(!terminal.sees().contains("Reply 2"), "the last exchange alone: {}", terminal.sees());
+    terminal.press("/save talk.md\r");
+    terminal.wait_for_question("`talk.md` cannot be written");
+    terminal.press("/exit\r");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn undo_takes_back_the_last_exchange_and_keeps_it_in_the_conversation_before() {
+    let server = serve(echo());
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("One\r");
+    terminal.wait_for_question("Reply 1 to: One");
+    terminal.press("Two\r");
+    terminal.wait_for_question("Reply 2 to: Two");
+    terminal.press("/undo\r");
+    terminal.wait_for_question("Undone: the chat continues as");
+    terminal.press("Three\r");
+    terminal.wait_for_question("Reply 3 to: Three");
+    assert_eq!(texts(&sent(&server)), ["One", "Reply 1 to: One", "Three"], "{:?}", sent(&server));
+    terminal.press("\x04");
+    terminal.end();
+    assert_eq!(home.listed().len(), 2);
+}
+
+#[test]
+fn ctrl_c_stops_the_reply_and_not_the_program() {
+    let server = serve(echo());
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("Think slowly\r");
+    until("the model is asked", || server.count() == 1);
+    terminal.press("\x03");
+    terminal.wait_for_question("(stopped)");
+    terminal.press("Quick now\r");
+    terminal.wait_for_question("Reply 2 to: ");
+    // The model receives both messages, and replies once.
+    let sent = sent(&server);
+    let all = texts(&sent).join("\n");
+    assert!(all.contains("Think slowly") && all.ends_with("Quick now"), "{sent:?}");
+    terminal.press("\x04");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn an_error_of_the_model_is_shown_and_can_be_retried() {
+    let play = |_: &Received, nth: usize| match nth {
+        0 => Answer::unexpected("no such thing".to_owned()),
+        _ => Answer::text("Here."),
+    };
+    let server = serve(Behaviour::from(Playbook::new(play)).key(KEY));
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("Hello\r");
+    terminal.wait_for_question("`/retry` tries again.");
+    terminal.press("/retry\r");
+    terminal.wait_for_question("Here.");
+    terminal.press("/retry\r");
+    terminal.wait_for_question("nothing to try again");
+    terminal.press("\x04");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_team_chats_offline_by_its_script() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: pair\ntask: Talk\nagents: [{name: Ann}, {name: Bob}]\nchat: {participants: [Ann, Bob], pattern: sequential}\n\
+         script: [{Ann: A1}, {Bob: B1}, {Ann: A2}, {Bob: B2}]\n",
+    );
+    let ran = home.run_reading("First\nSecond\n", &["chat", "team.yaml", "--offline"]).ok();
+    assert_eq!(ran.out, "B1\nB2\n");
+    let messages: Vec<String> = home
+        .events()
+        .iter()
+        .filter(|event| event["type"] == "message")
+        .map(|event| event["from"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(messages, ["Ann", "Bob", "Ann", "Bob"]);
+}
+
+#[test]
+fn a_chat_without_a_model_or_a_script_says_what_is_missing() {
+    let home = Home::new();
+    let ran = home.run_reading("Hello\n", &["chat"]).exits(2);
+    assert!(
+        ran.err.contains("`polylogue config set model openai:gpt-4o-mini` sets a default"),
+        "{}",
+        ran.err
+    );
+    let ran = home.run_reading("Hello\n", &["chat", "--offline"]).exits(2);
+    assert!(ran.err.contains("no team is named") && ran.err.contains("demo:council"), "{}", ran.err);
+    let ran = home.run_reading("Hello\n", &["chat", "--resume", "last"]).exits(2);
+    assert!(ran.err.contains("there are no conversations yet"), "{}", ran.err);
+}

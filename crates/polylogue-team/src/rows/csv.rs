@@ -1,0 +1,96 @@
+//! Rows of comma-separated values (RFC 4180): the first line names the columns.
+
+use ::csv::{ErrorKind, ReaderBuilder, StringRecord};
+
+use super::Row;
+use super::lines::Collector;
+use crate::diagnostic::{Diagnostics, Report};
+use crate::source::{Source, Span};
+
+pub(super) fn read(text: &str, file_name: &str, delimiter: u8) -> Result<Vec<Row>, Diagnostics> {
+    let source = Source::new(file_name, text);
+    let mut report = Report::new(&source);
+    let mut reader = ReaderBuilder::new().delimiter(delimiter).from_reader(source.text.as_bytes());
+    let names = reader.headers().cloned();
+    let rows = match names {
+        Ok(names) if are_columns(&names, source.text, &mut report) => {
+            let mut rows = Collector::new(&mut report);
+            for record in reader.records() {
+                if rows.is_full() {
+                    break;
+                }
+                match record {
+                    Ok(record) => add(&mut rows, &names, &record, source.text),
+                    Err(error) => rows.report.error(&span_of(error.position(), source.text), why(&error)),
+                }
+            }
+            rows.finish()
+        }
+        Ok(_) => Vec::new(),
+        Err(error) => {
+            report.error(&(0..1), why(&error));
+            Vec::new()
+        }
+    };
+    if rows.is_empty() && !report.failed() {
+        report.error_with_hint(&(0..0), "there is no row", "write one below the names of the columns");
+    }
+    if report.failed() { Err(report.finish()) } else { Ok(rows) }
+}
+
+/// Adds a record. An empty cell sets nothing.
+fn add(rows: &mut Collector<'_, '_>, names: &StringRecord, record: &StringRecord, text: &str) {
+    let span = span_of(record.position(), text);
+    let line = rows.report.source.position(span.start).line;
+    let mut row = Row::new(format!("{line:05}"));
+    for (name, value) in names.iter().zip(record).filter(|(_, value)| !value.trim().is_empty()) {
+        match name.trim() {
+            "id" => row.id = value.to_owned(),
+            name => row.set(name, value.to_owned()),
+        }
+    }
+    rows.add(line, row, &span);
+}
+
+/// Whether the names of the columns can be those of rows; reports why not.
+fn are_columns(names: &StringRecord, text: &str, report: &mut Report<'_>) -> bool {
+    let first = span_at(0, text);
+    let mut seen = Vec::new();
+    for name in names.iter().map(str::trim) {
+        if name.is_empty() {
+            report.error(&first, "a column has no name");
+        } else if seen.contains(&name) {
+            report.error(&first, format!("there are two columns `{name}`"));
+        }
+        seen.push(name);
+    }
+    if let [one] = seen.as_slice()
+        && one.contains([';', '\t'])
+    {
+        let hint = "separate the columns by commas, or name a file with tabs `.tsv`";
+        report.error_with_hint(&first, "there is only one column", hint);
+    }
+    !report.failed()
+}
+
+fn why(error: &::csv::Error) -> String {
+    match error.kind() {
+        ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("this row has {len} cells, and there are {expected_len} columns")
+        }
+        _ => format!("this is no CSV: {error}"),
+    }
+}
+
+/// The first line of a record.
+fn span_of(position: Option<&::csv::Position>, text: &str) -> Span {
+    let at = position.and_then(|position| usize::try_from(position.byte()).ok());
+    span_at(at.unwrap_or_default(), text)
+}
+
+fn span_at(at: usize, text: &str) -> Span {
+    let rest = text.get(at..).unwrap_or_default();
+    let skipped = rest.len() - rest.trim_start_matches(['\r', '\n']).len();
+    let line = rest.trim_start_matches(['\r', '\n']).lines().next().unwrap_or_default();
+    at + skipped..at + skipped + line.len()
+}
