@@ -8,6 +8,7 @@ pub(crate) mod memory;
 pub(crate) mod new;
 pub(crate) mod piped;
 pub(crate) mod runs;
+mod shared;
 pub(crate) mod trust;
 pub(crate) mod verify;
 
@@ -15,10 +16,10 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use polylogue_core::{Capabilities, Capability, LimitOverrides, Money};
-use polylogue_team::Grant;
 
 use crate::shipped::team_file;
+use shared::variable;
+pub(crate) use shared::{Allowed, Limits, Models, Output, Permits, Style};
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
@@ -63,14 +64,6 @@ pub(crate) enum Color {
     Auto,
     Always,
     Never,
-}
-
-/// In which layout a conversation is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Style {
-    #[default]
-    Usual,
-    Autogen,
 }
 
 #[derive(Debug, Subcommand)]
@@ -148,37 +141,6 @@ pub(crate) struct Run {
     pub(crate) output: Output,
 }
 
-/// What the team may do and use beyond what the sandbox gives it.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Allowed {
-    #[command(flatten)]
-    pub(crate) permits: Permits,
-
-    /// MCP servers for agents that name them: a JSON file with `mcpServers`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) mcp: Option<PathBuf>,
-}
-
-/// What a team file gets of what it asks for. `polylogue check` lists that.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Permits {
-    /// Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable`
-    /// (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends),
-    /// `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`),
-    /// `prices` (prices below the list prices)
-    #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
-    pub(crate) grants: Vec<Grant>,
-
-    /// Trust the team file: allow all that it asks for, now and while its content is unchanged
-    #[arg(long)]
-    pub(crate) trust: bool,
-}
-
-fn grant(text: &str) -> Result<Grant, String> {
-    let known = || Grant::ALL.map(Grant::word).join(", ");
-    Grant::of_word(text).ok_or_else(|| format!("expected one of {}", known()))
-}
-
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Mcp {
     /// The team files: each is a tool with its task and variables as arguments
@@ -235,86 +197,6 @@ pub(crate) struct Resume {
 /// What `resume --help` says after the options.
 const RESUME: &str =
     "The limits that the conversation began under hold until you give another value, which is kept instead.";
-
-/// Which models speak.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Models {
-    /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
-    #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
-    pub(crate) model: Option<String>,
-
-    /// Capabilities of the models besides text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
-    #[arg(long, value_name = "CAPABILITIES", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
-    pub(crate) capabilities: Option<Capabilities>,
-
-    /// Take the replies of models from the team's script; no model is called
-    #[arg(long)]
-    pub(crate) offline: bool,
-
-    /// Maximum duration of a model call. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in all
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["offline", "replay"], value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) timeout: Option<u64>,
-
-    /// Record every model call to a new file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
-    pub(crate) record: Option<PathBuf>,
-
-    /// Take every model reply from a recording; no model is called
-    #[arg(long, value_name = "FILE", conflicts_with = "offline")]
-    pub(crate) replay: Option<PathBuf>,
-}
-
-/// What the whole run may consume. Kept with the conversation for `resume`.
-#[derive(Debug, Clone, Copy, Default, Args)]
-pub(crate) struct Limits {
-    /// Maximum number of turns, in all chats
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_turns: Option<u64>,
-
-    /// Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
-    pub(crate) max_cost: Option<f64>,
-
-    /// Maximum number of input and output tokens; a call that could take more than is left is not made
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_tokens: Option<u64>,
-
-    /// Maximum number of model calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_calls: Option<u64>,
-}
-
-impl Limits {
-    /// The limits that are given, over those of the team.
-    pub(crate) fn overrides(&self) -> LimitOverrides {
-        let cost = self.max_cost.map(Money::dollars);
-        LimitOverrides { turns: self.max_turns, calls: self.max_calls, tokens: self.max_tokens, cost }
-    }
-}
-
-/// What is written of a run.
-#[derive(Debug, Clone, Copy, Default, Args)]
-pub(crate) struct Output {
-    /// Print every event as one line of JSON, after a line with the conversation's id and before one with the totals
-    #[arg(long, conflicts_with = "quiet")]
-    pub(crate) json: bool,
-
-    /// Print only the result
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-
-    /// Layout of the conversation; `autogen` prints complete messages, as AutoGen does
-    #[arg(long, value_name = "STYLE", default_value = "usual", conflicts_with_all = ["json", "quiet"])]
-    pub(crate) style: Style,
-
-    /// Do not stream: request and show complete replies
-    #[arg(long)]
-    pub(crate) no_stream: bool,
-
-    /// Show the reasoning of models
-    #[arg(long)]
-    pub(crate) thoughts: bool,
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
@@ -422,36 +304,4 @@ pub(crate) struct Doctor {
 /// Any path, the empty one too: an environment variable that is empty is as good as none.
 fn path() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    Ok((name.trim().to_owned(), value.to_owned()))
-}
-
-fn capabilities(text: &str) -> Result<Capabilities, String> {
-    let words: Vec<&str> = text.split(',').map(str::trim).collect();
-    // Pictures are never found out, and the form of a request is no capability: naming these alone says nothing of the others.
-    let is_apart = |word: &&str| *word == "vision" || word.starts_with("no-");
-    let base = if words.iter().all(is_apart) { Capabilities::default() } else { Capabilities::TEXT };
-    words.iter().try_fold(base, |capabilities, word| match *word {
-        "tools" => Ok(capabilities.with(Capability::Tools)),
-        "schema" => Ok(capabilities.with(Capability::Schema)),
-        "json" => Ok(capabilities.with(Capability::Json)),
-        "vision" => Ok(capabilities.with(Capability::Vision)),
-        "no-system-role" => Ok(capabilities.without(Capability::SystemRole)),
-        "no-null-content" => Ok(capabilities.without(Capability::NullContent)),
-        "no-user-after-tool" => Ok(capabilities.without(Capability::UserAfterTool)),
-        "text" if !words.iter().any(|word| matches!(*word, "tools" | "schema" | "json" | "vision")) => Ok(capabilities),
-        _ => Err("expected `text`, or some of `tools,schema,json,vision`, and `no-system-role`, `no-null-content` or `no-user-after-tool`".to_owned()),
-    })
-}
-
-fn dollars(text: &str) -> Result<f64, String> {
-    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "expected an amount such as 0.50")?;
-    if amount.is_finite() && amount >= 0.0 {
-        Ok(amount)
-    } else {
-        Err("expected an amount of 0 or more".into())
-    }
 }

@@ -7,6 +7,7 @@
 
 mod editor;
 pub(crate) mod question;
+mod typed;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -18,35 +19,11 @@ use crate::screen::text::{Line, verbatim};
 use crate::screen::{Size, Style};
 use crate::signals::Signals;
 use crate::tell::tell;
-
-/// The longest answer, in bytes.
-const MAX_ANSWER: usize = 4 << 20;
+use typed::{MAX_ANSWER, is_in_fence, too_long};
+pub(crate) use typed::{Typed, is_possible};
 
 /// How often a question is asked until the answer is one of those that it takes.
 const MAX_ATTEMPTS: usize = 5;
-
-/// What a person typed.
-pub(crate) enum Typed {
-    Text(String),
-    /// Ctrl-C.
-    Interrupted,
-    /// Ctrl-D in an empty line, or the end of the input.
-    End,
-}
-
-impl Typed {
-    fn text(self) -> Option<String> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Interrupted | Self::End => None,
-        }
-    }
-}
-
-/// Whether there is a person who can be asked: the input and the standard error are a terminal.
-pub(crate) fn is_possible() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
 
 /// Has the person choose one of `words`, none of which is a default: it has to be written in full after the question was shown.
 /// `None` when the input ends, the person wants to stop, or no answer was one of them.
@@ -199,10 +176,6 @@ fn read_line() -> io::Result<Option<String>> {
     Ok(Some(line).filter(|line| !line.is_empty()))
 }
 
-fn too_long() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("it is longer than {} MiB", MAX_ANSWER >> 20))
-}
-
 /// A line; one that opens a fence, with all lines up to that which closes it.
 fn read_block(next: &mut dyn FnMut() -> io::Result<Option<String>>) -> io::Result<Option<String>> {
     let mut answer = String::new();
@@ -216,14 +189,4 @@ fn read_block(next: &mut dyn FnMut() -> io::Result<Option<String>>) -> io::Resul
         }
     }
     Ok(Some(answer).filter(|answer| !answer.is_empty()))
-}
-
-/// Whether the first line of `answer` opens a block of code that no later one closes.
-fn is_in_fence(answer: &str) -> bool {
-    let mut lines = answer.lines().map(str::trim);
-    let first = lines.next().unwrap_or_default();
-    let Some(mark) = first.chars().next().filter(|mark| matches!(mark, '`' | '~')) else { return false };
-    let length = first.chars().take_while(|c| *c == mark).count();
-    let closes = |line: &str| line.chars().count() >= length && line.chars().all(|c| c == mark);
-    length >= 3 && !lines.any(closes)
 }

@@ -12,7 +12,8 @@ use polylogue_config::diagnostic::Report;
 use polylogue_config::source::Source;
 use polylogue_config::types::{Key, Kind};
 use polylogue_config::{Config, Cx, Vars, suggest, yaml};
-use polylogue_team::{Diagnostics, looks_like_key};
+use polylogue_team::Diagnostics;
+use polylogue_team::secret::looks_like_key;
 use serde_json::{Map, Value};
 
 use self::model::ModelText;

@@ -3,12 +3,12 @@
 mod cross;
 mod csv;
 mod lines;
+mod row;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde_json::Value;
-
+pub use self::row::Row;
+use self::row::{LONGEST_ID, MOST_ROWS};
 use crate::diagnostic::Diagnostics;
 
 /// What a team is run over.
@@ -37,23 +37,11 @@ enum Source {
     Product(Vec<(String, Vec<String>)>),
 }
 
-/// One run of a team.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
-    /// What it is called, unlike all others: 1 to 48 ASCII letters, digits, `-` and `_`.
-    pub id: String,
-    /// The task; `None` is the team's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
-    /// Values of variables, which the team has to define.
-    pub vars: BTreeMap<String, String>,
-}
-
 impl Rows {
     /// The longest id of a row, in characters.
-    pub const LONGEST_ID: usize = 48;
+    pub const LONGEST_ID: usize = LONGEST_ID;
     /// The most rows that there may be.
-    pub const MOST: usize = 1_000_000;
+    pub const MOST: usize = MOST_ROWS;
 
     /// The rows of a text in JSON lines: an object a line, whose `task` is the task, whose `id` is what the row is called
     /// (default: the number of the line in five digits), and whose other keys are variables. A number stands for its
@@ -119,29 +107,6 @@ impl Rows {
                 samples.into_values().cloned().collect()
             }
         }
-    }
-}
-
-impl Row {
-    fn new(id: String) -> Self {
-        Self { id, task: None, vars: BTreeMap::new() }
-    }
-
-    fn set(&mut self, key: &str, value: String) {
-        if key == crate::vars::TASK {
-            self.task = Some(value);
-        } else {
-            self.vars.insert(key.to_owned(), value);
-        }
-    }
-}
-
-/// A value as text, if it stands for one.
-fn as_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
-        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Allowed, Limits, Models, dollars, variable};
+use super::shared::{Allowed, Limits, Models, dollars, variable};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Allowed, Limits, Models, Output, piped, variable};
+use super::piped;
+use super::shared::{Allowed, Limits, Models, Output, variable};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]

@@ -13,12 +13,12 @@ use rustyline::history::{History as _, MemHistory};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Behavior, Cmd, Config, Editor, Helper, KeyCode, KeyEvent, Modifiers};
 
-use super::{MAX_ANSWER, Typed, is_in_fence, too_long};
+use super::typed::{self, MAX_ANSWER, Typed, is_in_fence, too_long};
 use crate::screen::{ColourWish, Looks};
 
 /// Whether the terminal can move its cursor, which the editor needs.
 pub(super) fn is_possible() -> bool {
-    super::is_possible() && Looks::of(ColourWish::Auto, &io::stderr()).live
+    typed::is_possible() && Looks::of(ColourWish::Auto, &io::stderr()).live
 }
 
 /// Reads an answer after `prompt`.

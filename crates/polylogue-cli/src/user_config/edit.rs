@@ -61,7 +61,8 @@ impl UserConfig {
                 .map_err(|error| CliError::failed(format!("`{path}` cannot be written: {error}")))?;
             return Ok(self.path);
         }
-        let what = format!("`{}` cannot be changed in `{path}` as it is written there", setting.name());
+        let what =
+            format!("`{}` cannot be changed in `{path}` because of how it is written there", setting.name());
         Err(CliError::usage(what).hint("edit the file"))
     }
 }

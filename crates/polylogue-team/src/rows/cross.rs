@@ -1,6 +1,6 @@
 //! Rows of every combination.
 
-use super::{Row, Rows, as_text};
+use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text};
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::Source;
 use crate::yaml::{self, Data, Entry, Node};
@@ -23,9 +23,9 @@ fn lists(root: &Node, report: &mut Report<'_>) -> Vec<(String, Vec<String>)> {
     let count = lists.iter().try_fold(1_usize, |count, (_, values)| count.checked_mul(values.len()));
     if entries.is_empty() {
         report.error(&root.span, "there is no list");
-    } else if count.is_none_or(|count| count > Rows::MOST) {
-        report.error(&root.span, format!("these are more than {} rows", Rows::MOST));
-    } else if id_len(&lists) > Rows::LONGEST_ID {
+    } else if count.is_none_or(|count| count > MOST_ROWS) {
+        report.error(&root.span, format!("these are more than {} rows", MOST_ROWS));
+    } else if id_len(&lists) > LONGEST_ID {
         report.error(&root.span, "these are too many lists: rows are called by their place in each");
     }
     lists

@@ -2,8 +2,8 @@
 
 use ::csv::{ErrorKind, ReaderBuilder, StringRecord};
 
-use super::Row;
 use super::lines::Collector;
+use super::row::Row;
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::{Source, Span};
 

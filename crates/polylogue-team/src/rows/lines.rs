@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{Row, Rows, as_text};
+use super::row::{LONGEST_ID, MOST_ROWS, Row, as_text};
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::{Source, Span};
 
@@ -39,21 +39,21 @@ impl<'r, 's> Collector<'r, 's> {
 
     /// Whether there are more rows, or more mistakes, than anybody wants to read.
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len() > Rows::MOST || self.report.full()
+        self.rows.len() > MOST_ROWS || self.report.full()
     }
 
     /// Adds the row of the line `number`, if its id is legal and new.
     pub(super) fn add(&mut self, number: usize, row: Row, span: &Span) {
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if !(1..=Rows::LONGEST_ID).contains(&row.id.len()) || !row.id.chars().all(legal) {
-            let hint = format!("it is 1 to {} ASCII letters, digits, `-` and `_`", Rows::LONGEST_ID);
+        if !(1..=LONGEST_ID).contains(&row.id.len()) || !row.id.chars().all(legal) {
+            let hint = format!("it is 1 to {} ASCII letters, digits, `-` and `_`", LONGEST_ID);
             self.report.error_with_hint(span, format!("`{}` is no id of a row", row.id), hint);
         } else if let Some(first) = self.ids.insert(row.id.clone(), number) {
             self.report.error(span, format!("the row `{}` is there already, in line {first}", row.id));
         }
         self.rows.push(row);
-        if self.rows.len() > Rows::MOST {
-            self.report.error(&(span.end..span.end), format!("there are more than {} rows", Rows::MOST));
+        if self.rows.len() > MOST_ROWS {
+            self.report.error(&(span.end..span.end), format!("there are more than {} rows", MOST_ROWS));
         }
     }
 

@@ -235,7 +235,7 @@ impl Session {
         self.exchange(exit).await
     }
 
-    /// Continues from before the last message, in a fork: the conversation itself stays as it is.
+    /// Continues from before the last message, in a fork: the conversation itself stays unchanged.
     async fn undo(&mut self) -> Result<(), CliError> {
         let Some((runner, _)) = &self.chat else {
             tell("There is nothing to undo.");
