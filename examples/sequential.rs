@@ -1,6 +1,6 @@
 //! Chats in a sequence: the result of each is carried over to the next.
 
-use polylogue::policies::{Carryover, sequence, until};
+use polylogue::policies::{Carryover, sequential, until};
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Chat, Name, round_robin};
 use polylogue_examples::{Result, play};
@@ -20,7 +20,7 @@ async fn main() -> Result {
     let chat = Chat::named("arithmetic")
         .participant(step("adding", "Adder", "14")?)
         .participant(step("doubling", "Doubler", "These are my numbers")?)
-        .policy(sequence())
+        .policy(sequential())
         .build()?;
     play(&chat, "", &[]).await
 }

@@ -219,7 +219,7 @@ impl Chat {
             0 => Step::Turn(TurnRequest::to_all(who.clone())),
             _ => {
                 let said = chat.latest().rfind(|line| line.message.from == who);
-                let summary = said.map(|line| line.message.in_words().into()).unwrap_or_default();
+                let summary = said.map(|line| line.message.as_text().into()).unwrap_or_default();
                 Step::Close { reason: StopReason::Finished, summary }
             }
         };

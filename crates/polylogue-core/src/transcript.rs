@@ -248,11 +248,11 @@ impl Transcript {
     }
 
     /// The default result of the chat: the last message of a participant since the chat was opened last, [as
-    /// text](Message::in_words). Empty if no participant said anything: the task, the opening and inherited messages
+    /// text](Message::as_text). Empty if no participant said anything: the task, the opening and inherited messages
     /// are no result.
     #[must_use]
     pub fn summary(&self) -> Arc<str> {
-        let mut said = self.replies().rev().map(|line| line.message.in_words());
+        let mut said = self.replies().rev().map(|line| line.message.as_text());
         said.find(|text| !text.trim().is_empty()).unwrap_or_default().into()
     }
 
@@ -275,7 +275,7 @@ impl Transcript {
     fn said_as(&self, summary: &str) -> Option<&Line> {
         let mut said =
             self.lines.iter().rev().filter(|line| line.source == Source::Turn && line.seq > self.opened);
-        said.find(|line| *line.message.in_words() == *summary)
+        said.find(|line| *line.message.as_text() == *summary)
     }
 
     /// Whether every turn since the chat was opened last was silent: no text, no value, no picture, no call.

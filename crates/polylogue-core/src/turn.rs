@@ -213,7 +213,7 @@ impl<'a> Turn<'a> {
     /// message, and marked as truncated if it [is](Part::Cut). Passes if it is blank.
     #[must_use]
     pub fn says(&self, summary: Arc<str>) -> Act {
-        let of = self.result_within.as_ref().filter(|message| *message.in_words() == *summary);
+        let of = self.result_within.as_ref().filter(|message| *message.as_text() == *summary);
         let mut parts = match Act::say(summary) {
             Act::Say(parts) => parts,
             act => return act,

@@ -421,7 +421,7 @@ impl View {
     /// Answers calls that never got a result: providers reject a history without it.
     fn answer_calls(&mut self) {
         for (call, outcome) in std::mem::take(&mut self.awaited) {
-            let outcome = outcome.map(|outcome| Outcome::new(outcome.status, spoken(&outcome.told())));
+            let outcome = outcome.map(|outcome| Outcome::new(outcome.status, spoken(&outcome.for_model())));
             let outcome = match outcome {
                 Some(outcome) if !outcome.parts.is_empty() => outcome,
                 Some(empty) => Outcome { parts: vec![Part::text("(nothing)")], ..empty },

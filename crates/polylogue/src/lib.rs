@@ -85,7 +85,7 @@
 //! | late joiners | [`joining()`] |
 //! | a termination condition | [`stop`], [`LoopDetector`]; they compose by `\|` and `&` |
 //! | a summary | [`reflected`], [`reflecting`](order::reflecting), [`summed_up`]; default: the last message |
-//! | chats in a sequence | [`sequence`], [`Carryover`]: results are carried over to the next chat |
+//! | chats in a sequence | [`sequential`], [`Carryover`]: results are carried over to the next chat |
 //! | chats with dependencies | [`Dag`]: independent chats run in parallel |
 //! | a chat within a chat | add it as a participant: a [`Chat`] is an [`Agent`] |
 //! | a nested chat for some replies | [`Nested`]: a layer with a trigger |
@@ -96,6 +96,7 @@
 pub mod agents;
 mod code_block;
 pub mod layers;
+mod placeholders;
 pub mod policies;
 pub mod runs;
 pub mod tasks;
@@ -119,7 +120,7 @@ use {
     layers::{Coder, Executor, HumanInput, Nested, Stack, aggregate, code, executor, hook, parse, reply},
     policies::{
         Carryover, Dag, Debate, Handoff, HumanSelector, Orchestrator, Selector, handoffs, joining, order,
-        reflected, sequence, summed_up,
+        reflected, sequential, summed_up,
     },
     runs::{Batch, Report},
     stop::LoopDetector,

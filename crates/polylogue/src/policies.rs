@@ -20,5 +20,5 @@ pub use group::{Group, HumanSelector, Selector};
 pub use handoff::{Handoff, handoffs};
 pub use joining::joining;
 pub use orchestrator::Orchestrator;
-pub use order::{parallel, reflected, round_robin, sequence, sequential, summed_up, without};
+pub use order::{parallel, reflected, round_robin, sequential, summed_up, without};
 pub use polylogue_core::until;

@@ -10,7 +10,7 @@ use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Nested, Outer};
 use polylogue::policies::order::TAKEAWAY;
 use polylogue::policies::summed_up;
-use polylogue::policies::{Carryover, Dag, WithCarryover, reflected, sequence, until, without};
+use polylogue::policies::{Carryover, Dag, WithCarryover, reflected, until, without};
 use polylogue::stop::max_turns;
 use polylogue::tools::GetHistory;
 use polylogue::{Agent, Assistant, Chat, Human, Log, Name, Status, round_robin, sequential};
@@ -87,7 +87,7 @@ async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat(
             ))
             .participant(kept)
             .private_agent(judge)
-            .policy(reflected(sequence(), name("Judge"), |_| TAKEAWAY.into()))
+            .policy(reflected(sequential(), name("Judge"), |_| TAKEAWAY.into()))
             .build()
             .unwrap()
     };
@@ -202,7 +202,7 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
         let inner = Chat::named("inner")
             .participant(room("poem", &[&clerk, &poet], 1, &Carryover::task()))
             .participant(room("check", &[&clerk, &human("Me")], 1, &Carryover::message("Is it good?")))
-            .policy(sequence())
+            .policy(sequential())
             .build()
             .unwrap();
         let nested = Nested::new(inner).carries(Outer::reflected(sam, "What do they want?").unwrap());

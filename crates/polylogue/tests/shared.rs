@@ -5,7 +5,6 @@ mod common;
 
 use std::sync::Arc;
 
-use polylogue::policies::order::sequence;
 use polylogue::policies::until;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
@@ -112,7 +111,7 @@ async fn a_value_set_in_a_nested_chat_ends_the_outermost_chat() {
     let model = || AnyModel::new(script.model("test"));
     let inner = Chat::named("inner")
         .participant(solo("core", agent("In", model())))
-        .policy(sequence())
+        .policy(sequential())
         .build()
         .unwrap();
     let chat = Chat::named("outer").participant(agent("Out", model())).participant(inner);

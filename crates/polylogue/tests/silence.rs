@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
 use polylogue::policies::group::{Group, Transitions};
-use polylogue::policies::order::{TAKEAWAY, reflecting, sequence};
+use polylogue::policies::order::{TAKEAWAY, reflecting};
 use polylogue::policies::until;
 use polylogue::stop::LoopDetector;
 use polylogue::stop::{Counted, Reason};
@@ -120,7 +120,7 @@ async fn a_silent_chat_ends_without_output_in_every_order() {
         let orders: Vec<(&str, Box<dyn Policy>)> = vec![
             ("round robin", Box::new(until(LoopDetector::default(), round_robin()))),
             ("sequential", Box::new(sequential())),
-            ("sequence of chats", Box::new(sequence())),
+            ("sequence of chats", Box::new(sequential())),
             ("parallel", Box::new(parallel())),
             ("group", Box::new(until(LoopDetector::default(), Group::round_robin()))),
             (
@@ -278,7 +278,8 @@ async fn the_task_of_a_silent_chat_is_not_carried_over() {
         .begin(Chat::named("second").participant(echo.unwrap()).policy(sequential()))
         .build()
         .unwrap();
-    let chat = Chat::named("work").participant(first).participant(second).policy(sequence()).build().unwrap();
+    let chat =
+        Chat::named("work").participant(first).participant(second).policy(sequential()).build().unwrap();
     let (_, summary, _) = run(&chat, "A secret question").await;
     assert_eq!(summary, "Go on.");
 }

@@ -228,7 +228,7 @@ impl Asked {
     fn of(who: &Name, ways: Vec<Way>, chat: &Transcript, sample: &ModelReply) -> Option<Self> {
         let mut usual = None;
         for (asks, system) in ways {
-            let view = View::of(chat, who, asks.lens.clone());
+            let view = View::of(chat, who, asks.view.clone());
             let digest = view.digest(&sample.model, system.as_deref(), &asks.tools, &asks.params);
             let asked = Self { asks, view, system, is_exact: digest == sample.request };
             if asked.is_exact {

@@ -57,7 +57,7 @@ impl Message {
     /// The message where only text can be shown: its text; without any, a value as JSON, and `[image/png]` or the
     /// like for a picture, sound or document. Blank if the message is empty.
     #[must_use]
-    pub fn in_words(&self) -> Cow<'_, str> {
+    pub fn as_text(&self) -> Cow<'_, str> {
         let text = self.plain();
         if !text.trim().is_empty() {
             return text;

@@ -5,8 +5,8 @@
 /// A suggestion differs by at most three letters and at most a third of them (LazyLLM's rule).
 ///
 /// ```
-/// let told = polylogue_core::no_such_tool("serch", ["search", "fetch"]);
-/// assert_eq!(told, "There is no tool `serch`. Did you mean `search`? There is `search`, `fetch`.");
+/// let error = polylogue_core::no_such_tool("serch", ["search", "fetch"]);
+/// assert_eq!(error, "There is no tool `serch`. Did you mean `search`? There is `search`, `fetch`.");
 /// ```
 #[must_use]
 pub fn no_such_tool<'a>(name: &str, there: impl IntoIterator<Item = &'a str>) -> String {

@@ -42,8 +42,10 @@ pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) ->
         Part::Call(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
         Part::Outcome(answer) if is_known(&answer) => Vec::new(),
         Part::Outcome(CallOutcome { tool, outcome, .. }) => {
-            let (texts, rest): (Vec<Part>, Vec<Part>) =
-                outcome.told().into_iter().partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
+            let (texts, rest): (Vec<Part>, Vec<Part>) = outcome
+                .for_model()
+                .into_iter()
+                .partition(|part| matches!(part, Part::Text(_) | Part::Data(_)));
             let texts: Vec<String> = texts.iter().map(as_text).collect();
             let texts = Part::text(format!("(`{tool}` returned: {})", texts.join("\n\n")));
             let rest = rest.into_iter().filter(|part| !matches!(part, Part::Outcome(_)));

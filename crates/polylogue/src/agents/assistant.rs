@@ -1,6 +1,5 @@
 //! An agent backed by a language model.
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -27,16 +26,17 @@ use crate::tools::approval::{Approval, Wanted};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct Assistant {
     pub(super) name: Name,
     pub(super) description: String,
     pub(crate) model: AnyModel,
+    #[debug(skip)]
     system: Option<SystemFn>,
     /// The agent's own tools.
-    pub(crate) taught: Vec<PromptedTool>,
+    pub(crate) prompted: Vec<PromptedTool>,
     /// Agents and chats offered as tools.
-    pub(crate) consults: Vec<AgentTool>,
+    pub(crate) agent_tools: Vec<AgentTool>,
     /// Tools that other participants run.
     pub(crate) advertised: Vec<ToolSpec>,
     /// Specs of both, own tools first.
@@ -44,7 +44,7 @@ pub struct Assistant {
     /// Both; a suggested tool that runs here is refused.
     pub(crate) callable: Vec<AnyTool>,
     pub(crate) params: Params,
-    pub(crate) lens: ViewOptions,
+    pub(crate) view: ViewOptions,
     pub(crate) max_rounds: u32,
     /// Continuations of a truncated reply; `None` for the default.
     max_continuations: Option<u32>,
@@ -79,13 +79,13 @@ impl Assistant {
             description: String::new(),
             model: model.into(),
             system: None,
-            taught: Vec::new(),
-            consults: Vec::new(),
+            prompted: Vec::new(),
+            agent_tools: Vec::new(),
             advertised: Vec::new(),
             specs: Vec::new(),
             callable: Vec::new(),
             params: Params::default(),
-            lens: ViewOptions::default(),
+            view: ViewOptions::default(),
             max_rounds: Self::DEFAULT_MAX_ROUNDS,
             max_continuations: None,
             tools_by: ToolCalling::default(),
@@ -129,18 +129,18 @@ impl Assistant {
 
     /// Adds a tool with prompting options: required or not, examples, error limits. Replaces a tool of the same name.
     #[must_use]
-    pub fn prompted_tool(self, taught: PromptedTool) -> Self {
-        let mut other = self.without_tool(taught.name());
-        other.taught.push(taught);
+    pub fn prompted_tool(self, prompted: PromptedTool) -> Self {
+        let mut other = self.without_tool(prompted.name());
+        other.prompted.push(prompted);
         other.with_specs()
     }
 
     /// Offers an agent or a chat to the model as a tool, run within this agent's turn. Replaces a tool of the same
     /// name.
     #[must_use]
-    pub fn agent_tool(self, consult: AgentTool) -> Self {
-        let mut other = self.tool(consult.tool());
-        other.consults.push(consult);
+    pub fn agent_tool(self, agent_tool: AgentTool) -> Self {
+        let mut other = self.tool(agent_tool.tool());
+        other.agent_tools.push(agent_tool);
         other
     }
 
@@ -195,21 +195,21 @@ impl Assistant {
     }
 
     /// The same agent without tools and without an output schema.
-    pub(crate) fn at_ease(self) -> Self {
+    pub(crate) fn without_tools(self) -> Self {
         let params = Params { schema: None, ..self.params };
-        let (taught, consults) = (Vec::new(), Vec::new());
-        Self { taught, consults, advertised: Vec::new(), answers: None, params, ..self }.with_specs()
+        let (prompted, agent_tools) = (Vec::new(), Vec::new());
+        Self { prompted, agent_tools, advertised: Vec::new(), answers: None, params, ..self }.with_specs()
     }
 
     fn without_tool(mut self, name: &str) -> Self {
-        self.taught.retain(|taught| taught.name() != name);
-        self.consults.retain(|consult| consult.name() != name);
+        self.prompted.retain(|prompted| prompted.name() != name);
+        self.agent_tools.retain(|agent_tool| agent_tool.name() != name);
         self.advertised.retain(|spec| spec.name != name);
         self
     }
 
     fn with_specs(self) -> Self {
-        let own = || self.taught.iter().map(PromptedTool::tool);
+        let own = || self.prompted.iter().map(PromptedTool::tool);
         let specs = own().map(Tool::spec).chain(&self.advertised).cloned().collect();
         // A refusal has no side effects.
         let refuse = |spec: &ToolSpec| AnyTool::new(OfOthers(spec.clone().repeatable()));
@@ -225,8 +225,8 @@ impl Assistant {
 
     /// Sets how the agent sees the chat.
     #[must_use]
-    pub fn view(self, lens: ViewOptions) -> Self {
-        Self { lens, ..self }
+    pub fn view(self, view: ViewOptions) -> Self {
+        Self { view, ..self }
     }
 
     /// Sets the limit on rounds of tool calls per turn, at least 1. After the last round the model is prompted to
@@ -262,7 +262,7 @@ impl Assistant {
     /// How the agent sees the chat.
     #[must_use]
     pub const fn view_options(&self) -> &ViewOptions {
-        &self.lens
+        &self.view
     }
 
     /// The tools that its model receives.
@@ -279,21 +279,12 @@ impl Assistant {
 
     /// The tools that it runs itself.
     pub(crate) fn own_tools(&self) -> &[AnyTool] {
-        self.callable.get(..self.taught.len()).unwrap_or_default()
+        self.callable.get(..self.prompted.len()).unwrap_or_default()
     }
 
     /// Whether another participant runs the tool.
     pub(crate) fn is_for_others(&self, call: &Call) -> bool {
         self.advertised.iter().any(|spec| spec.name == call.tool)
-    }
-}
-
-impl fmt::Debug for Assistant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Assistant")
-            .field("name", &self.name)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
     }
 }
 

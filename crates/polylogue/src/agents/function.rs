@@ -1,6 +1,5 @@
 //! Agents that are functions.
 
-use std::fmt;
 use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -49,10 +48,12 @@ use polylogue_core::{Act, Agent, AnyAgent, Layer, Name, NameError, Result, Turn}
 ///     })?)
 /// }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct Function {
     name: Name,
+    #[debug(skip)]
     layers: Vec<Layer>,
+    #[debug(skip)]
     act: Arc<ActFn>,
 }
 
@@ -99,11 +100,5 @@ impl Agent for Function {
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         (self.act)(turn).await
-    }
-}
-
-impl fmt::Debug for Function {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Function").field(&self.name).finish()
     }
 }

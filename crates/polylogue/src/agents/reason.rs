@@ -50,7 +50,7 @@ fn alone(agent: &AnyAgent) -> ChatBuilder {
 }
 
 /// Runs `chat` within the turn and returns its summary.
-async fn came_of(turn: &mut Turn<'_>, chat: &Chat, task: &str) -> Result<Arc<str>> {
+async fn result_of(turn: &mut Turn<'_>, chat: &Chat, task: &str) -> Result<Arc<str>> {
     use polylogue_core::Agent;
     match turn.run(chat, task).await {
         Ok(Status::Closed { summary, .. }) => Ok(summary),

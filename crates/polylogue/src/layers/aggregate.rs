@@ -25,7 +25,7 @@ use polylogue_core::{Entry, Part, Request};
 pub fn few_shot<H: Into<Arc<str>>, S: Into<Arc<str>>>(
     examples: impl IntoIterator<Item = (H, S)>,
 ) -> impl Fn(Vec<Entry>, &Request<'_>) -> Vec<Entry> + Send + Sync + 'static {
-    let pair = |(heard, said): (H, S)| [Entry::user(heard), Entry::assistant(said)];
+    let pair = |(received, said): (H, S)| [Entry::user(received), Entry::assistant(said)];
     let examples: Vec<Entry> = examples.into_iter().flat_map(pair).collect();
     move |entries, _| examples.iter().cloned().chain(entries).collect()
 }

@@ -82,8 +82,8 @@ impl Executor {
 
     /// The calls that it answers in this turn.
     fn due(&self, turn: &Turn<'_>) -> Vec<(Name, Call)> {
-        let members = turn.transcript().participants();
-        let all = self.answers_all || members.len() <= 2 && members.contains(turn.me());
+        let participants = turn.transcript().participants();
+        let all = self.answers_all || participants.len() <= 2 && participants.contains(turn.me());
         let mut calls = pending_for(turn);
         calls.retain(|(_, call)| all || self.specs().any(|spec| spec.name == call.tool));
         calls

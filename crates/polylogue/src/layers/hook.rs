@@ -26,7 +26,6 @@
 
 mod around;
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -34,15 +33,17 @@ use polylogue_core::{
     ModelErrorKind, Money, Name, Params, Part, Reply, Request, Result, Turn, Usage,
 };
 
-pub use self::around::{Around, Handle, NoSuchHook};
+pub use self::around::{Around, Handle};
 
 /// A model with hooks on its requests and replies. Hooks of a kind run in the order in which they were added.
 ///
 /// The digest that identifies a request in the log is that of the view without hooks.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct Hooked {
     model: AnyModel,
+    #[debug(skip)]
     views: Vec<Arc<OnView>>,
+    #[debug(skip)]
     replies: Vec<Arc<OnReply>>,
 }
 
@@ -161,12 +162,6 @@ impl Model for Hooked {
 
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
-    }
-}
-
-impl fmt::Debug for Hooked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hooked").field("model", &self.model).finish_non_exhaustive()
     }
 }
 

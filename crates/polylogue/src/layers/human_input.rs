@@ -41,7 +41,6 @@ mod clear;
 mod count;
 mod words;
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::stop::Reason;
@@ -53,10 +52,11 @@ use crate::layers::reply::Reply;
 use crate::stop::{Says, says};
 
 /// Human input: the layer `human_input`. See the [module](self).
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct HumanInput {
     mode: Mode,
     limit: u64,
+    #[debug(skip)]
     ends: Arc<Ends>,
     clears: bool,
 }
@@ -168,8 +168,9 @@ impl HumanInput {
 
     /// The text of the person, after commands are executed and removed.
     async fn carry_out(&self, turn: &mut Turn<'_>, text: Arc<str>) -> Result<Arc<str>> {
-        let members = turn.transcript().participants();
-        let Some(command) = Some(&text).filter(|_| self.clears).and_then(|text| clear::parse(text, members))
+        let participants = turn.transcript().participants();
+        let Some(command) =
+            Some(&text).filter(|_| self.clears).and_then(|text| clear::parse(text, participants))
         else {
             return Ok(text);
         };
@@ -253,14 +254,4 @@ fn said(text: Arc<str>, calls: Vec<(Name, Call)>) -> Act {
         Part::Outcome(CallOutcome { to, id, tool, outcome: Outcome::failed(INTERRUPTED) })
     };
     Act::Say(calls.into_iter().map(outcome).chain([Part::Text(text)]).collect())
-}
-
-impl fmt::Debug for HumanInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Oversight")
-            .field("mode", &self.mode)
-            .field("limit", &self.limit)
-            .field("clears", &self.clears)
-            .finish_non_exhaustive()
-    }
 }

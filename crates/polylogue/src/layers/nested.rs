@@ -3,7 +3,6 @@
 //! For most nested chats this is not needed: a [`Chat`] is an agent and can be a participant. [`Nested`] is for an
 //! agent that also replies in other ways, and works out only some replies in an inner chat.
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -14,7 +13,7 @@ use crate::layers::reply::Reply;
 use crate::policies::carryover::with_context;
 use crate::policies::order::{last_said, summed_up};
 
-/// A layer that replies with the summary of an inner chat, often a [`sequence`](crate::policies::order::sequence) of chats.
+/// A layer that replies with the summary of an inner chat, often a [`sequential`](crate::policies::order::sequence) of chats.
 ///
 /// By default the inner chat starts with the last message that the agent sees. Its summary is the reply. Without a
 /// message to start with, or without a summary, the layer passes on.
@@ -38,17 +37,19 @@ use crate::policies::order::{last_said, summed_up};
 /// # Ok(())
 /// # }
 /// ```
+#[derive(derive_more::Debug)]
 pub struct Nested {
     chat: Chat,
     message: Outer,
     carry: Option<Outer>,
+    #[debug(skip)]
     reply: Option<Box<ReplyFn>>,
 }
 
 type ReplyFn = dyn Fn(&StopReason, &str) -> Option<Act> + Send + Sync;
 
 /// What of the outer conversation is carried into the inner chat.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, derive_more::Debug)]
 #[non_exhaustive]
 pub enum Outer {
     /// The last message that the agent sees.
@@ -59,13 +60,13 @@ pub enum Outer {
     /// A summary by an agent; see [`Outer::reflected`].
     Reflected(Reflection),
     /// The result of a function of the turn; see [`Outer::own`].
-    Own(Arc<OuterFn>),
+    Own(#[debug(skip)] Arc<OuterFn>),
 }
 
 type OuterFn = dyn Fn(&Turn<'_>) -> String + Send + Sync;
 
 /// An agent that summarizes the outer conversation, in its own chat.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Reflection(Arc<Chat>);
 
 impl Outer {
@@ -97,7 +98,7 @@ impl Outer {
     async fn text(&self, turn: &mut Turn<'_>) -> Result<Option<String>> {
         Ok(Some(match self {
             Self::Last => {
-                turn.last_message().map(|line| line.message.in_words().into_owned()).unwrap_or_default()
+                turn.last_message().map(|line| line.message.as_text().into_owned()).unwrap_or_default()
             }
             Self::All => everything(turn),
             Self::Own(text) => text(turn),
@@ -115,20 +116,9 @@ impl Outer {
     }
 }
 
-impl fmt::Debug for Outer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Last => "Last",
-            Self::All => "All",
-            Self::Reflected(_) => "Reflected",
-            Self::Own(_) => "Own",
-        })
-    }
-}
-
 fn everything(turn: &Turn<'_>) -> String {
     let seen = |line: &&Line| line.is_seen_by(turn.me());
-    let say = |line: &Line| format!("{}: {}", line.message.from, line.message.in_words());
+    let say = |line: &Line| format!("{}: {}", line.message.from, line.message.as_text());
     turn.transcript().messages().filter(seen).map(say).collect::<Vec<_>>().join("\n\n")
 }
 
@@ -181,16 +171,6 @@ impl Nested {
         };
         let items = if carried.trim().is_empty() { Vec::new() } else { vec![carried] };
         Ok(Some(with_context(&message, &items)))
-    }
-}
-
-impl fmt::Debug for Nested {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Nested")
-            .field("chat", &self.chat)
-            .field("message", &self.message)
-            .field("carry", &self.carry)
-            .finish_non_exhaustive()
     }
 }
 

@@ -33,7 +33,6 @@ mod kit;
 mod ran;
 mod template;
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, AnyModel, Entry, Error, Layer, Message, Name, Part, Result, Turn};
@@ -42,7 +41,7 @@ use serde_json::Value;
 pub use self::action::Actions;
 pub use self::block::{Block, Mixed, ToolBlock};
 pub use self::ran::{Ran, RunState};
-pub use self::template::{MissingField, Template};
+pub use self::template::Template;
 
 use crate::Assistant;
 use crate::layers::hook::Hooked;
@@ -69,9 +68,10 @@ pub trait Parser: Send + Sync + 'static {
 }
 
 /// A model agent with a parser for its messages; see the [module](self).
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct Parsed {
     agent: Assistant,
+    #[debug(skip)]
     parser: Arc<dyn Parser>,
     repairs: u32,
 }
@@ -168,11 +168,5 @@ impl Agent for Parsed {
             }
             left -= 1;
         }
-    }
-}
-
-impl fmt::Debug for Parsed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parsed").field("agent", &self.agent).finish_non_exhaustive()
     }
 }

@@ -27,10 +27,8 @@
 mod stack;
 mod trigger;
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, AnyAgent, Chat, Result, Turn};
 
@@ -63,11 +61,8 @@ pub trait Reply: Send + Sync + 'static {
     fn reply(&self, turn: &mut Turn<'_>) -> impl Future<Output = Result<Option<Act>>> + Send;
 }
 
-/// A type-erased layer. Clones share it.
-#[derive(Clone)]
-pub struct AnyReply(Arc<dyn ErasedReply>);
-
-trait ErasedReply: Send + Sync {
+/// [`Reply`] as an object.
+pub(super) trait ErasedReply: Send + Sync {
     fn label(&self) -> &str;
     fn may_be_silent(&self) -> bool;
     fn reply<'a>(
@@ -91,89 +86,33 @@ impl<R: Reply> ErasedReply for R {
     }
 }
 
-impl AnyReply {
-    /// Wraps `layer`.
-    pub fn new(layer: impl Reply) -> Self {
-        Self(Arc::new(layer))
-    }
+/// Agents as layers: an empty message passes on.
+macro_rules! agent_as_layer {
+    ($($agent:ty, $label:expr, $doc:literal;)*) => {$(
+        #[doc = $doc]
+        impl Reply for $agent {
+            fn label(&self) -> &str {
+                let label: fn(&Self) -> &str = $label;
+                label(self)
+            }
+            fn may_be_silent(&self) -> bool {
+                true
+            }
+            async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
+                Ok(match self.act(turn).await? {
+                    Act::Pass => None,
+                    act => Some(act),
+                })
+            }
+        }
+    )*};
 }
 
-impl Reply for AnyReply {
-    fn label(&self) -> &str {
-        self.0.label()
-    }
-    fn may_be_silent(&self) -> bool {
-        self.0.may_be_silent()
-    }
-    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-        self.0.reply(turn).await
-    }
-}
-
-impl fmt::Debug for AnyReply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyReply").field(&self.0.label()).finish()
-    }
-}
-
-/// Runs an agent as a layer: an empty message passes on.
-async fn as_layer(agent: &impl Agent, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-    Ok(match agent.act(turn).await? {
-        Act::Pass => None,
-        act => Some(act),
-    })
-}
-
-/// The layer `model`: passes on when the model's message is empty.
-impl Reply for Assistant {
-    fn label(&self) -> &'static str {
-        "model"
-    }
-    fn may_be_silent(&self) -> bool {
-        true
-    }
-    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-        as_layer(self, turn).await
-    }
-}
-
-/// The layer `person`: passes on when the answer is empty.
-impl Reply for Human {
-    fn label(&self) -> &'static str {
-        "person"
-    }
-    fn may_be_silent(&self) -> bool {
-        true
-    }
-    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-        as_layer(self, turn).await
-    }
-}
-
-/// The layer of the chat's name: passes on when the summary is empty.
-impl Reply for Chat {
-    fn label(&self) -> &str {
-        Agent::name(self).as_str()
-    }
-    fn may_be_silent(&self) -> bool {
-        true
-    }
-    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-        as_layer(self, turn).await
-    }
-}
-
-/// The layer of the agent's name: passes on when its message is empty.
-impl Reply for AnyAgent {
-    fn label(&self) -> &str {
-        Agent::name(self).as_str()
-    }
-    fn may_be_silent(&self) -> bool {
-        true
-    }
-    async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
-        as_layer(self, turn).await
-    }
+agent_as_layer! {
+    Assistant, |_| "model", "The layer `model`: passes on when the model's message is empty.";
+    Human, |_| "person", "The layer `person`: passes on when the answer is empty.";
+    Chat, |chat| chat.name().as_str(), "The layer of the chat's name: passes on when the summary is empty.";
+    AnyAgent, |agent| agent.name().as_str(), "The layer of the agent's name: passes on when its message is empty.";
 }
 
 /// A layer from a pure function of the turn.

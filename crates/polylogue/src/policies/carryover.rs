@@ -1,6 +1,6 @@
 //! Carryover: results of earlier chats in a sequence, added to the task of the next.
 //!
-//! A sequence of chats is a chat whose participants are chats, in the order [`sequence`](crate::policies::order::sequence). Their
+//! A sequence of chats is a chat whose participants are chats, in the order [`sequential`](crate::policies::order::sequence). Their
 //! summaries are messages there, and a [`Carryover`] reads them to make the start of the next chat. Nothing is stored
 //! elsewhere, so running a sequence twice gives independent runs.
 //!
@@ -8,7 +8,7 @@
 //! ```
 //! # fn example(ann: polylogue::kernel::AnyAgent, bob: polylogue::kernel::AnyAgent) -> polylogue::Result<polylogue::Chat> {
 //! use polylogue::policies::carryover::Carryover;
-//! use polylogue::policies::order::sequence;
+//! use polylogue::policies::order::sequential;
 //! use polylogue::stop::max_turns;
 //! use polylogue::kernel::Interrupt;
 //! use polylogue::policies::until;
@@ -23,12 +23,11 @@
 //!     .participant(pair("facts", "Collect facts.")?)
 //!     .participant(pair("draft", "Write a draft.")?)
 //!     .participant(pair("review", "Review it.")?)
-//!     .policy(sequence())
+//!     .policy(sequential())
 //!     .build()
 //! # }
 //! ```
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -42,8 +41,9 @@ use crate::policies::dag::Dag;
 ///
 /// First its own context, then the summaries of the finished chats, in the order in which they finished, since the
 /// outer chat was last opened. A chat without a summary is omitted.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct Carryover {
+    #[debug(skip)]
     message: First,
     author: Name,
     own: Vec<Arc<str>>,
@@ -185,7 +185,7 @@ impl Carryover {
             First::Parts(parts) => plain(parts).into_owned(),
             First::Task => around.task().to_owned(),
             First::Last => {
-                last(around, me).map(|line| line.message.in_words().into_owned()).unwrap_or_default()
+                last(around, me).map(|line| line.message.as_text().into_owned()).unwrap_or_default()
             }
             First::Own(message) => message(around, me),
         }
@@ -216,7 +216,7 @@ impl Carryover {
             .rev()
             .take(newest)
             .filter(carried)
-            .map(|line| line.message.in_words().into())
+            .map(|line| line.message.as_text().into())
             .collect();
         results.reverse();
         let own = self.own.iter().map(|note| note.to_string());
@@ -227,12 +227,6 @@ impl Carryover {
         let wanted = |names: Option<&[Name]>| names.is_none_or(|names| names.contains(chat));
         let along = self.along.as_ref().map(|dag| dag.of(me));
         wanted(self.only.as_deref()) && wanted(along.as_deref()) && !self.but.contains(chat)
-    }
-}
-
-impl fmt::Debug for Carryover {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Carry").field("own", &self.own).field("but", &self.but).finish_non_exhaustive()
     }
 }
 

@@ -85,8 +85,8 @@ fn unknown(name: &str, chat: Option<&Name>, nodes: &[Name]) -> Error {
 impl Policy for Dag {
     fn next(&self, chat: &Transcript) -> Step {
         let (listed, participants) = (self.0.nodes(), chat.participants());
-        if let Some(stranger) = listed.iter().find(|name| !participants.contains(name)) {
-            return Step::Fail(format!("has `{stranger}` in its order, who is no member").into());
+        if let Some(unknown) = listed.iter().find(|name| !participants.contains(name)) {
+            return Step::Fail(format!("has `{unknown}` in its order, who is no participant").into());
         }
         let free = chat.present().filter(|name| !listed.contains(name) && chat.turns_of(name) == 0);
         let free = free.cloned().map(TurnRequest::to_all);

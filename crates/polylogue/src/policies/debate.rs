@@ -20,11 +20,10 @@
 
 mod ballot;
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::stop::Reason;
-use polylogue_core::{Error, Line, Name, Policy, Source, Step, StopReason, Transcript, TurnRequest};
+use polylogue_core::{Error, Line, Name, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest};
 
 use crate::policies::replay::{Kind, Replay, is_present};
 
@@ -46,7 +45,7 @@ pub enum Tie {
 ///
 /// The summary of the chat is the winning option, verbatim. When nothing is decided, the stop reason is the condition
 /// `undecided`, and the summary lists the votes; without any vote, also each participant's last argument.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct Debate {
     options: Vec<String>,
     rounds: u32,
@@ -54,40 +53,12 @@ pub struct Debate {
     debaters: Vec<Name>,
     voters: Vec<Name>,
     tie: Tie,
+    #[debug(skip)]
     ask: AskFn,
 }
 
 /// Makes the question to voters from the options.
 type AskFn = Arc<dyn Fn(&[String]) -> String + Send + Sync>;
-
-/// An invalid debate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DebateError {
-    /// There are fewer than two options.
-    NoChoice,
-    /// An option is blank.
-    BlankOption,
-    /// Two options differ only in case and surrounding marks.
-    SameOption(String),
-}
-
-impl std::error::Error for DebateError {}
-
-impl fmt::Display for DebateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoChoice => f.write_str("a vote needs at least two options"),
-            Self::BlankOption => f.write_str("an option of a vote is blank"),
-            Self::SameOption(option) => write!(f, "the option `{option}` is there twice"),
-        }
-    }
-}
-
-impl From<DebateError> for Error {
-    fn from(error: DebateError) -> Self {
-        Self::config(error.to_string())
-    }
-}
 
 /// The result of one vote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,19 +95,19 @@ impl Debate {
     ///
     /// # Errors
     /// When there are fewer than two options, or two are too similar.
-    pub fn between<O: Into<String>>(options: impl IntoIterator<Item = O>) -> Result<Self, DebateError> {
+    pub fn between<O: Into<String>>(options: impl IntoIterator<Item = O>) -> Result<Self> {
         let options: Vec<String> =
             options.into_iter().map(|option| option.into().trim().to_owned()).collect();
         if options.len() < 2 {
-            return Err(DebateError::NoChoice);
+            return Err(Error::config("a vote needs at least two options"));
         }
         for (index, option) in options.iter().enumerate() {
             if option.is_empty() {
-                return Err(DebateError::BlankOption);
+                return Err(Error::config("an option of a vote is blank"));
             }
             let same = |other: &String| ballot::bare(other) == ballot::bare(option);
             if options.iter().take(index).any(same) {
-                return Err(DebateError::SameOption(option.clone()));
+                return Err(Error::config(format!("the option `{option}` is there twice")));
             }
         }
         let (debaters, voters) = (Vec::new(), Vec::new());
@@ -196,12 +167,12 @@ impl Debate {
         for nth in 0..=again {
             for round in 0..if nth == 0 { self.rounds } else { 1 } {
                 let news = tallies.last().filter(|_| round == 0).map(|tally| self.tied(tally));
-                if let Some(cues) = self.round(chat, &mut past, news.as_deref()) {
-                    return Stage::Turns(cues);
+                if let Some(requests) = self.round(chat, &mut past, news.as_deref()) {
+                    return Stage::Turns(requests);
                 }
             }
             match self.vote(chat, &mut past) {
-                Err(cues) => return Stage::Turns(cues),
+                Err(requests) => return Stage::Turns(requests),
                 Ok(tally) => tallies.push(tally),
             }
             if let Some([only]) = tallies.last().map(Tally::first).as_deref() {
@@ -225,23 +196,24 @@ impl Debate {
         news: Option<&str>,
     ) -> Option<Vec<TurnRequest>> {
         let debaters = if self.debaters.is_empty() { chat.participants() } else { &self.debaters };
-        let missing = debaters.iter().filter(|who| past.take(Kind::Room, who).is_none());
-        let cue =
+        let missing = debaters.iter().filter(|who| past.take(Kind::Chat, who).is_none());
+        let request =
             |who: &Name| TurnRequest { prompt: news.map(Into::into), ..TurnRequest::to_all(who.clone()) };
-        let mut cues: Vec<TurnRequest> = missing.filter(|who| !has_left(chat, who)).map(cue).collect();
+        let mut requests: Vec<TurnRequest> =
+            missing.filter(|who| !has_left(chat, who)).map(request).collect();
         if self.in_turn {
-            cues.truncate(1);
+            requests.truncate(1);
         }
-        (!cues.is_empty()).then_some(cues)
+        (!requests.is_empty()).then_some(requests)
     }
 
     /// The tally, or the voters to ask next. A voter with an unclear answer is asked once more, and then abstains.
-    fn vote(&self, chat: &Transcript, past: &mut Replay<'_>) -> Result<Tally, Vec<TurnRequest>> {
+    fn vote(&self, chat: &Transcript, past: &mut Replay<'_>) -> std::result::Result<Tally, Vec<TurnRequest>> {
         let voters = if self.voters.is_empty() { chat.participants() } else { &self.voters };
         let mut votes: Vec<(Name, Option<usize>)> = Vec::new();
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for who in voters {
-            match past.take(Kind::Aside, who).map(|beat| beat.text().into_owned()) {
+            match past.take(Kind::Private, who).map(|step| step.text().into_owned()) {
                 None if has_left(chat, who) => {}
                 None => first.push(TurnRequest::private(who.clone(), (self.ask)(&self.options))),
                 Some(text) => match ballot::choice(&text, &self.options) {
@@ -255,7 +227,7 @@ impl Debate {
         }
         let mut unclear = Vec::new();
         for (who, text) in second {
-            match past.take(Kind::Aside, &who).map(|beat| beat.text().into_owned()) {
+            match past.take(Kind::Private, &who).map(|step| step.text().into_owned()) {
                 None if has_left(chat, &who) => votes.push((who, None)),
                 None => unclear.push(TurnRequest::private(who, self.again(&text))),
                 Some(text) => votes.push((who, ballot::choice(&text, &self.options))),
@@ -274,7 +246,7 @@ impl Debate {
             tied.iter().filter_map(|option| self.options.get(*option).cloned()).collect();
         let mut ask = (self.ask)(&options);
         for _ in 0..2 {
-            let Some(answer) = past.take(Kind::Aside, chair) else {
+            let Some(answer) = past.take(Kind::Private, chair) else {
                 return Stage::Turns(vec![TurnRequest::private(chair.clone(), ask)]);
             };
             if let Some(option) = ballot::choice(&answer.text(), &options).and_then(|nth| tied.get(nth)) {
@@ -293,13 +265,16 @@ impl Debate {
     }
 
     /// The tally as text.
-    fn told(&self, tally: &Tally) -> String {
-        let told = |(option, count): (&String, &u64)| format!("{option}: {count}");
-        self.options.iter().zip(&tally.counts).map(told).collect::<Vec<_>>().join("; ")
+    fn counts_text(&self, tally: &Tally) -> String {
+        let counts_text = |(option, count): (&String, &u64)| format!("{option}: {count}");
+        self.options.iter().zip(&tally.counts).map(counts_text).collect::<Vec<_>>().join("; ")
     }
 
     fn tied(&self, tally: &Tally) -> String {
-        format!("The vote is tied ({}). Argue once more; then there is another vote.", self.told(tally))
+        format!(
+            "The vote is tied ({}). Argue once more; then there is another vote.",
+            self.counts_text(tally)
+        )
     }
 }
 
@@ -338,7 +313,7 @@ impl Policy for Debate {
                 Step::Close { reason: StopReason::Finished, summary: summary.into() }
             }
             Stage::Undecided => {
-                let votes = tallies.last().map(|tally| self.told(tally)).unwrap_or_default();
+                let votes = tallies.last().map(|tally| self.counts_text(tally)).unwrap_or_default();
                 let reason = StopReason::from(Reason::Condition { name: "undecided".into() });
                 // Without any message there is no result.
                 if chat.lines().iter().all(|line| line.source != Source::Turn || is_blank(line)) {
@@ -353,21 +328,12 @@ impl Policy for Debate {
 }
 
 fn is_blank(line: &Line) -> bool {
-    line.message.in_words().trim().is_empty()
+    line.message.as_text().trim().is_empty()
 }
 
 /// The last argument of each participant, in their order.
 fn arguments(chat: &Transcript) -> String {
     let last = |who: &Name| chat.replies().rev().find(|line| line.message.from == *who && !is_blank(line));
     let said = chat.participants().iter().filter_map(|who| Some((who, last(who)?)));
-    said.map(|(who, line)| format!("\n\n{who}: {}", line.message.in_words().trim())).collect()
-}
-
-impl fmt::Debug for Debate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Debate")
-            .field("options", &self.options)
-            .field("tie", &self.tie)
-            .finish_non_exhaustive()
-    }
+    said.map(|(who, line)| format!("\n\n{who}: {}", line.message.as_text().trim())).collect()
 }

@@ -35,13 +35,11 @@
 mod build;
 mod checked;
 mod edge;
-mod error;
 mod run;
 
 pub use self::build::Graph;
 pub use self::checked::{CheckedGraph, Join};
 pub use self::edge::Edge;
-pub use self::error::GraphError;
 
 pub(super) use self::build::cycle;
 pub(super) use self::edge::Link;

@@ -51,7 +51,7 @@
 
 mod answer;
 mod candidates;
-mod chair;
+mod human_selector;
 mod introduction;
 mod mention;
 mod method;
@@ -59,12 +59,10 @@ mod selector;
 mod tools;
 mod transitions;
 
-use std::fmt;
-
 use crate::stop::Reason;
 use polylogue_core::{Agent, AnyAgent, Chooser, Error, Name, Policy, Result, Step, StopReason, Transcript};
 
-pub use self::chair::HumanSelector;
+pub use self::human_selector::HumanSelector;
 pub use self::introduction::introduce;
 pub use self::method::{Method, Pick};
 pub use self::selector::Selector;
@@ -91,7 +89,9 @@ use crate::policies::order::deserted;
 /// selects the next in order.
 ///
 /// A group never ends by itself; add a termination condition with [`until`](crate::policies::until).
+#[derive(derive_more::Debug)]
 pub struct Group {
+    #[debug(skip)]
     picker: Picker,
     transitions: Option<Transitions>,
     repeat: Option<Repeat>,
@@ -137,8 +137,8 @@ impl Group {
     /// As [`select_by`](Self::select_by), by the name of a participant, or of an agent that was added to the chat with
     /// [`private_agent`](polylogue_core::ChatBuilder::private_agent).
     #[must_use]
-    pub fn selected_by(staff: Name) -> Self {
-        Self::of(Picker::Method(Method::Staff(staff)))
+    pub fn selected_by(selector: Name) -> Self {
+        Self::of(Picker::Method(Method::Agent(selector)))
     }
 
     /// Selects by a custom rule: a pure function of the transcript and the candidates.
@@ -186,19 +186,19 @@ impl Group {
         self
     }
 
-    /// Checks the rules against `members`, late joiners included, and returns warnings. A chat does this before its
+    /// Checks the rules against `participants`, late joiners included, and returns warnings. A chat does this before its
     /// first turn.
     ///
     /// # Errors
     /// When transitions or repeats name unknown participants, or both are set.
-    pub fn check(&self, members: &[Name]) -> Result<Vec<Warning>> {
-        match self.flaw(members) {
+    pub fn check(&self, participants: &[Name]) -> Result<Vec<Warning>> {
+        match self.flaw(participants) {
             Some(flaw) => Err(Error::config(format!("the group {flaw}"))),
-            None => Ok(self.transitions.as_ref().map_or_else(Vec::new, |graph| graph.warnings(members))),
+            None => Ok(self.transitions.as_ref().map_or_else(Vec::new, |graph| graph.warnings(participants))),
         }
     }
 
-    fn flaw(&self, members: &[Name]) -> Option<String> {
+    fn flaw(&self, participants: &[Name]) -> Option<String> {
         if self.transitions.is_some() && self.repeat.is_some() {
             return Some(
                 "has transitions and a rule of repeats; the transitions alone say who may go on".into(),
@@ -207,8 +207,8 @@ impl Group {
         let in_graph =
             self.transitions.iter().flat_map(Transitions::names).map(|name| (name, "its transitions"));
         let repeats = self.repeat.iter().flat_map(Repeat::names).map(|name| (name, "its rule of repeats"));
-        let (stranger, place) = in_graph.chain(repeats).find(|(name, _)| !members.contains(name))?;
-        Some(format!("has `{stranger}` in {place}, who is no member"))
+        let (unknown, place) = in_graph.chain(repeats).find(|(name, _)| !participants.contains(name))?;
+        Some(format!("has `{unknown}` in {place}, who is no participant"))
     }
 
     /// The candidates for the next turn.
@@ -229,10 +229,10 @@ impl Group {
         };
         match pick {
             Pick::Method(method) => method.choose(chat, of),
-            Pick::Name(name) if of.contains(&name) => method::cue(name, of, Chooser::Rule, None),
+            Pick::Name(name) if of.contains(&name) => method::request(name, of, Chooser::Rule, None),
             Pick::Name(name) => {
-                let members: Vec<&str> = of.iter().map(Name::as_str).collect();
-                Step::Fail(format!("picks `{name}` where only {} may speak", members.join(", ")).into())
+                let participants: Vec<&str> = of.iter().map(Name::as_str).collect();
+                Step::Fail(format!("picks `{name}` where only {} may speak", participants.join(", ")).into())
             }
             Pick::End => no_speaker(chat),
         }
@@ -249,9 +249,8 @@ impl Policy for Group {
             return Step::close(reason.clone(), chat);
         }
         if chat.turns() == 0 {
-            let everybody: Vec<Name> =
-                chat.participants().iter().chain(chat.late_joiners()).cloned().collect();
-            if let Some(flaw) = self.flaw(&everybody) {
+            let all: Vec<Name> = chat.participants().iter().chain(chat.late_joiners()).cloned().collect();
+            if let Some(flaw) = self.flaw(&all) {
                 return Step::Fail(flaw.into());
             }
         }
@@ -264,11 +263,5 @@ impl Policy for Group {
 
     fn private_agents(&self) -> Vec<AnyAgent> {
         self.selector.iter().cloned().collect()
-    }
-}
-
-impl fmt::Debug for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Group")
     }
 }

@@ -90,32 +90,32 @@ fn speak(who: Name, chat: &Transcript, by: Option<Chooser>) -> Step {
         );
     }
     let others = || chat.present().filter(|name| Some(*name) != chat.last_speaker()).cloned().collect();
-    let cue = TurnRequest::to_all(who);
+    let request = TurnRequest::to_all(who);
     Step::Turn(match by {
-        Some(by) => cue.with_choice(Choice { of: others(), by, reply: None }),
-        None => cue,
+        Some(by) => request.with_choice(Choice { of: others(), by, reply: None }),
+        None => request,
     })
 }
 
 /// The target of the last handoff, or `start`.
 fn holder(start: &Name, chat: &Transcript) -> Name {
     let handed = |event: &Arc<Event>| match &event.body {
-        Body::TurnStarted { turns: cues } => {
-            cues.iter().find(|cue| is_handoff(cue)).map(|cue| cue.who.clone())
+        Body::TurnStarted { turns: requests } => {
+            requests.iter().find(|request| is_handoff(request)).map(|request| request.who.clone())
         }
         _ => None,
     };
     chat.events().iter().rev().find_map(handed).unwrap_or_else(|| start.clone())
 }
 
-fn is_handoff(cue: &TurnRequest) -> bool {
-    cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Handoff)
+fn is_handoff(request: &TurnRequest) -> bool {
+    request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Handoff)
 }
 
 /// The events since the start of the last turn in the chat.
 fn last_turn(chat: &Transcript) -> &[Arc<Event>] {
     let begins = |event: &Arc<Event>| match &event.body {
-        Body::TurnStarted { turns: cues } => cues.iter().any(|cue| !cue.to.is_private()),
+        Body::TurnStarted { turns: requests } => requests.iter().any(|request| !request.to.is_private()),
         Body::Reopened { message } => message.is_some(),
         _ => false,
     };

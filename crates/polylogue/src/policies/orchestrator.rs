@@ -43,7 +43,7 @@ pub use self::words::OrchestratorPrompts;
 #[derive(Debug, Clone)]
 pub struct Orchestrator {
     planner: Name,
-    keeper: Name,
+    scribe: Name,
     /// Descriptions of the participants.
     known: Vec<(Name, String)>,
     words: OrchestratorPrompts,
@@ -71,7 +71,7 @@ impl Orchestrator {
     pub fn new(planner: &str) -> Result<Self, NameError> {
         let planner = Name::new(planner)?;
         Ok(Self {
-            keeper: planner.clone(),
+            scribe: planner.clone(),
             planner,
             known: Vec::new(),
             words: OrchestratorPrompts::default(),
@@ -91,8 +91,8 @@ impl Orchestrator {
 
     /// Sets another participant to fill in the ledger.
     #[must_use]
-    pub fn scribe(self, keeper: Name) -> Self {
-        Self { keeper, ..self }
+    pub fn scribe(self, scribe: Name) -> Self {
+        Self { scribe, ..self }
     }
 
     /// Sets the prompts.

@@ -41,13 +41,14 @@ pub(crate) fn deserted(chat: &Transcript) -> Option<Step> {
 
 /// The first participant after the last speaker for which `wanted` holds; the last speaker comes last.
 pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option<&Name> {
-    let members = chat.participants();
-    let last = members.iter().position(|name| Some(name) == chat.last_speaker())?;
-    let (before, after) = members.split_at_checked(last + 1)?;
+    let participants = chat.participants();
+    let last = participants.iter().position(|name| Some(name) == chat.last_speaker())?;
+    let (before, after) = participants.split_at_checked(last + 1)?;
     after.iter().chain(before).find(|name| wanted(name))
 }
 
-/// Every participant speaks once, in order; then the chat ends.
+/// Every participant speaks once, in order; then the chat ends. Also for participants that are chats:
+/// [`Carryover`](crate::policies::carryover::Carryover) carries results from one to the next.
 pub fn sequential() -> impl Policy {
     |chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
         Some(name) => Step::Turn(TurnRequest::to_all(name.clone())),
@@ -55,22 +56,16 @@ pub fn sequential() -> impl Policy {
     }
 }
 
-/// As [`sequential`], for chats whose participants are chats; [`Carryover`](crate::policies::carryover::Carryover) carries
-/// results from one to the next.
-pub fn sequence() -> impl Policy {
-    sequential()
-}
-
 /// All participants speak once, at the same time; then the chat ends.
 pub fn parallel() -> impl Policy {
     |chat: &Transcript| {
-        let cues: Vec<TurnRequest> = chat
+        let requests: Vec<TurnRequest> = chat
             .present()
             .filter(|name| chat.turns_of(name) == 0)
             .cloned()
             .map(TurnRequest::to_all)
             .collect();
-        if cues.is_empty() { Step::close(StopReason::Finished, chat) } else { Step::Parallel(cues) }
+        if requests.is_empty() { Step::close(StopReason::Finished, chat) } else { Step::Parallel(requests) }
     }
 }
 
@@ -142,15 +137,15 @@ enum Reflection {
 
 /// The private messages of `who` since the last turn in the chat.
 fn reflection(chat: &Transcript, who: &Name) -> Reflection {
-    let asides = chat.lines().iter().rev().take_while(|line| line.is_private());
+    let private = chat.lines().iter().rev().take_while(|line| line.is_private());
     // Private checks of whether a task is complete are not summaries.
-    let (checks, said): (Vec<&Line>, Vec<&Line>) = asides
+    let (checks, said): (Vec<&Line>, Vec<&Line>) = private
         .filter(|line| line.message.from == *who)
         .partition(|line| Verdict::of(&line.message).is_some());
     if chat.private_turns_of(who) == checks.len() {
         return Reflection::Due;
     }
-    match said.first().map(|line| line.message.in_words()) {
+    match said.first().map(|line| line.message.as_text()) {
         Some(text) if !text.trim().is_empty() => Reflection::Of(text.into()),
         _ => Reflection::Silent,
     }

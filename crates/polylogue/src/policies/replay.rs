@@ -8,9 +8,9 @@ use polylogue_core::{Body, Message, Name, Transcript};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A turn in the chat.
-    Room,
+    Chat,
     /// A private turn.
-    Aside,
+    Private,
     /// Posted by the policy.
     Posted,
 }
@@ -40,47 +40,51 @@ impl<'a> ReplayStep<'a> {
 /// from here, and the first step without a result is the next.
 #[derive(Debug)]
 pub(crate) struct Replay<'a> {
-    beats: Vec<ReplayStep<'a>>,
+    steps: Vec<ReplayStep<'a>>,
     at: usize,
 }
 
 impl<'a> Replay<'a> {
     pub(crate) fn of(chat: &'a Transcript) -> Self {
-        let mut beats = Vec::new();
-        let mut asides: Vec<&Name> = Vec::new();
+        let mut steps = Vec::new();
+        let mut private: Vec<&Name> = Vec::new();
         for (end, event) in chat.events().iter().enumerate() {
             let (who, message) = match &event.body {
-                Body::TurnStarted { turns: cues } => {
-                    asides = cues.iter().filter(|cue| cue.to.is_private()).map(|cue| &cue.who).collect();
+                Body::TurnStarted { turns: requests } => {
+                    private = requests
+                        .iter()
+                        .filter(|request| request.to.is_private())
+                        .map(|request| &request.who)
+                        .collect();
                     continue;
                 }
                 Body::Reopened { message: Some(_) } => {
-                    beats.clear();
+                    steps.clear();
                     continue;
                 }
                 Body::Posted(message) => {
                     let (kind, who) = (Kind::Posted, &message.from);
-                    beats.push(ReplayStep { kind, who, message: Some(message), left: false, end });
+                    steps.push(ReplayStep { kind, who, message: Some(message), left: false, end });
                     continue;
                 }
                 Body::Message(message) => (&message.from, Some(message)),
                 Body::Passed { who } | Body::Left { who, .. } | Body::Stopped { who, .. } => (who, None),
                 _ => continue,
             };
-            let kind = if asides.contains(&who) { Kind::Aside } else { Kind::Room };
+            let kind = if private.contains(&who) { Kind::Private } else { Kind::Chat };
             let left = matches!(event.body, Body::Left { .. });
-            beats.push(ReplayStep { kind, who, message, left, end });
+            steps.push(ReplayStep { kind, who, message, left, end });
         }
-        Self { beats, at: 0 }
+        Self { steps, at: 0 }
     }
 
     /// The next turn or message of this kind by `who`, if there is one. Skips those of others.
     pub(crate) fn take(&mut self, kind: Kind, who: &Name) -> Option<ReplayStep<'a>> {
-        let rest = self.beats.get(self.at..)?;
-        let found = rest.iter().position(|beat| beat.kind == kind && beat.who == who)?;
+        let rest = self.steps.get(self.at..)?;
+        let found = rest.iter().position(|step| step.kind == kind && step.who == who)?;
         let index = self.at + found;
         self.at = index + 1;
-        self.beats.get(index).copied()
+        self.steps.get(index).copied()
     }
 }
 

@@ -59,7 +59,7 @@ pub struct Batch {
     budget: Option<Budget>,
     /// Whether the usage of earlier runs is charged already.
     is_charged: bool,
-    halt: Cancellation,
+    cancellation: Cancellation,
 }
 
 /// A conversation to run.
@@ -103,7 +103,7 @@ impl Batch {
             began_with: |_| LimitOverrides::default(),
             budget: None,
             is_charged: false,
-            halt: Cancellation::default(),
+            cancellation: Cancellation::default(),
         }
     }
 
@@ -131,7 +131,7 @@ impl Batch {
     /// conversations continue when it runs again with a larger budget.
     #[must_use]
     pub fn budget(self, budget: Budget) -> Self {
-        budget.cancels(self.halt.clone());
+        budget.cancels(self.cancellation.clone());
         Self { budget: Some(budget), ..self }
     }
 
@@ -179,10 +179,10 @@ impl Batch {
     ) -> Result<()> {
         let log = Log::open(self.store.clone(), id.clone()).await?;
         if log.may_have_lost_calls().await? {
-            let halt = Cancellation::default();
-            halt.now();
+            let cancellation = Cancellation::default();
+            cancellation.now();
             let meta = self.store.meta(id).await?;
-            let mut log = self.limited(log, &meta).await?.budget(budget.clone()).cancelled_by(halt);
+            let mut log = self.limited(log, &meta).await?.budget(budget.clone()).cancelled_by(cancellation);
             let charged = start()?.chat.resume(&mut log).await;
             log.release().await?;
             charged?;
@@ -193,7 +193,7 @@ impl Batch {
     /// Cancels all conversations, and starts no others.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
-        self.halt.clone()
+        self.cancellation.clone()
     }
 
     /// Runs a conversation for each of `items` as made by `start`, and calls `each` with the results, in the order in
@@ -213,7 +213,7 @@ impl Batch {
         let mut held = FuturesUnordered::new();
         let mut broken = None;
         loop {
-            while held.len() < self.at_once.get() && broken.is_none() && !self.halt.is_requested() {
+            while held.len() < self.at_once.get() && broken.is_none() && !self.cancellation.is_requested() {
                 let Some(item) = items.next() else { break };
                 held.push(self.hold(item, &start));
             }
@@ -237,7 +237,7 @@ impl Batch {
     }
 
     async fn converse(&self, start: BatchStart) -> Result<(Result<Status>, Vec<Arc<Event>>)> {
-        let mut log = self.log(&start).await?.cancelled_by(self.halt.clone());
+        let mut log = self.log(&start).await?.cancelled_by(self.cancellation.clone());
         if let Some(budget) = &self.budget {
             log = log.budget(budget.clone());
         }

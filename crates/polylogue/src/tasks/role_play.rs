@@ -55,7 +55,6 @@ mod course;
 mod critic;
 mod prompts;
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{Agent, Chat, ChatBuilder, Error, Params, Policy, Result, Transcript};
@@ -69,19 +68,13 @@ use crate::stop::Stop;
 use crate::termination::loop_detector::LoopDetector;
 
 /// Two roles that work on a task by talking; see the [module](self).
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct RolePlay {
     cast: Cast,
+    #[debug(skip)]
     rules: Rules,
     is_lenient: bool,
     sets_temperatures: bool,
-}
-
-impl fmt::Debug for RolePlay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (assistant, user) = (&self.cast.assistant, &self.cast.user);
-        f.debug_struct("Society").field("assistant", assistant).field("user", user).finish_non_exhaustive()
-    }
 }
 
 impl RolePlay {
@@ -302,13 +295,13 @@ impl RolePlay {
         if self.cast.done.trim().is_empty() {
             return Err(Error::config("the marker that says that a task is done is blank"));
         }
-        let society = if self.sets_temperatures { self.tempered() } else { self };
-        let cast = Arc::new(society.cast);
+        let role_play = if self.sets_temperatures { self.tempered() } else { self };
+        let cast = Arc::new(role_play.cast);
         let user = cast.user.name().clone();
-        let done = Done { marker: Arc::clone(&cast.done), anywhere: society.is_lenient, by: user };
+        let done = Done { marker: Arc::clone(&cast.done), anywhere: role_play.is_lenient, by: user };
         let opener = Arc::clone(&cast);
         // Each role speaks at most twice per message, and the last message has no successor.
-        let cap = society.rules.rounds.saturating_mul(4).saturating_add(4);
+        let cap = role_play.rules.rounds.saturating_mul(4).saturating_add(4);
         let mut chat = Chat::named(name)
             .participant(Cast::player(&cast, Side::User))
             .participant(Cast::player(&cast, Side::Assistant))
@@ -317,15 +310,15 @@ impl RolePlay {
         for side in cast.staff() {
             chat = chat.private_agent(Cast::player(&cast, side));
         }
-        Ok((chat, Course { cast, rules: society.rules, done }))
+        Ok((chat, Course { cast, rules: role_play.rules, done }))
     }
 
     /// The assistants with the system messages and parameters that they have in `chat`, as their models receive them.
     /// For inspection.
     #[must_use]
     pub fn assistants_in(&self, chat: &Transcript) -> Vec<Assistant> {
-        let society = if self.sets_temperatures { self.clone().tempered() } else { self.clone() };
-        society.cast.told(chat)
+        let role_play = if self.sets_temperatures { self.clone().tempered() } else { self.clone() };
+        role_play.cast.prompted(chat)
     }
 
     fn tempered(self) -> Self {

@@ -26,7 +26,6 @@
 //! # }
 //! ```
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, AnyAgent, Error, Media, Name, Part, Result, Tool, Turn, ViewOptions};
@@ -38,9 +37,10 @@ use crate::agents::tooling::{PromptedTool, Work};
 /// A prompt for an agent.
 ///
 /// A task is configuration: the same value can be solved in any number of conversations.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct Task {
     worker: Worker,
+    #[debug(skip)]
     prompt: PromptFn,
     has_prompt: bool,
     media: Vec<Media>,
@@ -55,7 +55,7 @@ pub struct Task {
 type PromptFn = Arc<dyn Fn(&str) -> Arc<str> + Send + Sync>;
 
 /// The worker of a task.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Worker {
     Model(Box<Assistant>),
     Other(AnyAgent),
@@ -68,8 +68,8 @@ impl Task {
     #[must_use]
     pub fn new(agent: Assistant, prompt: impl Into<Arc<str>>) -> Self {
         // Checks of completion are private turns, and must leave no trace in what the agent reads.
-        let lens = ViewOptions { forget_private_turns: true, ..agent.view_options().clone() };
-        Self::of(Worker::Model(Box::new(agent.view(lens))), prompt.into())
+        let options = ViewOptions { forget_private_turns: true, ..agent.view_options().clone() };
+        Self::of(Worker::Model(Box::new(agent.view(options))), prompt.into())
     }
 
     /// The task `prompt` for any other agent: a person, a function, a stack of layers, or a chat. It can talk about its
@@ -106,8 +106,8 @@ impl Task {
 
     /// Adds a tool with prompting options for turns about this task: see [`Assistant::prompted_tool`].
     #[must_use]
-    pub fn prompted_tool(self, taught: PromptedTool) -> Self {
-        self.model("has a tool", |agent| agent.prompted_tool(taught))
+    pub fn prompted_tool(self, prompted: PromptedTool) -> Self {
+        self.model("has a tool", |agent| agent.prompted_tool(prompted))
     }
 
     /// Sets the output schema of the agent for this task: see [`Assistant::output_schema`].
@@ -220,16 +220,5 @@ impl Task {
                 "the task of `{who}` {what}, but `{who}` does not speak by a model: for an `Assistant`, use `Task::new`"
             )))
         })
-    }
-}
-
-impl fmt::Debug for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task")
-            .field("who", self.who())
-            .field("self_terminating", &self.self_terminating)
-            .field("keeps_reflections", &self.keeps_reflections)
-            .field("forgets", &self.forgets)
-            .finish_non_exhaustive()
     }
 }

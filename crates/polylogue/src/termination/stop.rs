@@ -1,6 +1,5 @@
 //! Termination conditions that compose.
 
-use std::fmt;
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
@@ -19,8 +18,8 @@ use regex::Regex;
 /// use polylogue::stop::{max_turns, says};
 /// let stop = says("DONE").whole() | max_turns(20);
 /// ```
-#[derive(Clone)]
-pub struct Stop(Arc<dyn Condition>);
+#[derive(Clone, derive_more::Debug)]
+pub struct Stop(#[debug(skip)] Arc<dyn Condition>);
 
 impl Stop {
     /// A custom condition.
@@ -36,12 +35,6 @@ impl Condition for Stop {
 
     fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
         self.0.ever(transcript)
-    }
-}
-
-impl fmt::Debug for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Stop")
     }
 }
 
@@ -186,8 +179,8 @@ impl Says {
     /// The stop reason, if `line` ends the chat.
     pub(crate) fn of(&self, line: &Line) -> Option<StopReason> {
         let by = &line.message.from;
-        let heard = self.by.is_empty() || self.by.contains(by);
-        let holds = heard && self.matches(&line.message.plain());
+        let counts = self.by.is_empty() || self.by.contains(by);
+        let holds = counts && self.matches(&line.message.plain());
         holds.then(|| StopReason::from(Reason::Mentioned { text: Arc::clone(&self.text), by: by.clone() }))
     }
 

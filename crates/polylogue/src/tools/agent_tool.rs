@@ -34,14 +34,14 @@ use serde_json::{Value, json};
 /// An agent or a chat as a tool. See the [module](self).
 #[derive(Debug, Clone)]
 pub struct AgentTool {
-    whom: Whom,
+    target: Target,
     name: Name,
     spec: ToolSpec,
     at_most: u32,
 }
 
 #[derive(Debug, Clone)]
-enum Whom {
+enum Target {
     Chat(Arc<Chat>),
     Agent(AnyAgent),
 }
@@ -54,7 +54,7 @@ impl AgentTool {
     #[must_use]
     pub fn chat(chat: Chat) -> Self {
         let (name, description) = (Agent::name(&chat).clone(), Agent::description(&chat).to_owned());
-        Self::new(Whom::Chat(Arc::new(chat)), name, &description)
+        Self::new(Target::Chat(Arc::new(chat)), name, &description)
     }
 
     /// `agent` as a tool with its name and description.
@@ -62,10 +62,10 @@ impl AgentTool {
     pub fn agent(agent: impl Agent) -> Self {
         let agent = AnyAgent::new(agent);
         let (name, description) = (agent.name().clone(), agent.description().to_owned());
-        Self::new(Whom::Agent(agent), name, &description)
+        Self::new(Target::Agent(agent), name, &description)
     }
 
-    fn new(whom: Whom, name: Name, description: &str) -> Self {
+    fn new(target: Target, name: Name, description: &str) -> Self {
         let task = "What is to be done, with all that has to be known: nothing of this conversation is";
         let parameters = json!({
             "type": "object",
@@ -75,7 +75,7 @@ impl AgentTool {
         });
         // A repeated call finds the earlier result in the log.
         let spec = ToolSpec::new(name.tool_name(""), "", parameters).repeatable();
-        Self { whom, name, spec, at_most: Self::DEFAULT_AT_MOST }.description(description)
+        Self { target, name, spec, at_most: Self::DEFAULT_AT_MOST }.description(description)
     }
 
     /// Sets the name of the tool: 1 to 64 ASCII letters, digits, `_` and `-`. Default: that of the agent or chat, in
@@ -132,8 +132,8 @@ impl AgentTool {
             };
             return Ok(Outcome::failed(format!("`{name}` is asked at most {limit} before you answer")));
         }
-        match &self.whom {
-            Whom::Chat(chat) => match turn.run(chat, task).await? {
+        match &self.target {
+            Target::Chat(chat) => match turn.run(chat, task).await? {
                 Status::Closed { reason, summary } if summary.trim().is_empty() => {
                     Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
                 }
@@ -141,16 +141,16 @@ impl AgentTool {
                     let Act::Say(parts) = turn.says(summary) else {
                         return Ok(Outcome::failed("Nothing came of it"));
                     };
-                    Ok(Outcome::new(OutcomeStatus::Done, told(parts)).bounded())
+                    Ok(Outcome::new(OutcomeStatus::Done, for_caller(parts)).bounded())
                 }
                 Status::Waiting(_) => Err(Interrupt::Waiting.into()),
                 Status::Cancelled => Err(Interrupt::Cancelled.into()),
             },
-            Whom::Agent(agent) => match turn.ask(agent, task).await {
+            Target::Agent(agent) => match turn.ask(agent, task).await {
                 Ok(reply) if reply.parts.iter().all(Part::is_blank) => {
                     Ok(Outcome::failed("Nothing came of it"))
                 }
-                Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, told(reply.parts)).bounded()),
+                Ok(reply) => Ok(Outcome::new(OutcomeStatus::Done, for_caller(reply.parts)).bounded()),
                 Err(Error::Interrupt(Interrupt::Ended { reason, .. })) => {
                     Ok(Outcome::failed(format!("Nothing came of it: {reason}")))
                 }
@@ -161,7 +161,7 @@ impl AgentTool {
 }
 
 /// The parts of a reply for the calling model, with a note if it was truncated.
-fn told(parts: Vec<Part>) -> Vec<Part> {
+fn for_caller(parts: Vec<Part>) -> Vec<Part> {
     let tell = |part| match part {
         Part::Cut(finish) => Part::text(format!("(This is {finish}.)")),
         part => part,

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Executor, Nested, Outer};
-use polylogue::policies::{Carryover, Selector, WithCarryover, sequence, until};
+use polylogue::policies::{Carryover, Selector, WithCarryover, until};
 use polylogue::runs::Report;
 use polylogue::stop::Reason;
 use polylogue::stop::max_turns;
@@ -77,7 +77,7 @@ async fn inner_chats_run_before_tools_and_model_and_the_last_summary_is_the_repl
     let inner = Chat::named("inner")
         .participant(echo("first"))
         .participant(solo("second", "Poet", "a poem TERMINATE"))
-        .policy(polylogue::policies::summed_up(sequence(), polylogue::policies::without("TERMINATE")))
+        .policy(polylogue::policies::summed_up(sequential(), polylogue::policies::without("TERMINATE")))
         .build()
         .unwrap();
     let clerk = Stack::new("Clerk")
@@ -139,7 +139,7 @@ async fn inner_chats_without_a_message_are_skipped() {
     // item 98
     let skipped = WithCarryover::new(solo("skipped", "Zoe", "never"), Carryover::message(""));
     let inner = Chat::named("inner").participant(solo("first", "Poet", "a poem")).participant(skipped);
-    let (_, events) = asked("hi", clerk(Nested::new(inner.policy(sequence()).build().unwrap()))).await;
+    let (_, events) = asked("hi", clerk(Nested::new(inner.policy(sequential()).build().unwrap()))).await;
     assert_eq!(replied(&events), "Clerk: a poem");
     assert!(!printed(&events).contains("/skipped.1"));
 }
@@ -164,7 +164,7 @@ async fn a_function_decides_what_the_reply_is() {
 async fn without_anything_to_run_the_next_layer_is_asked() {
     // item 99, trap T26
     let skipped = WithCarryover::new(solo("skipped", "Zoe", "never"), Carryover::message("  "));
-    let nothing = Chat::named("inner").participant(skipped).policy(sequence()).build().unwrap();
+    let nothing = Chat::named("inner").participant(skipped).policy(sequential()).build().unwrap();
     for nested in [
         Nested::new(nothing),
         Nested::new(solo("inner", "Poet", "a poem")).message(Outer::own(|_| String::new())),
@@ -302,7 +302,7 @@ async fn the_arithmetic_agent_of_the_document() {
                 .build()
                 .unwrap(),
         )
-        .policy(sequence())
+        .policy(sequential())
         .build()
         .unwrap();
     let arithmetic = Stack::new("Arithmetic").unwrap().then(Nested::new(work));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use polylogue::policies::{Carryover, Dag, sequence, until};
+use polylogue::policies::{Carryover, Dag, sequential, until};
 use polylogue::runs::Report;
 use polylogue::stop::max_turns;
 use polylogue::{
@@ -30,7 +30,7 @@ fn assistant(who: &str, model: AnyModel) -> AnyAgent {
 }
 
 fn in_sequence(chats: impl IntoIterator<Item = Chat>) -> Chat {
-    ordered(sequence(), chats)
+    ordered(sequential(), chats)
 }
 
 fn ordered(policy: impl Policy, chats: impl IntoIterator<Item = Chat>) -> Chat {
@@ -324,7 +324,7 @@ async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
     let order = Dag::new([("first", vec![]), ("second", vec!["first"])]).unwrap();
     let work = ordered(order, [pair("first", (&ann, &bob), 1, &Carryover::message("A"))]);
     let error = work.run_in(&mut log().await, "").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `work` has `second` in its order, who is no member");
+    assert_eq!(error.to_string(), "the policy of `work` has `second` in its order, who is no participant");
     let asked: Vec<Asked> = spy.asked();
     assert!(asked.is_empty());
 }
@@ -354,7 +354,7 @@ async fn private_messages_are_carried_over_to_those_they_are_for() {
             to: polylogue_core::Audience::Only(vec![name("first")]),
             ..polylogue_core::TurnRequest::to_all(name("whisper"))
         }),
-        _ => sequence().next(chat),
+        _ => sequential().next(chat),
     };
     let first = pair("first", (&ann, &bob), 1, &Carryover::message("A"));
     let second = Chat::named("second").participant(Function::new("Cid", |_| Ok(Act::say("x"))).unwrap());

@@ -1,7 +1,7 @@
 //! Debates and votes.
 
 use expect_test::expect;
-use polylogue::policies::debate::{Debate, DebateError, Tally, Tie};
+use polylogue::policies::debate::{Debate, Tally, Tie};
 use polylogue::{Act, Chat, Function, Human, Message, Name, Status, Transcript};
 use polylogue_core::{Path, StopReason};
 
@@ -166,10 +166,10 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
 
 #[tokio::test]
 async fn invalid_debates_are_refused() {
-    assert_eq!(Debate::between(["one"]).unwrap_err(), DebateError::NoChoice);
-    assert_eq!(Debate::between(["one", " "]).unwrap_err(), DebateError::BlankOption);
-    let same = Debate::between(["One", "two", "`one` "]).unwrap_err();
-    assert_eq!(same.to_string(), "the option ``one`` is there twice");
+    let refused = |options: &[&str]| Debate::between(options.to_vec()).unwrap_err().to_string();
+    assert_eq!(refused(&["one"]), "a vote needs at least two options");
+    assert_eq!(refused(&["one", " "]), "an option of a vote is blank");
+    assert_eq!(refused(&["One", "two", "`one` "]), "the option ``one`` is there twice");
     let error = fails("[]", |cast| council(cast, debate().rounds(0).voters([name("Absent")]))).await;
     assert!(error.contains("`Absent`, who is no participant"), "{error}");
 }

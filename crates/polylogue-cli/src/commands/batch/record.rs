@@ -135,7 +135,7 @@ impl<'a> Record<'a> {
 
 /// The result: the value of the message that the summary repeats, if that is structured.
 fn summary(report: &Report) -> Value {
-    let is_it = |message: &&Message| *message.in_words() == *report.summary;
+    let is_it = |message: &&Message| *message.as_text() == *report.summary;
     let value = report.messages.iter().rev().find(is_it).and_then(data);
     value.cloned().unwrap_or_else(|| Value::from(&*report.summary))
 }
@@ -164,7 +164,7 @@ fn private_message(event: &Event) -> Option<&Message> {
 impl Said {
     fn of(message: &Message) -> Self {
         let data = data(message).cloned();
-        let text = data.is_none().then(|| message.in_words().into_owned());
+        let text = data.is_none().then(|| message.as_text().into_owned());
         Self { from: message.from.to_string(), text, data, cut: message.cut() }
     }
 }

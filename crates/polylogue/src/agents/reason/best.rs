@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, AnyAgent, Chat, Layer, Message, Name, Result, Start, Turn};
 
-use super::{alone, came_of};
+use crate::placeholders::filled;
+
+use super::{alone, result_of};
 
 /// The prompts in which options are shown to a critic.
 ///
@@ -35,32 +37,12 @@ impl ChoiceTexts {
     fn fill(&self, text: &str, options: &[Arc<str>]) -> String {
         let count = options.len().to_string();
         let listed = (1_usize..).zip(options).map(|(number, option)| {
-            let line = filled(&self.option, &[("{count}", &count), ("{number}", &number.to_string())]);
+            let line = filled(&self.option, &[("count", &count), ("number", &number.to_string())]);
             format!("{line}\n{option}")
         });
         let listed = listed.collect::<Vec<_>>().join("\n\n");
-        filled(text, &[("{count}", &count), ("{options}", &listed)])
+        filled(text, &[("count", &count), ("options", &listed)])
     }
-}
-
-/// `text` with values for its placeholders.
-fn filled(text: &str, values: &[(&str, &str)]) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
-        filled.push_str(before);
-        let at = rest.get(before.len()..).unwrap_or_default();
-        let found = values.iter().find_map(|(name, value)| Some((value, at.strip_prefix(name)?)));
-        rest = if let Some((value, after)) = found {
-            filled.push_str(value);
-            after
-        } else {
-            filled.push('{');
-            after
-        };
-    }
-    filled.push_str(rest);
-    filled
 }
 
 /// Asks an agent several times for the same reply, and a critic for the best one, which becomes the message. The other
@@ -107,13 +89,13 @@ impl Best {
     }
 
     /// An inner chat with the conversation so far, for one draft.
-    fn room(&self, turn: &Turn<'_>) -> Result<Chat> {
+    fn chat(&self, turn: &Turn<'_>) -> Result<Chat> {
         let prompt = turn.request().prompt.clone();
         let opening = move |start: &Start<'_>| {
             let around = start.around.into_iter().flat_map(|chat| chat.messages());
             let seen = around.filter(|line| line.is_seen_by(start.who)).map(|line| line.message.clone());
-            let told = prompt.iter().map(|prompt| Message::text(Name::user(), Arc::clone(prompt)));
-            seen.chain(told).collect()
+            let prompts = prompt.iter().map(|prompt| Message::text(Name::user(), Arc::clone(prompt)));
+            seen.chain(prompts).collect()
         };
         alone(&self.proposer).opening_from(opening).build()
     }
@@ -148,11 +130,11 @@ impl Agent for Best {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        let room = self.room(turn)?;
+        let chat = self.chat(turn)?;
         let task = turn.transcript().task().to_owned();
         let (mut options, mut acts) = (Vec::new(), Vec::new());
         for _ in 0..self.options {
-            let option = came_of(turn, &room, &task).await?;
+            let option = result_of(turn, &chat, &task).await?;
             if !option.trim().is_empty() {
                 acts.push(turn.says(Arc::clone(&option)));
                 options.push(option);

@@ -2,7 +2,7 @@
 
 use polylogue_core::{Act, Agent, AnyAgent, Error, Layer, Name, NameError, Result, Turn};
 
-use super::{alone, came_of};
+use super::{alone, result_of};
 
 /// One agent makes a plan and another solves its steps one by one, each in its own chat that starts with the objective
 /// and the results of the steps before. The result of the last step is the message.
@@ -65,7 +65,7 @@ impl Agent for PlanAndSolve {
         for step in steps {
             let results = if done.is_empty() { String::new() } else { format!("Results so far:\n{done}\n") };
             let task = format!("Objective: {objective}\n\n{results}Solve this step and no other: {step}");
-            let came = came_of(turn, &chat, &task).await?;
+            let came = result_of(turn, &chat, &task).await?;
             done.push_str(&format!("- Step: {step}\n  Result: {came}\n"));
             answer = Some(came);
         }

@@ -65,9 +65,9 @@ impl React {
     pub fn assistants(&self) -> [Assistant; 3] {
         let textual = self.clone();
         let params = self.way("", true).params;
-        let in_text = self.agent.clone().at_ease().params(params);
+        let in_text = self.agent.clone().without_tools().params(params);
         let in_text = in_text.system_from(move |task| textual.way(task, true).system.unwrap_or_default());
-        [self.agent.clone(), in_text, self.agent.clone().at_ease()]
+        [self.agent.clone(), in_text, self.agent.clone().without_tools()]
     }
 
     fn way(&self, task: &str, in_text: bool) -> Way {
@@ -88,8 +88,8 @@ impl React {
     async fn ask(&self, turn: &mut Turn<'_>, way: &mut Way, with_tools: bool) -> Result<Reply> {
         loop {
             let tools = if with_tools && !way.in_text { self.agent.specs() } else { &[] };
-            let (system, params, lens) = (way.system.as_deref(), &way.params, self.agent.view_options());
-            let ask = ModelCall { model: &self.agent.model, system, tools, params, view: lens };
+            let (system, params, view) = (way.system.as_deref(), &way.params, self.agent.view_options());
+            let ask = ModelCall { model: &self.agent.model, system, tools, params, view };
             match turn.try_model(ask).await? {
                 ModelAttempt::Reply(reply) => {
                     return continued(turn, ask, reply, self.agent.continuations(params)).await;
@@ -125,7 +125,7 @@ impl React {
         }
         let ends = |tool: &str| self.agent.specs().iter().any(|spec| spec.name == *tool && spec.ends_turn);
         let is_last = |done: &Finished| ends(&done.call.tool) && done.outcome.status == OutcomeStatus::Done;
-        Ok(finished.into_iter().find(is_last).map(|done| Act::Say(done.outcome.told())))
+        Ok(finished.into_iter().find(is_last).map(|done| Act::Say(done.outcome.for_model())))
     }
 }
 
@@ -189,7 +189,7 @@ fn observed(outcome: &Outcome) -> String {
         Part::Data(value) => value.to_string(),
         _ => String::new(),
     };
-    outcome.told().iter().map(words).collect::<Vec<_>>().join("\n")
+    outcome.for_model().iter().map(words).collect::<Vec<_>>().join("\n")
 }
 
 fn instruction(tools: &[ToolSpec]) -> String {

@@ -95,8 +95,8 @@ impl Agent for Rewoo {
         let mut evidence: BTreeMap<String, Value> = BTreeMap::new();
         let mut gathered = String::new();
         for Step { plan, label, tool, args } in steps(&plan) {
-            let mut room = MAX_ARGUMENTS;
-            let args = filled(self.args(&tool, &args), &evidence, &mut room);
+            let mut space = MAX_ARGUMENTS;
+            let args = filled(self.args(&tool, &args), &evidence, &mut space);
             let call = Call { id: format!("{begun}-{}", label.trim_start_matches('#')), tool, args };
             let runner = Runner { tools: &self.tools, approval: &self.approval };
             let outcome = match runner.run(turn, &self.name, &[call]).await? {
@@ -106,11 +106,11 @@ impl Agent for Rewoo {
             let outcome = outcome.unwrap_or_else(Outcome::unknown);
             let found = returned(&outcome);
             // Arguments get the plain value; text from outside is marked where the model reads it.
-            let told = match outcome.outside {
-                Some(_) => polylogue_core::plain(&outcome.told()).into_owned(),
+            let text = match outcome.outside {
+                Some(_) => polylogue_core::plain(&outcome.for_model()).into_owned(),
                 None => words(&found),
             };
-            gathered.push_str(&format!("Plan: {plan}\n{label}: {told}\n\n"));
+            gathered.push_str(&format!("Plan: {plan}\n{label}: {text}\n\n"));
             evidence.insert(label, found);
         }
         let task = format!("Answer the question from this evidence.\n\n{gathered}Question: {question}");
@@ -178,30 +178,30 @@ const MAX_ARGUMENTS: usize = 1 << 20;
 const LEFT_OUT: &str = "(left out: the arguments would be too long)";
 
 /// `args` with its labels replaced by evidence, up to `space` bytes.
-fn filled(args: Value, evidence: &BTreeMap<String, Value>, room: &mut usize) -> Value {
+fn filled(args: Value, evidence: &BTreeMap<String, Value>, space: &mut usize) -> Value {
     match args {
         Value::String(text) => match evidence.get(text.trim()) {
-            Some(value) if takes(room, value) => value.clone(),
+            Some(value) if takes(space, value) => value.clone(),
             Some(_) => LEFT_OUT.into(),
-            None => within(&text, evidence, room).into(),
+            None => within(&text, evidence, space).into(),
         },
-        Value::Array(items) => items.into_iter().map(|item| filled(item, evidence, room)).collect(),
+        Value::Array(items) => items.into_iter().map(|item| filled(item, evidence, space)).collect(),
         Value::Object(fields) => {
-            fields.into_iter().map(|(key, value)| (key, filled(value, evidence, room))).collect()
+            fields.into_iter().map(|(key, value)| (key, filled(value, evidence, space))).collect()
         }
         value => value,
     }
 }
 
 /// Whether `value` fits, which then uses up the space.
-fn takes(room: &mut usize, value: &Value) -> bool {
-    let left = room.checked_sub(value.as_str().map_or_else(|| value.to_string().len(), str::len));
-    *room = left.unwrap_or(*room);
+fn takes(space: &mut usize, value: &Value) -> bool {
+    let left = space.checked_sub(value.as_str().map_or_else(|| value.to_string().len(), str::len));
+    *space = left.unwrap_or(*space);
     left.is_some()
 }
 
 /// `text` with its labels replaced by evidence. Labels within evidence are not replaced.
-fn within(text: &str, evidence: &BTreeMap<String, Value>, room: &mut usize) -> String {
+fn within(text: &str, evidence: &BTreeMap<String, Value>, space: &mut usize) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, from)) = rest.split_once("#E") {
         let digits = from.len() - from.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -210,7 +210,7 @@ fn within(text: &str, evidence: &BTreeMap<String, Value>, room: &mut usize) -> S
         filled.push_str(before);
         match evidence.get(&label) {
             None => filled.push_str(&label),
-            Some(value) if takes(room, value) => filled.push_str(&words(value)),
+            Some(value) if takes(space, value) => filled.push_str(&words(value)),
             Some(_) => filled.push_str(LEFT_OUT),
         }
         rest = behind;

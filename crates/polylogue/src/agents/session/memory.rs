@@ -40,9 +40,9 @@ impl Memory<'_> {
             | Body::Message(message) => {
                 self.said(message);
             }
-            Body::TurnStarted { turns: cues } => {
-                if let Some(cue) = cues.iter().find(|cue| me(&cue.who)) {
-                    cue.prompt.iter().for_each(|text| self.hear(text));
+            Body::TurnStarted { turns: requests } => {
+                if let Some(request) = requests.iter().find(|request| me(&request.who)) {
+                    request.prompt.iter().for_each(|text| self.hear(text));
                     self.begun = self.messages.len();
                 }
             }

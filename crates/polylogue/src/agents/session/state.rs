@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for State {
 }
 
 /// An inner chat that an agent of the session has, or can get.
-struct Room {
+struct ChatMemory {
     key: String,
     at: Path,
     who: Name,
@@ -84,9 +84,9 @@ impl Session {
     /// # Errors
     /// When the log is invalid, or a layer has an illegal label.
     pub async fn state(&self, agent: &(impl Agent + Clone)) -> Result<State> {
-        let rooms = self.all_rooms(agent).await?;
+        let chats = self.all_rooms(agent).await?;
         let mut state = State::default();
-        for Room { key, at, who } in rooms {
+        for ChatMemory { key, at, who } in chats {
             state.0.push((key, remembered(&self.log.transcript_of(&at).await?, &who)));
         }
         Ok(state)
@@ -100,27 +100,27 @@ impl Session {
     /// When `state` has no entry for one of them: the error names all missing keys. When a call is open, or the log
     /// cannot be written. Nothing changes then.
     pub async fn load(&self, agent: &(impl Agent + Clone), state: &State) -> Result<Vec<String>> {
-        let declared = self.rooms(agent).await?;
+        let declared = self.chats(agent).await?;
         let missing: Vec<String> = declared
             .iter()
-            .filter(|room| state.get(&room.key).is_none())
-            .map(|room| format!("`{}`", room.key))
+            .filter(|chat| state.get(&chat.key).is_none())
+            .map(|chat| format!("`{}`", chat.key))
             .collect();
         if !missing.is_empty() {
             let who = agent.name();
             return Err(Error::config(format!("the state of `{who}` has no {}", missing.join(", "))));
         }
-        let mut rooms = self.all_rooms(agent).await?;
+        let mut chats = self.all_rooms(agent).await?;
         let home = self.home(agent.name()).await?;
         for (key, messages) in &state.0 {
-            if !rooms.iter().any(|room| room.key == *key) {
-                rooms.extend(asked(key, messages, &home, agent.name()));
+            if !chats.iter().any(|chat| chat.key == *key) {
+                chats.extend(asked(key, messages, &home, agent.name()));
             }
         }
-        let unknown = |key: &&str| !rooms.iter().any(|room| room.key == **key);
+        let unknown = |key: &&str| !chats.iter().any(|chat| chat.key == **key);
         let extra = state.keys().filter(unknown).map(str::to_owned).collect();
         let messages = |key: &str| state.get(key).unwrap_or_default().to_vec();
-        let loaded: Vec<_> = rooms.into_iter().map(|room| (room.at, room.who, messages(&room.key))).collect();
+        let loaded: Vec<_> = chats.into_iter().map(|chat| (chat.at, chat.who, messages(&chat.key))).collect();
         self.log.set_memories(loaded).await?;
         Ok(extra)
     }
@@ -130,46 +130,50 @@ impl Session {
     /// # Errors
     /// When there is no such layer, a call is open, or the log cannot be written.
     pub async fn reset(&self, agent: &(impl Agent + Clone), forget: Forget<'_>) -> Result<()> {
-        let mut rooms = self.all_rooms(agent).await?;
+        let mut chats = self.all_rooms(agent).await?;
         match forget {
-            Forget::Own => rooms.truncate(1),
+            Forget::Own => chats.truncate(1),
             Forget::All => {}
             Forget::Layer(label) => {
                 let key = format!("{label}.memory");
-                rooms.retain(|room| room.key == key);
-                if rooms.is_empty() {
+                chats.retain(|chat| chat.key == key);
+                if chats.is_empty() {
                     let who = agent.name();
                     return Err(Error::config(format!("`{who}` has no layer `{label}`")));
                 }
             }
         }
-        let forgotten: Vec<_> = rooms.into_iter().map(|room| (room.at, room.who, Vec::new())).collect();
+        let forgotten: Vec<_> = chats.into_iter().map(|chat| (chat.at, chat.who, Vec::new())).collect();
         self.log.set_memories(forgotten).await
     }
 
     /// Its own inner chat, those of its layers, and those of other agents that it asked.
-    async fn all_rooms(&self, agent: &(impl Agent + Clone)) -> Result<Vec<Room>> {
-        let mut rooms = self.rooms(agent).await?;
+    async fn all_rooms(&self, agent: &(impl Agent + Clone)) -> Result<Vec<ChatMemory>> {
+        let mut chats = self.chats(agent).await?;
         let home = self.home(agent.name()).await?;
         for event in self.log.events().await {
             let Body::Opened(opening) = &event.body else { continue };
-            let is_new = event.at.is_within(&home) && !rooms.iter().any(|room| room.at == event.at);
+            let is_new = event.at.is_within(&home) && !chats.iter().any(|chat| chat.at == event.at);
             let below = event.at.as_str().strip_prefix(home.as_str()).unwrap_or_default();
             if let ([who], true, false) = (&*opening.participants, is_new, below.contains('.')) {
                 let key = below.trim_start_matches('/').replace('/', ".");
-                rooms.push(Room { key: format!("{key}.memory"), at: event.at.clone(), who: who.clone() });
+                chats.push(ChatMemory {
+                    key: format!("{key}.memory"),
+                    at: event.at.clone(),
+                    who: who.clone(),
+                });
             }
         }
-        Ok(rooms)
+        Ok(chats)
     }
 
     /// Its own inner chat and those of its layers, parents first.
-    async fn rooms(&self, agent: &(impl Agent + Clone)) -> Result<Vec<Room>> {
+    async fn chats(&self, agent: &(impl Agent + Clone)) -> Result<Vec<ChatMemory>> {
         let (at, who) = (self.log.path_of(agent.name()).await?, agent.name().clone());
-        let mut rooms = vec![Room { key: "memory".into(), at, who }];
+        let mut chats = vec![ChatMemory { key: "memory".into(), at, who }];
         let home = self.home(agent.name()).await?;
-        descend(&AnyAgent::new(agent.clone()), &home, "", &mut rooms)?;
-        Ok(rooms)
+        descend(&AnyAgent::new(agent.clone()), &home, "", &mut chats)?;
+        Ok(chats)
     }
 
     /// The path below which `who` has the inner chats of agents that it asks.
@@ -181,21 +185,21 @@ impl Session {
 
 /// The inner chat of `key`, for an agent that was asked without being a layer: its label names the owner of the memory,
 /// or else its last speaker is.
-fn asked(key: &str, messages: &[Message], home: &Path, asker: &Name) -> Option<Room> {
+fn asked(key: &str, messages: &[Message], home: &Path, asker: &Name) -> Option<ChatMemory> {
     let label = key.strip_suffix(".memory")?;
     let last = messages.iter().rev().map(|message| &message.from);
     let authors = || last.clone().filter(|from| **from != *asker && **from != Name::user());
     let own = label.rsplit('.').next().unwrap_or_default();
     let who = authors().find(|from| from.as_str() == own).or_else(|| authors().next())?.clone();
-    Some(Room { key: key.to_owned(), at: home.agent(label).ok()?, who })
+    Some(ChatMemory { key: key.to_owned(), at: home.agent(label).ok()?, who })
 }
 
-fn descend(agent: &AnyAgent, home: &Path, prefix: &str, rooms: &mut Vec<Room>) -> Result<()> {
+fn descend(agent: &AnyAgent, home: &Path, prefix: &str, chats: &mut Vec<ChatMemory>) -> Result<()> {
     for layer in agent.layers() {
         let (at, prefix) = (home.agent(&layer.label)?, format!("{prefix}{}.", layer.label));
         let key = format!("{prefix}memory");
-        rooms.push(Room { key, at: at.clone(), who: layer.agent.name().clone() });
-        descend(&layer.agent, &at, &prefix, rooms)?;
+        chats.push(ChatMemory { key, at: at.clone(), who: layer.agent.name().clone() });
+        descend(&layer.agent, &at, &prefix, chats)?;
     }
     Ok(())
 }

@@ -80,7 +80,7 @@ impl Work<'_, '_> {
     async fn repaired(&mut self, schema: &Value, last: String, flaw: String) -> Result<Option<Value>> {
         let (mut last, mut flaw) = (last, flaw);
         for _ in 0..self.agent.repairs {
-            let chat = self.workshop(schema)?;
+            let chat = self.repair_chat(schema)?;
             let status = self.turn.run(&chat, &words::repair(schema, &last, &flaw)).await?;
             let Status::Closed { summary, .. } = status else { return Err(Interrupt::Cancelled.into()) };
             let reply = Reply::text(Arc::clone(&summary));
@@ -93,15 +93,15 @@ impl Work<'_, '_> {
     }
 
     /// The chat of one turn in which the agent's model repairs an answer.
-    fn workshop(&self, schema: &Value) -> Result<Chat> {
+    fn repair_chat(&self, schema: &Value) -> Result<Chat> {
         let hold = self.can.holds();
         let params = Params {
             schema: (hold == Hold::Schema).then(|| schema.clone()),
             json: hold == Hold::Json,
             ..self.agent.params.clone()
         };
-        let mender = mender(self.turn.me(), self.agent.model.clone())?.params(params);
-        Chat::named("repair").participant(mender).policy(one_turn).build()
+        let repairer = repairer(self.turn.me(), self.agent.model.clone())?.params(params);
+        Chat::named("repair").participant(repairer).policy(one_turn).build()
     }
 }
 
@@ -119,7 +119,7 @@ fn reads(reply: &Reply, schema: &Value) -> Result<Value, String> {
     check::check(&value, schema).map(|()| value)
 }
 
-fn mender(name: &Name, model: AnyModel) -> Result<Assistant> {
+fn repairer(name: &Name, model: AnyModel) -> Result<Assistant> {
     Ok(Assistant::new(name.as_str(), model)?)
 }
 

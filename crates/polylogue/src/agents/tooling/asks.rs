@@ -14,7 +14,7 @@ pub struct Asks {
     /// The sampling parameters.
     pub params: Params,
     /// How the agent sees the chat.
-    pub lens: ViewOptions,
+    pub view: ViewOptions,
 }
 
 impl Assistant {
@@ -22,7 +22,7 @@ impl Assistant {
     /// The [digest](polylogue_core::View::digest) of a request identifies its kind.
     #[must_use]
     pub fn asks(&self) -> Vec<Asks> {
-        let own = self.specs.get(..self.taught.len()).unwrap_or_default();
+        let own = self.specs.get(..self.prompted.len()).unwrap_or_default();
         let mut all =
             vec![self.asking(&self.specs, self.params.clone()), self.asking(own, self.params.clone())];
         let free = Params { schema: None, json: false, ..self.params.clone() };
@@ -33,20 +33,23 @@ impl Assistant {
         // Where tools are called by text, earlier native calls are shown as text.
         let worded = all.clone().into_iter().filter(|asks| asks.tools.is_empty());
         let worded: Vec<Asks> = worded
-            .map(|asks| Asks { lens: ViewOptions { calls_as_text: true, ..asks.lens }, ..asks })
+            .map(|asks| Asks { view: ViewOptions { calls_as_text: true, ..asks.view }, ..asks })
             .collect();
         all.extend(worded);
         all
     }
 
     fn asking(&self, tools: &[ToolSpec], params: Params) -> Asks {
-        Asks { tools: tools.to_vec(), params, lens: self.lens.clone() }
+        Asks { tools: tools.to_vec(), params, view: self.view.clone() }
     }
 
     /// The schemas of its requests.
     fn schemas(&self) -> Vec<serde_json::Value> {
-        let own = self.taught.iter().map(|taught| Offer { spec: taught.tool().spec(), taught: Some(taught) });
-        let others = self.advertised.iter().map(|spec| Offer { spec, taught: None });
+        let own = self
+            .prompted
+            .iter()
+            .map(|prompted| Offer { spec: prompted.tool().spec(), prompted: Some(prompted) });
+        let others = self.advertised.iter().map(|spec| Offer { spec, prompted: None });
         let offers: Vec<Offer<'_>> = own.chain(others).collect();
         let answers = self.answers.as_deref();
         let objects = [(offers.as_slice(), true), (offers.as_slice(), false), (&[][..], true)];

@@ -50,7 +50,7 @@ impl Work<'_, '_> {
 
     async fn ask_with_tools(&mut self) -> Result<Option<Reply>> {
         let agent = self.agent;
-        let offered = if self.is_aside() { agent.taught.len() } else { agent.specs.len() };
+        let offered = if self.is_aside() { agent.prompted.len() } else { agent.specs.len() };
         self.attempt(agent.specs.get(..offered).unwrap_or_default(), &agent.params).await
     }
 
@@ -74,7 +74,7 @@ impl Work<'_, '_> {
         }
         let Some(last) = self.last_word(finished) else { return Ok(None) };
         let said = spoken(reply, &[]);
-        Ok(Some(Act::Say(if said.is_empty() { last.told() } else { said })))
+        Ok(Some(Act::Say(if said.is_empty() { last.for_model() } else { said })))
     }
 
     /// The outcome that ends the turn, if a tool with `ends_turn` was called.
@@ -100,8 +100,8 @@ enum Reminder {
 
 impl Missing {
     fn of(work: &Work<'_, '_>) -> Self {
-        let must = work.agent.taught.iter().filter(|taught| taught.must && !work.is_by_the_way());
-        let tools = must.map(|taught| (taught.name().to_owned(), taught.max_call_errors)).collect();
+        let must = work.agent.prompted.iter().filter(|prompted| prompted.must && !work.is_by_the_way());
+        let tools = must.map(|prompted| (prompted.name().to_owned(), prompted.max_call_errors)).collect();
         Self { tools, reminded: 0 }
     }
 

@@ -6,7 +6,7 @@ use polylogue_core::{Act, OutcomeStatus, Part, Reply, Result};
 use serde_json::{Map, Value, json};
 
 use super::answer::no_json;
-use super::talk::{Errors, Flaw, fitting, no_object, outcome_in_words};
+use super::talk::{Errors, Flaw, fitting, no_object, outcome_text};
 use super::work::{Offer, Work};
 use super::{lenient, words};
 
@@ -24,7 +24,7 @@ impl<'w> Work<'w, '_> {
     pub(super) async fn object(&mut self) -> Result<Option<Act>> {
         let offers = self.offers();
         self.forgets = true;
-        self.tell(words::object(offers.iter().map(|offer| (offer.spec, offer.taught)))).await?;
+        self.tell(words::object(offers.iter().map(|offer| (offer.spec, offer.prompted)))).await?;
         let mut errors = Errors::default();
         let mut called: Vec<&str> = Vec::new();
         let mut left = self.agent.max_rounds;
@@ -72,14 +72,14 @@ impl<'w> Work<'w, '_> {
 
     async fn make(&mut self, offer: Offer<'w>, args: Value, alone: bool) -> Result<Made<'w>> {
         let call = self.new_call(&offer.spec.name, args);
-        if offer.taught.is_none() {
+        if offer.prompted.is_none() {
             // The result arrives in a later turn: keep everything until then.
             return Ok(Made::End(Act::Say(vec![Part::Call(call)])));
         }
         let args = call.args.clone();
         let (outcome, is_rejected) = self.run(call).await?;
-        let (status, parts) = (outcome.status, outcome.told());
-        let text = outcome_in_words(offer.spec, &parts);
+        let (status, parts) = (outcome.status, outcome.for_model());
+        let text = outcome_text(offer.spec, &parts);
         if is_rejected {
             return Ok(Made::Result(words::result(&offer.spec.name, &text)));
         }

@@ -6,7 +6,7 @@ use polylogue_core::{Act, HistoryEntry, Part, Result};
 use super::read::{Named, named};
 use super::talk::{CHOICES, Used};
 use super::words;
-use super::work::{Offer, Work, in_words, spoken};
+use super::work::{Offer, Work, parts_text, spoken};
 
 impl<'w> Work<'w, '_> {
     /// Asks whether any of the tools helps, which one, and whether another call is needed; then asks for the answer.
@@ -71,7 +71,7 @@ impl<'w> Work<'w, '_> {
         let another = self.decides(words::CALL_AGAIN).await?;
         self.keep([HistoryEntry::Received(words::ANOTHER.into())]);
         if another {
-            self.keep([HistoryEntry::Sent(in_words(&last.explanation).into())]);
+            self.keep([HistoryEntry::Sent(parts_text(&last.explanation).into())]);
         }
         Ok(another)
     }
@@ -107,6 +107,6 @@ impl Default for Last {
 impl Last {
     fn note(&mut self, parts: &[Part], text: &str) {
         text.clone_into(&mut self.text);
-        self.is_silent &= in_words(parts).trim().is_empty();
+        self.is_silent &= parts_text(parts).trim().is_empty();
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::answer::no_json;
 use super::read::yes_or_no;
-use super::work::{Offer, Work, in_words};
+use super::work::{Offer, Work, parts_text};
 use super::{check, lenient, words};
 
 /// Limit on replies that choose no tool.
@@ -43,7 +43,7 @@ impl<'w> Work<'w, '_> {
     async fn one(&mut self, offer: Offer<'w>) -> Result<Act> {
         self.hear(words::define(offer.spec, offer.must())).await?;
         if self.keeps_trace() {
-            self.hear(words::how_alone(offer.spec, offer.taught)).await?;
+            self.hear(words::how_alone(offer.spec, offer.prompted)).await?;
         }
         if !offer.must() && !self.wants(words::relevant(offer.spec, &self.task()), words::USE_IT).await? {
             return self.answer_without().await;
@@ -56,7 +56,7 @@ impl<'w> Work<'w, '_> {
             Used::Rejected(text) => self.answer_with(offer.spec, &text).await,
             Used::Ran { parts, text } => {
                 let is_last =
-                    offer.spec.ends_turn || self.says_outcome() || in_words(&parts).trim().is_empty();
+                    offer.spec.ends_turn || self.says_outcome() || parts_text(&parts).trim().is_empty();
                 if is_last && self.agent.answers.is_none() {
                     return self.say_result(offer.spec, parts).await;
                 }
@@ -95,7 +95,7 @@ impl<'w> Work<'w, '_> {
 
     /// Makes the output of a tool the message; a success message if there is none.
     pub(super) async fn say_result(&mut self, spec: &ToolSpec, parts: Vec<Part>) -> Result<Act> {
-        let is_empty = in_words(&parts).trim().is_empty();
+        let is_empty = parts_text(&parts).trim().is_empty();
         let parts = if is_empty { vec![Part::text(words::success(&spec.name))] } else { parts };
         self.say_outcome(parts).await
     }
@@ -110,7 +110,7 @@ impl<'w> Work<'w, '_> {
                 Err(flaw) => Used::Ran { parts: vec![Part::text(flaw.text.clone())], text: flaw.text },
             });
         }
-        let how = tells_how.then(|| words::how(spec, offer.taught));
+        let how = tells_how.then(|| words::how(spec, offer.prompted));
         self.tell(words::call(spec, how, &self.task())).await?;
         let mut errors = Errors::default();
         loop {
@@ -132,13 +132,13 @@ impl<'w> Work<'w, '_> {
 
     async fn try_call(&mut self, offer: Offer<'w>, args: Value) -> Result<Result<Used, Flaw<'w>>> {
         let call = self.new_call(&offer.spec.name, args);
-        if offer.taught.is_none() {
+        if offer.prompted.is_none() {
             return Ok(Ok(Used::ForOthers(call)));
         }
         let args = call.args.clone();
         let (outcome, is_rejected) = self.run(call).await?;
-        let (status, parts) = (outcome.status, outcome.told());
-        let text = outcome_in_words(offer.spec, &parts);
+        let (status, parts) = (outcome.status, outcome.for_model());
+        let text = outcome_text(offer.spec, &parts);
         if is_rejected {
             return Ok(Ok(Used::Rejected(text)));
         }
@@ -151,8 +151,8 @@ impl<'w> Work<'w, '_> {
 }
 
 /// The output of a tool as text; a success message if there is none.
-pub(super) fn outcome_in_words(spec: &ToolSpec, parts: &[Part]) -> String {
-    let text = in_words(parts);
+pub(super) fn outcome_text(spec: &ToolSpec, parts: &[Part]) -> String {
+    let text = parts_text(parts);
     if text.trim().is_empty() { words::success(&spec.name) } else { text }
 }
 
@@ -229,15 +229,16 @@ impl Errors {
     /// Counts an error; returns what the limit was reached for, if it was.
     pub(super) fn count(&mut self, flaw: &Flaw<'_>) -> Option<(ModelMistake, u32)> {
         use crate::agents::prompted::PromptedTool;
-        let taught = flaw.offer.and_then(|offer| offer.taught);
+        let prompted = flaw.offer.and_then(|offer| offer.prompted);
         let name = || flaw.offer.map(|offer| offer.spec.name.clone()).unwrap_or_default();
         let (count, limit, of) = match flaw.kind {
             Kind::Tool => {
-                let limit = taught.map_or(PromptedTool::DEFAULT_MAX_ERRORS, |taught| taught.max_errors);
+                let limit = prompted.map_or(PromptedTool::DEFAULT_MAX_ERRORS, |prompted| prompted.max_errors);
                 (&mut self.tool, limit, ModelMistake::Tool(name()))
             }
             Kind::Arguments => {
-                let limit = taught.map_or(PromptedTool::DEFAULT_MAX_ERRORS, |taught| taught.max_call_errors);
+                let limit =
+                    prompted.map_or(PromptedTool::DEFAULT_MAX_ERRORS, |prompted| prompted.max_call_errors);
                 (&mut self.arguments, limit, ModelMistake::Arguments(name()))
             }
             Kind::Choice => (&mut self.choice, CHOICES - 1, ModelMistake::Choice),

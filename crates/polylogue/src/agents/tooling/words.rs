@@ -77,22 +77,22 @@ pub(super) fn define_all<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> Strin
 }
 
 /// How arguments are written.
-pub(super) fn how(spec: &ToolSpec, taught: Option<&PromptedTool>) -> String {
+pub(super) fn how(spec: &ToolSpec, prompted: Option<&PromptedTool>) -> String {
     let name = &spec.name;
     let mut text = format!(
         "To use the tool `{name}`, write its arguments as one JSON object, like this:\n{}{}",
         skeleton(spec),
         arguments(spec)
     );
-    for (request, args) in taught.iter().flat_map(|taught| taught.examples()) {
+    for (request, args) in prompted.iter().flat_map(|prompted| prompted.examples()) {
         text.push_str(&format!("\n\nFor example, to `{request}` you would write:\n{args}"));
     }
     text
 }
 
 /// As [`how`], and asks the model to confirm.
-pub(super) fn how_alone(spec: &ToolSpec, taught: Option<&PromptedTool>) -> String {
-    format!("{}\n\nIf you understand, say so in one sentence. Do not use it yet.", how(spec, taught))
+pub(super) fn how_alone(spec: &ToolSpec, prompted: Option<&PromptedTool>) -> String {
+    format!("{}\n\nIf you understand, say so in one sentence. Do not use it yet.", how(spec, prompted))
 }
 
 /// Asks whether the tool helps.
@@ -167,12 +167,12 @@ pub(super) fn must_call(tool: &str) -> String {
 
 /// Describes the tools and the reply format to a model with a schema.
 pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s PromptedTool>)>) -> String {
-    let tool = |(spec, taught): (&ToolSpec, Option<&PromptedTool>)| {
+    let tool = |(spec, prompted): (&ToolSpec, Option<&PromptedTool>)| {
         let mut text = format!(
             "- `{}`: {}\n  Arguments, as a JSON Schema: {}",
             spec.name, spec.description, spec.parameters
         );
-        for (request, args) in taught.iter().flat_map(|taught| taught.examples()) {
+        for (request, args) in prompted.iter().flat_map(|prompted| prompted.examples()) {
             text.push_str(&format!("\n  For example, to `{request}`: {args}"));
         }
         text

@@ -28,7 +28,7 @@ pub(crate) struct Work<'w, 't> {
     /// Number of tools called by text.
     called: u64,
     /// Number of calls of each agent tool.
-    consulted: BTreeMap<&'w str, u32>,
+    agent_calls: BTreeMap<&'w str, u32>,
     /// Whether the prompts of this turn stay out of the agent's history.
     pub(super) forgets: bool,
     /// The history entries that stay instead, besides the answer.
@@ -49,12 +49,12 @@ pub(crate) struct Work<'w, 't> {
 #[derive(Clone, Copy)]
 pub(super) struct Offer<'w> {
     pub(super) spec: &'w ToolSpec,
-    pub(super) taught: Option<&'w PromptedTool>,
+    pub(super) prompted: Option<&'w PromptedTool>,
 }
 
 impl Offer<'_> {
     pub(super) fn must(&self) -> bool {
-        self.taught.is_some_and(|taught| taught.must)
+        self.prompted.is_some_and(|prompted| prompted.must)
     }
 }
 
@@ -76,7 +76,7 @@ impl<'w, 't> Work<'w, 't> {
     pub(crate) fn begin(agent: &'w Assistant, turn: &'w mut Turn<'t>) -> Self {
         let transcript = turn.transcript();
         let can = ToolSupport::of(agent, transcript.missing_capabilities(turn.me(), agent.model.name()));
-        let worded = ViewOptions { calls_as_text: true, ..agent.lens.clone() };
+        let worded = ViewOptions { calls_as_text: true, ..agent.view.clone() };
         let system = agent.system_for(transcript.task());
         Self {
             agent,
@@ -85,7 +85,7 @@ impl<'w, 't> Work<'w, 't> {
             system,
             worded,
             called: 0,
-            consulted: BTreeMap::new(),
+            agent_calls: BTreeMap::new(),
             forgets: false,
             trace: Vec::new(),
             preface: None,
@@ -172,13 +172,13 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     pub(super) fn offers(&self) -> Vec<Offer<'w>> {
-        let own = self.agent.taught.iter().map(|taught| {
-            let spec = polylogue_core::Tool::spec(taught.tool());
-            Offer { spec, taught: Some(taught) }
+        let own = self.agent.prompted.iter().map(|prompted| {
+            let spec = polylogue_core::Tool::spec(prompted.tool());
+            Offer { spec, prompted: Some(prompted) }
         });
         // In a private turn, no other participant could run its tools.
         let others = self.agent.advertised.iter().filter(|_| !self.is_aside());
-        own.chain(others.map(|spec| Offer { spec, taught: None })).collect()
+        own.chain(others.map(|spec| Offer { spec, prompted: None })).collect()
     }
 
     /// The task of the turn, as text.
@@ -186,9 +186,8 @@ impl<'w, 't> Work<'w, 't> {
         if let Some(prompt) = &self.turn.request().prompt {
             return prompt.as_ref().to_owned();
         }
-        let heard = self.turn.last_message().map(|line| line.message.plain().into_owned());
-        heard
-            .filter(|text| !text.trim().is_empty())
+        let last = self.turn.last_message().map(|line| line.message.plain().into_owned());
+        last.filter(|text| !text.trim().is_empty())
             .unwrap_or_else(|| self.turn.transcript().task().to_owned())
     }
 
@@ -307,9 +306,8 @@ impl<'w, 't> Work<'w, 't> {
     ) -> (&'a mut Turn<'t>, ModelCall<'a>) {
         let way = self.goes.unwrap_or_else(|| self.can.calls());
         let has_words = !self.agent.specs.is_empty() && way != Way::Native;
-        let lens = if has_words { &self.worded } else { &self.agent.lens };
-        let ask =
-            ModelCall { model: &self.agent.model, system: self.system.as_deref(), tools, params, view: lens };
+        let view = if has_words { &self.worded } else { &self.agent.view };
+        let ask = ModelCall { model: &self.agent.model, system: self.system.as_deref(), tools, params, view };
         (&mut *self.turn, ask)
     }
 
@@ -329,7 +327,7 @@ impl<'w, 't> Work<'w, 't> {
         let runner = Runner { tools: self.agent.own_tools(), approval: &self.agent.approval };
         match runner.decide(self.turn, calls).await {
             ControlFlow::Continue(decided) => {
-                let tools = self.consult(&decided.made()).await?;
+                let tools = self.agent_tool(&decided.made()).await?;
                 decided.run(self.turn, &tools).await
             }
             ControlFlow::Break(act) => {
@@ -340,19 +338,19 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     /// Runs the called agent tools one after the other; returns the tools, of which those return the results.
-    async fn consult(&mut self, calls: &[Call]) -> Result<Vec<AnyTool>> {
+    async fn agent_tool(&mut self, calls: &[Call]) -> Result<Vec<AnyTool>> {
         let mut tools = self.agent.callable.clone();
-        for consult in &self.agent.consults {
+        for agent_tool in &self.agent.agent_tools {
             let mut outcomes = Vec::new();
-            for call in calls.iter().filter(|call| call.tool == consult.name()) {
-                let asked = self.consulted.entry(consult.name()).or_default();
-                let outcome = consult.ask(self.turn, call, *asked).await?;
+            for call in calls.iter().filter(|call| call.tool == agent_tool.name()) {
+                let asked = self.agent_calls.entry(agent_tool.name()).or_default();
+                let outcome = agent_tool.ask(self.turn, call, *asked).await?;
                 *asked += 1;
                 outcomes.push((call.id.clone(), outcome));
             }
-            let others = |tool: &AnyTool| polylogue_core::Tool::spec(tool).name != consult.name();
+            let others = |tool: &AnyTool| polylogue_core::Tool::spec(tool).name != agent_tool.name();
             tools.retain(others);
-            tools.push(consult.found(outcomes));
+            tools.push(agent_tool.found(outcomes));
         }
         Ok(tools)
     }
@@ -366,7 +364,7 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Makes `parts` the message, and keeps only what should stay of the turn in the history.
     pub(super) async fn say(&mut self, parts: Vec<Part>) -> Result<Act> {
-        let said = in_words(&parts);
+        let said = parts_text(&parts);
         self.keep_said(&said);
         self.end(parts, said).await
     }
@@ -379,7 +377,7 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Makes the output of a tool the message; with a full tool history it is the last entry.
     pub(super) async fn say_outcome(&mut self, parts: Vec<Part>) -> Result<Act> {
-        let said = in_words(&parts);
+        let said = parts_text(&parts);
         // This text is not from the model.
         self.cut = None;
         self.end(parts, said).await
@@ -460,7 +458,7 @@ pub(super) fn spoken(reply: &Reply, others: &[Call]) -> Vec<Part> {
 }
 
 /// `parts` as one text, with values as JSON.
-pub(super) fn in_words(parts: &[Part]) -> String {
+pub(super) fn parts_text(parts: &[Part]) -> String {
     let text = plain(parts);
     if !text.trim().is_empty() {
         return text.into_owned();

@@ -50,8 +50,8 @@ impl Results {
     pub(super) fn into_parts(self) -> Vec<Part> {
         let result = if self.failed() { "failed" } else { "succeeded" };
         let text = format!("exitcode: {} (execution {result})\nCode output: {}", self.exit_code, self.output);
-        let told = Outcome::done(text.trim_end()).bounded().parts;
-        told.into_iter().chain(self.notes).chain(self.rest).collect()
+        let parts = Outcome::done(text.trim_end()).bounded().parts;
+        parts.into_iter().chain(self.notes).chain(self.rest).collect()
     }
 }
 

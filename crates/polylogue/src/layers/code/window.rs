@@ -11,10 +11,10 @@ pub(super) fn messages<'a>(turn: &Turn<'a>, last: Option<usize>) -> impl Iterato
     let spoke = chat.recent_turns().find(|ended| ended.who == *me).map(|ended| ended.seq);
     let is_new = move |line: &&Line| last.is_some() || spoke.is_none_or(|seq| line.seq > seq);
     let seen = chat.messages().rev().filter(move |line| line.is_seen_by(me));
-    let heard =
+    let received =
         seen.take_while(is_new).take(last.unwrap_or(usize::MAX)).filter(move |line| line.message.from != *me);
     let mut began = false;
-    heard
+    received
         .take_while(move |line| {
             let is_task = line.source == Source::Opening;
             let is_searched = !(is_task && began);

@@ -1,6 +1,5 @@
 //! Tools from closures.
 
-use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 
@@ -40,9 +39,12 @@ use crate::tools::tool::private::{outcome, read, schema};
 ///     if args.to == "USD" { Ok(args.amount * 1.1) } else { Err(format!("There is no rate for {}.", args.to).into()) }
 /// });
 /// ```
+#[derive(derive_more::Debug)]
 pub struct Declared<F, A> {
     spec: ToolSpec,
+    #[debug(skip)]
     function: F,
+    #[debug(skip)]
     args: PhantomData<fn(A)>,
 }
 
@@ -76,11 +78,5 @@ where
 
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         outcome(&self.spec, (self.function)(read(&self.spec, args)?).await?)
-    }
-}
-
-impl<F, A> fmt::Debug for Declared<F, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Declared").field("spec", &self.spec).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,8 @@
 //! Hooks on the messages that an agent receives and sends.
 
-use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Name, Result, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Error, Layer, Message, Name, Result, Turn};
 
 /// An agent with hooks: some change what it receives, others what it replies.
 ///
@@ -27,10 +26,12 @@ use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Name, Result, Turn};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct Around {
     agent: AnyAgent,
+    #[debug(skip)]
     before: Vec<(Handle, Arc<Hook>)>,
+    #[debug(skip)]
     after: Vec<(Handle, Arc<Hook>)>,
     next: u64,
 }
@@ -40,24 +41,6 @@ type Hook = dyn Fn(Message) -> Message + Send + Sync;
 /// A hook of an [`Around`], for removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle(u64);
-
-/// The hook does not exist, or was removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoSuchHook;
-
-impl fmt::Display for NoSuchHook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is no such hook; it may be removed already")
-    }
-}
-
-impl std::error::Error for NoSuchHook {}
-
-impl From<NoSuchHook> for polylogue_core::Error {
-    fn from(error: NoSuchHook) -> Self {
-        Self::config(error.to_string())
-    }
-}
 
 impl Around {
     /// `agent`, without hooks.
@@ -84,11 +67,14 @@ impl Around {
     ///
     /// # Errors
     /// When it does not exist.
-    pub fn remove(&mut self, handle: Handle) -> Result<(), NoSuchHook> {
+    pub fn remove(&mut self, handle: Handle) -> Result<()> {
         let count = self.before.len() + self.after.len();
         self.before.retain(|(other, _)| *other != handle);
         self.after.retain(|(other, _)| *other != handle);
-        if count == self.before.len() + self.after.len() { Err(NoSuchHook) } else { Ok(()) }
+        if count > self.before.len() + self.after.len() {
+            return Ok(());
+        }
+        Err(Error::config("there is no such hook; it may be removed already"))
     }
 
     const fn handle(&mut self) -> Handle {
@@ -114,11 +100,5 @@ impl Agent for Around {
         let message = self.before.iter().fold(turn.message(), |message, (_, hook)| hook(message));
         let reply = turn.ask(&self.agent, message).await?;
         Ok(Act::Say(self.after.iter().fold(reply, |reply, (_, hook)| hook(reply)).parts))
-    }
-}
-
-impl fmt::Debug for Around {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Around").field("agent", &self.agent).finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Clear {
 
 /// The last `clear history` in `text`, if there is one. The name of a participant and a number can follow in any order,
 /// each with a punctuation mark after it.
-pub(super) fn parse(text: &str, members: &[Name]) -> Option<Clear> {
+pub(super) fn parse(text: &str, participants: &[Name]) -> Option<Clear> {
     let words = words(text);
     let is = |index: usize, word: &str| {
         words.get(index).is_some_and(|(_, found)| bare(found).eq_ignore_ascii_case(word))
@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str, members: &[Name]) -> Option<Clear> {
     let mut after = at + 2;
     while let Some((_, word)) = words.get(after) {
         let rest = words.get(after..).unwrap_or_default();
-        match (named(rest, members), bare(word).parse::<usize>()) {
+        match (named(rest, participants), bare(word).parse::<usize>()) {
             (Some((name, count)), _) if clear.of.is_none() => {
                 clear.of = Some(name.clone());
                 after += count;
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str, members: &[Name]) -> Option<Clear> {
 }
 
 /// The participant whose name `words` start with, the longest of several, and its length in words.
-fn named<'n>(words: &[(usize, &str)], members: &'n [Name]) -> Option<(&'n Name, usize)> {
+fn named<'n>(words: &[(usize, &str)], participants: &'n [Name]) -> Option<(&'n Name, usize)> {
     let begins = |name: &&Name| {
         let count = name.as_str().split(' ').count();
         let Some(((_, last), before)) = words.get(..count).and_then(<[_]>::split_last) else { return false };
@@ -55,7 +55,7 @@ fn named<'n>(words: &[(usize, &str)], members: &'n [Name]) -> Option<(&'n Name, 
         };
         written(last) || written(bare(last))
     };
-    let longest = members.iter().filter(begins).max_by_key(|name| name.as_str().len())?;
+    let longest = participants.iter().filter(begins).max_by_key(|name| name.as_str().len())?;
     Some((longest, longest.as_str().split(' ').count()))
 }
 
@@ -75,10 +75,10 @@ mod tests {
     use super::*;
 
     fn check(text: &str, of: Option<&str>, keep: usize, rest: &str) {
-        let members =
+        let participants =
             ["Ann", "Bob", "Ai assistant", "Ai assistant 1", "Élodie"].map(|name| Name::new(name).unwrap());
         let expected = Clear { of: of.map(|name| Name::new(name).unwrap()), keep, rest: rest.into() };
-        assert_eq!(parse(text, &members), Some(expected), "{text}");
+        assert_eq!(parse(text, &participants), Some(expected), "{text}");
     }
 
     #[test]

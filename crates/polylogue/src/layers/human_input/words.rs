@@ -32,10 +32,10 @@ pub(super) fn question(
         ),
         _ => (situation(turn, occasion), format!("Type a reply. {automatic}, `exit` ends the conversation.")),
     };
-    let told = turn.request().prompt.as_ref().map(|prompt| prompt.to_string());
+    let prompt_text = turn.request().prompt.as_ref().map(|prompt| prompt.to_string());
     let clear =
         clears.then(|| "`clear history`, with a name or a number, puts what was said out of sight.".into());
-    let sentences = [told, Some(situation), interrupts(calls), Some(keys), clear];
+    let sentences = [prompt_text, Some(situation), interrupts(calls), Some(keys), clear];
     let text = sentences.into_iter().flatten().collect::<Vec<String>>().join(" ");
     let shown = calls.iter().map(|(_, call)| exact(&format!("{} {:#}", call.tool, call.args)));
     std::iter::once(text).chain(shown).collect::<Vec<String>>().join("\n\n")

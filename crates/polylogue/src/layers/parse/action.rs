@@ -206,7 +206,7 @@ impl Agent for Actions {
             ControlFlow::Break(act) => act,
             ControlFlow::Continue(None) => Act::Pass,
             ControlFlow::Continue(Some(Finished { outcome, is_rejected: true, .. })) => {
-                said(outcome.told(), &Ran { state: RunState::Rejected, ..ran })
+                said(outcome.for_model(), &Ran { state: RunState::Rejected, ..ran })
             }
             ControlFlow::Continue(Some(Finished { call, outcome, .. })) => {
                 result(outcome, tool, Ran { args: call.args, ..ran })
@@ -242,7 +242,7 @@ fn result(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
         _ => RunState::Failed,
     };
     // Text from outside is marked: models read this message like any other.
-    let mut parts: Vec<Part> = outcome.told().into_iter().flat_map(worded).collect();
+    let mut parts: Vec<Part> = outcome.for_model().into_iter().flat_map(worded).collect();
     if parts.iter().all(Part::is_blank) {
         parts.push(Part::text(match state {
             RunState::Done | RunState::Finished => "(It ran, and there is no output.)",

@@ -1,6 +1,5 @@
 //! Calls between two markers.
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::Message;
@@ -46,12 +45,13 @@ impl Block {
 }
 
 /// Parses the first block between two markers. The end marker can be missing, as with a stop word.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct ToolBlock {
     kind: String,
     template: String,
     begin: String,
     end: String,
+    #[debug(skip)]
     validate: Option<Arc<Validate>>,
     restores: bool,
 }
@@ -141,16 +141,6 @@ impl Parser for ToolBlock {
             Ok(block) => self.write(text, &block),
             Err(_) => Some(text.to_owned()),
         }
-    }
-}
-
-impl fmt::Debug for ToolBlock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolBlock")
-            .field("kind", &self.kind)
-            .field("begin", &self.begin)
-            .field("end", &self.end)
-            .finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Format instructions for plain text.
 
+use polylogue_core::Error;
 use serde_json::Value;
 
 use super::Parser;
@@ -9,24 +10,12 @@ use super::Parser;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template(String);
 
-/// A field of a template without a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingField(pub String);
-
-impl std::fmt::Display for MissingField {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "nothing was given for the field `{{{}}}` of the template", self.0)
-    }
-}
-
-impl std::error::Error for MissingField {}
-
 impl Template {
     /// The text with each `{field}` filled in. Braces around anything but a name stay unchanged.
     ///
     /// # Errors
     /// When a field is not among `fields`.
-    pub fn new(text: &str, fields: &[(&str, &str)]) -> Result<Self, MissingField> {
+    pub fn new(text: &str, fields: &[(&str, &str)]) -> Result<Self, Error> {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
@@ -34,7 +23,7 @@ impl Template {
             match after.split_once('}').filter(|(name, _)| is_name(name)) {
                 Some((name, behind)) => {
                     let field = fields.iter().find(|(field, _)| *field == name);
-                    filled.push_str(field.ok_or_else(|| MissingField(name.to_owned()))?.1);
+                    filled.push_str(field.ok_or_else(|| missing(name))?.1);
                     rest = behind;
                 }
                 None => {
@@ -52,6 +41,10 @@ impl Template {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+fn missing(field: &str) -> Error {
+    Error::config(format!("nothing was given for the field `{{{field}}}` of the template"))
 }
 
 fn is_name(text: &str) -> bool {

@@ -1,11 +1,12 @@
 //! A stack of layers as an agent.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{Act, Agent, Error, Name, NameError, Result, StopReason, Turn};
 
-use super::{AnyReply, Reply};
+use super::{ErasedReply, Reply};
 
 /// An agent made of layers: in its turn each is asked in order, and the first reply counts.
 ///
@@ -16,11 +17,11 @@ use super::{AnyReply, Reply};
 ///
 /// Its layers act in its name: an [`Assistant`](crate::Assistant) sees the chat as the stack does, and its messages are
 /// the stack's. As a layer of another stack it passes on when it has no reply.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Stack {
     name: Name,
     description: String,
-    layers: Vec<AnyReply>,
+    layers: Vec<Arc<dyn ErasedReply>>,
     otherwise: Option<Arc<str>>,
 }
 
@@ -49,7 +50,7 @@ impl Stack {
     /// Inserts a layer at `index`, or appends it if there are fewer layers.
     #[must_use]
     pub fn at(mut self, index: usize, layer: impl Reply) -> Self {
-        self.layers.insert(index.min(self.layers.len()), AnyReply::new(layer));
+        self.layers.insert(index.min(self.layers.len()), Arc::new(layer));
         self
     }
 
@@ -92,9 +93,9 @@ impl Agent for Stack {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        Ok(match self.reply(turn).await? {
+        Ok(match Reply::reply(self, turn).await? {
             Some(act) => act,
-            None if turn.request().to.is_private() || self.may_be_silent() => Act::Pass,
+            None if turn.request().to.is_private() || Reply::may_be_silent(self) => Act::Pass,
             None => Act::Stop(StopReason::from(Reason::NoReply { who: turn.me().clone() })),
         })
     }
@@ -107,7 +108,7 @@ impl Reply for Stack {
     }
 
     fn may_be_silent(&self) -> bool {
-        self.layers.iter().any(Reply::may_be_silent)
+        self.layers.iter().any(|layer| layer.may_be_silent())
     }
 
     async fn reply(&self, turn: &mut Turn<'_>) -> Result<Option<Act>> {
@@ -117,5 +118,12 @@ impl Reply for Stack {
             }
         }
         Ok(self.otherwise.clone().map(Act::say))
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layers: Vec<&str> = self.layers.iter().map(|layer| layer.label()).collect();
+        f.debug_struct("Stack").field("name", &self.name).field("layers", &layers).finish_non_exhaustive()
     }
 }

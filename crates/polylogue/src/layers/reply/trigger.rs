@@ -1,6 +1,5 @@
 //! Triggers: which messages a layer replies to.
 
-use std::fmt;
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
 
@@ -41,8 +40,8 @@ impl<R: Reply> Reply for When<R> {
 /// let asked_by_ann = Trigger::from("Ann".try_into()?) & Trigger::kind(Kind::Text);
 /// # Ok::<(), polylogue::kernel::NameError>(())
 /// ```
-#[derive(Clone)]
-pub struct Trigger(Arc<Holds>);
+#[derive(Clone, derive_more::Debug)]
+pub struct Trigger(#[debug(skip)] Arc<Holds>);
 
 type Holds = dyn Fn(&Turn<'_>) -> bool + Send + Sync;
 
@@ -130,12 +129,6 @@ impl BitAnd for Trigger {
     type Output = Self;
     fn bitand(self, other: Self) -> Self {
         Self::on(move |turn| self.holds(turn) && other.holds(turn))
-    }
-}
-
-impl fmt::Debug for Trigger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Trigger")
     }
 }
 

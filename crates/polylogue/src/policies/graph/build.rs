@@ -1,10 +1,9 @@
 //! Builds a graph, and checks it.
 
-use polylogue_core::Name;
+use polylogue_core::{Error, Name, Result};
 
 use super::checked::{AfterLeaving, CheckedGraph, Join, roots};
 use super::edge::{Edge, Link, When};
-use super::error::GraphError;
 
 /// A graph under construction; see the [module](super).
 #[derive(Debug, Clone, Default)]
@@ -48,13 +47,13 @@ impl Graph {
     /// # Errors
     /// When it has no start or no end, when a node is unknown, listed twice or unreachable, when a loop is endless, or
     /// when a node has edges both with and without a condition.
-    pub fn build(self) -> Result<CheckedGraph, GraphError> {
+    pub fn build(self) -> Result<CheckedGraph> {
         checked(self)
     }
 }
 
 /// The graph, if it is valid.
-fn checked(graph: Graph) -> Result<CheckedGraph, GraphError> {
+fn checked(graph: Graph) -> Result<CheckedGraph> {
     let nodes = named(&graph.nodes)?;
     let mut links = linked(&graph.edges, &nodes)?;
     let mut joins = vec![Join::default(); nodes.len()];
@@ -65,77 +64,91 @@ fn checked(graph: Graph) -> Result<CheckedGraph, GraphError> {
     }
     let starts = starts(&graph.starts, &nodes, &links)?;
     if !nodes.is_empty() && (0..nodes.len()).all(|node| links.iter().any(|link| link.from == node)) {
-        return Err(GraphError::NoLeaf);
+        return wrong("the graph has no end: edges lead on from every node");
     }
     let name = |node: usize| nodes.get(node).map(ToString::to_string).unwrap_or_default();
     for node in 0..nodes.len() {
-        check_conditions(node, &links).map_err(|error| error(name(node)))?;
+        check_conditions(node, &name(node), &links)?;
     }
     let reached = reachable(&starts, &links);
     if let Some(node) = (0..nodes.len()).find(|node| !reached.contains(node)) {
-        return Err(GraphError::Unreachable(name(node)));
+        return wrong(format!("no way leads to `{}` from the beginning of the graph", name(node)));
     }
     let sure = |node: usize| {
         links.iter().filter(move |link| link.from == node && link.is_sure()).map(|link| link.to)
     };
     if let Some(endless) = cycle(nodes.len(), sure) {
-        return Err(GraphError::EndlessLoop(endless.into_iter().map(name).collect()));
+        let nodes: Vec<String> = endless.into_iter().map(name).collect();
+        return wrong(format!(
+            "the loop {} never ends; give an edge of it a condition or a bound",
+            nodes.join(" -> ")
+        ));
     }
     let forward = mark_back(&reached, &mut links);
     let leads = (0..nodes.len()).map(|node| leads(node, nodes.len(), &forward)).collect();
     Ok(CheckedGraph { nodes, starts, links, joins, leads, after_leaving: AfterLeaving::Close })
 }
 
-fn named(nodes: &[String]) -> Result<Vec<Name>, GraphError> {
+fn wrong<T>(what: impl Into<String>) -> Result<T> {
+    Err(Error::config(what.into()))
+}
+
+fn named(nodes: &[String]) -> Result<Vec<Name>> {
     let mut names: Vec<Name> = Vec::new();
     for node in nodes {
         let name = Name::new(node)?;
         if names.contains(&name) {
-            return Err(GraphError::SameNode(node.clone()));
+            return wrong(format!("the graph has the node `{node}` twice"));
         }
         names.push(name);
     }
     Ok(names)
 }
 
-fn number(node: &str, nodes: &[Name]) -> Result<usize, GraphError> {
+fn number(node: &str, nodes: &[Name]) -> Result<usize> {
     let found = nodes.iter().position(|name| name.as_str() == node);
-    found.ok_or_else(|| GraphError::UnknownNode(node.to_owned()))
+    found.map_or_else(|| wrong(format!("the graph has no node `{node}`; name it in `Graph::of`")), Ok)
 }
 
-fn linked(edges: &[Edge], nodes: &[Name]) -> Result<Vec<Link>, GraphError> {
+fn linked(edges: &[Edge], nodes: &[Name]) -> Result<Vec<Link>> {
     let mut links: Vec<Link> = Vec::new();
     for Edge { from, to, when, at_most } in edges {
         let (start, end) = (number(from, nodes)?, number(to, nodes)?);
         if links.iter().any(|link| link.from == start && link.to == end) {
-            return Err(GraphError::SameEdge { from: from.clone(), to: to.clone() });
+            return wrong(format!("the graph has two edges from `{from}` to `{to}`"));
         }
         links.push(Link { from: start, to: end, when: when.clone(), at_most: *at_most, back: false });
     }
     Ok(links)
 }
 
-fn starts(named: &[String], nodes: &[Name], links: &[Link]) -> Result<Vec<usize>, GraphError> {
-    let mut starts: Vec<usize> =
-        named.iter().map(|node| number(node, nodes)).collect::<Result<_, GraphError>>()?;
+fn starts(named: &[String], nodes: &[Name], links: &[Link]) -> Result<Vec<usize>> {
+    let mut starts: Vec<usize> = named.iter().map(|node| number(node, nodes)).collect::<Result<_>>()?;
     if starts.is_empty() {
         starts = roots(nodes.len(), links);
     }
     // Nodes that are ready together run in the order of the nodes, once.
     starts.sort_unstable();
     starts.dedup();
-    if starts.is_empty() { Err(GraphError::NoStart) } else { Ok(starts) }
+    if starts.is_empty() {
+        return wrong(
+            "the graph has no start: edges lead to every node; name the nodes with which it starts",
+        );
+    }
+    Ok(starts)
 }
 
 /// Whether the edges of a node fit together.
-fn check_conditions(node: usize, links: &[Link]) -> Result<(), fn(String) -> GraphError> {
+fn check_conditions(node: usize, name: &str, links: &[Link]) -> Result<()> {
     let of = |is: fn(&Link) -> bool| links.iter().any(|link| link.from == node && is(link));
     let always = of(Link::is_sure);
     let holds = of(|link| !link.is_sure() && !matches!(link.when, When::Otherwise));
     let otherwise = of(|link| matches!(link.when, When::Otherwise));
     match (always, holds, otherwise) {
-        (true, true, _) | (true, _, true) => Err(GraphError::Mixed),
-        (_, false, true) => Err(GraphError::NoCondition),
+        (true, true, _) | (true, _, true) => wrong(format!(
+            "`{name}` has edges with and without a condition; give each a condition, or use `otherwise`"
+        )),
+        (_, false, true) => wrong(format!("`{name}` has an edge for otherwise, and none with a condition")),
         _ => Ok(()),
     }
 }

@@ -1,7 +1,5 @@
 //! A checked graph: the nodes and edges along which chats run.
 
-use std::fmt;
-
 use polylogue_core::Name;
 
 use super::edge::Link;
@@ -32,13 +30,14 @@ pub(crate) enum AfterLeaving {
 ///
 /// The chat ends when no node is ready. The stop reason is completion; if the run got stuck before a final node,
 /// because no condition held or a join waits for an edge that cannot fire, the reason names the last node.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct CheckedGraph {
     pub(super) nodes: Vec<Name>,
     pub(super) starts: Vec<usize>,
     pub(super) links: Vec<Link>,
     pub(super) joins: Vec<Join>,
     /// For each node, the nodes reachable without back edges. Only [`Join::Settled`] needs them.
+    #[debug(skip)]
     pub(super) leads: Vec<Vec<bool>>,
     pub(super) after_leaving: AfterLeaving,
 }
@@ -74,13 +73,4 @@ impl CheckedGraph {
 /// The nodes without incoming edges.
 pub(super) fn roots(nodes: usize, links: &[Link]) -> Vec<usize> {
     (0..nodes).filter(|node| links.iter().all(|link| link.to != *node)).collect()
-}
-
-impl fmt::Debug for CheckedGraph {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Graph")
-            .field("nodes", &self.nodes)
-            .field("links", &self.links)
-            .finish_non_exhaustive()
-    }
 }

@@ -1,6 +1,5 @@
 //! Edges of a graph.
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::Transcript;
@@ -15,14 +14,14 @@ pub struct Edge {
 }
 
 /// The condition of an edge.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, derive_more::Debug)]
 pub(super) enum When {
     #[default]
     Always,
     /// On the message of the turn before.
-    Said(Arc<dyn Fn(&str) -> bool + Send + Sync>),
+    Said(#[debug(skip)] Arc<dyn Fn(&str) -> bool + Send + Sync>),
     /// On the transcript.
-    Given(Arc<dyn Fn(&Transcript) -> bool + Send + Sync>),
+    Given(#[debug(skip)] Arc<dyn Fn(&Transcript) -> bool + Send + Sync>),
     Otherwise,
 }
 
@@ -86,16 +85,5 @@ impl Link {
     /// Whether it always fires.
     pub(super) const fn is_sure(&self) -> bool {
         matches!(self.when, When::Always) && self.at_most.is_none()
-    }
-}
-
-impl fmt::Debug for When {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Always => "Always",
-            Self::Said(_) => "Said",
-            Self::Given(_) => "Given",
-            Self::Otherwise => "Otherwise",
-        })
     }
 }

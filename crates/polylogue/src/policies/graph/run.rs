@@ -27,7 +27,7 @@ pub(crate) fn ready(graph: &CheckedGraph, chat: &Transcript) -> Result<Vec<TurnR
         let (mut ended, mut missing) = (Vec::new(), Vec::new());
         for due in due {
             let Some(who) = graph.name(due.node) else { continue };
-            match past.take(Kind::Room, who) {
+            match past.take(Kind::Chat, who) {
                 None if is_present(chat, who) || graph.after_leaving == AfterLeaving::Close => {
                     missing.push(due.request(who));
                 }

@@ -17,14 +17,14 @@ pub(super) enum Answer {
 
 impl Answer {
     /// Reads `message`: its data, or else the only one of `of` that its text names.
-    pub(super) fn read(message: &Message, of: &[Name], members: &[Name]) -> Self {
+    pub(super) fn read(message: &Message, of: &[Name], participants: &[Name]) -> Self {
         let data = message.parts.iter().find_map(|part| match part {
             Part::Data(value) => Some(value),
             _ => None,
         });
         match data {
             Some(value) => Self::of_data(value),
-            None => match mention(&message.plain(), of, members) {
+            None => match mention(&message.plain(), of, participants) {
                 Mention::One(name) => Self::Picked(name),
                 Mention::Several => Self::Failed(format!("`{}` named several", message.from)),
                 Mention::NoName => {

@@ -3,6 +3,7 @@
 use polylogue_core::{Name, Turn};
 
 use super::introduction::role;
+use crate::placeholders::filled;
 
 /// The candidates with their descriptions.
 pub(super) struct Candidates {
@@ -39,23 +40,7 @@ impl Candidates {
     /// `text` with `{roles}` and `{agentlist}` filled in. Values are inserted verbatim, and other braces stay
     /// unchanged.
     pub(super) fn fill(&self, text: &str) -> String {
-        let mut filled = String::with_capacity(text.len() + self.roles.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once('{') {
-            filled.push_str(before);
-            rest = if let Some(after) = after.strip_prefix("roles}") {
-                filled.push_str(&self.roles);
-                after
-            } else if let Some(after) = after.strip_prefix("agentlist}") {
-                filled.push_str(&self.list);
-                after
-            } else {
-                filled.push('{');
-                after
-            };
-        }
-        filled.push_str(rest);
-        filled
+        filled(text, &[("roles", &self.roles), ("agentlist", &self.list)])
     }
 }
 

@@ -19,9 +19,9 @@ use polylogue_core::{Agent, AnyAgent};
 /// # }
 /// ```
 #[must_use]
-pub fn introduce(members: &[AnyAgent]) -> String {
+pub fn introduce(participants: &[AnyAgent]) -> String {
     let lines: Vec<String> =
-        members.iter().map(|agent| role(agent.name().as_str(), agent.description())).collect();
+        participants.iter().map(|agent| role(agent.name().as_str(), agent.description())).collect();
     format!("Who is in this conversation:\n{}", lines.join("\n"))
 }
 

@@ -11,13 +11,13 @@ pub(super) enum Mention {
 }
 
 /// Which of `of` are named in `text`: as whole words, with spaces and `_` interchangeable and `\_` allowed. Where names
-/// overlap, the longest wins, even if it is one of `members` who is not a candidate; of two names with the same
+/// overlap, the longest wins, even if it is one of `participants` who is not a candidate; of two names with the same
 /// spelling, the exact match wins. Case-sensitive, then case-insensitive if no name is found.
-pub(super) fn mention(text: &str, of: &[Name], members: &[Name]) -> Mention {
+pub(super) fn mention(text: &str, of: &[Name], participants: &[Name]) -> Mention {
     // Names have single spaces.
     let text = Name::composed(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    let exactly = named(&text, of, members, str::to_owned);
-    let names = if exactly.is_empty() { named(&text, of, members, str::to_lowercase) } else { exactly };
+    let exactly = named(&text, of, participants, str::to_owned);
+    let names = if exactly.is_empty() { named(&text, of, participants, str::to_lowercase) } else { exactly };
     match names.as_slice() {
         [] => Mention::NoName,
         [only] => Mention::One((*only).clone()),
@@ -43,9 +43,14 @@ impl Found<'_> {
 }
 
 /// Those of `of` whose names are in `text`, both normalized by `write`.
-fn named<'n>(text: &str, of: &'n [Name], members: &'n [Name], write: fn(&str) -> String) -> Vec<&'n Name> {
+fn named<'n>(
+    text: &str,
+    of: &'n [Name],
+    participants: &'n [Name],
+    write: fn(&str) -> String,
+) -> Vec<&'n Name> {
     let text = write(text);
-    let others = members.iter().filter(|name| !of.contains(name));
+    let others = participants.iter().filter(|name| !of.contains(name));
     let mut found: Vec<Found<'_>> = Vec::new();
     for name in of.iter().chain(others) {
         let own = write(name.as_str());
@@ -116,9 +121,9 @@ const fn is_unspaced(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn who(text: &str, of: &[&str], members: &[&str]) -> String {
+    fn who(text: &str, of: &[&str], participants: &[&str]) -> String {
         let names = |names: &[&str]| names.iter().map(|name| Name::new(name).unwrap()).collect::<Vec<_>>();
-        match mention(text, &names(of), &names(members)) {
+        match mention(text, &names(of), &names(participants)) {
             Mention::One(name) => name.to_string(),
             other => format!("{other:?}"),
         }

@@ -14,7 +14,7 @@ pub enum Method {
     Random(Option<u64>),
     /// This agent, in a private turn: a [`Selector`](super::Selector), a [`HumanSelector`](super::HumanSelector), or a
     /// custom one.
-    Staff(Name),
+    Agent(Name),
 }
 
 /// The result of a custom rule.
@@ -39,15 +39,15 @@ impl Method {
     pub(super) fn choose(&self, chat: &Transcript, of: Vec<Name>) -> Step {
         match (self, of.as_slice()) {
             (Self::RoundRobin, _) => by_order(chat, of, Chooser::Order, None),
-            (_, [only]) => cue(only.clone(), of, Chooser::Only, None),
+            (_, [only]) => request(only.clone(), of, Chooser::Only, None),
             (Self::Random(seed), _) => {
                 let seed = seed.unwrap_or_else(|| chat.events().first().map_or(0, |first| first.time.0));
                 match draw(chat, seed, &of).cloned() {
-                    Some(name) => cue(name, of, Chooser::Chance { seed }, None),
+                    Some(name) => request(name, of, Chooser::Chance { seed }, None),
                     None => by_order(chat, of, Chooser::Order, None),
                 }
             }
-            (Self::Staff(who), _) => match asked(chat, who) {
+            (Self::Agent(who), _) => match asked(chat, who) {
                 Asked::NotYet => ask(who, of),
                 Asked::Silent => fall_back(chat, of, &format!("`{who}` said nothing"), None),
                 Asked::Said(message) => answered(chat, who, message, of),
@@ -57,21 +57,21 @@ impl Method {
 }
 
 /// The turn request for `who`, selected among `of`.
-pub(super) fn cue(who: Name, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
+pub(super) fn request(who: Name, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
     Step::Turn(TurnRequest::to_all(who).with_choice(Choice { of, by, reply: reply.map(Into::into) }))
 }
 
 /// Asks `who` in a private turn to select among `of`.
 fn ask(who: &Name, of: Vec<Name>) -> Step {
     let choice = Choice { of, by: Chooser::Agent(who.clone()), reply: None };
-    let cue = TurnRequest { to: polylogue_core::Audience::private(), ..TurnRequest::to_all(who.clone()) };
-    Step::Turn(cue.with_choice(choice))
+    let request = TurnRequest { to: polylogue_core::Audience::private(), ..TurnRequest::to_all(who.clone()) };
+    Step::Turn(request.with_choice(choice))
 }
 
 /// The turn request for the next of `of` in the order of the participants.
 fn by_order(chat: &Transcript, of: Vec<Name>, by: Chooser, reply: Option<&str>) -> Step {
     match next_in_order(chat, &of).cloned() {
-        Some(name) => cue(name, of, by, reply),
+        Some(name) => request(name, of, by, reply),
         None => Step::Fail("must choose among no participants".into()),
     }
 }
@@ -90,7 +90,7 @@ fn answered(chat: &Transcript, who: &Name, message: &Message, of: Vec<Name>) -> 
     let text = message.plain();
     let reply = Some(&*text).filter(|reply| !reply.is_empty());
     match Answer::read(message, &of, chat.participants()) {
-        Answer::Picked(name) if of.contains(&name) => cue(name, of, Chooser::Agent(who.clone()), reply),
+        Answer::Picked(name) if of.contains(&name) => request(name, of, Chooser::Agent(who.clone()), reply),
         Answer::Picked(name) => {
             fall_back(chat, of, &format!("`{who}` picked `{name}`, who may not speak now"), reply)
         }
@@ -113,7 +113,8 @@ fn asked<'c>(chat: &'c Transcript, staff: &Name) -> Asked<'c> {
                 return Asked::Said(message);
             }
             Body::Passed { who } | Body::Left { who, .. } if who == staff => return Asked::Silent,
-            Body::TurnStarted { turns: cues } if cues.iter().all(|cue| cue.to.is_private()) => {}
+            Body::TurnStarted { turns: requests }
+                if requests.iter().all(|request| request.to.is_private()) => {}
             Body::TurnStarted { .. }
             | Body::Opened(_)
             | Body::Reopened { .. }

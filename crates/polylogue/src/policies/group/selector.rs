@@ -1,6 +1,5 @@
 //! A model that selects the next speaker.
 
-use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{
@@ -25,7 +24,7 @@ use crate::agents::tooling::Asks;
 ///
 /// In the prompts `{roles}` stands for names and descriptions of the candidates, one per line, and `{agentlist}` for
 /// their names. Other braces are plain text.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Selector {
     name: Name,
     model: AnyModel,
@@ -36,7 +35,7 @@ pub struct Selector {
     attempts: u32,
     constrained: bool,
     params: Params,
-    lens: ViewOptions,
+    view: ViewOptions,
 }
 
 const SYSTEM: &str = "You moderate a conversation among these participants:\n{roles}\n\nRead what was said, then decide \
@@ -67,7 +66,7 @@ impl Selector {
             attempts: Self::DEFAULT_ATTEMPTS,
             constrained: false,
             params: Params::default(),
-            lens: ViewOptions { forget_private_turns: true, ..ViewOptions::default() },
+            view: ViewOptions { forget_private_turns: true, ..ViewOptions::default() },
         })
     }
 
@@ -111,14 +110,14 @@ impl Selector {
     /// Sets the role of the prompt and the corrections. Every model accepts the default, `User`.
     #[must_use]
     pub fn role(mut self, role: PromptRole) -> Self {
-        self.lens.prompt_role = role;
+        self.view.prompt_role = role;
         self
     }
 
     /// Sets how much of the conversation it sees.
     #[must_use]
     pub fn window(mut self, window: Window) -> Self {
-        self.lens.window = window;
+        self.view.window = window;
         self
     }
 
@@ -131,7 +130,7 @@ impl Selector {
     /// How it sees the chat.
     #[must_use]
     pub const fn sees(&self) -> &ViewOptions {
-        &self.lens
+        &self.view
     }
 
     /// The system message for a selection among these names with their descriptions.
@@ -157,30 +156,21 @@ impl Selector {
     /// The request for a selection among `names`, without the conversation and the system message.
     #[must_use]
     pub fn asks_for(&self, names: &[Name]) -> Asks {
-        Asks { tools: Vec::new(), params: self.sampling_for(names), lens: self.lens.clone() }
+        Asks { tools: Vec::new(), params: self.sampling_for(names), view: self.view.clone() }
     }
 
     /// The name in the reply of the model.
-    fn read(&self, reply: &Reply, of: &[Name], members: &[Name]) -> Mention {
+    fn read(&self, reply: &Reply, of: &[Name], participants: &[Name]) -> Mention {
         let text = reply.plain();
         let speaker = serde_json::from_str::<Value>(&text).ok();
         let speaker = speaker.as_ref().and_then(|value| value.get("speaker")).and_then(Value::as_str);
-        mention(speaker.filter(|_| self.constrained).unwrap_or(&text), of, members)
+        mention(speaker.filter(|_| self.constrained).unwrap_or(&text), of, participants)
     }
 
     fn failed(&self, last: &Mention) -> Answer {
         let named = if *last == Mention::Several { "several" } else { "no participant who may speak" };
         let tries = if self.attempts == 1 { "1 reply".into() } else { format!("{} replies", self.attempts) };
         Answer::Failed(format!("`{}` selected no participant in {tries}; the last named {named}", self.name))
-    }
-}
-
-impl fmt::Debug for Selector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Selector")
-            .field("name", &self.name)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
     }
 }
 
@@ -198,10 +188,10 @@ impl Agent for Selector {
         }
         let mut attempt = 1;
         loop {
-            let Self { model, lens, .. } = self;
+            let Self { model, view, .. } = self;
             let system = Some(&*system);
             let reply =
-                turn.ask_model(ModelCall { model, system, tools: &[], params: &params, view: lens }).await?;
+                turn.ask_model(ModelCall { model, system, tools: &[], params: &params, view }).await?;
             let found = self.read(&reply, of, turn.transcript().participants());
             let correction = match &found {
                 Mention::One(name) => return Ok(Answer::Picked(name.clone()).said(&reply.plain())),

@@ -32,22 +32,22 @@ impl Owners {
             }
         }
         if !owners.is_empty() {
-            return Some(Step::Parallel(owners.into_iter().map(|owner| cue(owner, None)).collect()));
+            return Some(Step::Parallel(owners.into_iter().map(|owner| request(owner, None)).collect()));
         }
         let unknown = self.unknown(chat, !had_turns.is_empty());
         if had_turns.is_empty() && unknown.is_none() {
             return None;
         }
-        let asker = asker(chat)?;
-        here(&asker).then(|| Step::Turn(cue(asker, unknown.as_deref())))
+        let caller = caller(chat)?;
+        here(&caller).then(|| Step::Turn(request(caller, unknown.as_deref())))
     }
 
     /// The error for the caller of an unknown tool: at once, but not in two turns in a row.
     fn unknown(&self, chat: &Transcript, ran_others: bool) -> Option<String> {
         let (who, call) = chat.pending_calls().iter().find(|(_, call)| !self.0.contains_key(&call.tool))?;
-        let was_told = |cues: &[TurnRequest]| cues.iter().any(|cue| cue.prompt.is_some());
+        let was_prompted = |requests: &[TurnRequest]| requests.iter().any(|request| request.prompt.is_some());
         let at_once = ran_others || chat.last_speaker() == Some(who);
-        if !at_once || last_cues(chat).next().is_some_and(was_told) {
+        if !at_once || last_cues(chat).next().is_some_and(was_prompted) {
             return None;
         }
         let tools: Vec<String> = self.0.iter().map(|(tool, owner)| format!("`{tool}` ({owner})")).collect();
@@ -56,7 +56,7 @@ impl Owners {
 }
 
 /// The turn request for `who` to run or receive tool calls.
-fn cue(who: &Name, prompt: Option<&str>) -> TurnRequest {
+fn request(who: &Name, prompt: Option<&str>) -> TurnRequest {
     let choice = Choice { of: vec![who.clone()], by: Chooser::Tools, reply: None };
     TurnRequest { prompt: prompt.map(Into::into), ..TurnRequest::to_all(who.clone()) }.with_choice(choice)
 }
@@ -67,8 +67,10 @@ fn last_cues(chat: &Transcript) -> impl Iterator<Item = &[TurnRequest]> {
         |event: &&Event| !matches!(event.body, Body::Opened(_) | Body::Reopened { message: Some(_) });
     let events = chat.events().iter().rev().map(|event| -> &Event { event }).take_while(since_opened);
     events.filter_map(|event| match &event.body {
-        Body::TurnStarted { turns: cues } if !cues.iter().all(|cue| cue.to == Audience::private()) => {
-            Some(&**cues)
+        Body::TurnStarted { turns: requests }
+            if !requests.iter().all(|request| request.to == Audience::private()) =>
+        {
+            Some(&**requests)
         }
         _ => None,
     })
@@ -76,17 +78,19 @@ fn last_cues(chat: &Transcript) -> impl Iterator<Item = &[TurnRequest]> {
 
 /// The participants that had turns to run tools since the last call.
 fn ran_tools(chat: &Transcript) -> Vec<&Name> {
-    let for_tools = |cue: &TurnRequest| cue.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Tools);
-    let mut turns = last_cues(chat).take_while(|cues| cues.iter().all(for_tools)).flatten().peekable();
+    let for_tools =
+        |request: &TurnRequest| request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Tools);
+    let mut turns =
+        last_cues(chat).take_while(|requests| requests.iter().all(for_tools)).flatten().peekable();
     if turns.peek().is_none() {
         return Vec::new();
     }
-    let asker = asker(chat);
-    turns.map(|cue| &cue.who).take_while(|who| Some(*who) != asker).collect()
+    let caller = caller(chat);
+    turns.map(|request| &request.who).take_while(|who| Some(*who) != caller).collect()
 }
 
 /// The participant with the last tool calls.
-fn asker(chat: &Transcript) -> Option<&Name> {
+fn caller(chat: &Transcript) -> Option<&Name> {
     let asks = |part: &Part| matches!(part, Part::Call(_));
     chat.messages().rev().find(|line| line.message.parts.iter().any(asks)).map(|line| &line.message.from)
 }

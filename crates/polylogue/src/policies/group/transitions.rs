@@ -55,15 +55,15 @@ impl Transitions {
         self.after.keys().chain(self.after.values().flatten())
     }
 
-    /// Legal but suspicious transitions among `members`.
-    pub(super) fn warnings(&self, members: &[Name]) -> Vec<Warning> {
+    /// Legal but suspicious transitions among `participants`.
+    pub(super) fn warnings(&self, participants: &[Name]) -> Vec<Warning> {
         let apart = |who: &&Name| {
-            members.len() > 1
-                && members
+            participants.len() > 1
+                && participants
                     .iter()
                     .all(|other| other == *who || !self.allow(who, other) && !self.allow(other, who))
         };
-        let isolated = members.iter().filter(apart).map(|who| Warning::Isolated { who: who.clone() });
+        let isolated = participants.iter().filter(apart).map(|who| Warning::Isolated { who: who.clone() });
         let twice = self.after.iter().flat_map(|(after, names)| {
             let again = |(index, name): &(usize, &Name)| {
                 names.iter().take(*index).filter(|other| other == name).count() == 1

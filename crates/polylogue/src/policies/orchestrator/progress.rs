@@ -91,8 +91,8 @@ fn answer<T>(
     read: impl Fn(&Value) -> Result<T, String>,
 ) -> Result<Answer<T>, String> {
     let value = ledger.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
-    let told = value.get("answer").unwrap_or(value);
-    let answer = read(told).map_err(|wanted| format!("`{key}` must be {wanted}; got {}", excerpt(told)))?;
+    let given = value.get("answer").unwrap_or(value);
+    let answer = read(given).map_err(|wanted| format!("`{key}` must be {wanted}; got {}", excerpt(given)))?;
     let reason = value.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Answer { reason, answer })
 }

@@ -10,7 +10,7 @@ use polylogue_core::{
 
 use super::Orchestrator;
 use super::progress::Progress;
-use super::words::filled;
+use crate::placeholders::filled;
 use crate::policies::replay::{Kind, Replay};
 
 impl Policy for Orchestrator {
@@ -18,7 +18,7 @@ impl Policy for Orchestrator {
         if let Some((_, reason)) = chat.ended_by() {
             return Step::close(reason.clone(), chat);
         }
-        let team = chat.participants().iter().filter(|name| **name != self.planner && **name != self.keeper);
+        let team = chat.participants().iter().filter(|name| **name != self.planner && **name != self.scribe);
         let mut work = Work {
             ledger: self,
             chat,
@@ -105,12 +105,12 @@ impl Work<'_> {
 
     /// The ledger, and the reply with it; `None` if no reply could be parsed.
     fn progress(&mut self) -> Result<Option<(Progress, String)>, Due> {
-        let Orchestrator { words, keeper, max_retries, .. } = self.ledger;
-        let mut reply = self.ask(keeper, &words.progress, "")?;
+        let Orchestrator { words, scribe, max_retries, .. } = self.ledger;
+        let mut reply = self.ask(scribe, &words.progress, "")?;
         for _ in 0..*max_retries {
             match Progress::parse(&reply, &self.team) {
                 Ok(progress) => return Ok(Some((progress, reply))),
-                Err(flaw) => reply = self.ask(keeper, &words.unreadable, &flaw)?,
+                Err(flaw) => reply = self.ask(scribe, &words.unreadable, &flaw)?,
             }
         }
         Ok(Progress::parse(&reply, &self.team).ok().map(|progress| (progress, reply)))
@@ -120,13 +120,13 @@ impl Work<'_> {
     fn instruct(&mut self, progress: &Progress, reply: String) -> Result<(), Due> {
         self.post(&progress.instruction_or_question.answer)?;
         let who = &progress.next_speaker.answer;
-        match self.past.take(Kind::Room, who).map(|turn| turn.left) {
+        match self.past.take(Kind::Chat, who).map(|turn| turn.left) {
             Some(left) => {
                 self.team.retain(|name| !(left && name == who));
                 Ok(())
             }
             None => {
-                let by = Chooser::Agent(self.ledger.keeper.clone());
+                let by = Chooser::Agent(self.ledger.scribe.clone());
                 let choice = Choice { of: self.team.clone(), by, reply: Some(reply.into()) };
                 Err(Step::Turn(TurnRequest::to_all(who.clone()).with_choice(choice)).into())
             }
@@ -142,7 +142,7 @@ impl Work<'_> {
 
     /// The answer of `who` in a private turn.
     fn ask(&mut self, who: &Name, text: &str, flaw: &str) -> Result<String, Due> {
-        if let Some(answer) = self.past.take(Kind::Aside, who) {
+        if let Some(answer) = self.past.take(Kind::Private, who) {
             return Ok(answer.text().into_owned());
         }
         if let Some((who, why)) = self.chat.left().iter().find(|(gone, _)| gone == who) {

@@ -67,37 +67,3 @@ impl Default for OrchestratorPrompts {
         }
     }
 }
-
-/// `text` with values for its placeholders. Values are inserted verbatim.
-pub(super) fn filled(text: &str, values: &[(&str, &str)]) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
-        filled.push_str(before);
-        let place = after.split_once('}');
-        match place.and_then(|(name, after)| Some((values.iter().find(|(key, _)| *key == name)?, after))) {
-            Some(((_, value), after)) => {
-                filled.push_str(value);
-                rest = after;
-            }
-            None => {
-                filled.push('{');
-                rest = after;
-            }
-        }
-    }
-    filled.push_str(rest);
-    filled
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_filled_once_and_other_braces_stay() {
-        let values = [("task", "say {plan} {"), ("plan", "P")];
-        assert_eq!(filled("{task}|{plan}|{x}|{\"a\": {plan}}|{", &values), "say {plan} {|P|{x}|{\"a\": P}|{");
-        assert_eq!(filled("", &values), "");
-    }
-}

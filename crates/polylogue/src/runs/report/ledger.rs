@@ -130,10 +130,10 @@ impl UsageTable {
     pub(super) fn follow(&mut self, event: &Event) {
         let at = &event.at;
         match &event.body {
-            Body::TurnStarted { turns: cues } => {
-                for cue in cues {
-                    let turn = (at.clone(), cue.who.clone());
-                    if cue.to.is_private() {
+            Body::TurnStarted { turns: requests } => {
+                for request in requests {
+                    let turn = (at.clone(), request.who.clone());
+                    if request.to.is_private() {
                         self.private_turns.insert(turn)
                     } else {
                         self.private_turns.remove(&turn)
@@ -152,8 +152,8 @@ impl UsageTable {
 
     fn purpose(&self, at: &Path, who: &Name) -> Purpose {
         let within = |turn: &(Path, Name)| {
-            let (room, speaker) = turn;
-            (room == at && speaker == who) || runs(room, speaker, at)
+            let (chat, speaker) = turn;
+            (chat == at && speaker == who) || runs(chat, speaker, at)
         };
         match (self.private_turns.iter().any(within), *at == self.at) {
             (true, _) => Purpose::Private,
@@ -168,8 +168,8 @@ impl UsageTable {
     }
 }
 
-/// Whether the chat `at` is within a turn of `who` in `room`.
-fn runs(room: &Path, who: &Name, at: &Path) -> bool {
-    let rest = at.as_str().strip_prefix(room.as_str()).and_then(|rest| rest.strip_prefix('/'));
+/// Whether the chat `at` is within a turn of `who` in `chat`.
+fn runs(chat: &Path, who: &Name, at: &Path) -> bool {
+    let rest = at.as_str().strip_prefix(chat.as_str()).and_then(|rest| rest.strip_prefix('/'));
     rest.and_then(|rest| rest.strip_prefix(who.as_str())).is_some_and(|rest| rest.starts_with('.'))
 }

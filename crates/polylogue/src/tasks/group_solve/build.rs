@@ -63,9 +63,9 @@ impl Plan {
     fn cap(&self) -> u64 {
         let alone = self.before.len() as u64 + self.after.len() as u64;
         let talk = self.group.as_ref().map_or(0, |group| {
-            let everybody = group.tasks.len() as u64;
+            let size = group.tasks.len() as u64;
             // Each agent learns, answers its task and reflects; then speaks and reflects again and again.
-            everybody.saturating_mul(group.max_iterations.saturating_mul(2).saturating_add(3))
+            size.saturating_mul(group.max_iterations.saturating_mul(2).saturating_add(3))
         });
         talk.saturating_add(alone).saturating_add(1)
     }
@@ -96,8 +96,8 @@ impl Group {
         self.check.validate()?;
         let owner = self.owner()?;
         let names: Vec<Name> = self.tasks.iter().map(|task| task.who().clone()).collect();
-        let is_crowded = before.iter().chain(after).any(|task| !names.contains(task.who()));
-        let to = if is_crowded { Audience::Only(names.clone()) } else { Audience::All };
+        let has_others = before.iter().chain(after).any(|task| !names.contains(task.who()));
+        let to = if has_others { Audience::Only(names.clone()) } else { Audience::All };
         let Self { tasks, mode, max_iterations, content, reconciles, check, .. } = self;
         Ok(Talk { tasks, names, to, mode, max_iterations, owner, content, reconciles, check })
     }

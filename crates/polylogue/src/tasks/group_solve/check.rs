@@ -112,7 +112,7 @@ impl Check {
     /// The kinds of requests to `agent`: see [`Assistant::asks`].
     #[must_use]
     pub fn asks(&self, agent: &Assistant) -> Vec<Asks> {
-        let agent = agent.clone().at_ease();
+        let agent = agent.clone().without_tools();
         let deciders =
             [true, false].map(|as_json| self.asks_then(agent.clone(), as_json).map(|(_, agent)| agent));
         let deciders = deciders.into_iter().flatten();

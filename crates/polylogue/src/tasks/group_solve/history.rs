@@ -34,12 +34,12 @@ impl History {
 
     /// The history with other view options.
     #[must_use]
-    pub fn through(chat: &Transcript, who: &Name, lens: ViewOptions) -> Self {
-        let heard = heard_last(chat, who, &lens);
-        let mut entries = View::of(chat, who, lens).entries().to_vec();
+    pub fn through(chat: &Transcript, who: &Name, options: ViewOptions) -> Self {
+        let received = received_last(chat, who, &options);
+        let mut entries = View::of(chat, who, options).entries().to_vec();
         if chat.participants().len() < 3 {
             let last = entries.iter().rposition(|entry| matches!(entry, Entry::Assistant { .. }));
-            entries.truncate(last.map_or(0, |last| last + 1 + heard));
+            entries.truncate(last.map_or(0, |last| last + 1 + received));
         }
         Self { entries }
     }
@@ -52,13 +52,13 @@ impl History {
 
 /// The number of messages after the agent's last reply that it remembers: with a tool history, it ends with the output
 /// of the tool.
-fn heard_last(chat: &Transcript, who: &Name, lens: &ViewOptions) -> usize {
+fn received_last(chat: &Transcript, who: &Name, options: &ViewOptions) -> usize {
     let (mut last, mut this, mut is_forgotten) = (0, 0, false);
     for event in chat.events() {
         match &event.body {
-            Body::TurnStarted { turns: cues } => {
-                if let Some(cue) = cues.iter().find(|cue| cue.who == *who) {
-                    (this, is_forgotten) = (0, lens.forget_private_turns && cue.to.is_private());
+            Body::TurnStarted { turns: requests } => {
+                if let Some(request) = requests.iter().find(|request| request.who == *who) {
+                    (this, is_forgotten) = (0, options.forget_private_turns && request.to.is_private());
                 }
             }
             Body::Remembered { who: me, entries: words } if me == who => {

@@ -61,7 +61,7 @@ fn job<'d, 'p>(due: &'d Due<'p>, turn: &Turn<'_>) -> Option<&'d Job<'p>> {
 
 /// The agent says what is left to do, and decides whether anything is.
 async fn judge(agent: &Assistant, check: &Check, keeps: bool, turn: &mut Turn<'_>) -> Result<Act> {
-    let thinker = agent.clone().at_ease();
+    let thinker = agent.clone().without_tools();
     let opinion = text_of(&thinker.act(turn).await?);
     let mut verdict = Verdict::of_reply("", None);
     let keeps_to_schemas = thinker.keeps_to_schemas(turn);

@@ -61,8 +61,8 @@ impl GroupSolveResult {
                     solved = Self::default();
                     (spoken, iteration_of) = (0, 0);
                 }
-                Body::TurnStarted { turns: cues } => {
-                    let order = cues.iter().filter_map(|cue| cue.choice.as_ref());
+                Body::TurnStarted { turns: requests } => {
+                    let order = requests.iter().filter_map(|request| request.choice.as_ref());
                     if let Some(choice) = order.into_iter().find(|choice| choice.by == Chooser::Order) {
                         spoken += 1;
                         iteration_of = iteration(spoken, choice.of.len() as u64);
@@ -95,7 +95,7 @@ impl GroupSolveResult {
 }
 
 /// The iteration of the nth turn in a group of this size: larger groups count the answers to the tasks, too.
-const fn iteration(nth: u64, everybody: u64) -> u64 {
-    let rounds = nth.div_ceil(if everybody == 0 { 1 } else { everybody });
-    if everybody > 2 { rounds.saturating_sub(1) } else { rounds }
+const fn iteration(nth: u64, size: u64) -> u64 {
+    let rounds = nth.div_ceil(if size == 0 { 1 } else { size });
+    if size > 2 { rounds.saturating_sub(1) } else { rounds }
 }

@@ -29,8 +29,8 @@ pub(super) struct Due<'p> {
 }
 
 impl Due<'_> {
-    pub(super) fn is_cue(&self, cue: &TurnRequest) -> bool {
-        matches!(&self.step, Step::Turn(due) if due == cue)
+    pub(super) fn is_cue(&self, request: &TurnRequest) -> bool {
+        matches!(&self.step, Step::Turn(due) if due == request)
     }
 }
 
@@ -77,7 +77,7 @@ impl<'a> Work<'a> {
         plan.before.iter().try_for_each(|task| self.alone(task))?;
         let reason = match &plan.group {
             Some(talk) if talk.tasks.len() == 2 => self.pair(talk)?,
-            Some(talk) => self.circle(talk)?,
+            Some(talk) => self.larger_group(talk)?,
             None => StopReason::Finished,
         };
         plan.after.iter().try_for_each(|task| self.alone(task))?;
@@ -106,18 +106,18 @@ impl<'a> Work<'a> {
         Ok(None)
     }
 
-    fn speak<'p>(&mut self, task: &'p Task, cue: TurnRequest) -> Going<'p, ()> {
-        let beat = self.turn(cue, Job::Speak(task))?;
-        self.answer = beat.text().into();
+    fn speak<'p>(&mut self, task: &'p Task, request: TurnRequest) -> Going<'p, ()> {
+        let step = self.turn(request, Job::Speak(task))?;
+        self.answer = step.text().into();
         Ok(())
     }
 
-    fn turn<'p>(&mut self, cue: TurnRequest, job: Job<'p>) -> Going<'p, ReplayStep<'a>> {
-        let kind = if cue.to.is_private() { Kind::Aside } else { Kind::Room };
-        match self.past.take(kind, &cue.who) {
-            Some(beat) if beat.left => due(self.left(&cue.who), None),
-            Some(beat) => Ok(beat),
-            None => due(Step::Turn(cue), Some(job)),
+    fn turn<'p>(&mut self, request: TurnRequest, job: Job<'p>) -> Going<'p, ReplayStep<'a>> {
+        let kind = if request.to.is_private() { Kind::Private } else { Kind::Chat };
+        match self.past.take(kind, &request.who) {
+            Some(step) if step.left => due(self.left(&request.who), None),
+            Some(step) => Ok(step),
+            None => due(Step::Turn(request), Some(job)),
         }
     }
 
@@ -136,8 +136,8 @@ impl<'a> Work<'a> {
 
     /// Sends an agent a prompt, with the answer that it remembers.
     fn learn<'p>(&mut self, who: &Task, prompt: Option<Arc<str>>, words: Arc<str>) -> Going<'p, ()> {
-        let cue = TurnRequest { who: who.who().clone(), prompt, to: only(who), choice: None };
-        self.turn(cue, Job::Learn(words)).map(|_| ())
+        let request = TurnRequest { who: who.who().clone(), prompt, to: only(who), choice: None };
+        self.turn(request, Job::Learn(words)).map(|_| ())
     }
 
     /// Two agents: each answers its task alone, then they reply to each other.
@@ -163,7 +163,7 @@ impl<'a> Work<'a> {
     }
 
     /// Three or more: a manager assigns the tasks and calls on the speakers, and all see all messages.
-    fn circle<'p>(&mut self, talk: &'p Talk) -> Going<'p, StopReason> {
+    fn larger_group<'p>(&mut self, talk: &'p Talk) -> Going<'p, StopReason> {
         for task in &talk.tasks {
             let prompt = role_play(task.who(), &talk.names).into();
             self.learn(task, Some(prompt), acknowledged(task.who()).into())?;
@@ -213,9 +213,9 @@ impl<'a> Work<'a> {
         task: &'p Task,
         prompt: Option<Arc<str>>,
     ) -> Going<'p, ()> {
-        let cue = TurnRequest { who: task.who().clone(), prompt, to: talk.to.clone(), choice: None };
+        let request = TurnRequest { who: task.who().clone(), prompt, to: talk.to.clone(), choice: None };
         let of = talk.order().map(|task| task.who().clone()).collect();
-        self.speak(task, cue.with_choice(Choice { of, by: Chooser::Order, reply: None }))?;
+        self.speak(task, request.with_choice(Choice { of, by: Chooser::Order, reply: None }))?;
         end.spoke();
         if let Some(agent) = task.assistant().filter(|_| end.wants(task))
             && self.is_complete(talk, task, agent)?
@@ -229,9 +229,10 @@ impl<'a> Work<'a> {
         let question = talk.check.asks_first();
         let question = if talk.tasks.len() > 2 { in_private(question) } else { question.to_owned() };
         let to = if task.keeps() { only(task) } else { Audience::private() };
-        let cue = TurnRequest { who: task.who().clone(), prompt: Some(question.into()), to, choice: None };
-        let beat = self.turn(cue, Job::Judge { agent, check: &talk.check, keeps: task.keeps() })?;
-        Ok(beat.message.and_then(Verdict::of).is_some_and(|verdict| verdict.complete))
+        let request =
+            TurnRequest { who: task.who().clone(), prompt: Some(question.into()), to, choice: None };
+        let step = self.turn(request, Job::Judge { agent, check: &talk.check, keeps: task.keeps() })?;
+        Ok(step.message.and_then(Verdict::of).is_some_and(|verdict| verdict.complete))
     }
 }
 

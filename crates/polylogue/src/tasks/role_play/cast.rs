@@ -27,15 +27,17 @@ pub(super) struct Texts {
 }
 
 /// All participants and private agents.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub(super) struct Cast {
     pub(super) assistant: Assistant,
     pub(super) user: Assistant,
     /// The names of the roles: assistant, user.
     pub(super) roles: [Arc<str>; 2],
     /// The rules: assistant, user.
+    #[debug(skip)]
     pub(super) prompts: [PromptFn; 2],
     /// Custom prompts instead of the defaults.
+    #[debug(skip)]
     pub(super) texts: Texts,
     pub(super) specifier: Option<Assistant>,
     pub(super) word_limit: u32,
@@ -154,18 +156,18 @@ impl Cast {
     }
 
     /// All assistants, with their system messages in `chat`.
-    pub(super) fn told(&self, chat: &Transcript) -> Vec<Assistant> {
+    pub(super) fn prompted(&self, chat: &Transcript) -> Vec<Assistant> {
         let task = self.task(chat);
         let casting = self.casting(&task);
-        let told = |rules: String, agent: &Assistant| {
+        let prompted = |rules: String, agent: &Assistant| {
             let system = self.system(rules, agent, &task);
             agent.clone().system(system)
         };
         let sides = [Side::User, Side::Assistant].into_iter().chain(self.staff());
         let critic = self.critic.as_ref().filter(|critic| critic.chooses());
         let critic =
-            critic.and_then(|critic| Some(told(self.rules_of(critic, &casting), critic.assistant()?)));
-        sides.map(|side| told(self.rules(side, &casting), self.agent(side))).chain(critic).collect()
+            critic.and_then(|critic| Some(prompted(self.rules_of(critic, &casting), critic.assistant()?)));
+        sides.map(|side| prompted(self.rules(side, &casting), self.agent(side))).chain(critic).collect()
     }
 
     fn rules(&self, side: Side, casting: &Casting<'_>) -> String {

@@ -151,7 +151,7 @@ impl Course {
 
     /// Ends the chat. The summary is the last solution, not the marker.
     fn close(&self, reason: StopReason, chat: &Transcript) -> Step {
-        let mut said = spoken(chat, self.assistant()).map(|line| line.message.in_words());
+        let mut said = spoken(chat, self.assistant()).map(|line| line.message.as_text());
         Step::Close { reason, summary: said.next().unwrap_or_default().into() }
     }
 }
@@ -159,7 +159,7 @@ impl Course {
 /// The messages of `who` in the chat that are not blank, newest first.
 fn spoken<'t>(chat: &'t Transcript, who: &'t Name) -> impl Iterator<Item = &'t Line> {
     let by_who = |line: &&Line| line.source == Source::Turn && line.message.from == *who;
-    chat.messages().rev().filter(by_who).filter(|line| !line.message.in_words().trim().is_empty())
+    chat.messages().rev().filter(by_who).filter(|line| !line.message.as_text().trim().is_empty())
 }
 
 /// The role whose reply and retry were blank.

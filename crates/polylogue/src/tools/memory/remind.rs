@@ -57,7 +57,7 @@ impl<A: Agent> Reminded<A> {
     async fn remind(&self, turn: &mut Turn<'_>) -> Result<()> {
         let Some(query) = query(turn).filter(|_| self.facts > 0) else { return Ok(()) };
         let nth = turn.transcript().turns_begun_by(turn.me());
-        let known = told(turn.transcript(), turn.me());
+        let known = known_facts(turn.transcript(), turn.me());
         let mut args = json!({"query": query, "limit": self.facts});
         if !known.is_empty()
             && let Some(args) = args.as_object_mut()
@@ -68,7 +68,7 @@ impl<A: Agent> Reminded<A> {
         let call = Call { id: format!("{LOOKUP}-{nth}-{}", self.scope), tool: LOOKUP.into(), args };
         let outcomes = turn.call(std::slice::from_ref(&self.tool), &[call]).await?;
         if let Some(found) = outcomes.first().filter(|outcome| !ids(outcome).is_empty()) {
-            turn.prompt(words::reminder(told_in(found))).await?;
+            turn.prompt(words::reminder(facts_in(found))).await?;
         }
         Ok(())
     }
@@ -98,16 +98,16 @@ fn query(turn: &Turn<'_>) -> Option<String> {
     if turn.request().to.is_private() {
         return None;
     }
-    let heard = turn.last_message().map(|line| line.message.plain().into_owned());
-    let heard = heard.filter(|text| !text.trim().is_empty());
-    let text = heard.unwrap_or_else(|| turn.transcript().task().to_owned());
+    let last = turn.last_message().map(|line| line.message.plain().into_owned());
+    let last = last.filter(|text| !text.trim().is_empty());
+    let text = last.unwrap_or_else(|| turn.transcript().task().to_owned());
     let prompt = turn.request().prompt.as_deref().unwrap_or_default();
     let text: String = format!("{text}\n{prompt}").trim().chars().take(QUERY_CHARS).collect();
     (!text.is_empty()).then_some(text)
 }
 
 /// The facts that `me` received in its last turns and still sees.
-fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
+fn known_facts(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
     let (mut known, mut within, mut turns) = (BTreeSet::new(), BTreeSet::new(), 0);
     let mut forgotten = false;
     for event in transcript.events().iter().rev() {
@@ -118,7 +118,7 @@ fn told(transcript: &Transcript, me: &Name) -> BTreeSet<u64> {
             // Its history of this turn was replaced.
             Body::Remembered { who, .. } if who == me => forgotten = true,
             Body::Cleared { of, .. } if of.as_ref().is_none_or(|of| of == me) => break,
-            Body::TurnStarted { turns: cues } if cues.iter().any(|cue| cue.who == *me) => {
+            Body::TurnStarted { turns: requests } if requests.iter().any(|request| request.who == *me) => {
                 let seen = std::mem::take(&mut within);
                 known.extend(seen.into_iter().filter(|_| !forgotten));
                 forgotten = false;
@@ -143,7 +143,7 @@ fn ids(outcome: &Outcome) -> BTreeSet<u64> {
 }
 
 /// The same as text, which comes first.
-fn told_in(outcome: &Outcome) -> &str {
+fn facts_in(outcome: &Outcome) -> &str {
     match outcome.parts.first() {
         Some(Part::Text(text)) => text,
         _ => "",

@@ -74,12 +74,12 @@ fn rules_that_contradict_or_name_strangers_are_errors() {
         error(&both),
         "the group has transitions and a rule of repeats; the transitions alone say who may go on"
     );
-    let unknown = "the group has `Zoe` in its transitions, who is no member";
+    let unknown = "the group has `Zoe` in its transitions, who is no participant";
     let graph = |after| Group::round_robin().transitions(Transitions::allowed([after]));
     assert_eq!(error(&graph(after("Zoe", &["Ann"]))), unknown);
     assert_eq!(error(&graph(after("Ann", &["Zoe"]))), unknown);
     let repeat = Group::round_robin().repeat(Repeat::Only(vec![name("Zoe")]));
-    assert_eq!(error(&repeat), "the group has `Zoe` in its rule of repeats, who is no member");
+    assert_eq!(error(&repeat), "the group has `Zoe` in its rule of repeats, who is no participant");
 }
 
 // Item 83: missing checks are reported before the first turn.
@@ -88,7 +88,7 @@ async fn a_chat_checks_its_rules_before_the_first_turn() {
     let group = Group::round_robin().transitions(Transitions::allowed([after("Zoe", &["Ann"])]));
     let mut log = log().await;
     let error = room(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `room` has `Zoe` in its transitions, who is no member");
+    assert_eq!(error.to_string(), "the policy of `room` has `Zoe` in its transitions, who is no participant");
     assert_eq!(log.events().await.len(), 1, "no participant had a turn");
 }
 

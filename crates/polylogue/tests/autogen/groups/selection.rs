@@ -222,7 +222,7 @@ async fn a_person_who_chooses_can_end_the_conversation() {
 async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
     let rule = |chat: &Transcript, of: &[Name]| match chat.turns() {
         0 => name("Cid").into(),
-        1 => Method::Staff(name("sel")).into(),
+        1 => Method::Agent(name("sel")).into(),
         2 => Method::Random(Some(3)).into(),
         3 => of[0].clone().into(),
         _ => Pick::End,

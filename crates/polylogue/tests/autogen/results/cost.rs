@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use polylogue::policies::order::{TAKEAWAY, reflecting};
-use polylogue::policies::{Selector, sequence, until};
+use polylogue::policies::{Selector, until};
 use polylogue::runs::Report;
 use polylogue::runs::report::{Figures, Purpose};
 use polylogue::stop::max_turns;
@@ -144,8 +144,9 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
 async fn a_chat_in_a_private_turn_is_private_with_all_that_is_within() {
     // trap T7
     let model = model(&["Ann", "Deep"]);
-    let deep = Chat::named("deep").participant(assistant("Deep", &model)).policy(sequence()).build().unwrap();
-    let judge = Chat::named("judge").participant(deep).policy(sequence()).build().unwrap();
+    let deep =
+        Chat::named("deep").participant(assistant("Deep", &model)).policy(sequential()).build().unwrap();
+    let judge = Chat::named("judge").participant(deep).policy(sequential()).build().unwrap();
     let chat = Chat::named("solo").participant(assistant("Ann", &model));
     let chat = reflecting(chat, judge, TAKEAWAY, sequential()).build().unwrap();
     let (_, events): (_, Vec<Arc<Event>>) = run(&chat, "go").await;

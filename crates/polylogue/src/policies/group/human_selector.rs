@@ -34,7 +34,7 @@ impl HumanSelector {
         Ok(Self { name: Name::new(name)? })
     }
 
-    fn read(answer: &str, of: &[Name], members: &[Name]) -> Said {
+    fn read(answer: &str, of: &[Name], participants: &[Name]) -> Said {
         let answer = answer.trim();
         let is = |word: &str| answer.eq_ignore_ascii_case(word);
         let nth = answer
@@ -45,7 +45,7 @@ impl HumanSelector {
         if let Some(name) = nth {
             return Said::Answer(Answer::Picked(name.clone()));
         }
-        if let Mention::One(name) = mention(answer, of, members) {
+        if let Mention::One(name) = mention(answer, of, participants) {
             return Said::Answer(Answer::Picked(name));
         }
         match answer {
