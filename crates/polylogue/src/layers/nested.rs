@@ -13,7 +13,7 @@ use crate::layers::reply::Reply;
 use crate::policies::carryover::with_context;
 use crate::policies::order::{last_said, summed_up};
 
-/// A layer that replies with the summary of an inner chat, often a [`sequential`](crate::policies::order::sequence) of chats.
+/// A layer that replies with the summary of an inner chat, often a [`sequential`](crate::policies::order::sequential) of chats.
 ///
 /// By default the inner chat starts with the last message that the agent sees. Its summary is the reply. Without a
 /// message to start with, or without a summary, the layer passes on.

@@ -1,6 +1,6 @@
 //! Carryover: results of earlier chats in a sequence, added to the task of the next.
 //!
-//! A sequence of chats is a chat whose participants are chats, in the order [`sequential`](crate::policies::order::sequence). Their
+//! A sequence of chats is a chat whose participants are chats, in the order [`sequential`](crate::policies::order::sequential). Their
 //! summaries are messages there, and a [`Carryover`] reads them to make the start of the next chat. Nothing is stored
 //! elsewhere, so running a sequence twice gives independent runs.
 //!
