@@ -1,13 +1,12 @@
-//! Work that blocks, awaited.
+//! Runs blocking work in a thread.
 
 use polylogue_core::ToolError;
 use tokio::sync::oneshot;
 
-/// Does `work` on a thread of its own, so that no runtime is held up, and none is needed. It continues when the caller stops waiting
-/// any more.
+/// Runs blocking `work` in a new thread; no runtime is needed. It continues when the future is dropped.
 ///
 /// # Errors
-/// When there is no thread, or the work broke down.
+/// When the thread cannot be started, or the work panics.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolError> {

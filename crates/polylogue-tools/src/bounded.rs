@@ -1,4 +1,4 @@
-//! A tool with bounds of its own.
+//! A wrapper that limits the time and output of a tool.
 
 use std::time::Duration;
 
@@ -6,11 +6,10 @@ use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::Value;
 use tokio::time::timeout;
 
-/// A tool that is given so much time for a call, and so much room for what it returns.
+/// A tool with a timeout for each call and a maximum size of its outcomes.
 ///
-/// A call that takes longer is given up and fails, with an error for the model; what the tool has done by then is done. What it
-/// returns beyond its bytes of text and data is left out, and that is said. (Without this wrapper a call takes as long as it takes,
-/// and an outcome has [`Outcome::MAX_BYTES`].)
+/// A call that times out fails with an error for the model; its effects so far remain. Text and data beyond the maximum size are cut,
+/// with a note. (Without this wrapper a call has no timeout, and an outcome can have [`Outcome::MAX_BYTES`].)
 ///
 /// ```
 /// use polylogue_core::Tool;
@@ -34,13 +33,13 @@ impl Bounded {
         Self { tool: AnyTool::new(tool), time: None, bytes: Outcome::MAX_BYTES }
     }
 
-    /// Sets how long a call may take.
+    /// Sets the timeout of a call.
     #[must_use]
     pub fn within(self, time: Duration) -> Self {
         Self { time: Some(time), ..self }
     }
 
-    /// Sets how many bytes of text and data an outcome has at most.
+    /// Sets the maximum size of an outcome, in bytes of text and data.
     #[must_use]
     pub fn at_most(self, bytes: usize) -> Self {
         Self { bytes, ..self }

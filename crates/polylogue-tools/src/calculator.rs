@@ -1,11 +1,11 @@
-//! Arithmetic.
+//! The tool `calculator`.
 
 mod expression;
 
 use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
-/// The tool `calculator`: works out an expression of numbers, `+`, `-`, `*`, `/`, `%`, `^` and brackets.
+/// The tool `calculator`: evaluates an expression of numbers, `+`, `-`, `*`, `/`, `%`, `^` and parentheses.
 ///
 /// Numbers are 64-bit floating point; whole numbers are exact up to 2⁵³, and a result beyond that is written in full,
 /// kept.

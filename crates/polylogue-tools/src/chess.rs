@@ -1,4 +1,4 @@
-//! Chess.
+//! The tool `chess`.
 
 mod game;
 
@@ -14,17 +14,17 @@ use game::Game;
 
 /// The name of the tool.
 const NAME: &str = "chess";
-/// The key of the state under which the result of a game that is over stands: `1-0`, `0-1` or `1/2-1/2`.
+/// The key of the shared state with the result of a finished game: `1-0`, `0-1` or `1/2-1/2`.
 const RESULT: &str = "chess_result";
-/// The key under which the side stands that moves next: `white` or `black`.
+/// The key of the shared state with the side to move: `white` or `black`.
 const TO_MOVE: &str = "chess_to_move";
 
-/// The tool `chess`: a game of chess, of which only legal moves become part.
+/// The tool `chess`: a game of chess that accepts only legal moves.
 ///
-/// Without a move it shows the board and the legal moves; with one it makes it. Moves are read as models and people write
-/// them, `e2e4` or `Nf3`. The board is what the earlier moves of the conversation come to, in chats around and within the one it is
-/// called in, too, unless its [scope](Self::scope) is one chat; a move that failed is none. When a game is over, the shared state has
-/// its result under `chess_result`; after every move `chess_to_move` is the side that moves next.
+/// Without a move it shows the board and the legal moves; with one it makes it. Moves are in coordinate or algebraic notation, `e2e4`
+/// or `Nf3`. The board follows from the earlier moves of the conversation, including those in outer and inner chats, unless its
+/// [scope](Self::scope) is one chat; failed moves do not count. After a game, the shared state has its result under `chess_result`;
+/// after every move, `chess_to_move` is the side to move.
 #[derive(Debug, Clone)]
 pub struct Chess {
     spec: ToolSpec,
@@ -32,7 +32,7 @@ pub struct Chess {
 }
 
 impl Chess {
-    /// Sets to what the game belongs: there is one for the team, which is the default, or one for every run of a chat.
+    /// Sets the scope of a game: one for the team (default), or one for every run of a chat.
     #[must_use]
     pub fn scope(self, scope: StateScope) -> Self {
         Self { scope, ..self }
@@ -95,7 +95,7 @@ impl Tool for Chess {
     }
 }
 
-/// The move that a call asks for, if it asks for one.
+/// The move in the arguments of a call, if there is one.
 fn wanted(args: &Value) -> Result<Option<&str>, ToolError> {
     match args.get("move") {
         None | Some(Value::Null) => Ok(None),
@@ -104,7 +104,7 @@ fn wanted(args: &Value) -> Result<Option<&str>, ToolError> {
     }
 }
 
-/// The moves made before this call, in order: those whose outcome is in the log.
+/// The moves before this call, in order: those with an outcome in the log.
 fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str> {
     // Ids are unique for an agent of a chat.
     let mut asked: Vec<(&'a Path, &'a Name, &'a Call)> = Vec::new();
@@ -124,8 +124,7 @@ fn moves<'a>(cx: &ToolCx<'a>, scope: StateScope) -> impl Iterator<Item = &'a str
     })
 }
 
-/// The first move among the calls that are made together with this one: of the reply of a model, or of the messages that
-/// ask for tools.
+/// The first move among the parallel calls of this one: those of the same reply, or of the same messages.
 fn first_move<'a>(cx: &ToolCx<'a>) -> Option<&'a Call> {
     let is_move = |call: &&Call| call.tool == NAME && matches!(wanted(&call.args), Ok(Some(_)));
     let of = |event: &'a Arc<Event>| match &event.body {

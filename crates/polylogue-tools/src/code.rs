@@ -1,18 +1,18 @@
-//! Code, run in a sandbox.
+//! Tools that run code in a sandbox.
 //!
 //! [`python`], [`shell`] and [`javascript`] are tools that run a text as a program, in the work directory of a [`Sandbox`];
-//! [`save`] only writes it there. A model may call them, and the layer `polylogue::layers::code::Coder` runs by them what stands in
-//! messages. What they return is
+//! [`save`] only writes it there. Models can call them, and the layer `polylogue::layers::code::Coder` uses them to run code blocks of
+//! messages. They return
 //!
 //! ```text
 //! exitcode: 0 (execution succeeded)
 //! Code output: 42
 //! ```
 //!
-//! and, as a second part, which files of the work directory were written. A program that ran out of time has the exit code
-//! 124 and `Timeout` at the end of its output, and is dead, with all that it started.
+//! and, as a second part, the files of the work directory that were written. A program that timed out has the exit code 124 and
+//! `Timeout` at the end of its output, and is dead with all processes that it started.
 //!
-//! A sandbox stands for one work directory: give each conversation its own.
+//! A sandbox has one work directory: give each conversation its own.
 //!
 //! ```
 //! use polylogue_tools::code::{Limits, Sandbox, python, shell};
@@ -50,11 +50,11 @@ enum Language {
     Python,
     Shell,
     JavaScript,
-    /// Any: it is not run.
+    /// Any language; it is not executed.
     Saved,
 }
 
-/// The tool `python`: runs a program by `python3`.
+/// The tool `python`: runs a program with `python3`.
 #[must_use]
 pub fn python(sandbox: Sandbox) -> Code {
     let about = "Runs a Python program in a sandbox, and returns what it prints. Each run is a process of its own: keep in files \
@@ -62,21 +62,21 @@ pub fn python(sandbox: Sandbox) -> Code {
     Code::new("python", about, Language::Python, sandbox)
 }
 
-/// The tool `shell`: runs a script by `bash`, or by `sh` where there is none.
+/// The tool `shell`: runs a script with `bash`, or `sh` if there is none.
 #[must_use]
 pub fn shell(sandbox: Sandbox) -> Code {
     let about = "Runs a shell script in a sandbox, and returns what it prints.";
     Code::new("shell", about, Language::Shell, sandbox)
 }
 
-/// The tool `javascript`: runs a program by `node`.
+/// The tool `javascript`: runs a program with `node`.
 #[must_use]
 pub fn javascript(sandbox: Sandbox) -> Code {
     let about = "Runs a JavaScript program by Node.js in a sandbox, and returns what it prints.";
     Code::new("javascript", about, Language::JavaScript, sandbox)
 }
 
-/// The tool `save`: writes code, of whatever language, to a file of the work directory.
+/// The tool `save`: writes code of any language to a file in the work directory.
 #[must_use]
 pub fn save(sandbox: Sandbox) -> Code {
     Code::new("save", "Saves code to a file, without running it.", Language::Saved, sandbox)
@@ -104,14 +104,14 @@ impl Code {
         Self { spec: ToolSpec::new(name, about, parameters), language, interpreter: None, sandbox }
     }
 
-    /// Sets the program that runs the code: a path, or a name that is looked for in the system's directories. What is not
-    /// in `/usr` has to be [readable](Sandbox::readable).
+    /// Sets the interpreter: a path, or a name that is looked up in the system's directories. Paths outside of `/usr` must be
+    /// [readable](Sandbox::readable).
     #[must_use]
     pub fn interpreter(self, program: impl Into<String>) -> Self {
         Self { interpreter: Some(program.into()), ..self }
     }
 
-    /// Where it runs.
+    /// The sandbox in which it runs.
     #[must_use]
     pub const fn sandbox(&self) -> &Sandbox {
         &self.sandbox
@@ -165,7 +165,7 @@ impl Tool for Code {
 }
 
 impl Code {
-    /// The file for code without a name: the same for the same code.
+    /// The file for code without a name, which depends only on the code.
     fn file_name(&self, code: &str, language: Option<&str>) -> String {
         let hash = blake3::hash(code.as_bytes()).to_hex();
         let hash = hash.get(..12).unwrap_or_default();
@@ -184,7 +184,7 @@ impl Code {
     }
 }
 
-/// An exit code and an output, in the words that models know.
+/// An exit code and an output, in the format that models know.
 fn told(code: i32, output: &str) -> Outcome {
     let (result, status) =
         if code == 0 { ("succeeded", OutcomeStatus::Done) } else { ("failed", OutcomeStatus::Failed) };

@@ -1,18 +1,16 @@
 //! Commands as tools: declared as data, without any code.
 //!
-//! A [`Declaration`] says which program is run with which words, and which of these come from arguments. No shell has a part
-//! in it: an argument is one word, or a piece of one, whatever is in it. The schema for models is made of the
-//! declaration.
+//! A [`Declaration`] has a program and its command-line arguments, which can contain arguments of the tool. No shell is used: the
+//! value of a tool argument is one command-line argument, or a part of one, whatever it contains. The JSON Schema for models is
+//! generated from the declaration.
 //!
-//! - `{name}` in a word is the argument of that name; `{{` and `}}` are braces. A word of which an argument was left out is
-//!   left out, too.
-//! - `{"when": "name", "words": [...]}` are words that are there only when the argument was given and is not `false`.
-//! - An argument that is a list (`strings`) is as many words as it has texts, and has a word of its own.
-//! - A value that would begin a word with `-` is refused, since programs would take it for an option; unless the word stands
-//!   behind `--`, or the declaration allows it.
+//! - `{name}` in a word is the tool argument of that name; `{{` and `}}` are braces. A word with an omitted argument is omitted, too.
+//! - `{"when": "name", "words": [...]}` are words that are passed only if the argument is given and not `false`.
+//! - An argument that is a list (`strings`) becomes one word per text, and must be a whole word.
+//! - A value that would begin a word with `-` is refused, since programs would read it as an option, unless the word follows `--`, or
+//!   the declaration allows it.
 //!
-//! The command runs in a [`Sandbox`]: enclosed, or on the host, if that is asked for by name. What comes of it is its output;
-//! if it failed, with its exit code.
+//! The command runs in a [`Sandbox`]. The outcome is its output; if it failed, with its exit code.
 //!
 //! ```
 //! use polylogue_core::Tool as _;
@@ -66,8 +64,8 @@ impl Command {
     /// The tool that `declaration` describes, run in `sandbox`.
     ///
     /// # Errors
-    /// When the declaration contradicts itself: a word names an argument that is not declared, an argument is not used, a
-    /// default is none of the choices, and the like. Says which.
+    /// When the declaration is inconsistent: a word names an undeclared argument, an argument is not used, a default is not among the
+    /// choices, and so on.
     pub fn new(declaration: Declaration, sandbox: Sandbox) -> Result<Self, Error> {
         let wrong = |text: String| Error::config(format!("the command `{}`: {text}", declaration.name));
         declaration.check().map_err(wrong)?;
@@ -76,7 +74,7 @@ impl Command {
         Ok(Self { spec, declaration, program, template, sandbox })
     }
 
-    /// Where it runs.
+    /// The sandbox in which it runs.
     #[must_use]
     pub const fn sandbox(&self) -> &Sandbox {
         &self.sandbox
@@ -100,7 +98,7 @@ impl Tool for Command {
     }
 }
 
-/// The output, and how it failed if it did.
+/// The output, with the exit code if it failed.
 fn told(ended: &Ended) -> Outcome {
     let output = String::from_utf8_lossy(&ended.output);
     let output = output.trim_end();

@@ -1,4 +1,4 @@
-//! One request over HTTP, and an answer of bounded size.
+//! One HTTP request, and a response of limited size.
 
 use std::io::{self, Write as _};
 
@@ -10,12 +10,12 @@ use polylogue_http::header::{
 use polylogue_http::{Answer, Client, Method};
 use url::Url;
 
-/// An answer, and as much of its body as was wanted.
+/// A response with the beginning of its body.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) content_type: Option<String>,
-    /// Where it leads, if it leads elsewhere.
+    /// The target of a redirect.
     pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
     pub(crate) end: End,
@@ -26,13 +26,13 @@ pub(crate) struct Reply {
 pub(crate) enum End {
     /// All of it was read.
     Whole,
-    /// It is longer than was wanted.
+    /// It is longer than the limit.
     Cut,
-    /// The connection broke, or what came was not what was announced.
+    /// The connection broke, or the body is invalid.
     Broken,
 }
 
-/// What is asked.
+/// A request.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
@@ -51,10 +51,10 @@ impl Ask {
     }
 }
 
-/// Asks `url`, and reads at most `limit` bytes of the answer, unpacked ones.
+/// Sends a request to `url`, and reads at most `limit` decompressed bytes of the response.
 ///
 /// # Errors
-/// In words, when there is no answer.
+/// When there is no response; the text is for a model.
 pub(crate) async fn ask(client: &Client, url: &Url, ask: Ask, limit: usize) -> Result<Reply, String> {
     let Ask { method, mut headers, body } = ask;
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
@@ -91,7 +91,7 @@ async fn read(mut answer: Answer, mut unpacker: Unpacker) -> (Vec<u8>, End) {
     unpacker.finish(end)
 }
 
-/// What makes a body of its pieces.
+/// Decompresses a body.
 enum Unpacker {
     Plain(Bounded),
     Gzip(Box<MultiGzDecoder<Bounded>>),
@@ -129,7 +129,7 @@ impl Unpacker {
     }
 }
 
-/// Bytes up to a limit.
+/// A buffer with a maximum size.
 #[derive(Debug)]
 struct Bounded {
     bytes: Vec<u8>,
@@ -160,7 +160,7 @@ impl io::Write for Bounded {
     }
 }
 
-/// The words for a status, such as `404 Not Found`.
+/// A status with its reason, such as `404 Not Found`.
 pub(crate) fn status_in_words(status: u16) -> String {
     polylogue_http::StatusCode::from_u16(status)
         .map_or_else(|_| status.to_string(), |status| status.to_string())

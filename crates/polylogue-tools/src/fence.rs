@@ -1,4 +1,4 @@
-//! Code that a model put between fences where none belong.
+//! Removes Markdown fences around code arguments.
 
 /// `code` without the fence around all of it, if there is one. Models that are used to Markdown write fences in arguments as
 /// well, and no program begins with one.

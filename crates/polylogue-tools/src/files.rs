@@ -1,20 +1,19 @@
-//! The files of one directory: to read, list, search, write and edit.
+//! Tools for the files of one directory: read, list, search, write and edit.
 //!
-//! A [`Folder`] is all that these tools see. Whatever path a model gives, whatever links stand in the directory, and whatever
-//! a program changes there at the same moment: nothing outside is read or written. Links are not followed at all. Every path
-//! is walked from the folder's own descriptor, one name after the other, with the instruction not to follow; there is no
-//! moment between looking and opening in which something could be exchanged. That needs nothing newer than POSIX, where
-//! `openat2` needs Linux, and a container that lets it through.
+//! These tools access only a [`Folder`]. Whatever path a model gives, whatever links are in the directory, and whatever a program
+//! changes there concurrently, nothing outside is read or written. Links are not followed. Every path is opened step by step from the
+//! folder's descriptor without following links, so there is no race between checking and opening. That needs only POSIX, while
+//! `openat2` needs Linux and a container that permits it.
 //!
-//! Files are written whole and then put in place, so that no reader sees half of one, and calls of one reply that change the
-//! same file do not undo each other.
+//! Files are written completely and then renamed, so that readers never see a partial file, and parallel calls that change the same
+//! file do not undo each other.
 //!
 //! | tool | what it does |
 //! |---|---|
 //! | [`read`]: `read_file` | a text file, or some lines of it |
-//! | [`list`]: `list_files` | what is in a directory |
+//! | [`list`]: `list_files` | the entries of a directory |
 //! | [`search`]: `search_files` | lines that match a regular expression |
-//! | [`write()`]: `write_file` | makes a file, or replaces it |
+//! | [`write()`]: `write_file` | creates or replaces a file |
 //! | [`edit`]: `edit_file` | replaces a text in a file |
 //!
 //! ```
@@ -22,7 +21,7 @@
 //! use polylogue_tools::files::{self, Folder};
 //!
 //! let sandbox = Sandbox::enclosed("work/session-1");
-//! // Programs and files of the same work directory; who is to look only gets `files::reading`.
+//! // Programs and files in the same work directory; `files::reading` has only the tools that read.
 //! let folder = Folder::of(&sandbox);
 //! let tools = files::all(&folder);
 //! let python = python(sandbox);
@@ -40,7 +39,7 @@ use serde_json::{Value, json};
 pub use self::folder::Folder;
 use crate::background::blocking;
 
-/// What a tool does with the folder.
+/// The function of a tool.
 type Action = fn(&Folder, &Value) -> Result<Outcome, ToolError>;
 
 /// One of the tools.
@@ -96,7 +95,7 @@ pub fn search(folder: &Folder) -> AnyTool {
     tool(folder, spec("search_files", about, parameters, &["pattern"]).repeatable(), search::search)
 }
 
-/// The tool `write_file`. Its calls may be made again: a file written twice is written once.
+/// The tool `write_file`. Its calls can be repeated.
 #[must_use]
 pub fn write(folder: &Folder) -> AnyTool {
     let about = "Writes a text file of the work directory. One that is there is replaced; directories are made as needed.";
@@ -120,7 +119,7 @@ pub fn edit(folder: &Folder) -> AnyTool {
     tool(folder, spec("edit_file", about, parameters, &["path", "old", "new"]), change::edit)
 }
 
-/// The tools that change nothing: to read, list and search.
+/// The tools that only read: read, list and search.
 #[must_use]
 pub fn reading(folder: &Folder) -> Vec<AnyTool> {
     vec![read(folder), list(folder), search(folder)]

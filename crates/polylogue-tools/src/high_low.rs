@@ -1,12 +1,11 @@
-//! A comparison of two numbers, for models that cannot compare them.
+//! The tool `high_low`, for models that cannot compare numbers.
 
 use std::cmp::Ordering;
 
 use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::{Value, json};
 
-/// The tool `high_low`: tells whether a secret number is higher than a guessed one, lower, or equal. The processor
-/// compares them, and no model.
+/// The tool `high_low`: returns whether a secret number is higher than a guess, lower, or equal.
 ///
 /// ```
 /// use polylogue_core::Tool as _;
@@ -48,7 +47,7 @@ impl Tool for HighLow {
     }
 }
 
-/// A whole number, however a model writes it: `14`, or `14.0`, which JSON does not tell apart.
+/// A whole number as models write it: `14` or `14.0`.
 fn number(args: &Value, name: &str) -> Result<i64, ToolError> {
     let given = args.get(name).unwrap_or(&Value::Null);
     let whole = || given.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < EXACT);
@@ -57,7 +56,7 @@ fn number(args: &Value, name: &str) -> Result<i64, ToolError> {
     number.ok_or_else(|| format!("`{name}` must be a whole number; got {given}").into())
 }
 
-/// Up to here every whole number is itself as a floating point number: 2⁵³.
+/// Up to 2⁵³, floating point numbers represent whole numbers exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Calls over HTTP as tools: declared as data, without any code.
+//! HTTP calls as tools: declared as data, without any code.
 //!
-//! A [`Declaration`] says which address is asked in what way, and what of it comes from arguments. The schema for models
-//! is made of the declaration.
+//! A [`Declaration`] has a method and a URL, which can contain arguments of the tool. The JSON Schema for models is generated from the
+//! declaration.
 //!
 //! - `{name}` in the path, in a value of `query` or `headers`, or in a text of `json` is the argument of that name; `{{` and
-//!   `}}` are braces. An argument is encoded: it is one piece of the path, or one value, whatever is in it, and cannot name
-//!   another host, path or parameter.
-//! - A value of which an argument was left out is left out, too. A text of `json` that is an argument and nothing else is its
-//!   value, and keeps its type.
-//! - A header may be what an environment variable holds. It is in no log and no answer.
+//!   `}}` are braces. An argument is encoded: it is one segment of the path, or one value, whatever it contains, and cannot change
+//!   host, path or other parameters.
+//! - A value with an omitted argument is omitted, too. A text of `json` that is only an argument is replaced by its value, with its
+//!   type.
+//! - A header can be the value of an environment variable, which is in no log and no result.
 //!
-//! Redirects are not followed: what is declared is what is reached.
+//! Redirects are not followed, so that only the declared host is reached.
 //!
 //! ```
 //! use polylogue_core::Tool as _;
@@ -48,7 +48,7 @@ use self::request::Request;
 use self::send::Sender;
 use crate::command::{check_named, given, schema_of};
 
-/// A tool that calls over HTTP. See the [module](self).
+/// A tool that makes an HTTP call. See the [module](self).
 #[derive(Debug)]
 pub struct Call {
     spec: ToolSpec,
@@ -58,11 +58,11 @@ pub struct Call {
 }
 
 impl Call {
-    /// The tool that `declaration` describes. `client` makes what sends its requests; it is given whom the declaration reaches,
-    /// which is the host it names, and may be private. Secrets are taken from `env`.
+    /// The tool that `declaration` describes. `client` creates the HTTP client for the declared host, which may be private. Secrets are
+    /// read from `env`.
     ///
     /// # Errors
-    /// When the declaration contradicts itself or is no request; when a variable is not set. Says which.
+    /// When the declaration is inconsistent or invalid, or a variable is not set.
     pub fn new(
         declaration: Declaration,
         client: impl FnOnce(Reach) -> Client,
@@ -84,10 +84,10 @@ impl Call {
         Ok(Self { spec, declaration, request, sender })
     }
 
-    /// What is wrong with `declaration`, if anything is.
+    /// Checks `declaration`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), but for variables.
+    /// As [`new`](Self::new), except for variables.
     pub fn check(declaration: &Declaration) -> Result<(), Error> {
         let wrong = |text: String| Error::config(format!("the call `{}`: {text}", declaration.name));
         request_of(declaration).and_then(|request| request.place()).map(drop).map_err(wrong)
@@ -122,7 +122,7 @@ impl Declaration {
         if self.repeatable.unwrap_or(self.method.only_reads()) { spec.repeatable() } else { spec }
     }
 
-    /// The host that it reaches, with its port, if it names one.
+    /// The host that it reaches, with its port if given.
     #[must_use]
     pub fn host(&self) -> Option<String> {
         Request::declared(self).ok().map(|request| request.host())

@@ -1,4 +1,4 @@
-//! Calls that wait for one another.
+//! Runs calls of several tools in order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,11 +8,10 @@ use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use serde_json::Value;
 use tokio::sync::Mutex as Lock;
 
-/// What tools share that work on the same things, such as the files of one directory. Cloning shares it.
+/// A queue for tools that work on the same resources, such as the files of one directory. Cloning shares it.
 ///
-/// A model may ask for several calls at once, and they are made at the same time. One that writes a file and one that runs it do
-/// not go well together then. Of tools that share a queue an agent's calls are made one after the other, in the order
-/// in which its model asked for them; other agents do not wait for it.
+/// The calls of one reply run in parallel, which is wrong for a call that writes a file and one that runs it. Calls of tools that share
+/// a queue run one after the other, in the order of the reply; other agents do not wait for them.
 ///
 /// ```
 /// use polylogue_tools::code::{Sandbox, python, shell};
@@ -31,7 +30,7 @@ impl Queue {
         AnyTool::new(InOrder { tool: AnyTool::new(tool), queue: self.clone() })
     }
 
-    /// Where the calls of the agent wait that calls.
+    /// The queue of the calling agent.
     fn of(&self, cx: &ToolCx<'_>) -> Arc<Lock<()>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, lock| lock.strong_count() > 0);

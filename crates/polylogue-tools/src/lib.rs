@@ -14,7 +14,7 @@
 //! | [`http`] | calls over HTTP that are declared as data |
 //! | [`openapi`] | makes tools of the operations of an OpenAPI document |
 //! | [`web`] | searches for pages, fetches and reads them; reaches nothing private |
-//! | [`Bounded`] | any tool, with bounds on its time and on what it returns |
+//! | [`Bounded`] | any tool, with limits on time and output |
 //! | [`files`] | reads, lists, searches, writes and edits the files of one directory |
 //!
 //! ```

@@ -1,10 +1,10 @@
 //! Operations of `OpenAPI` documents as tools.
 //!
-//! A [`Document`] of version 3.0 or 3.1, in JSON or YAML, has operations. Each becomes an [`Operation`]: data that says how it is
-//! called, which can be kept, and a [`tool`] of its own. Its name is the `operationId`; its arguments are the parameters of path, query and
-//! header, and `body` for what is sent as JSON. Schemas are written out and made simple, so that providers accept them.
+//! Each operation of a [`Document`] (version 3.0 or 3.1, in JSON or YAML) becomes an [`Operation`], data that can be stored, and a
+//! [`tool`]. The tool's name is the `operationId`; its arguments are the parameters of path, query and header, and `body` for a JSON
+//! body. Schemas are simplified so that providers accept them.
 //!
-//! What a document reaches is the host of its first server, or that of a base address put in its place, and nothing else.
+//! Tools reach only the host of the document's first server, or of a base address that replaces it.
 //!
 //! ```
 //! use polylogue_tools::openapi::Document;

@@ -1,14 +1,14 @@
-//! A Python that remembers: what one call sets, the next one finds.
+//! A Python interpreter that keeps its variables between calls.
 //!
-//! The tool [`PythonSession`] starts one interpreter in its [`Sandbox`] when it is first called, and hands it the code of each
-//! call. A call returns what was written, the value of the last expression, pictures (what is plotted with matplotlib, and
-//! values that know themselves as PNG; each is a file of the work directory, too), or the traceback. A call that takes longer than the sandbox's limit on time is
-//! interrupted; if that does not help the interpreter is killed, and the next call starts a new one and says so.
+//! The tool [`PythonSession`] starts an interpreter in its [`Sandbox`] on the first call, and runs the code of each call in it. A call
+//! returns the output, the value of the last expression, pictures (plots of matplotlib, and values with a PNG representation; each is
+//! also a file in the work directory), or the traceback. A call that exceeds the time limit of the sandbox is interrupted; if that
+//! fails, the interpreter is killed, and the next call starts a new one with a note.
 //!
-//! Each conversation has an interpreter of its own, however many use the tool at the same time, and two tools have two. What
-//! conversations share is the work directory of the tool's sandbox: give each its own, and they share nothing. An interpreter
-//! is killed when the [`Log`](polylogue_core::Log) of its conversation is dropped. Nothing of it is in the log: when a
-//! conversation is resumed elsewhere its variables are gone, and the model receives a note.
+//! Each conversation and each tool has a separate interpreter. Conversations share only the work directory of the tool's sandbox;
+//! give each its own sandbox to share nothing. An interpreter is killed when the [`Log`](polylogue_core::Log) of its conversation is
+//! dropped. Its state is not in the log: when a conversation is resumed in another process, variables are lost, and the model receives
+//! a note.
 //!
 //! ```
 //! use polylogue_tools::code::{Limits, Sandbox};
@@ -47,7 +47,7 @@ pub struct PythonSession {
 }
 
 impl PythonSession {
-    /// A session in `sandbox`, whose limits on time and output are those of each call, and all others those of the session.
+    /// A session in `sandbox`. Its limits on time and output apply to each call, the others to the whole session.
     #[must_use]
     pub fn new(sandbox: Sandbox) -> Self {
         let about = "Runs Python in a session that keeps variables, imports and functions from call to call. Returns what is \
@@ -64,21 +64,21 @@ impl PythonSession {
         Self { spec, sandbox, interpreter: "python3".into(), holder: ResourceKey::new() }
     }
 
-    /// Sets the interpreter: a path, or a name that is looked for in the system's directories. What is not in `/usr` has to be
+    /// Sets the interpreter: a path, or a name that is looked up in the system's directories. Paths outside of `/usr` must be
     /// [readable](Sandbox::readable).
     #[must_use]
     pub fn interpreter(self, program: impl Into<String>) -> Self {
         Self { interpreter: program.into(), ..self }
     }
 
-    /// Where it runs.
+    /// The sandbox in which it runs.
     #[must_use]
     pub const fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
 
-    /// Ends the interpreter of a conversation, the one whose [`Log`](polylogue_core::Log) has these tools
-    /// [held](polylogue_core::Log::resources), and waits for a call that is under way. The next call starts a new one.
+    /// Ends the interpreter of the conversation whose [`Log`](polylogue_core::Log) has these
+    /// [resources](polylogue_core::Log::resources), and waits for a call in progress. The next call starts a new one.
     pub async fn restart(&self, of: &Resources) {
         *self.kernel(of).lock().await = None;
     }
@@ -125,7 +125,7 @@ impl Tool for PythonSession {
     }
 }
 
-/// Whether the conversation tells of an earlier call, whose variables the model may count on.
+/// Whether the conversation has an earlier call, whose variables the model may expect.
 fn was_called_before(cx: &ToolCx<'_>) -> bool {
     let events = cx.transcript.events().iter().chain(cx.turn);
     events.into_iter().any(|event| match &event.body {

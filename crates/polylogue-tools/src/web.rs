@@ -1,9 +1,8 @@
-//! The web: pages are searched for, fetched and read.
+//! Web search and fetching pages.
 //!
-//! [`web_search`] and [`web_fetch`] are tools. What is searched is whatever implements [`Search`]: an [`Engine`] over the
-//! network, or [`Pages`] that are at hand. A [`Fetcher`] fetches pages, and nothing from where it should not: whatever a model
-//! or a page names as an address is checked after its name was looked up, at every redirect. What comes back are words of
-//! others, and marked as such.
+//! [`web_search`] and [`web_fetch`] are tools. They search anything that implements [`Search`]: an [`Engine`] over the network, or local
+//! [`Pages`]. A [`Fetcher`] fetches pages from allowed addresses only: every address from a model, a page or a redirect is checked after
+//! its name is resolved. Results are marked as untrusted text.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,12 +1,12 @@
-//! Expressions, read and worked out in one go.
+//! Parses and evaluates expressions in one pass.
 //!
 //! `expression := term {(+|-) term}`, `term := factor {(*|/|%) factor}`, `factor := (+|-) factor | power`,
 //! `power := atom [^ factor]`, `atom := number | ( expression )`.
 
-/// How deep brackets, signs and powers may be nested: reading recurses.
+/// Maximum nesting of parentheses, signs and powers, because parsing is recursive.
 const DEEPEST: usize = 64;
 
-/// The value of `text`, or what is wrong with it.
+/// The value of `text`, or its error.
 pub(super) fn evaluate(text: &str) -> Result<f64, String> {
     let mut reader = Reader { rest: text.trim_start(), depth: 0 };
     if reader.rest.is_empty() {

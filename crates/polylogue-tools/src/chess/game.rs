@@ -1,4 +1,4 @@
-//! A game: its moves, and the board they come to.
+//! A game of chess: moves and board.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use cozy_chess::{Board, Color, File, GameStatus, Move, Piece, Rank, Square};
 /// How a game ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// This side has mated the other.
+    /// This side has won by checkmate.
     Mate(Color),
     /// The player to move has no legal move and is not in check.
     Stalemate,
@@ -20,7 +20,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// As results are written.
+    /// The result in standard notation.
     pub(super) const fn score(self) -> &'static str {
         match self {
             Self::Mate(Color::White) => "1-0",
@@ -41,15 +41,15 @@ impl fmt::Display for End {
     }
 }
 
-/// A game as it stands.
+/// The state of a game.
 pub(super) struct Game {
     board: Board,
-    /// What the board was like after every move.
+    /// The position after every move.
     seen: Vec<u64>,
 }
 
 impl Game {
-    /// The game with these moves. What is no move of it is passed over.
+    /// The game with these moves. Illegal moves are skipped.
     pub(super) fn of<'m>(moves: impl Iterator<Item = &'m str>) -> Self {
         let board = Board::default();
         let mut game = Self { seen: vec![board.hash()], board };
@@ -61,7 +61,7 @@ impl Game {
         game
     }
 
-    /// Whose move it is.
+    /// The side to move.
     pub(super) fn side(&self) -> &'static str {
         word(self.board.side_to_move())
     }
@@ -79,7 +79,7 @@ impl Game {
         }
     }
 
-    /// Makes a move, and says what it came to.
+    /// Makes a move, and describes the result.
     pub(super) fn play(&mut self, text: &str) -> Result<String, String> {
         let next = self.read(text)?;
         let (side, number) = (self.side(), self.board.fullmove_number());
@@ -96,7 +96,7 @@ impl Game {
         Ok(format!("{number}. {side} plays {name} ({squares}). {then}\n{}", self.drawn()))
     }
 
-    /// The board, and what may be played.
+    /// The board and the legal moves.
     pub(super) fn shown(&self) -> String {
         let next = match self.result() {
             Some(end) => format!("The game is over: {end}."),
@@ -111,7 +111,7 @@ impl Game {
         }
     }
 
-    /// The move that is meant.
+    /// Parses a move.
     fn read(&self, text: &str) -> Result<Move, String> {
         let by_name = || parse_san_move(&self.board, &text.replace('0', "O"));
         let found = parse_uci_move(&self.board, &text.to_lowercase()).or_else(|_| by_name());
@@ -132,7 +132,7 @@ impl Game {
         moves
     }
 
-    /// The board as white sees it; capitals are white.
+    /// The board from White's side; capital letters are White.
     fn drawn(&self) -> String {
         let mut text = String::new();
         for rank in Rank::ALL.into_iter().rev() {

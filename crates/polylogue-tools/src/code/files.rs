@@ -1,4 +1,4 @@
-//! Which files a program wrote.
+//! Finds the files that a program wrote.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,14 +8,14 @@ use rustix::fs::FileType;
 use crate::background::blocking;
 use crate::files::Folder;
 
-/// How many files are looked at, how deep, and how many are named.
+/// Maximum number of files, their depth, and how many are named.
 const MAX_FILES: usize = 10_000;
 const MAX_DEPTH: usize = 32;
-/// How many bytes their paths may have together.
+/// Maximum total length of their paths in bytes.
 const MAX_PATHS: usize = 4 << 20;
 const MAX_NAMED: usize = 20;
 
-/// What identifies a state of a file: its size, and when it was last changed.
+/// The state of a file: size and modification time.
 type State = (u64, (i64, i64));
 
 /// The files in a work directory by path.
@@ -23,10 +23,9 @@ type State = (u64, (i64, i64));
 pub(crate) struct Files(BTreeMap<String, State>);
 
 impl Files {
-    /// The files in the work directory of `sandbox` now.
+    /// The current files in the work directory of `sandbox`.
     ///
-    /// Directories are opened one name after the other without following links: programs that run at the same time can
-    /// exchange what they like, and no name of a file outside is read.
+    /// Directories are opened step by step without following links, so that concurrent programs cannot make it read outside.
     pub(crate) async fn of(sandbox: &Sandbox) -> Self {
         let folder = Folder::of(sandbox);
         // A list that cannot be made is empty: it is for information only.
@@ -57,7 +56,7 @@ impl Files {
         Self(found)
     }
 
-    /// What was written since, the program itself excepted; none when nothing was.
+    /// The files that were written since, except the program itself.
     pub(crate) fn written_since(&self, before: &Self, program: &str) -> Option<String> {
         let written: Vec<_> = self
             .0

@@ -1,4 +1,4 @@
-//! A run that blocks, awaited.
+//! Runs programs in a thread.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use polylogue_sandbox::{Cancellation, Ended, Error, Program, Sandbox};
 use tokio::sync::oneshot;
 
-/// How long an end is waited for at most. The sandbox looks every 20 ms whether it is halted.
+/// Maximum wait for the end of a cancelled program. The sandbox checks its cancellation every 20 ms.
 const END: Duration = Duration::from_millis(500);
 
-/// Ends the program when its caller is dropped.
+/// Cancels the program when its future is dropped.
 struct Abandoned {
     cancellation: Cancellation,
     /// Closed when the run is over.
@@ -17,14 +17,14 @@ struct Abandoned {
 }
 
 impl Drop for Abandoned {
-    /// Waits until the program is dead: this process may be about to end, and outside of an enclosure it would live on.
+    /// Waits until the program is dead: this process may be about to exit, and without a sandbox the program would survive it.
     fn drop(&mut self) {
         self.cancellation.cancel();
         let _ = self.over.recv_timeout(END);
     }
 }
 
-/// Runs `program` on a thread of its own, so that no runtime is held up, and none is needed.
+/// Runs `program` in a new thread; no runtime is needed.
 pub(crate) async fn run(sandbox: Sandbox, program: Program) -> Result<Ended, Error> {
     let cancellation = Cancellation::new();
     let (running, over) = channel::<()>();

@@ -1,4 +1,4 @@
-//! What the arguments of a call are.
+//! The values of the arguments of a call.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::declaration::Arguments;
 
-/// The arguments by name, defaults included; those that were left out are not there.
+/// The arguments by name, including defaults, without omitted ones.
 pub(crate) type Given<'a> = BTreeMap<&'a str, &'a Value>;
 
 /// The arguments in `args`, by their declarations.
@@ -34,7 +34,7 @@ pub(crate) fn given<'a>(declared: &'a Arguments, args: &'a Value) -> Result<Give
     Ok(given)
 }
 
-/// Refuses to put arguments in their `places` when what comes of it would be longer than `most` bytes: an argument may have many.
+/// Refuses arguments that would be longer than `most` bytes in their `places`: an argument can have several.
 pub(crate) fn check_room<'n>(
     places: impl IntoIterator<Item = &'n str>,
     given: &Given<'_>,

@@ -3,12 +3,12 @@
 use polylogue_core::ToolError;
 use serde_json::Value;
 
-/// The argument `name`, which has to be a text.
+/// The required argument `name`, a text.
 pub(super) fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
     args.get(name).and_then(Value::as_str).ok_or_else(|| ToolError(format!("`{name}` must be a text")))
 }
 
-/// The argument `name`, a text that may be left out.
+/// The optional argument `name`, a text.
 pub(super) fn text_if_given<'a>(args: &'a Value, name: &str) -> Result<&'a str, ToolError> {
     match args.get(name) {
         None | Some(Value::Null) => Ok(""),
@@ -16,7 +16,7 @@ pub(super) fn text_if_given<'a>(args: &'a Value, name: &str) -> Result<&'a str, 
     }
 }
 
-/// The argument `name`, a count of at least 1 that may be left out.
+/// The optional argument `name`, a count of at least 1.
 pub(super) fn count(args: &Value, name: &str) -> Result<Option<usize>, ToolError> {
     match args.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -27,7 +27,7 @@ pub(super) fn count(args: &Value, name: &str) -> Result<Option<usize>, ToolError
     }
 }
 
-/// The argument `name`, `true` or `false`, which is `false` when it is left out.
+/// The argument `name`, `true` or `false`. Default: `false`.
 pub(super) fn flag(args: &Value, name: &str) -> Result<bool, ToolError> {
     match args.get(name) {
         None | Some(Value::Null) => Ok(false),

@@ -1,4 +1,4 @@
-//! Writing and editing.
+//! Writes and edits files.
 
 use polylogue_core::{Outcome, ToolError};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! A directory that is not left.
+//! A directory that tools cannot leave.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,38 +12,38 @@ use polylogue_sandbox::Sandbox;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 
-/// How large a file may be that is read, written or searched, in bytes.
+/// Maximum size of a file in bytes.
 pub(super) const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// A directory whose files tools may see. It is made when the first file is written. Clones are the same.
+/// A directory whose files tools can access. It is created with the first file. Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct Folder(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     dir: PathBuf,
-    /// What programs take it for.
+    /// Its path for programs.
     alias: PathBuf,
-    /// The sandbox whose limit on the disk holds for what is written, if there is one.
+    /// The sandbox whose disk limit applies, if there is one.
     sandbox: Option<Sandbox>,
-    /// Held while a file changes.
+    /// Locked while a file changes.
     changing: Mutex<()>,
 }
 
-/// What stands in a directory.
+/// An entry of a directory.
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) kind: FileType,
     pub(crate) bytes: u64,
-    /// When it was last changed: seconds and nanoseconds since 1970.
+    /// Modification time: seconds and nanoseconds since 1970.
     pub(crate) changed: (i64, i64),
 }
 
-/// How many entries of a directory are looked at.
+/// Maximum number of entries of a directory.
 const MAX_ENTRIES: usize = 20_000;
 
 const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A pipe must not be waited for.
+/// Opening a pipe must not block.
 const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOFOLLOW)
@@ -60,7 +60,7 @@ impl Folder {
         Self(Arc::new(Inner { alias: dir.clone(), dir, sandbox: None, changing: Mutex::new(()) }))
     }
 
-    /// The work directory of `sandbox`, under the path by which its programs know it as well.
+    /// The work directory of `sandbox`, with the path for its programs.
     #[must_use]
     pub fn of(sandbox: &Sandbox) -> Self {
         let (dir, alias) = (sandbox.work().to_owned(), sandbox.work_inside().to_owned());
@@ -73,12 +73,12 @@ impl Folder {
         &self.0.dir
     }
 
-    /// Keeps others from changing a file until it is dropped.
+    /// Locks the files against other changes until it is dropped.
     pub(super) fn changing(&self) -> MutexGuard<'_, ()> {
         self.0.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The names that lead from the folder to `path`.
+    /// The components of `path` relative to the folder.
     pub(super) fn names(&self, path: &str) -> Result<Vec<String>, ToolError> {
         let outside = || ToolError(format!("`{path}` is not in the work directory"));
         let given = Path::new(path);
@@ -99,7 +99,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// The directory that `names` lead to.
+    /// Opens the directory at `names`.
     fn dir(&self, names: &[String]) -> Result<OwnedFd, Errno> {
         // The folder itself may be reached by a link: its owner set it up.
         let root = rustix::fs::open(&self.0.dir, DIR.difference(OFlags::NOFOLLOW), Mode::empty())?;
@@ -118,7 +118,7 @@ impl Folder {
         })
     }
 
-    /// What stands in the directory that `names` lead to, by name; of a directory that holds more, 20,000 entries.
+    /// The entries of the directory at `names`, sorted by name; at most 20,000.
     pub(crate) fn entries(&self, names: &[String]) -> Result<Vec<Entry>, Errno> {
         let dir = self.dir(names)?;
         let mut entries = Vec::new();
@@ -139,7 +139,7 @@ impl Folder {
         Ok(entries)
     }
 
-    /// The bytes of the file at `names`.
+    /// The content of the file at `names`.
     pub(super) fn read(&self, names: &[String]) -> Result<Vec<u8>, ToolError> {
         let path = names.join("/");
         let (name, dirs) = names.split_last().ok_or_else(no_file)?;
@@ -158,7 +158,7 @@ impl Folder {
         Ok(content)
     }
 
-    /// Puts `content` into the file at `names`. Whether it was there before.
+    /// Writes `content` to the file at `names`. Returns whether it existed before.
     pub(crate) fn write(&self, names: &[String], content: &[u8]) -> Result<bool, ToolError> {
         static NTH: AtomicU64 = AtomicU64::new(0);
         let path = names.join("/");
@@ -187,7 +187,7 @@ impl Folder {
 }
 
 impl Folder {
-    /// Refuses what the work directory has no room for.
+    /// Refuses content that exceeds the disk limit.
     fn check_room(&self, bytes: u64) -> Result<(), ToolError> {
         let Some(sandbox) = &self.0.sandbox else { return Ok(()) };
         let room = sandbox.room();
@@ -219,7 +219,7 @@ fn no_file() -> ToolError {
     ToolError("the path must name a file of the work directory".into())
 }
 
-/// Refuses a file of so many bytes if that is too many.
+/// Refuses a file that is too large.
 pub(super) fn check_size(path: &str, bytes: u64) -> Result<(), ToolError> {
     if bytes > MAX_FILE_BYTES {
         return Err(ToolError(format!("`{path}` is too large: at most {MAX_FILE_BYTES} bytes are possible")));

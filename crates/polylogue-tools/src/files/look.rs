@@ -1,4 +1,4 @@
-//! Reading and listing.
+//! Reads and lists files.
 
 use polylogue_core::{Outcome, OutcomeStatus, Part, ToolError};
 use rustix::fs::FileType;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::arguments::{count, flag, text, text_if_given};
 use super::folder::{Entry, Folder, wrong};
 
-/// How many lines, and bytes, are read at once; of bytes, less than what an outcome may have.
+/// Maximum number of lines, and of bytes, that are read at once; less than the maximum of an outcome.
 const MAX_LINES: usize = 2_000;
 const MAX_BYTES: usize = 60_000;
-/// How many entries are listed, and how deep.
+/// Maximum number of listed entries, and their depth.
 const MAX_ENTRIES: usize = 1_000;
 pub(super) const MAX_DEPTH: usize = 32;
 
@@ -45,7 +45,7 @@ pub(super) fn read(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
     Ok(Outcome::new(OutcomeStatus::Done, parts(shown, first, taken, all)))
 }
 
-/// The text, and where it stands in the file unless it is all of it.
+/// The text, and its position in the file unless it is the whole file.
 fn parts(shown: String, first: usize, taken: usize, all: usize) -> Vec<Part> {
     let last = first + taken - 1;
     let mut parts = vec![Part::text(shown)];

@@ -1,4 +1,4 @@
-//! Searching.
+//! Searches files.
 
 use polylogue_core::{Outcome, ToolError};
 use regex::Regex;
@@ -10,10 +10,10 @@ use super::arguments::{text, text_if_given};
 use super::folder::{Folder, MAX_FILE_BYTES, wrong};
 use super::look::MAX_DEPTH;
 
-/// How many lines are found, and how many characters of each are shown.
+/// Maximum number of found lines, and of characters of each.
 const MAX_FOUND: usize = 200;
 const MAX_SHOWN: usize = 300;
-/// How many files are looked at, and how many bytes of them.
+/// Maximum number of searched files, and of bytes.
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 256 << 20;
 

@@ -1,4 +1,4 @@
-//! What a call over HTTP is, as data.
+//! Declarations of HTTP calls.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,35 +9,35 @@ use serde_json::Value;
 
 use crate::command::Arguments;
 
-/// A call over HTTP that a model may make.
+/// An HTTP call that is a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
     /// Its name as a tool: 1 to 64 ASCII letters, digits, `_` and `-`
     pub name: String,
-    /// What it does, and when to use it
+    /// Description for the model: what it does, and when to use it
     pub description: String,
     /// HTTP method. Default: `get`
     #[serde(default, skip_serializing_if = "Verb::is_get")]
     pub method: Verb,
-    /// The address it asks; `{name}` in its path is the argument of that name
+    /// The URL; `{name}` in its path is the argument of that name
     pub url: String,
-    /// What stands behind the `?` of the address, by name; `{name}` in a value is the argument of that name
+    /// The query parameters by name; `{name}` in a value is the argument of that name
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub query: BTreeMap<String, String>,
-    /// Headers, by name: texts, or what environment variables hold
+    /// Headers by name: texts, or values of environment variables
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Header>,
-    /// What is sent, as JSON; a text `{name}` in it is the value of the argument of that name
+    /// The JSON body; a text `{name}` in it is the value of the argument of that name
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<Value>,
-    /// The arguments, by name
+    /// The arguments by name
     #[serde(default, skip_serializing_if = "Arguments::is_empty")]
     pub arguments: Arguments,
     /// Timeout in seconds. Default: 30
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<u32>,
-    /// Whether a call that was in flight when the process died may simply be made again. Default: only a `get`
+    /// Whether a call that was in flight when the process died can be repeated. Default: only for `get`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeatable: Option<bool>,
 }
@@ -46,37 +46,37 @@ pub struct Declaration {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Header {
-    /// A text that is no secret; `{name}` in it is the argument of that name.
+    /// A text; `{name}` in it is the argument of that name.
     Text(String),
-    /// What an environment variable holds.
+    /// A secret from an environment variable.
     Secret(Secret),
 }
 
-/// What an environment variable holds.
+/// A secret from an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secret {
     /// The name of the variable
     pub env: String,
-    /// What stands before it, such as `Bearer ` with a blank at its end
+    /// A prefix, such as `Bearer ` with its space
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub before: String,
 }
 
-/// In what way a server is asked.
+/// HTTP methods.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
-    /// For what is there.
+    /// `GET`.
     #[default]
     Get,
-    /// To take something.
+    /// `POST`.
     Post,
-    /// To put something in a place.
+    /// `PUT`.
     Put,
-    /// To change something in part.
+    /// `PATCH`.
     Patch,
-    /// To take something away.
+    /// `DELETE`.
     Delete,
 }
 
@@ -89,7 +89,7 @@ impl Verb {
         self.only_reads()
     }
 
-    /// Whether it changes nothing.
+    /// Whether it only reads.
     #[must_use]
     pub fn only_reads(self) -> bool {
         self == Self::Get

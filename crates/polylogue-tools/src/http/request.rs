@@ -1,4 +1,4 @@
-//! A request with places for arguments.
+//! Templates of requests.
 
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -17,18 +17,18 @@ const ARGUMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 const PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'^').add(b'|');
 
-/// How many bytes of arguments a request may have.
+/// Maximum size of the arguments of a request in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
 /// Headers that the HTTP client sets.
 const OF_THE_TRANSPORT: [&str; 7] =
     ["host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "accept-encoding"];
 
-/// A request with places for arguments.
+/// The template of a request, with placeholders for arguments.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: Verb,
-    /// Where it goes: scheme, host and port.
+    /// Scheme, host and port.
     site: Url,
     path: Vec<Piece>,
     pub(crate) query: Vec<(String, Vec<Piece>, Lists)>,
@@ -36,31 +36,31 @@ pub(crate) struct Request {
     pub(crate) body: Option<Body>,
 }
 
-/// How a list is written behind the `?` of an address.
+/// How a list is encoded as query parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lists {
-    /// Each value with the name before it.
+    /// One parameter per value.
     Each,
-    /// With commas between.
+    /// One parameter with commas.
     Commas,
     /// An object, as `name[key]=value`.
     Brackets,
 }
 
-/// What is sent.
+/// The body.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// A value with places for arguments.
+    /// A value with placeholders for arguments.
     Template(Value),
-    /// One argument.
+    /// The value of one argument.
     Argument(String),
 }
 
-/// What is sent: where, with which headers, and what.
+/// A request that is ready to be sent.
 pub(crate) type Filled = (Url, HeaderMap, Bytes);
 
 impl Request {
-    /// The request to `url`, whose path may have places.
+    /// The request to `url`, whose path can have placeholders.
     pub(crate) fn to(method: Verb, url: &str) -> Result<Self, String> {
         let (scheme, rest) = url
             .split_once("://")
@@ -125,14 +125,14 @@ impl Request {
         format!("{}{port}", self.site.host_str().unwrap_or_default())
     }
 
-    /// Whom it reaches.
+    /// The address that it reaches.
     pub(crate) fn place(&self) -> Result<Place, String> {
         let port = self.site.port_or_known_default().unwrap_or(443);
         let host = self.site.host_str().unwrap_or_default();
         format!("{host}:{port}").parse().map_err(|why| format!("{why}"))
     }
 
-    /// The arguments it has places for.
+    /// The arguments in its placeholders.
     pub(crate) fn arguments(&self) -> Vec<&str> {
         let values =
             self.query.iter().map(|(_, value, _)| value).chain(self.headers.iter().map(|(_, value)| value));
@@ -149,14 +149,14 @@ impl Request {
         self.path.iter().filter_map(argument)
     }
 
-    /// Whether its path is one, whatever the arguments are.
+    /// Checks that its path is valid for all arguments.
     fn check(&self) -> Result<(), String> {
         let value = Value::from("x");
         let given: Given<'_> = self.arguments_of_path().map(|name| (name, &value)).collect();
         self.url(&given).map(drop).map_err(|why| why.0)
     }
 
-    /// The request with what was given in its places.
+    /// The request with the given arguments.
     pub(crate) fn fill(&self, given: &Given<'_>) -> Result<Filled, ToolError> {
         check_room(self.arguments(), given, MAX_BYTES)?;
         let mut url = self.url(given)?;
@@ -209,7 +209,7 @@ impl Request {
     }
 }
 
-/// The name of a header that may be set.
+/// The name of a header that can be set.
 pub(crate) fn header_name(name: &str) -> Result<HeaderName, String> {
     let lower = name.to_ascii_lowercase();
     if OF_THE_TRANSPORT.contains(&lower.as_str()) {
@@ -232,7 +232,7 @@ fn encoded(piece: Piece) -> Piece {
     }
 }
 
-/// A value as text; those of a list with commas between.
+/// A value as text; values of a list are separated by commas.
 fn joined(value: &Value) -> String {
     match value.as_array() {
         Some(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
@@ -240,7 +240,7 @@ fn joined(value: &Value) -> String {
     }
 }
 
-/// The text of `pieces`, unless an argument of it was left out.
+/// The text of `pieces`, unless one of its arguments was omitted.
 fn filled(pieces: &[Piece], given: &Given<'_>) -> Option<String> {
     let texts = pieces.iter().map(|piece| match piece {
         Piece::Text(text) => Some(text.clone()),
@@ -302,7 +302,7 @@ fn arguments_within<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
     });
 }
 
-/// A value with what was given in its places; nothing where that was left out.
+/// A value with the given arguments; `None` where one was omitted.
 fn filled_value(value: &Value, given: &Given<'_>) -> Option<Value> {
     Some(match value {
         Value::String(text) => {

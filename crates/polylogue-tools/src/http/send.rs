@@ -1,4 +1,4 @@
-//! Sending a request, and its result as text.
+//! Sends requests, and returns the results as text.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::request::{Request, header_name};
 use crate::command::Given;
 use crate::exchange::{Ask, End, Reply, ask, status_in_words};
 
-/// How long a call may take, and how much of an answer is read and told, in bytes; the latter is less than an outcome may have.
+/// Timeout of a call; how much of a response is read, and how much is returned, in bytes: less than the maximum of an outcome.
 const TIME: Duration = Duration::from_secs(30);
 const MAX_BYTES: usize = 1 << 20;
 const TOLD: usize = 48_000;
 const TOLD_OF_FAILURES: usize = 4_000;
 
-/// Sends requests, with what they carry in secret.
+/// Sends requests with secrets.
 pub(crate) struct Sender {
     client: Client,
     pub(crate) time: Duration,
@@ -26,7 +26,7 @@ pub(crate) struct Sender {
     secrets: Vec<String>,
 }
 
-/// Shows no secret.
+/// Does not show secrets.
 impl fmt::Debug for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender").field("client", &self.client).finish_non_exhaustive()
@@ -38,7 +38,7 @@ impl Sender {
         Self { client, time: TIME, headers: Vec::new(), query: Vec::new(), secrets: Vec::new() }
     }
 
-    /// Sends what the variable `variable` holds as the header `name`, behind `before`.
+    /// Adds the header `name` with the value of the variable `variable`, after the prefix `before`.
     pub(crate) fn add_header(
         &mut self,
         name: &str,
@@ -52,7 +52,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends `value` as the header `name`.
+    /// Adds the secret header `name`.
     pub(crate) fn add_secret_header(&mut self, name: &str, value: &str) -> Result<(), String> {
         let sent = HeaderValue::from_str(value);
         let mut sent = sent.map_err(|_| format!("what is to be the header `{name}` cannot be sent"))?;
@@ -62,13 +62,13 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends `value` behind the `?` of the address.
+    /// Adds a secret query parameter.
     pub(crate) fn add_query(&mut self, name: &str, value: String) {
         self.query.push((name.to_owned(), value.clone()));
         self.secrets.push(value);
     }
 
-    /// Sends `request` with what was given in its places.
+    /// Sends `request` with the given arguments.
     pub(crate) async fn send(&self, request: &Request, given: &Given<'_>) -> Result<Outcome, ToolError> {
         let (mut url, mut headers, body) = request.fill(given)?;
         let source = format!("{}{}", url.origin().ascii_serialization(), url.path());
@@ -123,7 +123,7 @@ impl Sender {
     }
 }
 
-/// What the variable `name` holds.
+/// The value of the variable `name`.
 pub(crate) fn held(name: &str, env: &Env) -> Result<String, String> {
     let value = env.get(name).map(|value| value.trim().to_owned());
     value.ok_or_else(|| format!("`{name}` is not set, in the environment or in `.env`"))

@@ -1,4 +1,4 @@
-//! How a document wants to be told who calls.
+//! Authentication of operations.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use crate::http::send::{Sender, held};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Credential {
-    /// As the header `authorization`, behind `Bearer`.
+    /// As the header `authorization` with `Bearer`.
     Bearer,
-    /// As the header `authorization`, behind `Basic`; the key is `user:password`.
+    /// As the header `authorization` with `Basic`; the key is `user:password`.
     Basic,
     /// As this header.
     Header(String),
-    /// Behind the `?` of the address, by this name.
+    /// As the query parameter of this name.
     Query(String),
 }
 
-/// The environment variables that hold keys: one for all, or by the names of security schemes.
+/// The environment variables with keys: one for all, or by names of security schemes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keys {
-    /// For schemes that are not among the others.
+    /// For all other schemes.
     pub all: Option<String>,
     /// By the name of the scheme in the document.
     pub by_scheme: BTreeMap<String, String>,
@@ -38,7 +38,7 @@ impl Keys {
     }
 }
 
-/// The way in which the scheme `declared` sends a key, if it is known.
+/// How the scheme `declared` sends a key, if it is supported.
 pub(super) fn credential(declared: &Value) -> Option<Credential> {
     let text = |key: &str| declared.get(key).and_then(Value::as_str).unwrap_or_default();
     match (text("type"), text("scheme").to_ascii_lowercase().as_str(), text("in")) {
@@ -51,7 +51,7 @@ pub(super) fn credential(declared: &Value) -> Option<Credential> {
     }
 }
 
-/// Has `sender` send what `credentials` say; those for which no variable is named are left out.
+/// Adds `credentials` to `sender`; those without a variable are skipped.
 pub(super) fn add(
     sender: &mut Sender,
     credentials: &BTreeMap<String, Credential>,

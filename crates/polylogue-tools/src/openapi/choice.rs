@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::document::{Document, Entry, legal};
 use super::operation::Operation;
 
-/// How many operations may become tools without being named: more than a model can choose from.
+/// Maximum number of operations without a selection; a model cannot choose from more.
 const MOST_TOOLS: usize = 64;
 
 impl Document {
@@ -15,7 +15,7 @@ impl Document {
     /// `base`, or where the document says.
     ///
     /// # Errors
-    /// When one is not there or cannot be called; when there are more than 64 and none is named; when there is no address.
+    /// When one does not exist or cannot be called; when there are more than 64 and none is named; when there is no address.
     pub fn operations(&self, only: &[impl AsRef<str>], base: Option<&str>) -> Result<Vec<Operation>, String> {
         let base = self.base(base)?;
         let mut names = HashSet::new();
@@ -56,7 +56,7 @@ impl Document {
     }
 }
 
-/// A name for an operation that is a legal one and no other's.
+/// A legal, unique name of an operation.
 fn unique(names: &mut HashSet<String>, entry: &Entry<'_>) -> String {
     const MOST: usize = 60;
     let id = entry.says.get("operationId").and_then(Value::as_str).filter(|id| !id.is_empty());

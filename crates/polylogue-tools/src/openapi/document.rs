@@ -1,4 +1,4 @@
-//! Reading a document.
+//! Parses documents.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use serde_json::{Map, Value};
 use super::auth::{Credential, credential};
 use crate::http::Verb;
 
-/// How many references may lead to one another.
+/// Maximum length of a chain of references.
 const MOST_STEPS: usize = 16;
 /// An `OpenAPI` document of version 3.0 or 3.1.
 #[derive(Debug, Clone)]
 pub struct Document(Value);
 
-/// An operation as it stands in a document.
+/// An operation in a document.
 pub(super) struct Entry<'a> {
     pub(super) verb: Verb,
     pub(super) path: &'a str,
-    /// What is said of all operations at the path.
+    /// The path item, which applies to all operations of the path.
     pub(super) around: &'a Map<String, Value>,
     pub(super) says: &'a Map<String, Value>,
 }
 
 impl Document {
-    /// Reads a document in JSON or YAML.
+    /// Parses a document in JSON or YAML.
     ///
     /// # Errors
-    /// When it is neither, or no document of these versions.
+    /// When it is neither, or not a document of these versions.
     pub fn read(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
         let value: Value = if text.trim_start().starts_with('{') {
@@ -57,7 +57,7 @@ impl Document {
         }
     }
 
-    /// Where a reference leads; a value that is none is itself. What leads nowhere or round in circles is nothing.
+    /// Resolves a reference; other values are returned unchanged. Dangling and circular references become null.
     pub(super) fn resolved<'a>(&'a self, value: &'a Value) -> &'a Value {
         let mut at = value;
         for _ in 0..MOST_STEPS {
@@ -84,7 +84,7 @@ impl Document {
         })
     }
 
-    /// The address before all paths, without a `/` at its end.
+    /// The base address, without a `/` at its end.
     pub(super) fn base(&self, given: Option<&str>) -> Result<String, String> {
         let server = self.0.pointer("/servers/0");
         let said = server.and_then(|server| Some((server, server.get("url")?.as_str()?)));
@@ -101,7 +101,7 @@ impl Document {
         Ok(base.trim_end_matches('/').to_owned())
     }
 
-    /// How keys are sent for what `says` asks for: the first of its ways that is known as a whole.
+    /// The credentials of the first supported security requirement of the operation `says`.
     pub(super) fn credentials(&self, says: &Map<String, Value>) -> BTreeMap<String, Credential> {
         let ways = says.get("security").or_else(|| self.0.get("security")).and_then(Value::as_array);
         let of_scheme = |scheme: &String| {
@@ -129,7 +129,7 @@ fn with_variables(server: &Value, url: &str) -> String {
     })
 }
 
-/// How long the address of a server may be, in bytes.
+/// Maximum length of a server's address in bytes.
 const LONGEST_ADDRESS: usize = 8 * 1024;
 
 /// `text` as a name that tools and arguments may have.

@@ -1,4 +1,4 @@
-//! An operation: how it is called, and the tool that does.
+//! Operations as tools.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,52 +16,52 @@ use crate::http::Verb;
 use crate::http::request::{Body, Lists, Request, header_name};
 use crate::http::send::Sender;
 
-/// An operation of a document, as data that says all there is to know to call it.
+/// An operation of a document, as data with everything needed to call it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
-    /// Its name as a tool.
+    /// The name of the tool.
     pub name: String,
-    /// What it does.
+    /// The description of the tool.
     pub description: String,
-    /// In what way it asks.
+    /// The HTTP method.
     pub method: Verb,
-    /// The address, with its arguments in braces.
+    /// The URL, with arguments in braces.
     pub url: String,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
-    /// Where the arguments go, by their names.
+    /// The places of the arguments, by their names.
     pub places: BTreeMap<String, ParameterPlace>,
     /// Its authentication, by the names of security schemes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub credentials: BTreeMap<String, Credential>,
 }
 
-/// Where an argument goes.
+/// The place of an argument in the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParameterPlace {
-    /// Into what.
+    /// The part of the request.
     #[serde(rename = "in")]
     pub into: Where,
-    /// By what name.
+    /// Its name there.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
 }
 
-/// Into what an argument goes.
+/// The part of a request that contains an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Where {
     /// The path.
     Path,
-    /// Behind the `?`, a list as the same name several times.
+    /// The query; a list is one parameter per value.
     Query,
-    /// Behind the `?`, a list with commas.
+    /// The query; a list has commas.
     QueryCommas,
-    /// Behind the `?`, an object with its keys in brackets.
+    /// The query; an object has its keys in brackets.
     QueryBrackets,
     /// A header.
     Header,
-    /// What is sent, as JSON.
+    /// The JSON body.
     Body,
 }
 
@@ -106,7 +106,7 @@ impl Operation {
         self.places.get(argument).is_some_and(|place| place.into == into)
     }
 
-    /// Takes up a parameter; gives the name of its argument and its schema.
+    /// Adds a parameter. Returns the name of its argument and its schema.
     fn parameter(
         &mut self,
         document: &Document,
@@ -188,7 +188,7 @@ fn about(summary: &str, description: &str, entry: &Entry<'_>) -> String {
     text.chars().take(MOST).collect()
 }
 
-/// The parameters of an operation; its own go before those of its path.
+/// The parameters of an operation; its own take precedence over those of its path.
 fn parameters<'a>(document: &'a Document, entry: &Entry<'a>) -> Vec<&'a Value> {
     let of =
         |says: &'a Map<String, Value>| says.get("parameters").and_then(Value::as_array).into_iter().flatten();
@@ -203,7 +203,7 @@ fn parameters<'a>(document: &'a Document, entry: &Entry<'a>) -> Vec<&'a Value> {
     all
 }
 
-/// The schema of what is sent, and whether it has to be.
+/// The schema of the body, and whether it is required.
 fn body(document: &Document, entry: &Entry<'_>) -> Result<Option<(Value, bool)>, String> {
     let Some(body) = entry.says.get("requestBody").map(|body| document.resolved(body)) else {
         return Ok(None);
@@ -224,11 +224,11 @@ fn body(document: &Document, entry: &Entry<'_>) -> Result<Option<(Value, bool)>,
     }
 }
 
-/// The tool that calls `operation`. `client` makes what sends its requests; it is given whom the operation reaches. Keys are in the
-/// variables that `keys` names.
+/// The tool that calls `operation`. `client` creates the HTTP client for the address that the operation reaches. `keys` names the
+/// environment variables with keys.
 ///
 /// # Errors
-/// When a variable is not set, or the operation is none that can be called.
+/// When a variable is not set, or the operation cannot be called.
 pub fn tool(
     operation: Operation,
     client: impl FnOnce(Reach) -> Client,

@@ -1,4 +1,4 @@
-//! Schemas of a document, written out and made simple.
+//! Simplifies schemas, with references resolved.
 
 use std::cell::Cell;
 
@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::document::Document;
 
-/// How deep schemas are written out; what is deeper may be anything.
+/// Maximum depth of schemas; deeper ones allow anything.
 const DEEPEST: usize = 8;
-/// How large one may become, in bytes, as JSON. A larger one is cut at depth.
+/// Maximum size of a schema as JSON, in bytes. A larger one is cut at a lower depth.
 const MAX_BYTES: usize = 24 * 1024;
 
 /// Keywords that are kept unchanged.
@@ -29,17 +29,17 @@ const KEPT: [&str; 14] = [
     "title",
 ];
 
-/// How many schemas one may be made of.
+/// Maximum number of schemas within one.
 const MOST: usize = 2_000;
 
-/// What may still be written.
+/// The remaining size.
 struct Left {
     schemas: Cell<usize>,
     bytes: Cell<usize>,
 }
 
 impl Left {
-    /// Whether there is room for `value`; if there is none, there is no room any more.
+    /// Whether `value` still fits; if not, nothing else does.
     fn takes(&self, value: &Value) -> bool {
         let size = value.as_str().map_or_else(|| value.to_string().len(), str::len);
         self.bytes.set(self.bytes.get().saturating_sub(size));
@@ -155,7 +155,7 @@ fn put_properties(
     }
 }
 
-/// Adds what `other` says; of objects and lists, both.
+/// Merges `other`; objects and lists are combined.
 fn merge(simple: &mut Map<String, Value>, other: Value) {
     let Value::Object(other) = other else { return };
     for (key, value) in other {

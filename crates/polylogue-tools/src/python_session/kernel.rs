@@ -1,4 +1,4 @@
-//! An interpreter that runs, and how it is spoken with.
+//! A running interpreter, and its protocol.
 
 use std::io::{ErrorKind, PipeWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,13 @@ use super::reply::{Message, Reply};
 
 /// The program that the interpreter runs.
 const DRIVER: &str = include_str!("driver.py");
-/// How long code may take to end when it is interrupted.
+/// How long interrupted code may take to end.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long a line of the driver may be, in bytes: longer than its longest picture, result or error.
+/// Maximum length of a line of the driver in bytes: longer than the longest picture, result or error.
 const MAX_LINE: usize = 6 << 20;
-/// How much of the last words of an interpreter is kept, in characters.
+/// How much of an interpreter's last output is kept, in characters.
 const LAST_WORDS: usize = 2000;
-/// How long to wait between two pieces of what is written while no call is under way.
+/// How long to wait for further output between calls.
 const IDLE: Duration = Duration::from_millis(10);
 /// Delay before the next attempt to write to a full pipe.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -31,32 +31,32 @@ pub(super) struct Kernel {
     runs: u64,
 }
 
-/// The way to it.
+/// The connection to an interpreter.
 #[derive(Debug)]
 struct Line {
     input: Mutex<PipeWriter>,
     cancellation: Cancellation,
     heard: Mutex<Heard>,
-    /// Told when a call is done, and when the interpreter listens or is gone.
+    /// Notified when a call is done, and when the interpreter is ready or has ended.
     changed: Notify,
 }
 
-/// What is heard of it. Its size is bounded, whatever the code writes.
+/// The state of an interpreter, of limited size.
 #[derive(Debug)]
 struct Heard {
     listens: bool,
-    /// The call that is under way.
+    /// The call in progress.
     call: Option<Key>,
     is_done: bool,
     /// Output of that call; between two calls, output before the next.
     reply: Reply,
-    /// How many bytes of text a reply may have.
+    /// Maximum size of the text of a reply in bytes.
     limit: usize,
-    /// It is gone: why, and whether it was never there.
+    /// Why it has ended, and whether it never started.
     over: Option<Result<String, Error>>,
 }
 
-/// What the messages of one call have to carry: what is left of earlier calls cannot know it.
+/// A key that the messages of one call must contain, so that remains of earlier calls are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Key(String);
 
@@ -76,7 +76,7 @@ impl Drop for Kernel {
 }
 
 impl Kernel {
-    /// Starts it, and waits until it listens.
+    /// Starts it, and waits until it is ready.
     pub(super) async fn start(sandbox: &Sandbox, interpreter: &str) -> Result<Self, Error> {
         let piped = |source| Error::System { what: "there is no pipe for the session", source };
         let (source, input) = std::io::pipe().map_err(piped)?;
@@ -150,8 +150,7 @@ impl Heard {
         Self { listens: false, call: None, is_done: false, reply: Reply::default(), limit, over: None }
     }
 
-    /// What earlier code still writes is written into the call that begins, as in any terminal; what else is left of a call
-    /// that was given up belongs to none.
+    /// Late output of earlier code is part of the new call, as in a terminal; other messages of an aborted call are dropped.
     fn begin(&mut self, key: &Key, limit: usize) {
         self.reply = std::mem::take(&mut self.reply).text_only();
         self.call = Some(key.clone());
@@ -159,7 +158,7 @@ impl Heard {
         self.limit = limit;
     }
 
-    /// Takes in a message. Whether something changed that is waited for.
+    /// Handles a message. Returns whether waiters must be notified.
     fn take(&mut self, message: Message<'_>) -> bool {
         if let Some(text) = message.text {
             // Writers of the code's output can write to it.
@@ -194,7 +193,7 @@ impl Line {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until that holds, or the interpreter is gone.
+    /// Waits until a condition holds, or the interpreter has ended.
     async fn until(&self, holds: impl Fn(&Heard) -> bool) {
         loop {
             {
@@ -208,7 +207,7 @@ impl Line {
         }
     }
 
-    /// Writes a message, until `until` if it is not read. Whether it was written.
+    /// Writes a message, with the deadline `until`. Returns whether it was written.
     fn say(&self, what: &Value, until: Instant) -> bool {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         let text = format!("{what}\n");
@@ -227,7 +226,7 @@ impl Line {
     }
 }
 
-/// A call under way: it says the code, and sees to it that it ends.
+/// A call in progress: sends the code, and enforces its end.
 struct Call {
     over: mpsc::Sender<()>,
     timed_out: Arc<AtomicBool>,
@@ -247,7 +246,7 @@ impl Call {
         Self { over, timed_out }
     }
 
-    /// The code has ended. Whether its time was up.
+    /// Ends the call. Returns whether it timed out.
     fn end(self) -> bool {
         // The watcher may be gone already.
         let _ = self.over.send(());
@@ -255,7 +254,7 @@ impl Call {
     }
 }
 
-/// Says the code and waits for its end; interrupts it when that does not come, and kills it when that does not help.
+/// Sends the code and waits for its end; interrupts it on timeout, and kills the interpreter if that fails.
 fn watch(line: &Line, request: &Value, time: Duration, over: &mpsc::Receiver<()>, timed_out: &AtomicBool) {
     let interrupt = json!({"interrupt": request.get("run")});
     let now = Instant::now();
@@ -279,7 +278,7 @@ fn watch(line: &Line, request: &Value, time: Duration, over: &mpsc::Receiver<()>
     }
 }
 
-/// Runs the interpreter to its end, and hears what it says.
+/// Runs the interpreter to its end, and handles its messages.
 fn listen(sandbox: &Sandbox, program: &Program, source: std::io::PipeReader, line: &Line) {
     let mut lines = Lines::default();
     let mut hear = |bytes: &[u8]| {
@@ -308,10 +307,10 @@ fn listen(sandbox: &Sandbox, program: &Program, source: std::io::PipeReader, lin
     line.changed.notify_one();
 }
 
-/// Bytes, line by line. Lines that are too long are passed over.
+/// Splits bytes into lines. Lines that are too long are skipped.
 #[derive(Default)]
 struct Lines {
-    /// The beginning of a line, in which no end was found.
+    /// The beginning of an incomplete line.
     kept: Vec<u8>,
     is_too_long: bool,
 }

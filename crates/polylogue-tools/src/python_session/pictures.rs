@@ -1,11 +1,11 @@
-//! Pictures, kept as files of the work directory.
+//! Saves pictures as files in the work directory.
 
 use polylogue_core::{Media, Outcome, Part};
 
 use crate::background::blocking;
 use crate::files::Folder;
 
-/// The same outcome, whose pictures are files of `folder` as well; each comes after the name of its file.
+/// The outcome with its pictures also saved in `folder`; each follows the name of its file.
 ///
 /// The file name is a digest of the content, so that a reader of the log can find the file.
 pub(super) async fn kept(outcome: Outcome, folder: Folder) -> Outcome {
@@ -21,7 +21,7 @@ pub(super) async fn kept(outcome: Outcome, folder: Folder) -> Outcome {
     Outcome { parts, ..outcome }
 }
 
-/// Saves it, and says where it is, or why it is not.
+/// Saves a picture, and returns its path, or why it was not saved.
 fn save(media: &Media, folder: &Folder) -> Option<String> {
     let (name, bytes) = (media.file_name()?, media.bytes()?);
     let size = media.pixels().map(|(columns, rows)| format!(" ({columns}x{rows})")).unwrap_or_default();

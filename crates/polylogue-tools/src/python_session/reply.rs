@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use polylogue_core::{Media, Outcome, OutcomeStatus, Part};
 use serde::Deserialize;
 
-/// How large a picture may be, in characters of base 64, and how many there are at most in one reply.
+/// Maximum size of a picture, in characters of base64, and maximum number of pictures in a reply.
 const MAX_PICTURE: usize = 4 << 20;
 const MAX_PICTURES: usize = 8;
 
-/// What the driver says: one of these, and the key of its call. Anything else in it is passed over without being kept, so
-/// that a message takes no more memory than its line.
+/// A message of the driver: one of these, and the key of its call. Other fields are skipped without being stored, so that a message
+/// takes no more memory than its line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message<'a> {
@@ -28,15 +28,15 @@ pub(super) struct Message<'a> {
 /// The result of a code block.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    /// What it wrote, within the limit.
+    /// Its output, within the limit.
     text: String,
-    /// How many bytes more it wrote.
+    /// The number of bytes beyond the limit.
     left_out: usize,
     result: Option<String>,
     pictures: Vec<String>,
     pictures_left_out: usize,
     error: Option<String>,
-    /// What has to be said of the session itself.
+    /// A note about the session itself.
     notes: Vec<String>,
     failed: bool,
     /// Whether the session ended with it.
@@ -44,12 +44,12 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// The same without anything but what was written.
+    /// The same with its output only.
     pub(super) fn text_only(self) -> Self {
         Self { text: self.text, left_out: self.left_out, ..Self::default() }
     }
 
-    /// Takes in what was said.
+    /// Adds a message.
     pub(super) fn take(&mut self, message: Message<'_>) {
         match message.picture {
             Some(picture) if self.is_shown(&picture) => self.pictures.push(picture),
@@ -67,7 +67,7 @@ impl Reply {
         self.left_out += text.len() - room;
     }
 
-    /// That is what it says it is, and not too much.
+    /// Whether a picture is valid and within the limits.
     fn is_shown(&self, picture: &str) -> bool {
         let is_base64 = picture.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
         // The first bytes of every PNG.
@@ -80,7 +80,7 @@ impl Reply {
         self.notes.push(note.into());
     }
 
-    /// The text for the model. `is_surprising` if it may count on variables that are not there.
+    /// The text for the model; `is_surprising` if it may expect variables that are lost.
     pub(super) fn told(self, is_surprising: bool) -> Outcome {
         let new = "(This is a new session: what earlier calls set is gone)";
         let left_out =

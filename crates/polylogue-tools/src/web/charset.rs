@@ -1,12 +1,12 @@
-//! Bytes as text.
+//! Decodes pages as text.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// How far into a page it is looked for what it says of its letters, in bytes, as browsers do.
+/// How far into a page its encoding declaration is searched, in bytes, as in browsers.
 const LOOKED_AT: usize = 1024;
 
-/// The text that `bytes` are, by their own mark, what the server says of them, what the page says, or else by the looks of
-/// them. What is no letter becomes `\u{fffd}`.
+/// Decodes `bytes` by their byte order mark, the header of the server, the declaration of the page, or else by detection. Invalid
+/// bytes become `\u{fffd}`.
 pub(super) fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
     let said = || content_type.and_then(label);
     let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
@@ -14,7 +14,7 @@ pub(super) fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
     encoding.decode(bytes).0.into_owned()
 }
 
-/// The letters that a header or an element names behind `charset=`.
+/// The encoding that a header or an element names after `charset=`.
 fn label(text: &str) -> Option<&'static Encoding> {
     let lower = text.to_ascii_lowercase();
     let (_, after) = lower.split_once("charset")?;
@@ -26,7 +26,7 @@ fn label(text: &str) -> Option<&'static Encoding> {
     Encoding::for_label(value.get(..end)?.as_bytes())
 }
 
-/// What a page says of itself: `<meta charset=...>`, or `<?xml encoding=...?>`.
+/// The declaration of a page: `<meta charset=...>`, or `<?xml encoding=...?>`.
 fn within(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(bytes.get(..LOOKED_AT).unwrap_or(bytes)).to_ascii_lowercase();
     let metas = head.split("<meta").skip(1).filter_map(|after| label(after.split('>').next()?));

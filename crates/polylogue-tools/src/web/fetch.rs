@@ -1,4 +1,4 @@
-//! Fetching pages, with bounds on whom it reaches, how long it takes and how much it reads.
+//! Fetches pages, with limits on addresses, time and size.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use super::robots::{self, Rules};
 use crate::background::blocking;
 use crate::exchange::{Ask, End, Reply, ask, status_in_words};
 
-/// How often a page may lead elsewhere.
+/// Maximum number of redirects.
 const MOST_REDIRECTS: usize = 5;
-/// For how many sites it is remembered what they ask of programs, and for how long; a day is the most that the RFC allows.
+/// How many `robots.txt` files are cached, and for how long; the RFC allows a day at most.
 const MOST_SITES: usize = 256;
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// Fetches pages.
 ///
-/// It reaches what its [`Reach`] allows, at every step; follows at most five redirects; asks for `robots.txt` first, once an
-/// hour, and fetches nothing that a site asks programs to leave alone.
+/// It requests only what its [`Reach`] allows, at every step; follows at most five redirects; requests `robots.txt` first, once an
+/// hour, and obeys it.
 #[derive(Debug)]
 pub struct Fetcher {
     client: Client,
@@ -33,53 +33,53 @@ pub struct Fetcher {
     known: Mutex<Vec<(String, Instant, Rules)>>,
 }
 
-/// A page that was fetched.
+/// A fetched page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// Where it is: where the last redirect led.
+    /// Its address after redirects.
     pub url: Url,
-    /// What it says.
+    /// Its title and text.
     pub page: Page,
 }
 
 impl Fetcher {
-    /// Reaches what `reach` allows: 30 s and 4 MiB for a page.
+    /// A fetcher for what `reach` allows. Default limits: 30 s and 4 MiB for a page.
     #[must_use]
     pub fn new(reach: Reach) -> Self {
         Self::by(Client::new(reach))
     }
 
-    /// Sends its requests by `client`.
+    /// A fetcher that sends its requests with `client`.
     #[must_use]
     pub fn by(client: Client) -> Self {
         Self { client, time: Duration::from_secs(30), bytes: 4 << 20, robots: true, known: Mutex::default() }
     }
 
-    /// Goes through `proxies`.
+    /// Sets the proxies.
     #[must_use]
     pub fn proxies(self, proxies: Proxies) -> Self {
         Self { client: self.client.proxies(proxies), ..self }
     }
 
-    /// How long a page may take, with all that comes before it.
+    /// Sets the timeout of a page, including redirects and `robots.txt`.
     #[must_use]
     pub fn time(self, time: Duration) -> Self {
         Self { time, ..self }
     }
 
-    /// How much of a page is read, unpacked, in bytes. What is longer is read to there.
+    /// Sets how much of a page is read, in decompressed bytes. Longer pages are cut.
     #[must_use]
     pub fn bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 
-    /// Fetches pages also that their sites ask programs to leave alone. Then the one who runs it has to know that it may.
+    /// Ignores `robots.txt`. The user must be permitted to do that.
     #[must_use]
     pub fn ignoring_robots(self) -> Self {
         Self { robots: false, ..self }
     }
 
-    /// Whom it may reach.
+    /// The allowed addresses.
     #[must_use]
     pub const fn reach(&self) -> &Reach {
         self.client.reach()
@@ -88,7 +88,7 @@ impl Fetcher {
     /// The page at `address`.
     ///
     /// # Errors
-    /// In words that a model can act on: it may not be reached or fetched, it cannot be, or it is no text.
+    /// When the page is not allowed, cannot be fetched, or is not text; the message is for a model.
     pub async fn fetch(&self, address: &str) -> Result<Fetched, String> {
         let mut url =
             Url::parse(address.trim()).map_err(|why| format!("`{address}` is no address: {why}"))?;
@@ -146,7 +146,7 @@ impl Fetcher {
         Some(rules.clone())
     }
 
-    /// Asks a site what it does not want fetched.
+    /// Requests the `robots.txt` of a site.
     async fn learn(&self, site: &str) -> Result<Rules, String> {
         let mut url = Url::parse(&format!("{site}/robots.txt")).map_err(|why| why.to_string())?;
         let mut rules = Rules::ALL;

@@ -1,4 +1,4 @@
-//! Pages in HTML, read: their title, and their text as Markdown.
+//! Reads HTML pages: their title, and their main text as Markdown.
 
 mod main_text;
 mod markdown;
@@ -13,22 +13,21 @@ use self::main_text::MainText;
 use self::markdown::Writer;
 use self::tree::{Id, Tree};
 
-/// What a page says.
+/// The title and text of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// Its title; empty if it has none.
     pub title: String,
-    /// Its text as Markdown, without what stands around it; links are whole addresses.
+    /// Its main text as Markdown; links are absolute addresses.
     pub text: String,
-    /// Whether the page went on: it has more elements, or deeper ones, than are read, or takes too long to read.
+    /// Whether the page was cut: it has too many or too deep elements, or takes too long to parse.
     pub is_cut: bool,
 }
 
-/// Reads the page `html`, which is at `address`.
+/// Reads the page `html` at `address`.
 ///
-/// It is read as browsers do, whatever is wrong with it. Text is what is left without scripts, menus, and notices; if the page
-/// says which part of it is the main one, or one part holds most of it, that part alone. Nothing is escaped: the text is for
-/// reading, not for making pages of.
+/// It is parsed like browsers do, even if it is invalid. The text excludes scripts, menus and notices; if the page marks its main
+/// part, or one part has most of the text, only that part is returned. Nothing is escaped: the text is for reading.
 ///
 /// ```
 /// let html = "<title>Bees</title><nav><a href=/>Home</a></nav><p>Bees <b>dance</b>, see <a href=dance>how</a>.";
@@ -51,7 +50,7 @@ fn elements<'a>(tree: &'a Tree, name: &'static str) -> impl Iterator<Item = Id> 
     tree.within(Tree::ROOT, |id| tree.name(id) == "svg").filter(move |id| tree.name(*id) == name)
 }
 
-/// What links are seen from: the page may say so.
+/// The base address of links, which the page can set.
 fn base(tree: &Tree, address: &Url) -> Url {
     let said = elements(tree, "base").find_map(|id| address.join(tree.attribute(id, "href")?.trim()).ok());
     said.filter(|base| !base.cannot_be_a_base()).unwrap_or_else(|| address.clone())

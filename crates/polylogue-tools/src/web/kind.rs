@@ -1,20 +1,20 @@
-//! What an answer is, by what it says of itself and how it begins.
+//! The kind of a response, by its header and its first bytes.
 
-/// What can be read.
+/// Kinds of readable responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Html,
     Text,
 }
 
-/// How much of an answer is looked at, in bytes.
+/// How much of a response is inspected, in bytes.
 const LOOKED_AT: usize = 1024;
 
 impl Kind {
-    /// What `body` is.
+    /// The kind of `body`.
     ///
     /// # Errors
-    /// What it is, if it cannot be read.
+    /// The media type, if it cannot be read.
     pub(super) fn of(content_type: Option<&str>, body: &[u8]) -> Result<Self, String> {
         let begin = body.get(..LOOKED_AT).unwrap_or(body);
         if begin.starts_with(b"%PDF-") {

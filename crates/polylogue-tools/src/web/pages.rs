@@ -1,4 +1,4 @@
-//! Pages that are at hand: searched and read without a network.
+//! Local pages, searched and read without a network.
 
 mod rank;
 
@@ -8,13 +8,13 @@ use self::rank::{Index, words};
 use super::html::{Page, read_html};
 use super::search::{Hit, Search};
 
-/// How long an excerpt is, in words.
+/// Length of an excerpt in words.
 const EXCERPT: usize = 40;
 
 /// Pages that are at hand, in Markdown, HTML or plain text: a small web for tests, and for teams without a network.
 ///
-/// Each has an address: `page:/` and its path, such as `page:/bees/dance.md`. What is found is ranked by BM25, the words of
-/// titles counted three times.
+/// Each has an address: `page:/` and its path, such as `page:/bees/dance.md`. Results are ranked by BM25; words in titles count three
+/// times.
 ///
 /// ```
 /// use polylogue_tools::web::Pages;
@@ -29,7 +29,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The pages `files`: their paths, with `/` between the parts, and what is in them.
+    /// The pages `files`: their paths, with `/` between the parts, and their contents.
     pub fn of<P: AsRef<str>, T: AsRef<str>>(files: impl IntoIterator<Item = (P, T)>) -> Self {
         let mut all = Self::default();
         for (path, text) in files {
@@ -43,7 +43,7 @@ impl Pages {
         all
     }
 
-    /// How many there are.
+    /// The number of pages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pages.len()
@@ -55,7 +55,7 @@ impl Pages {
         self.pages.is_empty()
     }
 
-    /// Whether `address` is one that only pages at hand have.
+    /// Whether `address` is that of a local page.
     #[must_use]
     pub fn is_address(address: &str) -> bool {
         address.trim().to_ascii_lowercase().starts_with("page:")
@@ -117,7 +117,7 @@ fn read(url: &Url, text: &str) -> Page {
     page
 }
 
-/// A text in Markdown without where its links lead, which is not what it is about.
+/// A Markdown text without the addresses of its links.
 fn without_addresses(text: &str) -> String {
     let mut pieces = text.split("](");
     let mut whole = pieces.next().unwrap_or_default().to_owned();
@@ -130,7 +130,7 @@ fn without_addresses(text: &str) -> String {
     whole
 }
 
-/// The words of `text` in which most of `wanted` stand together.
+/// The excerpt of `text` with the most words of `wanted`.
 fn excerpt(text: &str, wanted: &[String]) -> String {
     let all: Vec<&str> = text.split_whitespace().collect();
     let is_wanted = |word: &&str| words(word).any(|word| wanted.contains(&word));

@@ -1,27 +1,27 @@
-//! What sites ask programs not to fetch: `robots.txt`, as RFC 9309 has it.
+//! `robots.txt` by RFC 9309: what sites ask programs not to fetch.
 
-/// The name by which sites know this program.
+/// The product name of this program.
 pub(super) const NAME: &str = "polylogue";
 
-/// How much of a file is read, in bytes: the least that the RFC asks for.
+/// How much of a file is read, in bytes: the minimum of the RFC.
 pub(super) const MAX_BYTES: usize = 500 * 1024;
 
-/// What one site asks for.
+/// The rules of one site.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rules(Vec<Rule>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
     is_allowed: bool,
-    /// Written alike; `*` stands for anything, `$` at the end for the end.
+    /// Normalized; `*` matches anything, `$` at the end matches the end.
     pattern: Vec<u8>,
 }
 
 impl Rules {
-    /// Everything may be fetched.
+    /// Rules that allow everything.
     pub(super) const ALL: Self = Self(Vec::new());
 
-    /// What the file `text` asks of this program.
+    /// Parses the rules for this program in the file `text`.
     pub(super) fn of(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut own, mut others) = (None::<Vec<Rule>>, Vec::new());
@@ -55,7 +55,7 @@ impl Rules {
         Self(own.unwrap_or(others))
     }
 
-    /// Whether the page at `path`, with its query, may be fetched.
+    /// Whether the page at `path`, including its query, may be fetched.
     pub(super) fn allow(&self, path: &str) -> bool {
         let path = alike(path, false);
         if path == b"/robots.txt" {
@@ -68,14 +68,14 @@ impl Rules {
     }
 }
 
-/// Whether a line speaks of this program: its name, perhaps with more behind it.
+/// Whether a `user-agent` line matches this program: its name, possibly with more after it.
 fn is_us(value: &str) -> bool {
     let end =
         value.find(|c: char| !c.is_ascii_alphabetic() && !matches!(c, '-' | '_')).unwrap_or(value.len());
     value.get(..end).is_some_and(|name| name.eq_ignore_ascii_case(NAME))
 }
 
-/// A path written as all others that mean the same; in a rule `*` and a last `$` keep their meaning.
+/// The normalized form of a path; in a rule `*` and a final `$` keep their meaning.
 fn alike(path: &str, is_rule: bool) -> Vec<u8> {
     let bytes = path.as_bytes();
     let mut written = Vec::with_capacity(bytes.len());
@@ -99,7 +99,7 @@ fn alike(path: &str, is_rule: bool) -> Vec<u8> {
     written
 }
 
-/// Whether `path` begins as `pattern` says.
+/// Whether the beginning of `path` matches `pattern`.
 fn fits(pattern: &[u8], path: &[u8]) -> bool {
     let (pattern, to_the_end) =
         pattern.strip_suffix(b"$").map_or((pattern, false), |pattern| (pattern, true));
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether `path` may be fetched where these lines stand for everybody.
+    /// Whether `path` may be fetched under these lines for all programs.
     fn allows(lines: &str, path: &str) -> bool {
         Rules::of(&format!("User-agent: *\n{lines}")).allow(path)
     }

@@ -1,4 +1,4 @@
-//! Web search by an engine or in local pages.
+//! Search, by an engine or in local pages.
 
 mod engine;
 
@@ -9,30 +9,30 @@ use std::sync::Arc;
 
 pub use self::engine::{Engine, EngineKind};
 
-/// A place that can be searched.
+/// A search engine or index.
 pub trait Search: Send + Sync + 'static {
-    /// What is searched, for the reader of the results: the host of a search engine, say.
+    /// The name of the source for readers of the results, such as the host of a search engine.
     fn source(&self) -> &str;
 
     /// The best `limit` pages for `query`, the best first.
     ///
     /// # Errors
-    /// In words that a model can act on.
+    /// When the search fails; the text is for a model.
     fn search(&self, query: &str, limit: usize) -> impl Future<Output = Result<Vec<Hit>, String>> + Send;
 }
 
-/// A page that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// Its title.
     pub title: String,
     /// Its address.
     pub url: String,
-    /// Some words of it.
+    /// An excerpt.
     pub excerpt: String,
 }
 
-/// Any place that can be searched. Cloning shares it.
+/// Any [`Search`]. Cloning shares it.
 #[derive(Clone)]
 pub struct AnySearch(Arc<dyn ErasedSearch>);
 

@@ -1,4 +1,4 @@
-//! The web as tools.
+//! The tools `web_search` and `web_fetch`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::html::Page;
 use super::pages::Pages;
 use super::search::{AnySearch, Search as _};
 
-/// How many pages are found when nothing is said, and at most.
+/// Default and maximum number of search results.
 const USUAL_HITS: usize = 5;
 const MOST_HITS: usize = 20;
-/// How much of a page is shown at once, in bytes; less than what an outcome may have.
+/// How much of a page is returned at once, in bytes; less than the maximum of an outcome.
 const SHOWN: usize = 24_000;
 
 /// The tool `web_search`: finds pages.
 ///
-/// What is found is marked as words of others.
+/// Results are marked as untrusted text.
 #[must_use]
 pub fn web_search(search: AnySearch) -> AnyTool {
     let parameters = json!({
@@ -34,9 +34,9 @@ pub fn web_search(search: AnySearch) -> AnyTool {
     AnyTool::new(SearchTool { spec: ToolSpec::new("web_search", about, parameters).repeatable(), search })
 }
 
-/// The tool `web_fetch`: reads a page, out of `pages` if it is there, else by `fetcher`.
+/// The tool `web_fetch`: reads a page, from `pages` if it is one of them, else with `fetcher`.
 ///
-/// What it reads is marked as words of others.
+/// Results are marked as untrusted text.
 #[must_use]
 pub fn web_fetch(fetcher: Option<Arc<Fetcher>>, pages: Option<Arc<Pages>>) -> AnyTool {
     let parameters = json!({
@@ -124,7 +124,7 @@ impl Tool for FetchTool {
     }
 }
 
-/// A page in words: its title, where it really is, and its text from the byte `from` on.
+/// A page as text: its title, its final address, and its text from the byte `from` on.
 fn told(page: &Page, moved: Option<&str>, from: usize) -> Result<String, ToolError> {
     let text = page.text.as_str();
     let start = text.floor_char_boundary(from);
@@ -149,7 +149,7 @@ fn told(page: &Page, moved: Option<&str>, from: usize) -> Result<String, ToolErr
     Ok(told.join("\n\n"))
 }
 
-/// The end of the last line before `end`, unless that is far away.
+/// The end of the last line before `end`, unless the line is very long.
 fn at_line(text: &str, end: usize) -> usize {
     let before = text.get(..end).and_then(|text| text.rfind('\n'));
     before.filter(|line| *line > end / 2).map_or(end, |line| line + 1)
@@ -162,7 +162,7 @@ fn short(text: &str, bytes: usize) -> String {
     }
 }
 
-/// The argument `name`, a number that may be left out.
+/// The optional argument `name`, a number.
 fn number(args: &Value, name: &str) -> Result<Option<usize>, ToolError> {
     match args.get(name) {
         None | Some(Value::Null) => Ok(None),

@@ -1,8 +1,8 @@
-//! Where on a page its text is, and what on it is not part of that.
+//! Finds the main text of a page.
 
 use super::tree::{Id, Tree};
 
-/// Elements that hold no text of the page.
+/// Elements without text of the page.
 const NO_TEXT: [&str; 24] = [
     "#comment",
     "script",
@@ -31,7 +31,7 @@ const NO_TEXT: [&str; 24] = [
 ];
 const NO_TEXT_ROLES: [&str; 8] =
     ["navigation", "banner", "contentinfo", "complementary", "search", "dialog", "menu", "menubar"];
-/// Words in `class` and `id` of what stands around a text.
+/// Words in `class` and `id` of elements around the main text, such as menus.
 const AROUND: [&str; 22] = [
     "ad",
     "ads",
@@ -56,18 +56,18 @@ const AROUND: [&str; 22] = [
     "social",
     "editsection",
 ];
-/// Elements that can hold the text of a page.
+/// Elements that can contain the main text.
 const CONTAINERS: [&str; 9] =
     ["html", "body", "main", "article", "section", "div", "center", "form", "header"];
-/// The part of a page's text that one element holds, if it is to stand for the page, in percent.
+/// The minimum share of a page's text in its main element, in percent.
 const MOST: usize = 75;
 
-/// The text of a page within its tree.
+/// The main text of a page in its tree.
 #[derive(Debug)]
 pub(super) struct MainText {
-    /// The element that holds it.
+    /// The element that contains it.
     pub(super) root: Id,
-    /// What is left out, by its place in the tree.
+    /// The skipped nodes, by their indices.
     left_out: Vec<bool>,
 }
 
@@ -126,7 +126,7 @@ fn is_named_around(tree: &Tree, id: Id) -> bool {
         && (is_named("class") || is_named("id"))
 }
 
-/// The element that holds the text of a page: what says so of itself, else the innermost that holds most of it.
+/// The element with the main text: one that is marked as such, else the innermost one with most of the text.
 fn root(tree: &Tree, weights: &Weights) -> Id {
     let total = weights.of_node(Tree::ROOT);
     let is_main = |id: &Id| {
@@ -146,7 +146,7 @@ fn root(tree: &Tree, weights: &Weights) -> Id {
     }
 }
 
-/// How much text there is in every element, in bytes; what is in links counts a fourth.
+/// Bytes of text in every element; text in links counts a quarter.
 struct Weights(Vec<usize>);
 
 impl Weights {

@@ -7,14 +7,14 @@ use url::Url;
 use super::main_text::MainText;
 use super::tree::{Id, Tree};
 
-/// The maximum depth of blocks; what is deeper is one text.
+/// The maximum depth of blocks; deeper ones are written as one text.
 const DEEPEST: usize = 64;
 
-/// How long an address may be that is written, and how long all of them together, in bytes; a link without is its text.
+/// Maximum length of one address, and of all together, in bytes. Links beyond are written as text only.
 const LONGEST_ADDRESS: usize = 4 * 1024;
 const MOST_ADDRESSES: usize = 4 << 20;
 
-/// Elements that stand by themselves, in lines of their own.
+/// Block elements.
 const BLOCKS: [&str; 34] = [
     "html",
     "body",
@@ -52,18 +52,18 @@ const BLOCKS: [&str; 34] = [
     "hgroup",
 ];
 
-/// Writes the element `root` and what is in it.
+/// Writes elements as Markdown.
 pub(super) struct Writer<'a> {
     pub(super) tree: &'a Tree,
     pub(super) main: &'a MainText,
-    /// What links are seen from.
+    /// The base address of links.
     pub(super) base: &'a Url,
-    /// How many bytes of addresses may still be written.
+    /// Remaining bytes for addresses.
     room: Cell<usize>,
 }
 
 impl<'a> Writer<'a> {
-    /// Writes of `tree` what is `main`, with links as they are seen from `base`.
+    /// Writes the `main` text of `tree`, with links relative to `base`.
     pub(super) const fn new(tree: &'a Tree, main: &'a MainText, base: &'a Url) -> Self {
         Self { tree, main, base, room: Cell::new(MOST_ADDRESSES) }
     }
@@ -82,7 +82,7 @@ impl Writer<'_> {
         BLOCKS.contains(&self.tree.name(id))
     }
 
-    /// One block; empty if there is nothing in it.
+    /// One block; empty if it has no content.
     fn block(&self, id: Id, depth: usize) -> String {
         if depth > DEEPEST {
             return self.plain(id);
@@ -107,7 +107,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What is in `id`: blocks, and what stands between them, with empty lines between.
+    /// The content of `id`: blocks and the text between them, separated by empty lines.
     pub(super) fn blocks(&self, id: Id, depth: usize) -> String {
         let mut blocks: Vec<String> = Vec::new();
         let mut run = String::new();
@@ -124,7 +124,7 @@ impl Writer<'_> {
         blocks.join("\n\n")
     }
 
-    /// Whether an element that stands in lines has blocks in it, as links around whole cards have.
+    /// Whether an inline element contains blocks, such as a link around a card.
     fn holds_blocks(&self, id: Id, depth: usize) -> bool {
         const LOOKED_AT: usize = 50;
         if self.tree.name(id).is_empty() || depth > DEEPEST {
@@ -179,7 +179,7 @@ impl Writer<'_> {
         format!("{fence}{}\n{text}\n{fence}", tag.unwrap_or_default())
     }
 
-    /// What is in `id`, in lines.
+    /// The content of `id` as inline text.
     pub(super) fn inline_of(&self, id: Id, depth: usize) -> String {
         let mut text = String::new();
         self.children(id).for_each(|child| self.inline(child, depth + 1, &mut text));
@@ -246,7 +246,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Where `href` leads, if that is a page.
+    /// The address of `href`, if it is a page.
     fn address(&self, href: &str) -> Option<String> {
         let href = href.trim();
         if href.is_empty() || href.starts_with('#') {
@@ -283,7 +283,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds `text` with the blanks that stand at the ends of `id`.
+    /// Adds `text` with the spaces at the ends of `id`.
     fn spaced(&self, id: Id, into: &mut String, text: &str) {
         let inner = self.plain_text(id);
         if inner.starts_with(char::is_whitespace) {
@@ -325,7 +325,7 @@ fn push(into: &mut String, text: &str) {
     into.push_str(text);
 }
 
-/// Without blanks at the ends of lines.
+/// Removes spaces at the ends of lines.
 fn settled(text: &str) -> String {
     text.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }

@@ -3,13 +3,13 @@
 use super::markdown::Writer;
 use super::tree::Id;
 
-/// How many rows are written of one table.
+/// Maximum number of rows of a table.
 const MOST_ROWS: usize = 500;
-/// How many columns a table may have to be written as one.
+/// Maximum number of columns of a table.
 const MOST_COLUMNS: usize = 40;
 
 impl Writer<'_> {
-    /// A table, or the blocks in its cells if it only says where they stand.
+    /// A table, or the blocks in its cells if it is only for layout.
     pub(super) fn table(&self, id: Id, depth: usize) -> String {
         let rows = self.rows(id);
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -47,7 +47,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// Whether what is in a cell fits in no line.
+    /// Whether a cell contains blocks.
     fn holds_much(&self, cell: Id) -> bool {
         let mut within = self.tree.within(cell, |id| self.main.leaves_out(id));
         within.any(|id| matches!(self.tree.name(id), "table" | "pre" | "blockquote" | "h1" | "h2" | "h3"))

@@ -1,4 +1,4 @@
-//! The tree of a page, as browsers read it.
+//! The tree of a page, parsed like browsers do.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -9,26 +9,25 @@ use html5ever::interface::{Attribute, ElementFlags, NodeOrText, QuirksMode, Tree
 use html5ever::tendril::{StrTendril, TendrilSink as _};
 use html5ever::{LocalName, ParseOpts, QualName, ns, parse_document};
 
-/// How deep elements may be nested. A browser stops at 512 as well; beyond it the reader's work would grow with the square of
-/// the page.
+/// Maximum nesting of elements, the same as in browsers; beyond it parsing would take quadratic time.
 const DEEPEST: usize = 512;
-/// How many nodes a page may have.
+/// Maximum number of nodes of a page.
 const MOST_NODES: usize = 400_000;
-/// How many attributes of an element are kept.
+/// Maximum number of attributes of an element.
 const MOST_ATTRIBUTES: usize = 64;
-/// How long a page is read. What reads it looks for each attribute among all before it, so that few bytes can take very long.
+/// Time limit of parsing. The parser compares each attribute with all before it, so that a short page can take very long.
 const LONGEST: Duration = Duration::from_secs(5);
-/// How much is read between two looks at these bounds, in bytes.
+/// How much is parsed between two checks of these limits, in bytes.
 const PIECE: usize = 2048;
 
-/// A node, by its place in the tree.
+/// The index of a node.
 pub(super) type Id = usize;
 
 /// The elements and texts of a page.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    /// Whether the page went on, beyond what is read of one.
+    /// Whether the page exceeds a limit and was cut.
     pub(super) is_cut: bool,
 }
 
@@ -44,10 +43,10 @@ struct Node {
 }
 
 impl Tree {
-    /// The document around everything.
+    /// The document node.
     pub(super) const ROOT: Id = 0;
 
-    /// Reads `html`.
+    /// Parses `html`.
     pub(super) fn of(html: &str) -> Self {
         let sink = Sink::default();
         let is_full = Rc::clone(&sink.is_full);
@@ -63,7 +62,7 @@ impl Tree {
         tree
     }
 
-    /// The name of an element, in lower case; nothing for a text.
+    /// The name of an element, in lower case; `None` for a text.
     pub(super) fn name(&self, id: Id) -> &str {
         self.nodes.get(id).map_or("", |node| &node.name)
     }
@@ -86,7 +85,7 @@ impl Tree {
         self.nodes.len()
     }
 
-    /// Everything within `id`, each before what is in it, without what `skip` says of.
+    /// All descendants of `id` in document order, without those that `skip` matches.
     pub(super) fn within<'a>(
         &'a self,
         id: Id,
@@ -113,7 +112,7 @@ impl Tree {
         self.nodes.len() - 1
     }
 
-    /// Takes `id` away from where it is.
+    /// Removes `id` from its parent.
     fn detach(&mut self, id: Id) {
         let Some(parent) = self.node(id).and_then(|node| node.parent.take()) else { return };
         if let Some(parent) = self.node(parent) {
@@ -124,7 +123,7 @@ impl Tree {
         }
     }
 
-    /// Puts `id` into `parent`, before its child `before` or last. Gives how deep it is.
+    /// Inserts `id` into `parent`, before its child `before` or last. Returns its depth.
     fn attach(&mut self, parent: Id, id: Id, before: Option<Id>) -> usize {
         self.detach(id);
         let mut depth = 0;
@@ -156,14 +155,14 @@ impl Tree {
     }
 }
 
-/// What of an element the reader of HTML has to know.
+/// The part of an element that the parser needs.
 #[derive(Debug, Clone)]
 struct Handle {
     id: Id,
     name: Rc<QualName>,
 }
 
-/// Makes the tree as the reader of HTML says.
+/// Builds the tree for the parser.
 #[derive(Debug)]
 struct Sink {
     tree: RefCell<Tree>,
@@ -203,7 +202,7 @@ impl Sink {
     }
 }
 
-/// The name of what is no element.
+/// The name of nodes that are not elements.
 fn nameless() -> QualName {
     QualName::new(None, ns!(), LocalName::from(""))
 }
@@ -265,7 +264,7 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    /// What is in a template is no part of the page, but has to be somewhere.
+    /// The content of a template is not part of the page, but needs a place in the tree.
     fn get_template_contents(&self, target: &Handle) -> Handle {
         target.clone()
     }

@@ -1,13 +1,13 @@
-//! Which texts have most to do with some words: BM25.
+//! Ranks texts by BM25.
 
 use std::collections::HashMap;
 
-/// How soon a word that stands there again counts no more, and how much the length of a text counts, as is usual (Robertson
-/// and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond").
+/// The parameters k1 and b with their usual values (Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and
+/// Beyond").
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
-/// The words of texts, and how often each stands in which.
+/// The index: how often each word occurs in which text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
     places: HashMap<String, Vec<(usize, u32)>>,
@@ -15,7 +15,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Adds a text of these words; they are numbered from 0.
+    /// Adds a text with these words; texts are numbered from 0.
     pub(super) fn add(&mut self, words: impl Iterator<Item = String>) {
         let mut counts: HashMap<String, u32> = HashMap::new();
         let mut length = 0;
@@ -30,7 +30,7 @@ impl Index {
         }
     }
 
-    /// The numbers of the best `limit` texts for `wanted`, the best first; only those that have one of the words.
+    /// The numbers of the best `limit` texts for `wanted`, the best first; only texts with one of the words.
     pub(super) fn best(&self, wanted: &[String], limit: usize) -> Vec<usize> {
         let count = self.lengths.len() as f64;
         let mean = self.lengths.iter().map(|length| f64::from(*length)).sum::<f64>() / count.max(1.0);
@@ -52,13 +52,13 @@ impl Index {
     }
 }
 
-/// Words that say nothing of what a text is about.
+/// Stop words.
 const EMPTY: [&str; 30] = [
     "a", "an", "and", "are", "as", "at", "be", "by", "do", "does", "for", "from", "how", "in", "is", "it",
     "of", "on", "or", "that", "the", "this", "to", "was", "what", "when", "where", "which", "who", "with",
 ];
 
-/// The words of a text as they are compared: in lower case, without the endings of English that change no meaning.
+/// The words of a text for comparison: in lower case, without inflectional endings of English.
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).filter(|word| !EMPTY.contains(&word.as_str())).map(stem)

@@ -1,4 +1,4 @@
-//! Search engines that are asked over HTTP.
+//! Search engines over HTTP.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use super::{Hit, Search};
 use crate::exchange::{Ask, End, ask, status_in_words};
 use crate::web::html::read_html;
 
-/// How long an engine may take, and how much it may answer.
+/// Timeout, and maximum size of a response.
 const TIME: Duration = Duration::from_secs(20);
 const MAX_BYTES: usize = 2 << 20;
-/// How many pages the keyed engines give at most.
+/// Maximum number of results of engines with a key.
 const MOST: usize = 20;
 
-/// A search engine that is asked over HTTP.
+/// A search engine over HTTP.
 #[derive(Debug)]
 pub struct Engine {
     kind: EngineKind,
@@ -27,19 +27,19 @@ pub struct Engine {
     client: Client,
 }
 
-/// In what way an engine is asked.
+/// The API of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
     /// `SearXNG`, which one runs oneself; it has to answer in JSON (`search.formats` of its settings).
     Searxng,
-    /// Brave's web search; takes a key.
+    /// Brave's web search; requires a key.
     Brave,
-    /// Tavily; takes a key.
+    /// Tavily; requires a key.
     Tavily,
 }
 
 impl EngineKind {
-    /// Where it is, if it is in one place only.
+    /// Its default address, if there is one.
     #[must_use]
     pub const fn url(self) -> Option<&'static str> {
         match self {
@@ -49,7 +49,7 @@ impl EngineKind {
         }
     }
 
-    /// The environment variable that usually holds its key, if it takes one.
+    /// The usual environment variable of its key, if it requires one.
     #[must_use]
     pub const fn key_variable(self) -> Option<&'static str> {
         match self {
@@ -61,10 +61,10 @@ impl EngineKind {
 }
 
 impl Engine {
-    /// The engine at `base`; by default that of its provider. Of `SearXNG` it is the address of its start page.
+    /// The engine at `base`. Default: the provider's address. For `SearXNG`, the address of its start page.
     ///
     /// # Errors
-    /// When there is no address, or it is none; when the engine takes a key and there is none.
+    /// When the address or a required key is missing, or the address is invalid.
     pub fn new(kind: EngineKind, base: Option<&str>, key: Option<Key>) -> Result<Self, String> {
         let base = base.or(kind.url()).ok_or("it has no address of its own: it needs one")?;
         let mut url = Url::parse(base).map_err(|why| format!("`{base}` is no address: {why}"))?;
@@ -84,7 +84,7 @@ impl Engine {
         Ok(Self { kind, host: host.to_owned(), client, key, url })
     }
 
-    /// Goes through `proxies`.
+    /// Sets the proxies.
     #[must_use]
     pub fn proxies(self, proxies: Proxies) -> Self {
         Self { client: self.client.proxies(proxies), ..self }
