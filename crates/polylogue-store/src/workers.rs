@@ -1,4 +1,4 @@
-//! Threads for what blocks.
+//! A pool of threads for blocking work.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
-/// A few threads, started when they are needed, each with a state of its own.
+/// A pool of threads, started on demand, each with its own state.
 ///
 /// The queue is bounded by the callers: each waits for its answer, so there is at most one job per caller.
 pub(crate) struct Workers<S> {
@@ -110,7 +110,7 @@ impl<S> fmt::Debug for Workers<S> {
 }
 
 impl<S> Drop for Workers<S> {
-    /// Waits for what was begun, so that files are closed when the store is gone.
+    /// Waits for jobs in progress, so that files are closed when the store is dropped.
     fn drop(&mut self) {
         self.queue.lock().closed = true;
         self.queue.news.notify_all();
@@ -121,7 +121,7 @@ impl<S> Drop for Workers<S> {
     }
 }
 
-/// A thread that is not there.
+/// The error for a thread that cannot be started.
 pub(crate) fn gone(why: &str) -> StoreError {
     StoreError::Io { place: "a thread of the store".into(), why: why.to_owned() }
 }

@@ -1,5 +1,5 @@
-//! Making a database: it appears under its name when it is whole, so that a process that dies meanwhile leaves none, or an
-//! empty file, which the next one finishes.
+//! Creates a database. It appears under its name when it is complete, so that a process that dies meanwhile leaves none, or an empty
+//! file, which the next process replaces.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -13,10 +13,10 @@ use super::schema::{self, Found};
 use super::write_error::store_error;
 use crate::{fence, io_error, private};
 
-/// How often it is tried again when another process is making the database as well.
+/// Number of retries when another process creates the database as well.
 const TRIES: u32 = 10;
 
-/// Makes the database at `place`, and its folder, unless another process is faster.
+/// Creates the database at `place`, and its folder, unless another process is faster.
 pub(super) fn create(place: &Path) -> Result<(), StoreError> {
     let fail = |error: io::Error| match error.kind() {
         // Some file systems of the kernel answer so when a file is to be made.
@@ -42,7 +42,7 @@ pub(super) fn create(place: &Path) -> Result<(), StoreError> {
 
 /// The bytes of a database without logs.
 fn image() -> rusqlite::Result<Vec<u8>> {
-    /// Where the header says how the file is written and read, and what stands for a write-ahead log. See
+    /// The offset of the versions for writing and reading in the header, and the version with a write-ahead log. See
     /// <https://www.sqlite.org/fileformat2.html#file_format_version_numbers>.
     const VERSIONS: std::ops::Range<usize> = 18..20;
     const WAL: u8 = 2;
@@ -53,7 +53,7 @@ fn image() -> rusqlite::Result<Vec<u8>> {
     Ok(image)
 }
 
-/// A whole database under a name of its own. Removed when it is dropped.
+/// A complete database under a temporary name. Removed when it is dropped.
 struct Draft {
     path: PathBuf,
     /// Locked, so that others know that its process is alive.
@@ -73,7 +73,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Gives it the name `target`, unless another database has it. Who makes one holds the empty file locked that it
+    /// Renames it to `target`, unless another database has that name. The process that creates one locks the empty file that it
     /// replaces.
     fn put(&self, target: &Path) -> io::Result<()> {
         let empty = private::options().write(true).create(true).truncate(false).open(target)?;
@@ -99,7 +99,7 @@ impl Drop for Draft {
     }
 }
 
-/// Journals of a database that was removed: SQLite would take them for those of the new one.
+/// Journals of a removed database, which SQLite would apply to the new one.
 fn set_aside(journal: &Path) -> io::Result<()> {
     match fs::metadata(journal) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -114,7 +114,7 @@ fn prefix(target: &Path) -> String {
     format!(".{}.new-", target.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// Removes the drafts of dead processes.
+/// Removes incomplete databases of dead processes.
 fn clear(target: &Path, prefix: &str) {
     for entry in target.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten()
     {

@@ -1,4 +1,4 @@
-//! The files of a database, and whether they are still those that were opened.
+//! Detects files of a database that were replaced after it was opened.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,8 +8,8 @@ use polylogue_core::StoreError;
 
 use crate::io_error::{identity, show};
 
-/// The database, its journal and the memory that processes share, as they were when they were opened. A copy that is put in the
-/// place of one, or its removal, leaves processes that have it open with a file that no other process finds.
+/// The database, its journal and its shared memory, as they were when opened. If one is replaced or removed, processes that have it
+/// open use a file that no other process can find.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     known: Vec<(PathBuf, Id)>,
@@ -21,7 +21,7 @@ type Id = (u64, u64);
 type Id = Option<std::time::SystemTime>;
 
 impl Files {
-    /// The files as they are now.
+    /// The current files.
     pub(super) fn of(place: &Path) -> Self {
         let paths = ["", "-wal", "-shm"].map(|end| beside(place, end));
         let known = paths.into_iter().filter_map(|path| Some((identity(&fs::metadata(&path).ok()?), path)));
@@ -34,7 +34,7 @@ impl Files {
         Self { known: known.into_iter().collect() }
     }
 
-    /// An error when one of them is no longer there under its name.
+    /// An error when one of them no longer has its name.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let is_there =
             |(path, id): &&(PathBuf, Id)| fs::metadata(path).is_ok_and(|about| identity(&about) == *id);

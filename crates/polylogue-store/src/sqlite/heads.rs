@@ -1,4 +1,4 @@
-//! What a store says of how far its logs go: a file of lines of fixed length, one a log, each written over as the log grows.
+//! The file with the heads of a store's logs: one line of fixed length per log, which is overwritten as the log grows.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
@@ -9,16 +9,16 @@ use polylogue_core::LogId;
 
 use crate::head::Head;
 
-/// Of how many logs at most that were given back something is still said: those before are in the database itself by then.
+/// Maximum number of released logs in the file. Earlier ones are in the database by then.
 const RELEASED: usize = 1024;
 
-/// The file, and what is in it.
+/// The file and its content.
 #[derive(Debug)]
 pub(super) struct Heads {
     file: File,
     lines: Vec<Head>,
     at: HashMap<LogId, usize>,
-    /// The lines of logs that were given back, in the order in which they were.
+    /// The lines of released logs, in the order of their release.
     released: VecDeque<usize>,
 }
 
@@ -27,13 +27,12 @@ impl Heads {
         Self { file, lines: Vec::new(), at: HashMap::new(), released: VecDeque::new() }
     }
 
-    /// What was said last of a log.
+    /// The last head of a log.
     pub(super) fn of(&self, id: &LogId) -> Option<&Head> {
         self.lines.get(*self.at.get(id)?)
     }
 
-    /// Says how far a log goes. It is not synchronised: it says no more than what the database has, and after a loss of power
-    /// less is said.
+    /// Writes the head of a log. It is not synced: it is never ahead of the database, and may be behind after a loss of power.
     pub(super) fn say(&mut self, head: Head) {
         let at = match self.at.get(&head.id) {
             Some(at) => *at,
@@ -52,7 +51,7 @@ impl Heads {
         }
     }
 
-    /// A line of which nothing needs to be known any more, or a new one.
+    /// A line that can be reused, or a new one.
     fn free_line(&mut self) -> usize {
         while self.released.len() > RELEASED {
             let Some(at) = self.released.pop_front() else { break };
@@ -67,13 +66,13 @@ impl Heads {
     }
 }
 
-/// All whole lines of such a file.
+/// All complete lines of such a file.
 pub(super) fn read(path: &Path) -> Vec<Head> {
     let bytes = fs::read(path).unwrap_or_default();
     bytes.chunks_exact(Head::BYTES).filter_map(Head::read).collect()
 }
 
-/// Keeps what was said last of a log.
+/// Keeps the last head of each log.
 pub(super) fn keep_latest(all: &mut HashMap<LogId, Head>, head: Head) {
     let is_later =
         all.get(&head.id).is_none_or(|known| (known.fence, known.events) <= (head.fence, head.events));

@@ -1,4 +1,4 @@
-//! What can be told of all logs without reading all of them.
+//! Lists logs without reading all of their events.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn damaged(place: &Path, why: String, listings: &[Listing]) -> StoreE
     }
 }
 
-/// All logs that can be read, newest first, and what is wrong with the table of logs, if anything.
+/// All readable logs, newest first, and the damage of the table of logs, if any.
 pub(super) fn listings(
     connection: &Connection,
     mut said: HashMap<LogId, Head>,
@@ -75,7 +75,7 @@ fn rows(connection: &Connection, sql: &str, found: &mut Vec<(i64, Listing)>) -> 
     Ok(())
 }
 
-/// Adds how many events the log has, and the last one, as far as that can be read.
+/// Adds the number of events of a log, and the last one, as far as readable.
 fn last(connection: &Connection, log: i64, mut listing: Listing, said: Option<&Head>) -> Result<Listing> {
     let end = match end(connection, log) {
         Ok(end) => end,
@@ -130,12 +130,12 @@ fn end(connection: &Connection, log: i64) -> Result<End> {
     Ok(end.unwrap_or(End { events: 0, last: None, link: first, head }))
 }
 
-/// The first thing that SQLite finds wrong, if a quick check finds anything.
+/// The first damage that a quick check of SQLite finds.
 pub(super) fn quick_check(connection: &Connection) -> Result<Option<String>> {
     check(connection, "PRAGMA quick_check(1)")
 }
 
-/// The first thing that SQLite finds wrong, if anything.
+/// The first damage that SQLite finds.
 pub(super) fn whole_check(connection: &Connection) -> Result<Option<String>> {
     check(connection, "PRAGMA integrity_check(1)")
 }

@@ -1,4 +1,4 @@
-//! How processes know of one another: each that writes holds a file locked.
+//! Locks of processes: each writing process locks a file.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -11,9 +11,9 @@ use super::heads::{self, Heads};
 use crate::head::Head;
 use crate::{fence, private};
 
-/// The file that this store holds locked for as long as it lives, in which it says how far its logs go.
+/// The file that this store locks for its lifetime, with the heads of its logs.
 ///
-/// What it says was committed before: when a log has less, its database has lost commits, such as by damage to its journal.
+/// Heads are committed before they are written: a log with fewer events has lost commits, such as by damage to the journal.
 #[derive(Debug)]
 pub(super) struct ProcessLock {
     token: String,
@@ -22,7 +22,7 @@ pub(super) struct ProcessLock {
 }
 
 impl ProcessLock {
-    /// Takes a seat beside the database at `place`.
+    /// Creates and locks the file beside the database at `place`.
     ///
     /// To be called with the database's write lock held, as [`is_taken`] is, so that no two processes examine a seat
     /// at once.
@@ -99,7 +99,7 @@ pub(super) fn acknowledged(place: &Path) -> HashMap<LogId, Head> {
     all
 }
 
-/// What the process that took the seat `token` says of the log `id`.
+/// The head of the log `id` in the file `token`.
 pub(super) fn said_by(place: &Path, token: &str, id: &LogId) -> Option<Head> {
     let heads = if is_token(token) { heads::read(&folder(place).join(token)) } else { Vec::new() };
     heads.into_iter().find(|head| head.id == *id)
@@ -111,7 +111,7 @@ fn folder(place: &Path) -> PathBuf {
     folder.into()
 }
 
-/// Makes a file; a process that leaves may remove the empty folder in between.
+/// Creates a file; another process may remove the empty folder meanwhile.
 fn open_in(writers: &Path, path: &Path) -> io::Result<File> {
     const TRIES: u32 = 10;
     let mut opened = Err(ErrorKind::NotFound.into());
@@ -125,7 +125,7 @@ fn open_in(writers: &Path, path: &Path) -> io::Result<File> {
     opened
 }
 
-/// Whether the process that took the seat `token` beside the database at `place` is alive.
+/// Whether the process with the file `token` beside the database at `place` is alive.
 pub(super) fn is_taken(place: &Path, token: &str) -> bool {
     // The token comes out of a file: it must not lead to other places.
     is_token(token) && is_locked(&folder(place).join(token))

@@ -1,4 +1,4 @@
-//! What is read of the tables.
+//! Reads the tables.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::intact::{Ends, Salvage, changed, parse_event};
 use crate::io_error::show;
 use polylogue_core::chain::{Chain, Link};
 
-/// A connection that reads, made when it is needed.
+/// A reading connection, opened on first use.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     reading: Option<Reading>,
@@ -44,7 +44,7 @@ impl Reader {
         done
     }
 
-    /// The log's number, after what its writer said of it.
+    /// The log's number, checked against its writer's head.
     fn log(&mut self, place: &Path, id: &LogId) -> Result<(Option<Head>, i64), StoreError> {
         // Looked at first: what was acknowledged by then is in the database.
         let said = process_lock::acknowledged(place).remove(id);
@@ -166,14 +166,14 @@ impl Reader {
         Ok((listings, damage))
     }
 
-    /// What SQLite finds wrong, if anything.
+    /// The damage that SQLite finds, if any.
     pub(super) fn check(&mut self, place: &Path) -> Result<Option<StoreError>, StoreError> {
         let why = self.reading(place, whole_check)?;
         Ok(why.map(|why| StoreError::Damaged { place: show(place), why, intact: 0 }))
     }
 }
 
-/// Whether it is the database that is at fault, and not the way to it.
+/// Whether an error is damage of the database, not of access to it.
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
         || matches!(
@@ -182,7 +182,7 @@ pub(super) fn is_damage(error: &Error) -> bool {
         )
 }
 
-/// What is wrong with the database; other errors go on.
+/// The damage of the database; other errors are returned.
 pub(super) fn tolerated(error: Error) -> Result<String> {
     if is_damage(&error) { Ok(error.to_string()) } else { Err(error) }
 }
@@ -242,7 +242,7 @@ fn events(
     Ok((whole && ends.flaw().is_none()).then_some(events))
 }
 
-/// The ends of a log that were written down, within the database and beside it.
+/// The stored heads of a log, in the database and beside it.
 struct Heads<'h>([Ends<'h>; 2], u64);
 
 impl<'h> Heads<'h> {
@@ -267,7 +267,7 @@ impl<'h> Heads<'h> {
     }
 }
 
-/// The end that was written together with the last event.
+/// The head that was stored with the last event.
 fn head_of(connection: &Connection, log: i64) -> Result<Option<Head>> {
     let sql =
         "SELECT heads.fence, heads.events, heads.chain, id FROM heads JOIN logs ON nr = log WHERE log = ?1";
@@ -298,7 +298,7 @@ struct Found<'r> {
 }
 
 impl Found<'_> {
-    /// The event, if it is the one that was written behind those before, where that with the number `next` belongs.
+    /// The event, if its link follows those before and its number is `next`.
     fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
         // Nothing vouches for a first event when it is lost what it follows.
         let is_known = chain.is_known() || self.seq > 0;
@@ -325,12 +325,12 @@ fn collect(
     Ok(())
 }
 
-/// What was said of a log when it was created.
+/// The metadata of a log.
 struct About {
     meta: Meta,
-    /// What is wrong with it.
+    /// Its damage, if any.
     flaw: Option<String>,
-    /// The link from which its events go on.
+    /// The link before its events.
     link: Option<Link>,
 }
 

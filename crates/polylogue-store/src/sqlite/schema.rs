@@ -1,4 +1,4 @@
-//! What a database of Polylogue looks like, and how to tell it from others without touching it.
+//! The schema of a database, and how to recognize one without changing it.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -11,10 +11,10 @@ use crate::io_error::{reading, show};
 /// `PLYL`: tells `file` and us whose database it is.
 const APPLICATION: u32 = 0x504C_594C;
 
-/// The only format that is read.
+/// The only supported format.
 pub(super) const FORMAT: u32 = 3;
 
-/// Makes an empty database ours; to be run in a transaction.
+/// Creates the tables of an empty database. Must run in a transaction.
 pub(super) const CREATE: &str = "
 CREATE TABLE logs(
     nr INTEGER PRIMARY KEY,
@@ -48,7 +48,7 @@ PRAGMA application_id = 0x504C594C;
 PRAGMA user_version = 3;
 ";
 
-/// What is at the place of a database.
+/// The file at the path of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// No file, or an empty one.
@@ -57,8 +57,7 @@ pub(super) enum Found {
     Database,
 }
 
-/// Looks at the first bytes of the file: a database that is not ours is not even opened as one, because opening alone
-/// may change it.
+/// Checks the first bytes of the file. A database of another program is not opened, because that alone may change it.
 pub(super) fn inspect(place: &Path) -> Result<Found, StoreError> {
     let mut head = Vec::new();
     match File::open(place).and_then(|file| file.take(HEAD).read_to_end(&mut head)) {
@@ -86,7 +85,7 @@ pub(super) fn inspect(place: &Path) -> Result<Found, StoreError> {
     }
 }
 
-/// How long the header of a database is, in bytes.
+/// Length of the header of a database in bytes.
 const HEAD: u64 = 100;
 
 fn number(head: &[u8], at: usize) -> Option<u32> {

@@ -1,4 +1,4 @@
-//! What the writer does to the tables, within a transaction.
+//! Writes of the writer within a transaction.
 
 use polylogue_core::{Claim, LogId, Meta, StoreError};
 use rusqlite::{Connection, OptionalExtension, Result, params};
@@ -12,9 +12,9 @@ use crate::io_error::show;
 use crate::{holder, io_error};
 use polylogue_core::chain::Link;
 
-/// A transaction, and who writes in it.
+/// A transaction of the writer.
 ///
-/// Whatever can be refused is checked before anything is written.
+/// All conditions are checked before anything is written.
 pub(super) struct WriteTransaction<'a> {
     connection: &'a Connection,
     office: &'a WriterState,
@@ -37,7 +37,7 @@ impl<'a> WriteTransaction<'a> {
         self.connection
     }
 
-    /// One value, or none when there is no such row.
+    /// One value; `None` without such a row.
     fn get<T: rusqlite::types::FromSql>(
         &self,
         sql: &str,
@@ -56,7 +56,7 @@ impl<'a> WriteTransaction<'a> {
         log.ok_or_else(|| StoreError::NotFound { id: id.clone() }.into())
     }
 
-    /// What claims call this store, which is about to have one. Takes in what dead processes said.
+    /// The name of this store in claims. Stores the heads of dead processes.
     fn token(&self) -> Result<String, WriteError> {
         let token = self.office.token().map_err(|error| io_error::writing(self.office.place(), &error))?;
         for head in self.office.said_by_the_dead() {
@@ -65,7 +65,7 @@ impl<'a> WriteTransaction<'a> {
         Ok(token)
     }
 
-    /// Writes down how far a log went, when it has gone less far since: it has lost events.
+    /// Stores the head of a log that has fewer events than that: it has lost some.
     fn remind(&self, head: &Head) -> Result<(), WriteError> {
         let Head { id, fence, events, link, lease_ms } = head;
         let (fence, events) = (fence.cast_signed(), events.cast_signed());
@@ -133,7 +133,7 @@ impl<'a> WriteTransaction<'a> {
         self.insert_claim(id, log)
     }
 
-    /// Who has claimed the log and died. An error if it is alive.
+    /// The dead process with a claim on the log. An error if it is alive.
     fn writer_of(&self, id: &LogId, log: i64) -> Result<Option<String>, WriteError> {
         let mut select =
             self.connection.prepare_cached("SELECT writer, holder FROM claims WHERE log = ?1")?;
@@ -161,7 +161,7 @@ impl<'a> WriteTransaction<'a> {
         Ok(Claim { id: id.clone(), fence })
     }
 
-    /// How far a log goes.
+    /// The head of a log.
     fn head(&self, log: i64) -> Result<Option<(u64, Link)>> {
         let mut select = self.connection.prepare_cached("SELECT events, chain FROM heads WHERE log = ?1")?;
         let columns = |row: &rusqlite::Row<'_>| {
@@ -171,7 +171,7 @@ impl<'a> WriteTransaction<'a> {
         Ok(head.and_then(|(events, link)| Some((events, link?))))
     }
 
-    /// Says outside of the database how far a log goes, once it is committed.
+    /// Writes the head of a log outside of the database, after the commit.
     fn say(&self, id: &LogId, fence: u64, events: u64, link: Link) {
         self.office.say(Head { id: id.clone(), fence, events, link, lease_ms: lease_from_now() });
     }
@@ -208,7 +208,7 @@ impl<'a> WriteTransaction<'a> {
         Ok(())
     }
 
-    /// The end of a log, which has to be where its writer left it.
+    /// The end of a log, which must match its writer's head.
     fn end(&self, claim: &Claim, log: i64) -> Result<(u64, Link), WriteError> {
         let place = || format!("`{}` in {}", claim.id, show(self.office.place()));
         let damaged = || {
@@ -263,7 +263,7 @@ impl<'a> WriteTransaction<'a> {
         Ok(())
     }
 
-    /// Keeps the first `kept` events, and links them anew.
+    /// Keeps the first `kept` events, with new links.
     pub(super) fn repair(&self, id: &LogId, kept: u64) -> Result<(), WriteError> {
         let log = self.log(id)?;
         let dead = self.writer_of(id, log)?;

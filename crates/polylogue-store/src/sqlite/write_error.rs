@@ -1,4 +1,4 @@
-//! What SQLite says, as errors of a store.
+//! Errors of SQLite as errors of a store.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use rusqlite::ErrorCode;
 
 use crate::io_error::show;
 
-/// Why a piece of writing was not done.
+/// Why a write failed.
 #[derive(Debug)]
 pub(super) enum WriteError {
-    /// A rule was broken, which was found out before anything was written: the rest of the commit is good.
+    /// It was rejected before anything was written: the rest of the commit is valid.
     Refused(StoreError),
-    /// SQLite failed; the transaction is of no more use.
+    /// SQLite failed; the transaction must be rolled back.
     Failed(rusqlite::Error),
 }
 
@@ -28,10 +28,10 @@ impl From<rusqlite::Error> for WriteError {
     }
 }
 
-/// The shared memory of the database could not be made longer: the disk is full. Has no name in `rusqlite`.
+/// The shared memory of the database could not be extended, because the disk is full. Has no name in `rusqlite`.
 const SQLITE_IOERR_SHMSIZE: i32 = 4874;
 
-/// Whether the memory that SQLite shares with other processes, a file beside the database, cannot be had.
+/// Whether SQLite's shared memory, a file beside the database, cannot be created.
 pub(super) fn is_no_memory(error: &rusqlite::Error) -> bool {
     matches!(error, rusqlite::Error::SqliteFailure(failure, _) if failure.extended_code == SQLITE_IOERR_SHMSIZE)
 }

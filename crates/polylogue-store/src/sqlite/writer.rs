@@ -1,4 +1,4 @@
-//! The thread that writes, and how its commits are shared.
+//! The writer thread, and how callers share its commits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::writer_state::WriterState;
 use crate::claim_guard::ClaimGuard;
 use crate::workers::gone;
 
-/// How many tasks share a commit at most. Bounds how long the first of them waits.
+/// Maximum number of tasks in one commit, which limits the wait of the first.
 const SHARED: usize = 256;
 
 type Queue = UnboundedSender<Box<dyn Task>>;
 
-/// The way to the thread that writes.
+/// A handle of the writer thread.
 ///
 /// Its queue is bounded by the callers: each waits for its answer, so there is at most one task per caller.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Writer {
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Does `work` and answers when it is on the disk.
+    /// Runs `work` and returns when it is committed.
     ///
     /// `work` may be done several times: what it wrote is undone in between.
     pub(super) async fn run<T: Send + 'static>(
@@ -54,14 +54,14 @@ impl Writer {
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    /// What makes grants.
+    /// Creates claims.
     pub(super) fn giver(&self) -> Giver {
         Giver(self.queue.as_ref().map(UnboundedSender::downgrade))
     }
 }
 
 impl Drop for Writer {
-    /// Waits for what is under way, so that the database is closed and its claims are free when the store is gone.
+    /// Waits for tasks in progress, so that the database is closed and its claims are released when the store is dropped.
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
@@ -70,7 +70,7 @@ impl Drop for Writer {
     }
 }
 
-/// Makes grants that find their way back. It does not keep the thread alive.
+/// Creates claims that can be released. It does not keep the thread alive.
 #[derive(Default)]
 pub(super) struct Giver(Option<WeakUnboundedSender<Box<dyn Task>>>);
 
@@ -91,7 +91,7 @@ impl Giver {
 
 /// A write, and the caller that waits for it.
 trait Task: Send {
-    /// Writes; an error is SQLite's, and makes the whole transaction useless.
+    /// Writes; an error of SQLite invalidates the whole transaction.
     fn write(&mut self, desk: &WriteTransaction<'_>) -> Result<(), rusqlite::Error>;
     /// Sends the caller the result, or that it could not be committed.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
@@ -140,7 +140,7 @@ fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiv
     drop(connection);
 }
 
-/// Commits a group of tasks at once; if that fails, each by itself, so that only those fail that have to.
+/// Commits a group of tasks together; if that fails, each separately, so that only faulty ones fail.
 fn commit(connection: &mut Connection, office: &WriterState, mut group: Vec<Box<dyn Task>>) {
     if let Err(error) = office.check() {
         return refuse(group, &error);

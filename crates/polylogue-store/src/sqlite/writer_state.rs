@@ -1,4 +1,4 @@
-//! What the thread that writes keeps between transactions.
+//! The state of the writer thread between transactions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,17 +14,17 @@ use super::heads;
 use super::process_lock::{DeadProcess, ProcessLock};
 use crate::head::Head;
 
-/// What the writer keeps between transactions.
+/// The state of the writer between transactions.
 pub(super) struct WriterState {
     place: Arc<Path>,
     files: Files,
-    /// Taken when the first log is claimed.
+    /// The lock file, created when the first log is claimed.
     seat: RefCell<Option<ProcessLock>>,
-    /// What dead processes left, and has not been taken in.
+    /// The heads of dead processes that are not yet in the database.
     dead: RefCell<Vec<DeadProcess>>,
-    /// Whether it is taken in when the transaction is committed.
+    /// Whether the transaction stores them.
     read: Cell<bool>,
-    /// What is to be said when the transaction is committed.
+    /// The heads to be written after the commit.
     unsaid: RefCell<Vec<Head>>,
 }
 
@@ -40,24 +40,24 @@ impl WriterState {
         &self.place
     }
 
-    /// Whether the database is still where it was opened.
+    /// Whether the database still has the name under which it was opened.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         self.files.check()
     }
 
-    /// Deletes all claims. They count no more when the seat is gone; this only leaves a tidy table.
+    /// Deletes all claims. They are invalid without the lock file anyway; this only cleans up the table.
     pub(super) fn close(&self, connection: &Connection) {
         if let Some(own) = self.own() {
             let _ = connection.execute("DELETE FROM claims WHERE writer = ?1", [own]);
         }
     }
 
-    /// What claims call this store, if it has any.
+    /// The name of this store in claims, if it has any.
     pub(super) fn own(&self) -> Option<String> {
         self.seat.borrow().as_ref().map(|seat| seat.token().to_owned())
     }
 
-    /// What claims call this store, which is about to have one.
+    /// The name of this store in its first claim.
     pub(super) fn token(&self) -> io::Result<String> {
         if let Some(own) = self.own() {
             return Ok(own);
@@ -69,7 +69,7 @@ impl WriterState {
         Ok(token)
     }
 
-    /// What dead processes said of their logs, to be taken in with this transaction.
+    /// The heads of dead processes, to be stored by this transaction.
     pub(super) fn said_by_the_dead(&self) -> Vec<Head> {
         if self.read.replace(true) {
             return Vec::new();
@@ -77,14 +77,14 @@ impl WriterState {
         self.dead.borrow().iter().flat_map(|dead| dead.heads.iter().cloned()).collect()
     }
 
-    /// What was said last of a log, in this transaction or before.
+    /// The last head of a log, in this transaction or before.
     pub(super) fn said(&self, id: &LogId) -> Option<Head> {
         let unsaid = self.unsaid.borrow();
         let last = unsaid.iter().rev().find(|head| head.id == *id).cloned();
         last.or_else(|| self.seat.borrow_mut().as_mut()?.heads().of(id).cloned())
     }
 
-    /// Says how far a log goes, when that is committed.
+    /// Writes the head of a log after the commit.
     pub(super) fn say(&self, head: Head) {
         self.unsaid.borrow_mut().push(head);
     }

@@ -1,15 +1,15 @@
-//! Two orders of the same facts made one.
+//! Merges two rankings of facts.
 
 use std::collections::BTreeMap;
 
-/// How far down an order is looked at.
+/// How many places of a ranking are used.
 pub(super) const DEPTH: usize = 100;
 
 /// The constant of reciprocal rank fusion, as in Cormack, Clarke, Büttcher 2009.
 const K: usize = 60;
 
-/// The best of several orders, best first, at most `limit`: each gives a fact 1 / (60 + its place, counted from 1). Of facts
-/// with as much, the newest is first.
+/// The best `limit` facts of several rankings, best first: each ranking gives a fact 1 / (60 + its place, counted from 1). Ties are
+/// sorted by time, newest first.
 pub(super) fn fused(orders: &[Vec<u64>], limit: usize) -> Vec<u64> {
     let mut scores: BTreeMap<u64, f64> = BTreeMap::new();
     for order in orders {
@@ -22,7 +22,7 @@ pub(super) fn fused(orders: &[Vec<u64>], limit: usize) -> Vec<u64> {
     best.into_iter().take(limit).map(|(id, _)| id).collect()
 }
 
-/// Exact: places are small.
+/// Exact, because places are small.
 fn as_f64(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }

@@ -1,4 +1,4 @@
-//! What is done to the tables of facts.
+//! Operations on the tables of facts.
 
 use polylogue_core::{LogId, Name, Timestamp};
 use polylogue_memory::{Fact, MemoryError, Scope, Source};
@@ -10,7 +10,7 @@ use super::terms::indexed;
 use crate::sqlite::transaction::WriteTransaction;
 use crate::sqlite::write_error::WriteError;
 
-/// Makes the tables, unless they are there. `porter` takes English endings off; the index holds no second copy of the texts.
+/// Creates the tables if they do not exist. `porter` stems English words; the index has no copy of the texts.
 const CREATE: &str = "
 CREATE TABLE IF NOT EXISTS facts(
     nr INTEGER PRIMARY KEY,
@@ -37,22 +37,22 @@ CREATE TABLE IF NOT EXISTS fact_vectors(
 ) STRICT;
 ";
 
-/// The vectors of a scope by one model.
+/// The vectors of one model in a scope.
 #[derive(Debug, Clone)]
 pub(super) struct Vectors {
     pub(super) scope: Scope,
     pub(super) model: String,
-    /// How many numbers each has; one with another count is none.
+    /// Their dimension; vectors with another one are ignored.
     pub(super) dimension: usize,
 }
 
-/// Whether a fact was ever kept here.
+/// Whether the tables of facts exist.
 fn is_there(connection: &Connection) -> Result<bool> {
     let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'facts'";
     connection.prepare_cached(sql)?.exists([])
 }
 
-/// Keeps a fact, or gives the one that was kept by the same call, or with the same words.
+/// Stores a fact, or returns the one that the same call stored, or that has the same text.
 pub(super) fn remember(
     desk: &WriteTransaction<'_>,
     fact: &Fact,
@@ -87,7 +87,7 @@ pub(super) fn remember(
     Ok(Ok(Fact { id: nr.cast_unsigned(), ..fact.clone() }))
 }
 
-/// The fact that the same call kept, or one of the scope that says the same.
+/// The fact that the same call stored, or one of the scope with the same text.
 fn known(connection: &Connection, fact: &Fact) -> Result<Option<Fact>> {
     let Fact { scope, text, source, .. } = fact;
     let by_call = format!("{COLUMNS} WHERE scope = ?1 AND conversation = ?2 AND call = ?3");
@@ -104,8 +104,8 @@ fn known(connection: &Connection, fact: &Fact) -> Result<Option<Fact>> {
     connection.prepare_cached(&by_text)?.query_row(params![scope.as_str(), text], read).optional()
 }
 
-/// Takes the text away. The row stays, so that its number is given to no other fact, and a call that is made again finds it
-/// gone as it left it. Whether there is, or was, such a fact.
+/// Removes the text of a fact. The row remains, so that its number is not reused, and a repeated call has the same result. Returns
+/// whether the fact exists or existed.
 pub(super) fn forget(desk: &WriteTransaction<'_>, scope: &Scope, id: u64) -> Result<bool, WriteError> {
     let connection = desk.connection();
     let nr = id.cast_signed();
@@ -138,7 +138,7 @@ pub(super) fn keep_vectors(
     Ok(())
 }
 
-/// Facts that have no vector of the model, the newest first, with their texts. A dimension of 0 stands for any.
+/// Facts without a vector of the model, newest first, with their texts. A dimension of 0 matches any.
 pub(super) fn without_vector(
     connection: &Connection,
     of: &Vectors,
@@ -159,7 +159,7 @@ pub(super) fn without_vector(
     rows.collect()
 }
 
-/// The facts that have words of the expression, best first.
+/// The facts that match the full-text expression, best first.
 pub(super) fn by_words(connection: &Connection, scope: &Scope, words: &str, most: usize) -> Result<Vec<u64>> {
     if !is_there(connection)? {
         return Ok(Vec::new());
@@ -172,7 +172,7 @@ pub(super) fn by_words(connection: &Connection, scope: &Scope, words: &str, most
     rows.map(|nr| nr.map(i64::cast_unsigned)).collect()
 }
 
-/// The facts whose vectors point into the same half of all directions as `vector`, nearest first.
+/// The facts whose vectors have a positive cosine similarity with `vector`, nearest first.
 pub(super) fn by_meaning(
     connection: &Connection,
     of: &Vectors,
@@ -228,7 +228,7 @@ pub(super) fn list(connection: &Connection, scope: Option<&Scope>, most: usize) 
     rows.collect()
 }
 
-/// A count as SQLite has it.
+/// A count as an integer of SQLite.
 fn whole(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

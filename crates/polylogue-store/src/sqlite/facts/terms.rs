@@ -1,11 +1,11 @@
-//! What is looked up in the index of words: of a fact, and of a query.
+//! The terms of facts and queries for full-text search.
 
 use std::collections::BTreeSet;
 
-/// How many words of a query are looked for at most.
+/// Maximum number of terms of a query.
 const MAX_TERMS: usize = 64;
 
-/// Words of nearly every English text, which would match everything. A query of only these is searched unchanged.
+/// English stop words, which would match everything. A query of only these is searched unchanged.
 const COMMON: [&str; 84] = [
     "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
     "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i",
@@ -15,8 +15,8 @@ const COMMON: [&str; 84] = [
     "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
-/// The indexed text of a fact: in small letters, as queries are, since SQLite's Unicode is older than Rust's and
-/// knows fewer of them; characters of scripts without spaces stand alone.
+/// The indexed text of a fact: in lower case like queries, because SQLite's Unicode is older than Rust's; characters of scripts
+/// without spaces are separated.
 pub(super) fn indexed(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     for character in text.chars() {
@@ -31,8 +31,8 @@ pub(super) fn indexed(text: &str) -> String {
     words
 }
 
-/// A query as an expression of FTS5, which finds facts with any of its words; none when there is no word in it. Every term
-/// is quoted and made of letters and digits, so that nothing in a query has a meaning of its own.
+/// A query as an FTS5 expression that matches any of its words; `None` for a query without words. Every term is quoted and has only
+/// letters and digits, so that queries cannot contain operators.
 pub(super) fn expression(query: &str) -> Option<String> {
     let all = terms(query);
     let telling: Vec<&String> = all.iter().filter(|term| !COMMON.contains(&term.as_str())).collect();
@@ -43,7 +43,7 @@ pub(super) fn expression(query: &str) -> Option<String> {
     (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
-/// The words of a query; of scripts without spaces, each two characters next to each other.
+/// The words of a query; for scripts without spaces, pairs of adjacent characters.
 fn terms(query: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for word in query.split(|c: char| !is_word(c)).filter(|word| !word.is_empty()) {
@@ -76,14 +76,14 @@ fn close(run: &mut Vec<char>, packed: bool, terms: &mut Vec<String>) {
     run.clear();
 }
 
-/// Whether it is part of a word: a letter, a digit, or an accent that stands behind its letter. SQLite, whose Unicode is that
-/// of 2012, would take newer signs for letters.
+/// Whether a character is part of a word: a letter, a digit, or a combining accent. SQLite, with the Unicode of 2012, would read newer
+/// symbols as letters.
 fn is_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '\u{300}'..='\u{36f}')
 }
 
-/// Whether it is of a script that is written without spaces between words: the blocks of Thai, Lao, Khmer and Myanmar, of
-/// kana and Chinese characters, and of Hangul, whose words have endings.
+/// Whether a character belongs to a script without spaces between words: the blocks of Thai, Lao, Khmer and Myanmar, kana and Chinese
+/// characters, and Hangul, whose words have endings.
 const fn is_packed(character: char) -> bool {
     matches!(
         character,
