@@ -12,6 +12,7 @@ use polylogue_tools::code::{Limits, Network, Sandbox};
 use crate::grant::Grant;
 use crate::mcp::McpTools;
 use crate::rules::Rules;
+use crate::set::Set as _;
 use crate::working::{SandboxBackend, SandboxSettings};
 
 /// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.
@@ -143,9 +144,9 @@ impl BuildContext {
             }
         }
         let mut sandbox = placed(settings, dir)?.limited(limits(settings));
-        if !settings.network.is_empty() {
-            sandbox = sandbox.network(Network::Hosts(settings.network.value.clone()));
-        }
+        sandbox = sandbox.set_if(!settings.network.is_empty(), |sandbox| {
+            sandbox.network(Network::Hosts(settings.network.value.clone()))
+        });
         for path in settings.readable.iter().filter(|_| !self.unused) {
             sandbox = sandbox.readable(path.as_str()).map_err(|error| Error::config(error.to_string()))?;
         }

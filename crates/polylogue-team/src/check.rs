@@ -19,21 +19,10 @@ mod working;
 
 use polylogue_core::Name;
 
-use crate::chat::{Chat, InnerChat};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::team::Team;
 use crate::yaml::Node;
-
-/// The chats of a team with their names, the outermost first, without those whose names could not be read.
-fn chats(team: &Team) -> impl Iterator<Item = (&Name, &Chat)> {
-    let inner = inner_chats(team).map(|inner| (&*inner.name, &inner.chat));
-    std::iter::once((&team.name, &team.chat)).chain(inner)
-}
-
-fn inner_chats(team: &Team) -> impl Iterator<Item = &InnerChat> {
-    team.chats.iter().filter(|inner| inner.name.ok)
-}
 
 /// Reports mistakes in a file that involve several parts. `voices` are the speakers of the teams that it includes, if
 /// known.

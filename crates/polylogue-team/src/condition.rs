@@ -6,6 +6,7 @@
 mod call;
 mod code;
 mod look;
+mod no_condition;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -13,11 +14,12 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, Program, Value};
-use polylogue_core::{Error, Name, Policy, Step, Transcript};
+use polylogue_core::{Name, Policy, Step, Transcript};
 
 pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
 use look::{OF_CONVERSATIONS, look_through};
+pub(crate) use no_condition::NoCondition;
 use serde_json::{Map as JsonMap, Value as Json};
 
 /// Maximum length of an expression, in bytes.
@@ -34,30 +36,6 @@ pub(crate) struct Condition {
     program: Arc<Program>,
     /// Whether it uses `state`, which is folded from the whole log and so computed only if used.
     asks_state: bool,
-}
-
-/// Why a text is not a condition, and the position of the mistake, if known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NoCondition {
-    pub(crate) why: String,
-    pub(crate) hint: Option<String>,
-    /// In bytes of the text.
-    pub(crate) at: Option<usize>,
-}
-
-impl NoCondition {
-    fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into(), hint: None, at: None }
-    }
-
-    fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
-    }
-
-    /// The error of a team that was not read from a file, and so not checked.
-    pub(crate) fn of(&self, text: &str) -> Error {
-        Error::config(format!("`{text}` is no condition: {}", self.why))
-    }
 }
 
 impl Condition {

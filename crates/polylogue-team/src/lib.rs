@@ -71,6 +71,7 @@ mod rules;
 mod schema;
 mod script;
 pub mod secret;
+mod set;
 mod sources;
 mod stop;
 mod team;

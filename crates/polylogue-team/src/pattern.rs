@@ -12,6 +12,7 @@ mod part;
 mod role_play;
 mod state_machine;
 mod task;
+mod tasks;
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@ use polylogue_config::{Config, OneOrMany};
 use polylogue_core::{Money, Name};
 
 use crate::condition::Condition;
+use crate::set::Set as _;
 use crate::text::{ConditionText, RegexText, SpeakerRef};
 
 /// Termination conditions. A chat ends when one of them is met.
@@ -97,7 +98,7 @@ impl Stop {
 impl Says {
     pub(crate) fn build(&self) -> library::Says {
         let says = library::says(&self.text);
-        let says = if self.whole { says.whole() } else { says };
+        let says = says.set_if(self.whole, library::Says::whole);
         self.by.iter().cloned().fold(says, library::Says::by)
     }
 }

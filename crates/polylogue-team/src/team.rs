@@ -151,7 +151,18 @@ impl Team {
         self.chats_as(&self.name)
     }
 
-    /// The same when the outermost chat is called `name`, as that of a team within a team is.
+    /// The inner chats whose names could be read.
+    pub(crate) fn named_chats(&self) -> impl Iterator<Item = &InnerChat> {
+        self.chats.iter().filter(|inner| inner.name.ok)
+    }
+
+    /// All chats but those whose names could not be read.
+    pub(crate) fn checked_chats(&self) -> impl Iterator<Item = (&Name, &Chat)> {
+        let inner = self.named_chats().map(|inner| (&*inner.name, &inner.chat));
+        std::iter::once((&self.name, &self.chat)).chain(inner)
+    }
+
+    /// All chats when the outermost one is called `name`, as that of a team within a team is.
     pub(crate) fn chats_as<'t>(&'t self, name: &'t Name) -> impl Iterator<Item = (&'t Name, &'t Chat)> {
         let inner = self.chats.iter().map(|inner| (&*inner.name, &inner.chat));
         std::iter::once((name, &self.chat)).chain(inner)

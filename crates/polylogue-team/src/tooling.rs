@@ -11,6 +11,7 @@ use crate::built_in::known_tools;
 use crate::diagnostic::Report;
 use crate::duration::Time;
 use crate::mcp::McpTools;
+use crate::set::Set as _;
 use crate::suggest;
 use crate::text::ToolRef;
 
@@ -75,10 +76,7 @@ impl ToolLimits {
         }
         let bytes = usize::try_from(self.max_output_bytes).unwrap_or(Outcome::MAX_BYTES);
         let tool = Bounded::new(tool).at_most(bytes);
-        AnyTool::new(match self.timeout {
-            Some(time) => tool.within(time.into()),
-            None => tool,
-        })
+        AnyTool::new(tool.set(self.timeout, |tool, time| tool.within(time.into())))
     }
 }
 
@@ -147,9 +145,7 @@ impl OwnTool {
     pub(crate) fn prompted(&self, tool: AnyTool) -> PromptedTool {
         let mut prompted =
             PromptedTool::new(tool).max_errors(*self.max_errors).max_call_errors(*self.max_call_errors);
-        if *self.mandatory {
-            prompted = prompted.mandatory();
-        }
+        prompted = prompted.set_if(*self.mandatory, PromptedTool::mandatory);
         for ToolExample { user, args } in self.examples.iter() {
             let args: Map<String, Value> =
                 args.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();

@@ -9,6 +9,7 @@ use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, Reach};
 use serde_json::Value;
 
 use crate::duration::Time;
+use crate::set::Set as _;
 use crate::text::{HostText, PathText, UrlText, VariableText};
 use crate::working::WorkFile;
 
@@ -175,13 +176,8 @@ impl FetchSettings {
     /// What fetches pages, through the proxies of `env`.
     pub(crate) fn build(&self, env: &Env) -> Result<Fetcher> {
         let mut fetcher = Fetcher::new(self.reach()?).proxies(Proxies::of(env));
-        if self.ignore_robots {
-            fetcher = fetcher.ignoring_robots();
-        }
-        Ok(match self.timeout {
-            Some(time) => fetcher.time(time.into()),
-            None => fetcher,
-        })
+        fetcher = fetcher.set_if(self.ignore_robots, Fetcher::ignoring_robots);
+        Ok(fetcher.set(self.timeout, |fetcher, time| fetcher.time(time.into())))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::agent::{Agent, ModelKeys};
 use crate::human_input::HumanInputMode;
 use crate::nested_chats::{NestedChat, NestedContext};
 use crate::pattern::Task;
+use crate::set::Set as _;
 use crate::tooling::{GivenTool, ToolLimits};
 
 impl<'a> AgentBuilder<'a> {
@@ -34,9 +35,7 @@ impl<'a> AgentBuilder<'a> {
     /// A person, then the agent's own chats, then tools, then code, then its model.
     fn stack(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Stack> {
         let mut stack = Stack::new(agent.name.as_str())?.description(&*agent.description);
-        if let Some(human_input) = human_input(agent)? {
-            stack = stack.then(human_input);
-        }
+        stack = stack.set(human_input(agent)?, |stack, human_input| stack.then(human_input));
         if !around.owners.contains(&&*agent.name) {
             let mut around = around.clone();
             around.owners.push(&agent.name);
@@ -62,10 +61,7 @@ impl<'a> AgentBuilder<'a> {
         if let Some(keys) = agent.model() {
             stack = stack.then(named("model", self.reminded(agent, keys, around)?));
         }
-        Ok(match &agent.default_reply {
-            Some(text) => stack.otherwise(text.as_str()),
-            None => stack,
-        })
+        Ok(stack.set(agent.default_reply.as_ref(), |stack, text| stack.otherwise(text.as_str())))
     }
 
     fn nested(&self, nested: &NestedChat, around: &Around<'a>) -> Result<Chats> {
@@ -90,9 +86,7 @@ impl<'a> AgentBuilder<'a> {
             .description(&*agent.description)
             .params(Params::from(keys.parameters.value.clone()))
             .view(keys.view.options());
-        if let Some(times) = keys.parameters.max_continuations {
-            assistant = assistant.max_continuations(times);
-        }
+        assistant = assistant.set(keys.parameters.max_continuations, Assistant::max_continuations);
         if !keys.system.is_empty() {
             let system = keys.system.value.clone();
             assistant = assistant.system_from(move |task| system.fill(task));
@@ -115,12 +109,11 @@ impl<'a> AgentBuilder<'a> {
                 assistant = assistant.prompted_tool(tool);
             }
         }
-        if let Some(schema) = &keys.output_schema {
-            assistant = assistant.output_schema(schema.0.clone().into());
-        }
-        if let Some(retries) = &keys.output_retries {
-            assistant = assistant.output_retries(**retries);
-        }
+        assistant = assistant.set(keys.output_schema.as_ref(), |assistant, schema| {
+            assistant.output_schema(schema.0.clone().into())
+        });
+        assistant = assistant
+            .set(keys.output_retries.as_ref(), |assistant, retries| assistant.output_retries(**retries));
         for name in keys.suggests_tools.iter() {
             for tool in self.tools(name, ToolLimits::default())? {
                 assistant = assistant.suggest_tool(tool.spec().clone());
@@ -147,9 +140,9 @@ impl<'a> AgentBuilder<'a> {
                 assistant = assistant.prompted_tool(tool);
             }
         }
-        if let Some(schema) = &task.output_schema {
-            assistant = assistant.output_schema(schema.0.clone().into());
-        }
+        assistant = assistant.set(task.output_schema.as_ref(), |assistant, schema| {
+            assistant.output_schema(schema.0.clone().into())
+        });
         Ok(Some(assistant))
     }
 
@@ -176,12 +169,8 @@ fn human_input(agent: &Agent) -> Result<Option<HumanInput>> {
     }
     let own = if agent.is_human() { HumanInputMode::Always } else { HumanInputMode::Never };
     let mut layer = agent.human_input.unwrap_or(own).build();
-    if let Some(limit) = agent.max_auto_replies {
-        layer = layer.max_auto_replies(limit.into());
-    }
-    if *agent.clear_command {
-        layer = layer.clear_command();
-    }
+    layer = layer.set(agent.max_auto_replies, |layer, limit| layer.max_auto_replies(limit.into()));
+    layer = layer.set_if(*agent.clear_command, HumanInput::clear_command);
     match &agent.terminate_on {
         None => Ok(Some(layer)),
         Some(terminate_on) => terminate_on.add_to(layer).map(Some),

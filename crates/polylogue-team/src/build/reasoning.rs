@@ -13,6 +13,7 @@ use super::builder::{AgentBuilder, Around};
 use crate::agent::{Agent, ModelKeys};
 use crate::output_blocks::{OutputBlock, RunsOutputBlocks};
 use crate::reasoning::{self, Reasoning};
+use crate::set::Set as _;
 
 impl<'a> AgentBuilder<'a> {
     /// What replies for `agent` by a model, in the way in which it reasons.
@@ -75,10 +76,7 @@ impl<'a> AgentBuilder<'a> {
             Reasoning::Refine(given) => {
                 let refine = Refine::new(name, self.assistant(agent, keys, around)?, other(&given.critic)?)?;
                 let refine = refine.rounds(given.rounds);
-                AnyAgent::new(match &given.until {
-                    Some(until) => refine.until(until),
-                    None => refine,
-                })
+                AnyAgent::new(refine.set(given.until.as_ref(), |refine, until| refine.until(until)))
             }
             Reasoning::Best(given) => {
                 let critic = self.speaker(&given.critic, around)?;
@@ -97,8 +95,8 @@ impl<'a> AgentBuilder<'a> {
         around: &Around<'a>,
     ) -> Result<React> {
         let react = React::new(self.assistant(agent, keys, around)?).rounds(given.rounds);
-        let react = if given.summarize { react.summarize() } else { react };
-        Ok(if given.as_text { react.in_text() } else { react })
+        let react = react.set_if(given.summarize, React::summarize);
+        Ok(react.set_if(given.as_text, React::in_text))
     }
 
     /// The agent with a parser of its blocks.
@@ -137,12 +135,9 @@ impl<'a> AgentBuilder<'a> {
 
 fn block(given: &OutputBlock) -> ToolBlock {
     let block = ToolBlock::new(given.kind.as_str()).between(given.begin.as_str(), given.end.as_str());
-    let block = if given.json { block.json() } else { block };
-    let block = if given.restore { block.restore() } else { block };
-    match &given.instructions {
-        Some(told) => block.instructions(told.as_str()),
-        None => block,
-    }
+    let block = block.set_if(given.json, ToolBlock::json);
+    let block = block.set_if(given.restore, ToolBlock::restore);
+    block.set(given.instructions.as_deref(), ToolBlock::instructions)
 }
 
 /// `model`, with few-shot examples before every conversation.

@@ -11,6 +11,7 @@ use polylogue_tools::command::Command;
 use super::builder::{AgentBuilder, Around};
 use crate::agent::{Agent, ModelKeys};
 use crate::built_in::{FILES, built_in_tools, file_tools, is_work_tool, of_one_chat, work_tools};
+use crate::set::Set as _;
 use crate::tooling::ToolLimits;
 use crate::working::{AgentTool, CodeExecution, Language};
 
@@ -90,10 +91,7 @@ impl<'a> AgentBuilder<'a> {
             let tags: Vec<&str> = given.saves.iter().map(String::as_str).collect();
             coder = coder.runs(&tags, save(sandbox));
         }
-        Ok(match given.last {
-            Some(messages) => coder.last(messages),
-            None => coder,
-        })
+        Ok(coder.set(given.last, Coder::last))
     }
 
     /// The agent tools of `agent`. Agents called by them have no agent tools themselves.
@@ -121,12 +119,8 @@ impl<'a> AgentBuilder<'a> {
             }
             (None, None) => agent_tool::AgentTool::agent(self.participant(&given.who, around)?),
         };
-        if let Some(name) = &given.tool {
-            tool = tool.named(name.as_str());
-        }
-        if let Some(about) = &given.description {
-            tool = tool.description(about.as_str());
-        }
+        tool = tool.set(given.tool.as_deref(), agent_tool::AgentTool::named);
+        tool = tool.set(given.description.as_deref(), agent_tool::AgentTool::description);
         Ok(tool.max_calls(given.max_calls))
     }
 }

@@ -4,6 +4,7 @@ use polylogue::policies::carryover::Carryover;
 use polylogue_config::{As, At, Config, OneOrMany};
 use polylogue_core::{Name, TaskFrom};
 
+use crate::set::Set as _;
 use crate::text::{NeighborRef, Template, values};
 
 /// Results of earlier chats that are added to the task of a chat.
@@ -89,9 +90,6 @@ impl Carried {
         let carryover =
             self.context.iter().fold(carryover, |carryover, text| carryover.context(text.fill(task)));
         let carryover = carryover.exclude(values(&self.exclude));
-        match &self.include {
-            Some(include) => carryover.include(values(include)),
-            None => carryover,
-        }
+        carryover.set(self.include.as_ref(), |carryover, include| carryover.include(values(include)))
     }
 }

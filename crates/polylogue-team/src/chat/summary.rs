@@ -12,6 +12,7 @@ use crate::outline::Outline;
 use crate::parameters::Parameters;
 use crate::pattern::{Agents, ChatFrame};
 use crate::private_agents::PrivateRole;
+use crate::set::Set as _;
 use crate::text::{AgentRef, ModelText, Template};
 
 /// Result of a chat.
@@ -125,10 +126,7 @@ impl Reflect {
         let model = agents.model(name, self.model.as_ref().map(|model| model.as_str()))?;
         let assistant =
             Assistant::new(name.as_str(), model)?.params(Params::from(self.parameters.value.clone()));
-        Ok(match self.parameters.max_continuations {
-            Some(times) => assistant.max_continuations(times),
-            None => assistant,
-        })
+        Ok(assistant.set(self.parameters.max_continuations, Assistant::max_continuations))
     }
 
     /// `policy`, and then a summary by `author`.

@@ -6,7 +6,6 @@ use polylogue::agents::tooling::{ToolCalling, ToolHistory};
 use polylogue_config::At;
 
 use super::approval::tasks_of;
-use super::chats;
 use crate::agent::{Agent, ModelKeys};
 use crate::chat::check_author;
 use crate::diagnostic::Report;
@@ -123,7 +122,7 @@ fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
 }
 
 fn warn_of_handoffs(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
-    let chats = chats(team).filter(|(_, chat)| matches!(chat.pattern, Pattern::Handoffs(_)));
+    let chats = team.checked_chats().filter(|(_, chat)| matches!(chat.pattern, Pattern::Handoffs(_)));
     let handed: BTreeSet<&At<_>> = chats.flat_map(|(_, chat)| chat.everyone()).collect();
     for agent in outline.agents().filter(|agent| !handed.contains(&agent.name)) {
         let given: Option<&Span> = agent.model().and_then(|keys| keys.handoffs.given());

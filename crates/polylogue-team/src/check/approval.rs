@@ -3,7 +3,7 @@
 use polylogue::tools::approval::is_like_tool;
 use polylogue_core::Name;
 
-use super::{chats, working};
+use super::working;
 use crate::agent::Agent;
 use crate::approval::ApprovalRule;
 use crate::built_in::{FILES, file_tool_names};
@@ -16,7 +16,7 @@ use crate::tooling::GivenTool;
 
 /// The tasks of the agent `who`.
 pub(super) fn tasks_of<'t>(team: &'t Team, who: &Name) -> impl Iterator<Item = &'t Task> {
-    let tasks = chats(team).flat_map(|(_, chat)| chat.pattern.part().tasks());
+    let tasks = team.checked_chats().flat_map(|(_, chat)| chat.pattern.part().tasks());
     tasks.filter(move |task| task.who == *who)
 }
 

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use polylogue_config::At;
 use polylogue_core::{Name, TaskFrom};
 
-use super::{chats, inner_chats, reach};
+use super::reach;
 use crate::chat::{Chat, ITSELF, InnerChat};
 use crate::diagnostic::Report;
 use crate::outline::{Outline, Participant};
 use crate::team::Team;
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
-    for (name, chat) in chats(team) {
+    for (name, chat) in team.checked_chats() {
         check_participants(team, outline, chat, report);
         chat.check(name, outline, report);
     }
@@ -32,7 +32,7 @@ fn check_participants(team: &Team, outline: &Outline<'_>, chat: &Chat, report: &
 /// Reports conflicts in what inner chats receive from the surrounding chat.
 fn check_inner(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     let beside = Beside::of(team);
-    for chat in inner_chats(team) {
+    for chat in team.named_chats() {
         let carries = chat.carryover.as_ref().filter(|carried| !carried.is_nothing());
         if let Some(carries) = carries.filter(|_| *chat.task_from == TaskFrom::All) {
             let hint = "remove `carryover`, or `task_from`";
@@ -56,7 +56,7 @@ struct Beside<'t>(HashMap<&'t Name, Vec<usize>>);
 impl<'t> Beside<'t> {
     fn of(team: &'t Team) -> Self {
         let mut chats: HashMap<&Name, Vec<usize>> = HashMap::new();
-        for (at, (_, chat)) in self::chats(team).enumerate() {
+        for (at, (_, chat)) in team.checked_chats().enumerate() {
             chat.everyone().for_each(|who| chats.entry(&who.value).or_default().push(at));
         }
         Self(chats)

@@ -2,7 +2,6 @@
 
 use polylogue_core::Name;
 
-use super::chats;
 use crate::diagnostic::Report;
 use crate::outline::{Outline, Participant};
 use crate::private_agents::PrivateRole;
@@ -16,7 +15,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         let message = format!("no {} can be called `user`", participant.noun());
         report.error_with_hint(&participant.name().span, message, hint);
     }
-    for (chat, keys) in chats(team) {
+    for (chat, keys) in team.checked_chats() {
         for (role, at) in keys.private_roles() {
             check_private(outline, chat, role, at, report);
         }

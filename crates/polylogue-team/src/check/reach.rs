@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use polylogue_config::At;
 use polylogue_core::Name;
 
-use super::{chats, inner_chats};
 use crate::agent::Agent;
 use crate::chat::{Chat, InnerChat};
 use crate::diagnostic::Report;
@@ -15,7 +14,7 @@ use crate::team::Team;
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     let mut inner = HashMap::new();
-    for chat in inner_chats(team) {
+    for chat in team.named_chats() {
         inner.entry(&chat.name.value).or_insert(chat);
     }
     check_cycles(team, outline, &inner, report);
@@ -38,7 +37,7 @@ fn check_cycles<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, re
         done: HashSet::new(),
         met: HashSet::new(),
     };
-    let mut chats = chats(team);
+    let mut chats = team.checked_chats();
     if let Some((name, chat)) = chats.next() {
         walk.enter(name, chat, report);
     }
@@ -177,7 +176,7 @@ fn warn_of_strangers<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t
 }
 
 fn warn_of_endless(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
-    for (name, chat) in chats(team) {
+    for (name, chat) in team.checked_chats() {
         let limited = chat.stop.is_some() || chat.max_turns.given().is_some();
         if !limited && !chat.pattern.part().ends_itself() && !is_ended(outline, chat) {
             let message = format!("nothing ends the chat `{name}` before its 100th turn");

@@ -3,7 +3,7 @@
 use cel::common::ast::{EntryExpr, Expr, LiteralValue};
 use cel::parser::Expression;
 
-use super::NoCondition;
+use super::no_condition::NoCondition;
 use crate::suggest;
 
 /// Maximum depth of an expression: evaluating it recurses once per level.

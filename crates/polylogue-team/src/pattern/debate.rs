@@ -10,6 +10,7 @@ use polylogue_core::Name;
 use super::part::{Agents, Built, ChatFrame, Part, listed};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
+use crate::set::Set as _;
 use crate::text::Participant;
 
 /// Debate: rounds of arguments, then a vote. The result is the winning option.
@@ -75,7 +76,7 @@ impl Part for Debate {
     fn build(&self, _: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
         let options = self.options.iter().map(|option| option.value.clone());
         let debate = library::Debate::between(options).map_err(Error::from)?.rounds(self.rounds);
-        let debate = if self.one_by_one { debate.one_by_one() } else { debate };
+        let debate = debate.set_if(self.one_by_one, library::Debate::one_by_one);
         let debate = match self.voters.as_slice() {
             [] => debate,
             voters => debate.voters(voters.iter().cloned()),

@@ -11,6 +11,7 @@ use super::part::{Agents, Built, ChatFrame, Part, listed};
 use crate::condition::Condition;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
+use crate::set::Set as _;
 use crate::text::{ConditionText, Member, MemberRef};
 
 /// Graph of who speaks after whom. Branches run concurrently.
@@ -122,9 +123,6 @@ impl Edge {
             }
             (None, None) => edge,
         };
-        Ok(match self.max_uses {
-            Some(times) => edge.at_most(times),
-            None => edge,
-        })
+        Ok(edge.set(self.max_uses, library::Edge::at_most))
     }
 }

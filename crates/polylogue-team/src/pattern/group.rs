@@ -13,6 +13,7 @@ use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::parameters::Parameters;
 use crate::private_agents::PrivateRole;
+use crate::set::Set as _;
 use crate::text::{Member, MemberRef, ModelText, ParticipantRef, values};
 
 /// Speaker selection in a group.
@@ -196,10 +197,8 @@ impl Part for Group {
             Some(Transitions::Allowed(lists)) => group.transitions(Graph::allowed(names(lists))),
             Some(Transitions::Disallowed(lists)) => group.transitions(Graph::disallowed(names(lists))),
         };
-        let group = match &self.allow_repeat_speaker {
-            None => group,
-            Some(repeat) => group.repeat(repeat.value.clone()),
-        };
+        let group =
+            group.set(self.allow_repeat_speaker.as_ref(), |group, repeat| group.repeat(repeat.value.clone()));
         Ok(Built::Policy(Box::new(executing(group, chat, agents)), private.into_iter().collect()))
     }
 }
@@ -213,18 +212,10 @@ impl Selector {
             .attempts(self.attempts)
             .constrained(self.constrained)
             .role(self.role);
-        if let Some(text) = &self.system {
-            selector = selector.system(text.as_str());
-        }
-        if let Some(text) = &self.prompt {
-            selector = selector.prompt(text.as_str());
-        }
-        if let Some(text) = &self.none {
-            selector = selector.when_none(text.as_str());
-        }
-        if let Some(text) = &self.several {
-            selector = selector.when_several(text.as_str());
-        }
+        selector = selector.set(self.system.as_deref(), ModelSelector::system);
+        selector = selector.set(self.prompt.as_deref(), ModelSelector::prompt);
+        selector = selector.set(self.none.as_deref(), ModelSelector::when_none);
+        selector = selector.set(self.several.as_deref(), ModelSelector::when_several);
         Ok(selector)
     }
 }

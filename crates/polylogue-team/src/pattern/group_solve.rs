@@ -9,9 +9,11 @@ use polylogue_config::{As, At, Config};
 use polylogue_core::Name;
 
 use super::part::{Agents, Built, ChatFrame, Part};
-use super::task::{self, Task, on};
+use super::task::{Task, on};
+use super::tasks::{self, task};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
+use crate::set::Set as _;
 use crate::source::Span;
 use crate::text::MemberRef;
 
@@ -143,10 +145,10 @@ impl Default for Completion {
 
 impl Part for GroupSolve {
     fn check(&self, chat: &ChatFrame<'_>, outline: &Outline<'_>, report: &mut Report<'_>) {
-        task::check_chat(chat, report);
+        tasks::check_chat(chat, report);
         self.tasks().into_iter().for_each(|task| task.check(outline, report));
         self.before.iter().chain(&self.after).for_each(|task| task.check_alone(report));
-        task::check_all_have_tasks(chat, self.tasks.iter().map(|task| &task.value), report);
+        tasks::check_all_have_tasks(chat, self.tasks.iter().map(|task| &task.value), report);
         self.check_owners(chat, outline, report);
         self.check_shift(report);
         self.check_end(report);
@@ -175,26 +177,20 @@ impl Part for GroupSolve {
     }
 
     fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {
-        let tasks = self.tasks.iter().map(|task| task.build(agents)).collect::<Result<Vec<_>>>()?;
+        let tasks = self.tasks.iter().map(|given| task(given, agents)).collect::<Result<Vec<_>>>()?;
         let mut solve = Library::of(tasks, *self.end).max_iterations(self.max_iterations);
         solve = solve.check(self.check.build());
         let Shift { to, says } = &*self.shift;
-        if let Some(owner) = to {
-            solve = solve.shift_owner(owner.as_str());
+        solve = solve.set(to.as_ref().map(Name::as_str), Library::shift_owner);
+        solve = solve.set(says.as_deref(), Library::shift_content);
+        solve = solve.set_if(*self.reconcile, Library::reconcile);
+        for given in &self.before {
+            solve = solve.before(task(given, agents)?);
         }
-        if let Some(text) = says {
-            solve = solve.shift_content(text.as_str());
+        for given in &self.after {
+            solve = solve.after(task(given, agents)?);
         }
-        if *self.reconcile {
-            solve = solve.reconcile();
-        }
-        for before in &self.before {
-            solve = solve.before(before.build(agents)?);
-        }
-        for after in &self.after {
-            solve = solve.after(after.build(agents)?);
-        }
-        task::built(solve, chat)
+        tasks::built(solve, chat)
     }
 }
 
@@ -282,15 +278,9 @@ impl Completion {
     #[must_use]
     pub fn build(&self) -> Check {
         let mut check = Check::default().temperature(self.temperature);
-        if let Some(question) = &self.reflection {
-            check = check.reflection(question.as_str());
-        }
-        if let Some(question) = &self.decision {
-            check = check.decision(question.as_str());
-        }
-        if let Some(question) = &self.again {
-            check = check.again(question.as_str());
-        }
+        check = check.set(self.reflection.as_deref(), Check::reflection);
+        check = check.set(self.decision.as_deref(), Check::decision);
+        check = check.set(self.again.as_deref(), Check::again);
         if let Some(DecisionWords { open, complete }) = &self.words {
             check = check.words(open.as_str(), complete.as_str());
         }

@@ -9,6 +9,7 @@ use polylogue_core::Name;
 use super::part::{Agents, Built, ChatFrame, Part};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
+use crate::set::Set as _;
 use crate::text::ParticipantRef;
 
 /// Orchestrator: a planner writes a plan, and the next speaker is selected from a progress ledger.
@@ -99,9 +100,8 @@ impl Part for Orchestrator {
             let known = Stack::new(name.as_str())?.description(agents.description_of(name));
             orchestrator = orchestrator.participant(&known);
         }
-        if let Some(scribe) = &self.scribe {
-            orchestrator = orchestrator.scribe(scribe.value.clone());
-        }
+        orchestrator = orchestrator
+            .set(self.scribe.as_ref(), |orchestrator, scribe| orchestrator.scribe(scribe.value.clone()));
         let orchestrator = orchestrator.max_turns(self.max_turns).max_stalls(self.max_stalls);
         let orchestrator = orchestrator.max_plans(self.max_plans).max_retries(self.max_retries);
         Built::policy(orchestrator.prompts(self.prompts.clone()))

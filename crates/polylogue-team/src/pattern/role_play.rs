@@ -12,6 +12,7 @@ use super::part::{Agents, Built, ChatFrame, Part};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::reasoning::ChoiceTexts;
+use crate::set::Set as _;
 use crate::text::{AgentRef, MemberRef, Template};
 
 /// Role-play as in CAMEL: two roles solve a task by talking; one instructs, the other solves.
@@ -174,20 +175,12 @@ impl Part for RolePlay {
 
     fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {
         let mut role_play = self.cast(agents)?;
-        if self.done.anywhere {
-            role_play = role_play.lenient();
-        }
+        role_play = role_play.set_if(self.done.anywhere, Library::lenient);
         role_play = role_play.max_rounds(self.max_rounds).uninstructed(self.uninstructed);
-        if let Some(messages) = self.max_messages {
-            role_play = role_play.max_messages(messages);
-        }
-        if let Some(limit) = self.flips {
-            role_play = role_play.flips(limit);
-        }
+        role_play = role_play.set(self.max_messages, Library::max_messages);
+        role_play = role_play.set(self.flips, Library::flips);
         role_play = role_play.loop_detector(chat.loop_detector);
-        if let Some(condition) = chat.condition()? {
-            role_play = role_play.until(condition);
-        }
+        role_play = role_play.set(chat.condition()?, Library::until);
         let (builder, policy) = role_play.begin(chat.name.as_str())?;
         Ok(Built::Chat(Box::new(builder), Box::new(policy)))
     }
@@ -247,12 +240,11 @@ impl RolePlay {
         let (assistant, user) = (&self.assistant, &self.user);
         let mut role_play = Library::new(agents.speaker(&assistant.who)?, agents.speaker(&user.who)?);
         role_play = role_play.roles(assistant.role(), user.role()).done(self.done.text.as_str());
-        if let Some(rules) = assistant.rules.clone() {
-            role_play = role_play.assistant_rules(move |casting| rules.fill(casting.task));
-        }
-        if let Some(rules) = user.rules.clone() {
-            role_play = role_play.user_rules(move |casting| rules.fill(casting.task));
-        }
+        role_play = role_play
+            .set(assistant.rules.clone(), |of, rules| {
+                of.assistant_rules(move |casting| rules.fill(casting.task))
+            })
+            .set(user.rules.clone(), |of, rules| of.user_rules(move |casting| rules.fill(casting.task)));
         if let Some(specifier) = &self.specifier {
             role_play = role_play.specify(agents.speaker(&specifier.who)?).word_limit(specifier.words);
         }
@@ -262,13 +254,14 @@ impl RolePlay {
         if let Some(critic) = &self.critic {
             role_play = role_play.critic(critic.build(agents)?);
         }
-        if let Some(language) = &self.language {
-            role_play = role_play.language(language.as_str());
-        }
-        if let Some(texts) = &self.texts {
-            role_play = texts.apply(role_play);
-        }
-        Ok(if self.own_temperatures { role_play.own_temperatures() } else { role_play })
+        role_play = role_play.set(self.language.as_deref(), Library::language);
+        let RolePlayTexts { opening, specifier, planner, critic } = self.texts.clone().unwrap_or_default();
+        role_play = role_play
+            .set(opening, |of, text| of.opening(move |casting| text.fill(casting.task)))
+            .set(specifier, |of, text| of.specifier_prompt(move |casting| text.fill(casting.task)))
+            .set(planner, |of, text| of.planner_prompt(move |casting| text.fill(casting.task)))
+            .set(critic, |of, text| of.critic_rules(move |casting| text.fill(casting.task)));
+        Ok(role_play.set_if(self.own_temperatures, Library::own_temperatures))
     }
 }
 
@@ -296,39 +289,12 @@ impl Critic {
             Some(person) => library::Critic::person(person, self.options),
             None => library::Critic::new(agents.speaker(&self.who)?, self.options),
         };
-        if let Some(criteria) = &self.criteria {
-            critic = critic.criteria(criteria.as_str());
-        }
+        critic = critic.set(self.criteria.as_deref(), library::Critic::criteria);
         critic = critic.retries(self.retries);
         let ChoiceTexts { prompt, option, retry_prompt } = self.texts.clone().unwrap_or_default();
-        if let Some(text) = prompt {
-            critic = critic.prompt(text);
-        }
-        if let Some(text) = option {
-            critic = critic.option_line(text);
-        }
-        if let Some(text) = retry_prompt {
-            critic = critic.retry_prompt(text);
-        }
+        critic = critic.set(prompt, library::Critic::prompt);
+        critic = critic.set(option, library::Critic::option_line);
+        critic = critic.set(retry_prompt, library::Critic::retry_prompt);
         Ok(critic)
-    }
-}
-
-impl RolePlayTexts {
-    fn apply(&self, mut role_play: Library) -> Library {
-        let Self { opening, specifier, planner, critic } = self.clone();
-        if let Some(text) = opening {
-            role_play = role_play.opening(move |casting| text.fill(casting.task));
-        }
-        if let Some(text) = specifier {
-            role_play = role_play.specifier_prompt(move |casting| text.fill(casting.task));
-        }
-        if let Some(text) = planner {
-            role_play = role_play.planner_prompt(move |casting| text.fill(casting.task));
-        }
-        if let Some(text) = critic {
-            role_play = role_play.critic_rules(move |casting| text.fill(casting.task));
-        }
-        role_play
     }
 }
