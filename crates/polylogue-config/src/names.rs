@@ -159,7 +159,7 @@ impl Names {
     }
 
     /// Reports every name that is defined twice, or used and not defined.
-    pub(crate) fn report(&self, report: &mut Report<'_>) {
+    pub fn report(&self, report: &mut Report<'_>) {
         self.defined.values().for_each(|names| duplicates(names, report));
         for used in &self.used {
             if report.full() {

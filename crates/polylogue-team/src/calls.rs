@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use polylogue_config::Config;
+use polylogue_config::types::Type;
+use polylogue_config::yaml::{Data, Node};
+use polylogue_config::{As, At, Config, Cx, Label};
 use polylogue_tools::command::Argument;
 use polylogue_tools::http::{self, Header, Secret, Verb};
 use polylogue_tools::openapi::{Keys, Operation};
@@ -11,6 +13,7 @@ use serde_json::Value;
 
 use crate::command::ArgumentKeys;
 use crate::duration::Time;
+use crate::secret::is_secret_header;
 use crate::text::{PathText, VariableText};
 
 /// An OpenAPI service. Each operation is a tool by its own name; the name of the service stands for all of them.
@@ -18,8 +21,8 @@ use crate::text::{PathText, VariableText};
 #[config(name = "OpenApi")]
 pub struct ApiDocument {
     /// Path of the OpenAPI document, version 3.0 or 3.1, in JSON or YAML. It must lie below the folder of this file.
-    #[key(as = PathText, nonempty)]
-    pub file: String,
+    #[key(as = At<PathText>, nonempty)]
+    pub file: At<String>,
     /// Operations that become tools, by `operationId` or as `get /pets/{id}`.
     #[key(as = Vec<PathText>, none = "all", unique)]
     pub include: Vec<String>,
@@ -28,11 +31,11 @@ pub struct ApiDocument {
     pub base_url: Option<String>,
     /// Environment variable that holds the API key, or `user:password` for basic authentication. The key is sent as the
     /// document defines.
-    #[key(as = Option<VariableText>, none = "no key")]
-    pub key: Option<String>,
+    #[key(as = Option<At<VariableText>>, none = "no key")]
+    pub key: Option<At<String>>,
     /// Environment variables by security scheme of the document, if it has several.
-    #[key(as = BTreeMap<String, VariableText>)]
-    pub keys: BTreeMap<String, String>,
+    #[key(as = BTreeMap<String, At<VariableText>>)]
+    pub keys: BTreeMap<String, At<String>>,
     /// Time limit of a call, such as `30 s`.
     #[key(none = "30 s")]
     pub timeout: Option<Time>,
@@ -57,7 +60,7 @@ pub(crate) struct CallKeys {
     /// Query parameters by name. `{name}` in a value is replaced by the tool argument of that name.
     query: BTreeMap<String, String>,
     /// Headers by name.
-    #[key(as = BTreeMap<String, CallHeader>)]
+    #[key(as = BTreeMap<String, NoSecret>)]
     headers: BTreeMap<String, Header>,
     /// JSON body. A text `{name}` in it is replaced by the value of the tool argument of that name.
     #[key(none = "no body")]
@@ -100,6 +103,44 @@ enum CallHeader {
     Secret(Secret),
 }
 
+/// A header that is not a secret, or whose value is in an environment variable.
+struct NoSecret(CallHeader);
+
+impl Config for NoSecret {
+    fn ty() -> &'static Type {
+        CallHeader::ty()
+    }
+
+    fn read(node: &Node, cx: &mut Cx<'_, '_>) -> Self {
+        if let Label::Key(name) = cx.label()
+            && is_secret_header(&name)
+            && !matches!(node.data, Data::Map(_))
+        {
+            let hint = "put it into the environment: `{env: NAME}`, with `before: \"Bearer \"` if that stands before it";
+            cx.report.error_with_hint(&node.span, format!("`{name}` is a secret"), hint);
+        }
+        Self(CallHeader::read(node, cx))
+    }
+
+    fn hole() -> Self {
+        Self(CallHeader::hole())
+    }
+
+    fn write(&self) -> Value {
+        self.0.write()
+    }
+}
+
+impl As<Header> for NoSecret {
+    fn into_value(self) -> Header {
+        self.0.into_value()
+    }
+
+    fn from_value(header: &Header) -> Self {
+        Self(CallHeader::from_value(header))
+    }
+}
+
 /// Value of an environment variable.
 #[derive(Config)]
 #[config(for = Secret)]
@@ -112,7 +153,13 @@ struct SecretHeader {
 }
 
 impl ApiDocument {
+    /// Environment variables that hold its keys.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &String> {
+        self.key.iter().chain(self.keys.values()).map(|variable| &variable.value)
+    }
+
     pub(crate) fn keys(&self) -> Keys {
-        Keys { all: self.key.clone(), by_scheme: self.keys.clone() }
+        let by_scheme = self.keys.iter().map(|(scheme, variable)| (scheme.clone(), variable.value.clone()));
+        Keys { all: self.key.as_deref().cloned(), by_scheme: by_scheme.collect() }
     }
 }

@@ -14,6 +14,7 @@ mod names;
 mod reach;
 mod reasoning;
 mod script;
+mod secrets;
 mod web;
 mod working;
 
@@ -33,31 +34,29 @@ pub(crate) fn check(root: &Node, team: &Team, voices: Option<&[Name]>, report: &
     agents::check(team, &outline, report);
     reasoning::check(&outline, report);
     approval::check(team, &outline, report);
-    working::check(team, &outline, root, report);
+    working::check(team, &outline, report);
     chats::check(team, &outline, report);
     script::check(team, &outline, root, voices, report);
-    endpoints::check(root, report);
+    endpoints::check(team, report);
 }
 
 /// Reports conflicts among the teams that a file includes. A team with mistakes is `None`.
-pub(crate) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Report<'_>) {
-    endpoints::check_teams(root, teams, report);
-    mcp::check_teams(root, teams, report);
+pub(crate) fn check_teams(team: &Team, teams: &[Option<Team>], report: &mut Report<'_>) {
+    endpoints::check_teams(team, teams, report);
+    mcp::check_teams(team, teams, report);
 }
 
 /// Hides the secrets of the file in diagnostics.
 pub(crate) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
-    endpoints::hide_secrets(root, report);
-    mcp::hide_secrets(root, report);
-    calls::hide_secrets(root, report);
+    secrets::hide(root, report);
 }
 
-/// Reports graphs and commands that cannot be built.
-pub(crate) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
-    working::check_declared(root, team, report);
-    mcp::check_built(root, team, report);
-    web::check_built(root, team, report);
-    calls::check_built(root, team, report);
+/// Reports what cannot be built, or is not used.
+pub(crate) fn check_built(team: &Team, report: &mut Report<'_>) {
+    working::check_declared(team, report);
+    mcp::check_built(team, report);
+    web::check_built(team, report);
+    calls::check_built(team, report);
     memory::check_built(team, report);
     for (name, chat) in team.all_chats() {
         chat.pattern.part().check_built(&chat.frame(name), report);

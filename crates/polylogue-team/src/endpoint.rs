@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use polylogue_config::At;
 use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_models::{self as models, Config, Env, Key, Provider, Proxies};
 
@@ -23,7 +24,7 @@ pub struct Endpoint {
     #[key(as = Option<VariableText>, none = "no key; for a known provider its usual variable")]
     pub key: Option<String>,
     /// Further headers of each request, by name.
-    pub headers: BTreeMap<String, Header>,
+    pub headers: BTreeMap<String, At<Header>>,
     /// Maximum number of concurrent requests of all agents together.
     #[key(none = "256", range = 1..=100_000)]
     pub in_flight: Option<u32>,
@@ -251,7 +252,7 @@ impl Endpoint {
 
     /// The environment variables that it names, the one of the key first: what they hold is sent to it.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        let headers = self.headers.values().filter_map(|header| match header {
+        let headers = self.headers.values().filter_map(|header| match &header.value {
             Header::Text(_) => None,
             Header::Variable(from) => Some(from.env.as_str()),
         });

@@ -40,6 +40,7 @@
 
 mod agent;
 mod approval;
+mod at_name;
 mod build;
 mod build_context;
 mod built_in;

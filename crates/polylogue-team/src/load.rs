@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use polylogue_config::{Config as _, Cx};
+use polylogue_config::{At, Config as _, Cx, Names};
 use polylogue_core::{Name, Tool as _};
 
 use crate::built_in::{FILES, known_tools};
@@ -190,44 +190,32 @@ impl<'a> Loader<'a> {
     ) -> Option<Team> {
         check::hide_secrets(root, report);
         let mut vars = variables(root, given, report);
-        let declared = ["commands", "calls"].into_iter().flat_map(|key| root.get(key).items());
-        let declared = declared.filter_map(|one| one.get("name").text()).map(str::to_owned);
-        let operations = self.operations(root, report);
-        let services = documents::names(&operations);
-        let tools: Vec<String> = self.tools.iter().cloned().chain(declared).chain(services).collect();
-        let mut team = read_team(root, &mut vars, tools, report);
-        let teams = self.teams_within(root, report);
-        team.files = self.work_files(root, report);
-        team.web.pages = self.pages(root, report);
-        for (name, operations) in operations {
-            if let Some(document) = team.openapi.get_mut(&name) {
-                document.operations = operations;
-            }
-        }
-        self.put_servers(&mut team, root, report);
+        let (mut team, mut names) = read_team(root, &mut vars, report);
+        self.read_documents(&mut team, report);
+        names.know::<ToolKind>(self.tools.iter().cloned().chain(team.declared_tools()));
+        names.report(report);
+        let teams: Vec<_> = team.teams.iter().map(|sub| self.team_within(&sub.file, report)).collect();
+        self.read_work_files(&mut team, report);
+        self.read_pages(&mut team, report);
+        self.put_servers(&mut team, report);
         self.note_programs(&team);
-        let voices = voices(root, &teams);
+        let voices = voices(&team, &teams);
         check::check(root, &team, voices.as_deref(), report);
-        check::check_teams(root, &teams, report);
+        check::check_teams(&team, &teams, report);
         if report.failed() || teams.iter().any(Option::is_none) {
             return None;
         }
-        warn_of_unused(root, &vars, report);
+        warn_of_unused(&team, &vars, report);
         for (entry, sub) in team.teams.iter_mut().zip(teams) {
             entry.team = sub.map(Box::new).unwrap_or_default();
         }
-        check::check_built(root, &team, report);
+        check::check_built(&team, report);
         (!report.failed()).then_some(team)
     }
 
-    /// The teams that a file names, in its order; nothing for those with errors.
-    fn teams_within(&mut self, root: &Node, report: &mut Report<'_>) -> Vec<Option<Team>> {
-        let teams = root.get("teams").items().iter();
-        teams.map(|entry| self.team_within(entry.get("file"), report)).collect()
-    }
-
-    fn team_within(&mut self, file: &Node, report: &mut Report<'_>) -> Option<Team> {
-        let named = file.text().filter(|named| !named.is_empty())?;
+    /// The team of another file; nothing if it has mistakes.
+    fn team_within(&mut self, file: &At<String>, report: &mut Report<'_>) -> Option<Team> {
+        let named = file.sound()?;
         let (_, shown) = self.around.last()?;
         let path = Path::new(shown).parent().unwrap_or(Path::new("")).join(named);
         let identity = self.files.identity(&path);
@@ -300,10 +288,10 @@ impl<'a> Loader<'a> {
 }
 
 /// The speakers of the teams that a file includes; none if one of them has mistakes.
-fn voices(root: &Node, teams: &[Option<Team>]) -> Option<Vec<Name>> {
-    let names = root.get("teams").items().iter().map(|entry| entry.get("name").text().unwrap_or_default());
-    let voices = |(name, team): (&str, &Option<Team>)| Some(team.as_ref()?.voices_as(&Name::new(name).ok()?));
-    names.zip(teams).map(voices).collect::<Option<Vec<_>>>().map(|voices| voices.concat())
+fn voices(team: &Team, teams: &[Option<Team>]) -> Option<Vec<Name>> {
+    let named = team.teams.iter().zip(teams);
+    let voices = named.map(|(sub, team)| Some(team.as_ref()?.voices_as(sub.name.sound()?)));
+    voices.collect::<Option<Vec<_>>>().map(|voices| voices.concat())
 }
 
 /// The variables of a file, with the values of the caller.
@@ -314,8 +302,7 @@ fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<
             let hint = "the task is known as `{{task}}` anyway; its default stands in `task`";
             report.error_with_hint(key_span, "no variable can be called `task`", hint);
         } else if !vars::is_name(key) {
-            let hint = "a name begins with a letter, followed by letters, digits, `_` and `-`";
-            report.error_with_hint(key_span, format!("no variable can be called `{key}`"), hint);
+            report.error_with_hint(key_span, format!("no variable can be called `{key}`"), vars::NAME_HINT);
         }
         let written = value.text().unwrap_or_else(|| report.source.slice(&value.span));
         vars.insert(key.clone(), given.get(key).map_or(written, String::as_str).to_owned());
@@ -336,18 +323,16 @@ fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<
     vars
 }
 
-fn warn_of_unused(root: &Node, vars: &Vars, report: &mut Report<'_>) {
-    for entry in root.get("vars").entries().iter().filter(|entry| !vars.is_used(&entry.key)) {
-        let hint = format!("write `{{{{{}}}}}` where it belongs, or leave it out", entry.key);
-        report.warning(&entry.key_span, format!("the variable `{}` is not used", entry.key), hint);
+fn warn_of_unused(team: &Team, vars: &Vars, report: &mut Report<'_>) {
+    for (name, value) in team.vars.iter().filter(|(name, _)| !vars.is_used(name)) {
+        let hint = format!("write `{{{{{name}}}}}` where it belongs, or leave it out");
+        report.warning(value.key(), format!("the variable `{name}` is not used"), hint);
     }
 }
 
-/// Reads the team; meaningful only if the report has no error.
-fn read_team(root: &Node, vars: &mut Vars, tools: Vec<String>, report: &mut Report<'_>) -> Team {
+/// Reads the team, and the names that it defines and uses. It is meaningful only if the report has no error.
+fn read_team(root: &Node, vars: &mut Vars, report: &mut Report<'_>) -> (Team, Names) {
     let mut cx = Cx::new("a team", report, vars).with_foreign(FOREIGN).with_deferred(&[vars::TASK]);
-    cx.names.know::<ToolKind>(tools);
     let team = Team::read(root, &mut cx);
-    cx.resolve();
-    team
+    (team, cx.names)
 }

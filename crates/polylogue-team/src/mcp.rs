@@ -2,37 +2,43 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue_config::{As, At, Config};
+use polylogue_config::{At, Config};
 use polylogue_mcp::Allowed;
 use serde_json::Value;
 
 use crate::text::PathText;
 
-/// MCP servers, by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct McpServers(pub BTreeMap<String, McpServer>);
-
 /// MCP servers in this file, or the path of a document with them.
-#[derive(Config)]
-#[config(by_shape)]
-pub(crate) enum ServersForm {
-    /// Path of a JSON document with `mcpServers`, below the folder of this file.
-    File(PathText),
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
+#[config(name = "ServersForm", by_shape)]
+pub enum McpServers {
+    /// Path of a JSON document with `mcpServers`, below the folder of this file. The loader replaces it by the servers.
+    #[key(as = PathText)]
+    File(String),
     /// MCP servers by name.
-    Servers(BTreeMap<String, McpServer>),
+    Servers(BTreeMap<String, At<McpServer>>),
 }
 
-/// A document is read by the loader.
-impl As<McpServers> for ServersForm {
-    fn into_value(self) -> McpServers {
+impl Default for McpServers {
+    fn default() -> Self {
+        Self::Servers(BTreeMap::new())
+    }
+}
+
+impl McpServers {
+    /// The servers by name.
+    #[must_use]
+    pub fn servers(&self) -> &BTreeMap<String, At<McpServer>> {
+        static NONE: BTreeMap<String, At<McpServer>> = BTreeMap::new();
         match self {
-            Self::File(_) => McpServers::default(),
-            Self::Servers(servers) => McpServers(servers),
+            Self::File(_) => &NONE,
+            Self::Servers(servers) => servers,
         }
     }
 
-    fn from_value(value: &McpServers) -> Self {
-        Self::Servers(value.0.clone())
+    pub(crate) fn servers_mut(&mut self) -> impl Iterator<Item = &mut McpServer> {
+        let servers = if let Self::Servers(servers) = self { Some(servers) } else { None };
+        servers.into_iter().flatten().map(|(_, server)| &mut server.value)
     }
 }
 

@@ -41,6 +41,15 @@ pub fn is_secret_header(name: &str) -> bool {
     SECRET_HEADERS.contains(&name.as_str()) || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
+/// What the names of variables end with that hold secrets.
+const SECRET_VARIABLES: [&str; 5] = ["key", "token", "secret", "password", "credentials"];
+
+/// Whether a header or variable called `name` holds a secret by what it is for.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_secret_header(name) || SECRET_VARIABLES.iter().any(|ending| lower.ends_with(ending))
+}
+
 /// Whether `text` looks like an API key, or like an address that contains one.
 #[must_use]
 pub fn looks_like_key(text: &str) -> bool {

@@ -15,11 +15,12 @@ use polylogue_tools::command::Declaration;
 use polylogue_tools::http;
 
 use crate::agent::Agent;
+use crate::at_name::AtName;
 use crate::calls::{ApiDocument, CallKeys};
 use crate::chat::{Chat, InnerChat, TaskFromKey};
 use crate::command::CommandKeys;
 use crate::endpoint::Endpoint;
-use crate::mcp::{McpServers, ServersForm};
+use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
 use crate::price::PriceKey;
 use crate::reasoning::Example;
@@ -47,15 +48,15 @@ pub struct Team {
     #[key(none = "none: the command line must give one")]
     pub task: Option<String>,
     /// Model of every agent that sets none, as `provider:model`. `--model` replaces it and the model of every agent.
-    #[key(as = Option<ModelText>, none = "`--model`, or the script")]
-    pub model: Option<String>,
+    #[key(as = Option<At<ModelText>>, none = "`--model`, or the script")]
+    pub model: Option<At<String>>,
     /// Variables by name. `{{name}}` in a text of this file is replaced by the value, once and literally. `--var
     /// NAME=VALUE` replaces a value.
-    #[key(as = BTreeMap<String, VarText>)]
-    pub vars: BTreeMap<String, String>,
+    #[key(as = BTreeMap<String, At<VarText>>)]
+    pub vars: BTreeMap<String, At<String>>,
     /// Model endpoints by name. The name of a custom endpoint is the provider before the `:` of a model; the name of a
     /// known provider changes the settings of that provider.
-    pub endpoints: BTreeMap<String, Endpoint>,
+    pub endpoints: BTreeMap<String, At<Endpoint>>,
     /// Model prices by `provider:model`. They replace the built-in prices and count toward cost limits.
     #[key(as = BTreeMap<String, PriceKey>)]
     pub prices: BTreeMap<String, Price>,
@@ -72,19 +73,19 @@ pub struct Team {
     /// Files that are copied into the work directory when a conversation begins. Paths are relative to the folder of
     /// this file and must lie below it.
     #[key(unique)]
-    pub files: Vec<WorkFile>,
+    pub files: Vec<At<WorkFile>>,
     /// Commands that agents can call as tools. They run in the sandbox, without a shell.
-    #[key(as = Vec<CommandKeys>)]
-    pub commands: Vec<Declaration>,
+    #[key(as = Vec<AtName<CommandKeys>>)]
+    pub commands: Vec<At<Declaration>>,
     /// MCP servers by name, or the path of a JSON document with `mcpServers`. Agents use their tools with `tools:
     /// [{mcp: NAME}]`. Local servers run outside the sandbox; every server must also be allowed on the command line.
-    #[key(as = ServersForm, default = McpServers::default())]
-    pub mcp: McpServers,
+    #[key(default = McpServers::default())]
+    pub mcp: At<McpServers>,
     /// HTTP requests that agents can call as tools. Their hosts must also be allowed on the command line.
-    #[key(as = Vec<CallKeys>)]
-    pub calls: Vec<http::Declaration>,
+    #[key(as = Vec<AtName<CallKeys>>)]
+    pub calls: Vec<At<http::Declaration>>,
     /// OpenAPI services by name. Their operations are tools. Their hosts must also be allowed on the command line.
-    pub openapi: BTreeMap<String, ApiDocument>,
+    pub openapi: BTreeMap<String, At<ApiDocument>>,
     /// Pages, search engine and fetch settings of the tools `web_search` and `web_fetch`.
     pub web: Web,
     /// Long-term memory of agents that set `memory`.

@@ -3,7 +3,7 @@
 use polylogue::{Error, Result};
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
-use polylogue_config::{Config, Cx, Switch};
+use polylogue_config::{At, Config, Cx, Switch};
 use polylogue_models::{Env, Key, Proxies};
 use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, Reach};
 use serde_json::Value;
@@ -19,12 +19,12 @@ pub struct Web {
     /// Folder of local pages in Markdown, HTML or plain text, below the folder of this file. `web_search` searches them
     /// if `search` is not given; `web_fetch` reads them by addresses such as `page:/bees.md`.
     #[key(none = "no pages")]
-    pub pages: Option<PageFolder>,
+    pub pages: Option<At<PageFolder>>,
     /// Search engine of `web_search`: its name, or a mapping.
     #[key(none = "none: no web search")]
-    pub search: Option<WebSearch>,
+    pub search: Option<At<WebSearch>>,
     /// Pages that `web_fetch` can read: `true` for all public hosts, or a mapping.
-    pub fetch: Switch<FetchSettings>,
+    pub fetch: At<Switch<FetchSettings>>,
 }
 
 /// A folder of pages, with its content.
@@ -83,8 +83,8 @@ pub struct SearchEngine {
     #[key(as = Option<UrlText>, none = "the engine's public address", nonempty)]
     pub url: Option<String>,
     /// Environment variable that holds the API key.
-    #[key(as = Option<VariableText>, none = "the engine's usual variable")]
-    pub key: Option<String>,
+    #[key(as = Option<At<VariableText>>, none = "the engine's usual variable")]
+    pub key: Option<At<String>>,
 }
 
 /// A search engine.
@@ -143,10 +143,15 @@ impl EngineName {
 }
 
 impl SearchEngine {
+    /// The environment variable that holds the API key, if there is one.
+    pub(crate) fn variable(&self) -> Option<&str> {
+        self.key.as_deref().map(String::as_str).or(self.engine.kind().key_variable())
+    }
+
     /// The search, with its key out of `env`.
     pub(crate) fn build(&self, env: &Env) -> Result<AnySearch> {
         let kind = self.engine.kind();
-        let variable = self.key.as_deref().or(kind.key_variable());
+        let variable = self.variable();
         let key = variable.and_then(|name| env.get(name)).and_then(|text| Key::new(&text));
         if let (Some(variable), None) = (variable, &key) {
             let text = format!(

@@ -44,7 +44,7 @@ impl<'a> AgentBuilder<'a> {
         provide: Provide<'a>,
         context: &'a BuildContext,
     ) -> Self {
-        let model = team.model.as_deref().or(outer_model);
+        let model = team.model.as_deref().map(String::as_str).or(outer_model);
         Self { team, name, model, provide, context, factory: OnceCell::new(), browser: OnceCell::new() }
     }
 

@@ -26,7 +26,7 @@ impl AgentBuilder<'_> {
         };
         let client = |reach| Client::new(reach).proxies(Proxies::of(&env));
         if let Some(call) = call {
-            return Ok(vec![AnyTool::new(Call::new(call.clone(), client, &env)?)]);
+            return Ok(vec![AnyTool::new(Call::new(call.value.clone(), client, &env)?)]);
         }
         let tools = operations.into_iter().map(|(document, operation)| {
             let time = document.timeout.map(Into::into);

@@ -48,7 +48,7 @@ impl<'a> AgentBuilder<'a> {
         }
         if let Some(command) = self.team.commands.iter().find(|command| command.name == name) {
             let factory = self.factory()?;
-            let command = Command::new(command.clone(), factory.sandbox.clone())?;
+            let command = Command::new(command.value.clone(), factory.sandbox.clone())?;
             return Ok((vec![AnyTool::new(command)], Some(&factory.queue)));
         }
         if let Some(tool) = self.web_tool(name)? {

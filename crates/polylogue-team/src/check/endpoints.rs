@@ -1,17 +1,18 @@
-//! Endpoints: what they are called, where they are, and that no secret is shown or kept.
+//! Endpoints: their names, addresses and headers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use polylogue_config::At;
 use polylogue_models::{Config, Endpoint, Provider};
 
+use crate::chat::Summary;
 use crate::diagnostic::Report;
-use crate::endpoint::canonical;
+use crate::endpoint::{self as team, Header, canonical};
 use crate::secret;
 use crate::suggest;
 use crate::team::Team;
 use crate::text::KEEP_SECRET;
 use crate::vars;
-use crate::yaml::{Data, Entry, Node};
 
 /// Headers that the HTTP client sets.
 const OF_THE_TRANSPORT: [&str; 8] = [
@@ -25,92 +26,92 @@ const OF_THE_TRANSPORT: [&str; 8] = [
     "accept-encoding",
 ];
 
-pub(super) fn check(root: &Node, report: &mut Report<'_>) {
+/// The entries of a mapping in the order of the file.
+fn in_order<T>(map: &BTreeMap<String, At<T>>) -> Vec<(&String, &At<T>)> {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_by_key(|(_, value)| value.key().start);
+    entries
+}
+
+pub(super) fn check(team: &Team, report: &mut Report<'_>) {
     let mut seen: HashMap<&str, usize> = HashMap::new();
-    for entry in root.get("endpoints").entries() {
+    for (name, endpoint) in in_order(&team.endpoints) {
         if report.full() {
             return;
         }
-        check_name(entry, report);
-        let line = report.source.position(entry.key_span.start).line;
-        if let Some(first) = seen.insert(canonical(&entry.key), line) {
-            let message =
-                format!("there is an endpoint `{}` already, in line {first}", canonical(&entry.key));
-            report.error(&entry.key_span, message);
+        check_name(name, endpoint, report);
+        let line = report.source.position(endpoint.key().start).line;
+        if let Some(first) = seen.insert(canonical(name), line) {
+            let message = format!("there is an endpoint `{}` already, in line {first}", canonical(name));
+            report.error(endpoint.key(), message);
         }
-        check_headers(entry.value.get("headers").entries(), report);
+        check_headers(&endpoint.headers, report);
     }
-    check_models(root, report);
+    check_models(team, report);
 }
 
-/// Warns of providers that are none and nearly one. More cannot be said: a file may be part of a team whose file knows
-/// the endpoint, and programs have models of their own.
-fn check_models(root: &Node, report: &mut Report<'_>) {
-    let own: Vec<&str> = root.get("endpoints").entries().iter().map(|entry| entry.key.as_str()).collect();
-    let mut known = own.clone();
-    known.extend(Provider::all().iter().map(|provider| provider.name()));
-    let chats = std::iter::once(root.get("chat")).chain(root.get("chats").items());
-    let reflected = chats.map(|chat| chat.get("summary").get("reflect"));
-    for node in std::iter::once(root).chain(root.get("agents").items()).chain(reflected) {
-        let model = node.get("model");
-        let Some((provider, id)) = model.text().and_then(|text| text.split_once([':', '/'])) else {
-            continue;
-        };
+/// Warns of unknown providers that resemble a known one. More cannot be said: a file may be part of a team whose file
+/// defines the endpoint, and programs have models of their own.
+fn check_models(team: &Team, report: &mut Report<'_>) {
+    let own: Vec<&str> = team.endpoints.keys().map(String::as_str).collect();
+    let known = own.iter().copied().chain(Provider::all().iter().map(|provider| provider.name()));
+    let reflected = team.checked_chats().filter_map(|(_, chat)| match &chat.summary {
+        Summary::Reflect(reflect) => reflect.model.as_ref(),
+        _ => None,
+    });
+    let agents = team.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
+    for model in team.model.iter().chain(agents).chain(reflected) {
+        let Some((provider, id)) = model.split_once([':', '/']) else { continue };
         if own.contains(&provider) || Provider::find(provider).is_some() || report.full() {
             continue;
         }
-        if let Some(meant) = suggest::closest(provider, known.iter().copied()) {
+        if let Some(meant) = suggest::closest(provider, known.clone()) {
             let hint = format!("did you mean `{meant}:{id}`?");
             report.warning(&model.span, format!("there is no provider `{provider}`"), hint);
         }
     }
 }
 
-fn check_name(entry: &Entry, report: &mut Report<'_>) {
-    let name = &entry.key;
+fn check_name(name: &str, endpoint: &At<team::Endpoint>, report: &mut Report<'_>) {
+    // A value that is no mapping is reported by the reader.
+    let is_mapping = endpoint.ok || endpoint.value != team::Endpoint::default();
     if !vars::is_name(name) {
-        let hint = "a name begins with a letter, followed by letters, digits, `_` and `-`";
-        report.error_with_hint(&entry.key_span, format!("no endpoint can be called `{name}`"), hint);
-    } else if Provider::find(name).is_none()
-        && matches!(entry.value.data, Data::Map(_))
-        && entry.value.entry("base_url").is_none()
-    {
+        report.error_with_hint(
+            endpoint.key(),
+            format!("no endpoint can be called `{name}`"),
+            vars::NAME_HINT,
+        );
+    } else if Provider::find(name).is_none() && is_mapping && endpoint.base_url.is_none() {
         let providers = Provider::all().iter().map(Provider::name);
         let hint = match suggest::closest(name, providers) {
             Some(provider) => format!("did you mean `{provider}`? Further endpoints need an address"),
             None => "such as `base_url: http://127.0.0.1:8000/v1`".to_owned(),
         };
-        report.error_with_hint(
-            &entry.key_span,
-            format!("the endpoint `{name}` needs the key `base_url`"),
-            hint,
-        );
+        let message = format!("the endpoint `{name}` needs the key `base_url`");
+        report.error_with_hint(endpoint.key(), message, hint);
     }
 }
 
-fn check_headers(headers: &[Entry], report: &mut Report<'_>) {
+fn check_headers(headers: &BTreeMap<String, At<Header>>, report: &mut Report<'_>) {
     let mut seen: HashSet<String> = HashSet::new();
-    for Entry { key, key_span, value } in headers {
+    for (name, header) in in_order(headers) {
         if report.full() {
             return;
         }
-        let name = key.to_ascii_lowercase();
-        if OF_THE_TRANSPORT.contains(&name.as_str()) {
-            report
-                .error(key_span, format!("the header `{key}` cannot be set: it says how a request is sent"));
-        } else if !seen.insert(name) {
-            report.error(key_span, format!("there is a header `{key}` already"));
+        let lower = name.to_ascii_lowercase();
+        if OF_THE_TRANSPORT.contains(&lower.as_str()) {
+            let message = format!("the header `{name}` cannot be set: it says how a request is sent");
+            report.error(header.key(), message);
+        } else if !seen.insert(lower) {
+            report.error(header.key(), format!("there is a header `{name}` already"));
         }
-        if let (true, Some(text)) = (secret::is_secret_header(key), value.text())
-            && !secret::looks_like_key(text)
-        {
-            let message = format!("a key never stands in a team file, and `{key}` looks like one");
-            report.error_with_hint(&value.span, message, format!("{KEEP_SECRET}: `{{env: NAME}}`"));
+        let text = if let Header::Text(text) = &header.value { text.as_str() } else { "x" };
+        if matches!(header.value, Header::Text(_)) && header.ok && secret::is_secret_header(name) {
+            let message = format!("a key never stands in a team file, and `{name}` looks like one");
+            report.error_with_hint(&header.span, message, format!("{KEEP_SECRET}: `{{env: NAME}}`"));
         }
-        // A text that holds variables is looked at for what can be known of it.
-        let text = value.text().unwrap_or("x");
-        if let Err(error) = sendable(key, text) {
-            report.error(key_span, error);
+        if let Err(error) = sendable(name, text) {
+            report.error(header.key(), error);
         }
     }
 }
@@ -122,50 +123,19 @@ fn sendable(name: &str, text: &str) -> Result<(), String> {
     Endpoint::new(config).map(drop).map_err(|error| error.message)
 }
 
-/// Says of two teams of other files that they mean different endpoints by one name, which only this file can
-/// decide.
-pub(super) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Report<'_>) {
-    let own: Vec<&str> = root.get("endpoints").entries().iter().map(|entry| canonical(&entry.key)).collect();
-    let mut seen: HashMap<&str, (&crate::Endpoint, &str)> = HashMap::new();
-    for (entry, team) in root.get("teams").items().iter().zip(teams) {
+/// Reports endpoints of the same name that teams of other files define differently, which only this file can decide.
+pub(super) fn check_teams(team: &Team, teams: &[Option<Team>], report: &mut Report<'_>) {
+    let own: Vec<&str> = team.endpoints.keys().map(|name| canonical(name)).collect();
+    let mut seen: HashMap<&str, (&team::Endpoint, &str)> = HashMap::new();
+    for (sub, team) in team.teams.iter().zip(teams) {
         let Some(team) = team else { continue };
         for (name, endpoint) in team.all_endpoints().into_iter().filter(|(name, _)| !own.contains(name)) {
             let (first, whose) = *seen.entry(name).or_insert((endpoint, team.name.as_str()));
             if first != endpoint {
                 let message = format!("this team has another endpoint `{name}` than the team `{whose}`");
                 let hint = format!("say in this file which it is: `endpoints: {{{name}: ...}}`");
-                report.error_with_hint(&entry.get("file").span, message, hint);
+                report.error_with_hint(&sub.file.span, message, hint);
             }
         }
-    }
-}
-
-/// Hides whatever may be a secret in a file, before a line of it is shown.
-pub(super) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
-    hide_keys(root, report);
-    for endpoint in root.get("endpoints").entries() {
-        hide_strange_variable(endpoint.value.get("key"), report);
-        for header in endpoint.value.get("headers").entries() {
-            hide_strange_variable(header.value.get("env"), report);
-            if secret::is_secret_header(&header.key) && !matches!(header.value.data, Data::Map(_)) {
-                report.hide(&header.value.span);
-            }
-        }
-    }
-}
-
-/// Where the name of a variable belongs, what is none may be a key.
-fn hide_strange_variable(node: &Node, report: &mut Report<'_>) {
-    if !node.text().is_some_and(crate::text::is_variable) {
-        report.hide(&node.span);
-    }
-}
-
-fn hide_keys(node: &Node, report: &mut Report<'_>) {
-    match &node.data {
-        Data::Text(text) if secret::looks_like_key(text) => report.hide(&node.span),
-        Data::List(items) => items.iter().for_each(|item| hide_keys(item, report)),
-        Data::Map(entries) => entries.iter().for_each(|entry| hide_keys(&entry.value, report)),
-        _ => {}
     }
 }

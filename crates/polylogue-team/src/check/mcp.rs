@@ -1,4 +1,4 @@
-//! MCP servers: each is one, holds no secret, and is there for those who are given its tools.
+//! MCP servers: they are valid, hold no secret, and exist for the agents with their tools.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,62 +9,36 @@ use serde_json::json;
 use crate::agent::Agent;
 use crate::diagnostic::Report;
 use crate::mcp::McpServer;
-use crate::secret::{is_secret_header, looks_like_key};
+use crate::secret::{is_secret_name, looks_like_key};
 use crate::source::Span;
 use crate::suggest;
 use crate::team::Team;
 use crate::tooling::GivenTool;
-use crate::yaml::Node;
 
-/// What the names of variables end with that hold secrets.
-const SECRET: [&str; 5] = ["key", "token", "secret", "password", "credentials"];
-
-/// Hides values that are secret by their names, before a line is shown.
-pub(super) fn hide_secrets(root: &Node, report: &mut Report<'_>) {
-    for server in root.get("mcp").entries() {
-        let texts = ["env", "headers"].into_iter().flat_map(|key| server.value.get(key).entries());
-        for text in texts.filter(|text| is_secret(&text.key) && !is_variable(&text.value)) {
-            report.hide(&text.value.span);
-        }
-    }
-}
-
-fn is_secret(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    is_secret_header(name) || SECRET.iter().any(|ending| lower.ends_with(ending))
-}
-
-fn is_variable(node: &Node) -> bool {
-    node.text().is_some_and(|text| text.contains("${"))
-}
-
-/// Says of two teams of other files that they mean different servers by one name.
-pub(super) fn check_teams(root: &Node, teams: &[Option<Team>], report: &mut Report<'_>) {
-    let own: HashSet<&str> = root.get("mcp").entries().iter().map(|entry| entry.key.as_str()).collect();
+/// Reports servers of the same name in teams of other files.
+pub(super) fn check_teams(team: &Team, teams: &[Option<Team>], report: &mut Report<'_>) {
+    let own = |name: &str| team.mcp.servers().get(name).is_some_and(|server| server.given().is_some());
     let mut seen: BTreeMap<&str, (&McpServer, &str)> = BTreeMap::new();
-    for (entry, team) in root.get("teams").items().iter().zip(teams) {
+    for (sub, team) in team.teams.iter().zip(teams) {
         let Some(team) = team else { continue };
         for (name, server) in team.mcp_declared() {
             let (first, whose) = *seen.entry(name).or_insert((server, team.name.as_str()));
-            let whose =
-                if own.contains(name) { "this file".to_owned() } else { format!("the team `{whose}`") };
-            if own.contains(name) || first != server {
+            let whose = if own(name) { "this file".to_owned() } else { format!("the team `{whose}`") };
+            if own(name) || first != server {
                 let message =
                     format!("this team has an MCP server `{name}`, and {whose} another of that name");
-                report.error_with_hint(&entry.get("file").span, message, "give one of them another name");
+                report.error_with_hint(&sub.file.span, message, "give one of them another name");
             }
         }
     }
 }
 
 /// Reports invalid and unused servers, and tools of unknown servers.
-pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
-    let mcp = root.get("mcp");
-    for (name, server) in &team.mcp.0 {
-        let entry = mcp.entry(name);
-        let at = entry.map_or(&mcp.span, |entry| &entry.key_span);
+pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
+    for (name, server) in team.mcp.servers() {
+        let at = server.given().unwrap_or(&team.mcp.span);
         check_server(name, server, at, report);
-        if !team.mcp_wanted().contains(name.as_str()) && entry.is_some() {
+        if !team.mcp_wanted().contains(name.as_str()) && server.given().is_some() {
             let hint = format!("add `{{mcp: {name}}}` to the `tools` of an agent, or leave it out");
             report.warning(at, format!("no agent has tools of the MCP server `{name}`"), hint);
         }
@@ -83,7 +57,7 @@ fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'
         report.error(at, error.to_string());
     }
     for (key, text) in server.env.iter().chain(&server.headers) {
-        if !text.contains("${") && !text.is_empty() && (is_secret(key) || looks_like_key(text)) {
+        if !text.contains("${") && !text.is_empty() && (is_secret_name(key) || looks_like_key(text)) {
             let message =
                 format!("the MCP server `{name}` is given a secret, `{key}`, which stands in a file");
             let hint = "write `${NAME}` in its place, the name of an environment variable that holds it";

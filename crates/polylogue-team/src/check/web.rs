@@ -1,55 +1,54 @@
-//! The web: what its tools need is there, and what is there is used.
+//! The web: tools and settings fit together.
 
 use crate::diagnostic::Report;
 use crate::source::Span;
 use crate::team::Team;
 use crate::web::{EngineName, FETCH, SEARCH, WebSearch};
-use crate::yaml::Node;
 
 /// Reports web tools without settings, invalid hosts, and unused settings.
-pub(super) fn check_built(root: &Node, team: &Team, report: &mut Report<'_>) {
-    let web = root.get("web");
-    if let Some(settings) = team.web.fetch.on()
-        && let Err(error) = settings.reach()
+pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
+    let web = &team.web;
+    if let Some(Err(error)) = web.fetch.on().map(|settings| settings.reach()) {
+        report.error(&web.fetch.span, error.to_string());
+    }
+    if let Some(search) = &web.search
+        && let WebSearch::Own(engine) = &search.value
+        && engine.engine == EngineName::Searxng
     {
-        report.error(&web.get("fetch").span, error.to_string());
-    }
-    if let Some(WebSearch::Own(engine)) = &team.web.search {
-        if engine.engine == EngineName::Searxng && engine.url.is_none() {
+        if engine.url.is_none() {
             let hint = "add `url`, such as `url: http://localhost:8888`; it is run by oneself";
-            report.error_with_hint(&web.get("search").span, "`searxng` needs an address", hint);
+            report.error_with_hint(&search.span, "`searxng` needs an address", hint);
         }
-        if engine.engine == EngineName::Searxng && engine.key.is_some() {
-            report.error(&web.get("search").get("key").span, "`searxng` takes no key");
+        if let Some(key) = &engine.key {
+            report.error(&key.span, "`searxng` takes no key");
         }
     }
-    let can_search = team.web.search.is_some() || team.web.pages.is_some();
-    let can_fetch = team.web.fetch.on().is_some() || team.web.pages.is_some();
-    for (tool, can, hint) in [
-        (
-            SEARCH,
-            can_search,
-            "add `web`, such as `web: {search: brave}`, or `web: {pages: FOLDER}` for local pages",
-        ),
-        (
-            FETCH,
-            can_fetch,
-            "add `web`, such as `web: {fetch: true}`, or `web: {pages: FOLDER}` for local pages",
-        ),
+    let has_pages = web.pages.is_some();
+    for (tool, can, example) in [
+        (SEARCH, has_pages || web.search.is_some(), "search: brave"),
+        (FETCH, has_pages || web.fetch.on().is_some(), "fetch: true"),
     ] {
-        if !can && let Some(at) = named(team, tool) {
+        if let Some(at) = named(team, tool).filter(|_| !can) {
+            let hint = format!(
+                "add `web`, such as `web: {{{example}}}`, or `web: {{pages: FOLDER}}` for local pages"
+            );
             report.error_with_hint(at, format!("`{tool}` has nothing to work with"), hint);
         }
     }
-    let is_used = |key: &str| match key {
-        "search" => team.names_tool(SEARCH),
-        "fetch" => team.names_tool(FETCH),
-        _ => team.names_tool(SEARCH) || team.names_tool(FETCH),
-    };
-    for entry in web.entries().iter().filter(|entry| !is_used(&entry.key)) {
-        let tool = if entry.key == "fetch" { FETCH } else { SEARCH };
-        let hint = format!("name `{tool}` among the `tools` of an agent, or leave it out");
-        report.warning(&entry.key_span, format!("no agent uses `{}` of `web`", entry.key), hint);
+    for (key, at, tool, is_used) in [
+        (
+            "pages",
+            web.pages.as_ref().map(|of| of.key()),
+            SEARCH,
+            team.names_tool(SEARCH) || team.names_tool(FETCH),
+        ),
+        ("search", web.search.as_ref().map(|of| of.key()), SEARCH, team.names_tool(SEARCH)),
+        ("fetch", web.fetch.given(), FETCH, team.names_tool(FETCH)),
+    ] {
+        if let Some(at) = at.filter(|_| !is_used) {
+            let hint = format!("name `{tool}` among the `tools` of an agent, or leave it out");
+            report.warning(at, format!("no agent uses `{key}` of `web`"), hint);
+        }
     }
 }
 

@@ -16,11 +16,10 @@ use crate::source::Span;
 use crate::team::Team;
 use crate::tooling::{GivenTool, OwnTool};
 use crate::working::{AgentTool, SandboxBackend, SandboxSettings};
-use crate::yaml::Node;
 
-pub(super) fn check(team: &Team, outline: &Outline<'_>, root: &Node, report: &mut Report<'_>) {
+pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     check_sandbox(&team.sandbox, report);
-    check_commands(root, report);
+    check_commands(team, report);
     for agent in outline.agents() {
         check_files(agent, report);
         check_scopes(agent, report);
@@ -66,21 +65,22 @@ fn check_sandbox(sandbox: &SandboxSettings, report: &mut Report<'_>) {
     }
 }
 
-/// Commands have names of their own. Whether they are whole is found out when there are no other mistakes.
-fn check_commands(root: &Node, report: &mut Report<'_>) {
-    let commands = root.get("commands").items();
-    if commands.is_empty() {
+/// Commands have names of their own. Whether they can be built is checked if there are no other mistakes.
+fn check_commands(team: &Team, report: &mut Report<'_>) {
+    if team.commands.is_empty() {
         return;
     }
     let known = known_tools();
     let mut seen = HashSet::new();
-    for command in commands {
-        let at = command.get("name");
-        let Some(text) = at.text().filter(|_| !report.full()) else { continue };
-        if text == FILES || known.iter().any(|tool| tool.spec().name == text) {
-            report.error(&at.span, format!("there is a tool `{text}` already"));
-        } else if !seen.insert(text) {
-            report.error(&at.span, format!("there is a command `{text}` already"));
+    for command in team.commands.iter().filter(|command| !command.name.is_empty()) {
+        let name = command.name.as_str();
+        if report.full() {
+            return;
+        }
+        if name == FILES || known.iter().any(|tool| tool.spec().name == name) {
+            report.error(&command.span, format!("there is a tool `{name}` already"));
+        } else if !seen.insert(name) {
+            report.error(&command.span, format!("there is a command `{name}` already"));
         }
     }
 }
@@ -206,15 +206,13 @@ fn count<'t>(asks: &'t HashMap<&Name, Vec<Name>>, around: &mut Vec<&'t Name>, wa
 }
 
 /// Reports commands that cannot be built, and unused ones.
-pub(super) fn check_declared(root: &Node, team: &Team, report: &mut Report<'_>) {
-    let nodes = root.get("commands").items();
-    for (declared, node) in team.commands.iter().zip(nodes) {
-        if let Err(error) = Command::new(declared.clone(), Sandbox::enclosed("work")) {
-            report.error(&node.get("name").span, error.to_string());
-        } else if !team.names_tool(&declared.name) {
+pub(super) fn check_declared(team: &Team, report: &mut Report<'_>) {
+    for command in &team.commands {
+        if let Err(error) = Command::new(command.value.clone(), Sandbox::enclosed("work")) {
+            report.error(&command.span, error.to_string());
+        } else if !team.names_tool(&command.name) {
             let hint = "name it among the `tools` of an agent, or leave it out";
-            let message = format!("no agent has the command `{}`", declared.name);
-            report.warning(&node.get("name").span, message, hint);
+            report.warning(&command.span, format!("no agent has the command `{}`", command.name), hint);
         }
     }
 }

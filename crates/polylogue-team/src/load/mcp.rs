@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use polylogue_config::At;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,24 +11,25 @@ use super::Loader;
 use crate::diagnostic::Report;
 use crate::mcp::{McpServer, McpServers};
 use crate::team::Team;
-use crate::yaml::{Data, Node};
 
 /// What a document says of a server that is for programs like this one.
 const KEYS: [&str; 6] = ["command", "args", "env", "cwd", "url", "headers"];
 
 impl Loader<'_> {
-    /// Gives `team` the servers of the document that `root` names, and its servers the folder that they run in: that of the
-    /// team file, wherever the team is run. Nothing is started.
-    pub(super) fn put_servers(&self, team: &mut Team, root: &Node, report: &mut Report<'_>) {
-        let mcp = root.get("mcp");
-        if let Data::Text(named) = &mcp.data {
+    /// Gives `team` the servers of the document that it names, and its servers the folder that they run in: that of the team
+    /// file, wherever the team is run. Nothing is started.
+    pub(super) fn put_servers(&self, team: &mut Team, report: &mut Report<'_>) {
+        if let McpServers::File(named) = &team.mcp.value {
             match self.work_file(named).and_then(|text| of_document(&text)) {
-                Ok(servers) => team.mcp = McpServers(servers),
-                Err(why) => report.error(&mcp.span, format!("no MCP servers are in `{named}`: {why}")),
+                Ok(servers) => team.mcp.value = McpServers::Servers(servers),
+                Err(why) if team.mcp.ok => {
+                    report.error(&team.mcp.span, format!("no MCP servers are in `{named}`: {why}"));
+                }
+                Err(_) => {}
             }
         }
         let Some(folder) = self.folder() else { return };
-        for server in team.mcp.0.values_mut().filter(|server| server.command.is_some()) {
+        for server in team.mcp.value.servers_mut().filter(|server| server.command.is_some()) {
             let own = server.cwd.as_deref().unwrap_or_default();
             // A variable is known only when the server is started.
             if !own.starts_with("${") {
@@ -39,7 +41,7 @@ impl Loader<'_> {
 
     /// Notes the programs below the folder of the team file that its servers are made of, as far as they can be read.
     pub(super) fn note_programs(&self, team: &Team) {
-        for server in team.mcp.0.values() {
+        for server in team.mcp.servers().values() {
             for word in server.command.iter().chain(&server.args) {
                 // What is elsewhere, missing or too large is not of the team.
                 let Ok((_, path)) = self.below(word) else { continue };
@@ -60,7 +62,7 @@ impl Loader<'_> {
 }
 
 /// The servers of the usual document that are not disabled, each with what matters here.
-fn of_document(text: &str) -> Result<BTreeMap<String, McpServer>, String> {
+fn of_document(text: &str) -> Result<BTreeMap<String, At<McpServer>>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
         return Err("it is not an object with `mcpServers`".into());
@@ -73,7 +75,7 @@ fn of_document(text: &str) -> Result<BTreeMap<String, McpServer>, String> {
         let kept = Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect());
         let server =
             serde_json::from_value::<ServerOfDocument>(kept).map_err(|error| format!("`{name}`: {error}"))?;
-        all.insert(name.clone(), server.into());
+        all.insert(name.clone(), McpServer::from(server).into());
     }
     Ok(all)
 }

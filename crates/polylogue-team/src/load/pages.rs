@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use super::Loader;
 use super::file::Unreadable;
 use crate::diagnostic::Report;
-use crate::web::PageFolder;
+use crate::team::Team;
 use crate::working::WorkFile;
-use crate::yaml::Node;
 
 /// How many pages a team may bring along, how large they may be together, in bytes, and how deep folders may be nested. They are
 /// kept with every conversation.
@@ -19,20 +18,18 @@ const DEEPEST: usize = 8;
 const ENDINGS: [&str; 6] = ["md", "markdown", "txt", "html", "htm", "xhtml"];
 
 impl Loader<'_> {
-    /// The pages of the folder that `root` names, with what is in them.
-    pub(super) fn pages(&self, root: &Node, report: &mut Report<'_>) -> Option<PageFolder> {
-        let node = root.get("web").get("pages");
-        let folder = node.text().filter(|text| !text.is_empty())?;
+    /// Reads the pages of the folder that `team` names.
+    pub(super) fn read_pages(&self, team: &mut Team, report: &mut Report<'_>) {
+        let Some(pages) = team.web.pages.as_mut().filter(|pages| pages.ok) else { return };
+        let folder = &pages.value.folder;
         match self.pages_of(folder) {
-            Ok(pages) if pages.is_empty() => {
+            Ok(found) if found.is_empty() => {
                 let hint = format!("pages end with `.{}`", ENDINGS.join("`, `."));
-                report.error_with_hint(&node.span, format!("there are no pages in `{folder}`"), hint);
-                None
+                report.error_with_hint(&pages.span, format!("there are no pages in `{folder}`"), hint);
             }
-            Ok(pages) => Some(PageFolder { folder: folder.to_owned(), pages }),
+            Ok(found) => pages.value.pages = found,
             Err(why) => {
-                report.error(&node.span, format!("the pages in `{folder}` cannot be brought along: {why}"));
-                None
+                report.error(&pages.span, format!("the pages in `{folder}` cannot be brought along: {why}"));
             }
         }
     }

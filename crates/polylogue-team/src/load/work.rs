@@ -6,42 +6,39 @@ use std::path::{Component, Path, PathBuf};
 use super::Loader;
 use super::file::Unreadable;
 use crate::diagnostic::Report;
-use crate::working::{WorkFile, base_name};
-use crate::yaml::Node;
+use crate::team::Team;
 
 /// How many files a team may bring along.
 const MOST: usize = 64;
 
 impl Loader<'_> {
-    /// The files that `root` names, with what is in them. They are texts below the folder of the team file, so that a
-    /// team from elsewhere cannot read other files of the user.
-    pub(super) fn work_files(&self, root: &Node, report: &mut Report<'_>) -> Vec<WorkFile> {
+    /// Reads the files that `team` brings along. They are texts below the folder of the team file, so that a team from
+    /// elsewhere cannot read other files of the user.
+    pub(super) fn read_work_files(&self, team: &mut Team, report: &mut Report<'_>) {
         let mut names = HashSet::new();
-        let mut files = Vec::new();
-        for node in root.get("files").items() {
-            let Some(named) = node.text().filter(|named| !named.is_empty()) else { continue };
+        for (count, file) in team.files.iter_mut().enumerate().filter(|(_, file)| file.ok) {
             if report.full() {
                 break;
             }
-            if files.len() >= MOST {
-                report.error(&node.span, format!("a team brings along at most {MOST} files"));
+            if count >= MOST {
+                report.error(&file.span, format!("a team brings along at most {MOST} files"));
                 break;
             }
-            match self.work_file(named) {
-                Ok(content) if names.insert(base_name(named)) => {
-                    files.push(WorkFile { file: named.to_owned(), content });
-                }
-                Ok(_) => {
-                    let name = base_name(named);
-                    report
-                        .error(&node.span, format!("there is a file `{name}` in the work directory already"));
-                }
+            match self.work_file(&file.file) {
+                Ok(content) => file.value.content = content,
                 Err(why) => {
-                    report.error(&node.span, format!("the file `{named}` cannot be brought along: {why}"));
+                    report.error(
+                        &file.span,
+                        format!("the file `{}` cannot be brought along: {why}", file.file),
+                    );
+                    continue;
                 }
             }
+            if !names.insert(file.name().to_owned()) {
+                let message = format!("there is a file `{}` in the work directory already", file.name());
+                report.error(&file.span, message);
+            }
         }
-        files
     }
 
     /// The folder of the team file, and the path of what is called `named` below it.

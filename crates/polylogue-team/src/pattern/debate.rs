@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use polylogue::Result;
 use polylogue::policies::debate::{self as library, Tie};
-use polylogue::{Error, Result};
 use polylogue_config::{At, Config, OneOrMany, Ref};
 use polylogue_core::Name;
 
@@ -75,7 +75,7 @@ impl Part for Debate {
 
     fn build(&self, _: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
         let options = self.options.iter().map(|option| option.value.clone());
-        let debate = library::Debate::between(options).map_err(Error::from)?.rounds(self.rounds);
+        let debate = library::Debate::between(options)?.rounds(self.rounds);
         let debate = debate.set_if(self.one_by_one, library::Debate::one_by_one);
         let debate = match self.voters.as_slice() {
             [] => debate,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use polylogue::Result;
 use polylogue::policies::graph::{self as library, CheckedGraph, Join};
-use polylogue::{Error, Result};
 use polylogue_config::{At, ByName, Config, OneOrMany, Same};
 use polylogue_core::Name;
 
@@ -107,7 +107,7 @@ impl Graph {
         for (name, join) in &self.join {
             graph = graph.join(name.as_str(), *join);
         }
-        graph.build().map_err(Error::from)
+        graph.build()
     }
 }
 

@@ -11,8 +11,8 @@ use crate::endpoint::{Endpoint, canonical};
 impl Team {
     /// Gives every agent of the team and of the teams within it the model `model`.
     pub fn use_model(&mut self, model: &str) {
-        self.model = Some(model.to_owned());
-        self.sources.overrides.model.clone_from(&self.model);
+        self.model = Some(model.to_owned().into());
+        self.sources.overrides.model = Some(model.to_owned());
         for agent in &mut self.agents {
             if let AgentKind::Model(keys) = &mut agent.kind {
                 keys.model = None;
@@ -31,7 +31,7 @@ impl Team {
     pub(crate) fn use_default_model(&mut self) {
         let default = self.sources.overrides.default_model.take();
         if let Some(model) = default.filter(|_| !self.voices_without_model().is_empty()) {
-            self.model = Some(model.clone());
+            self.model = Some(model.clone().into());
             self.sources.overrides.default_model = Some(model);
         }
     }
@@ -70,7 +70,7 @@ impl Team {
 
     /// All that call a model, each with its own, that of the team, or that of the team `around` it.
     fn model_users<'t>(&'t self, name: &'t Name, around: Option<&'t str>) -> Vec<(Name, Option<&'t str>)> {
-        let usual = self.model.as_deref().or(around);
+        let usual = self.model.as_deref().map(String::as_str).or(around);
         let agents = self.agents.iter().filter_map(|agent| Some((agent.name.value.clone(), agent.model()?)));
         let agents = agents.map(|(name, keys)| (name, keys.model.as_ref().map(|model| model.as_str())));
         let private_agents = self.chats_as(name).flat_map(|(name, chat)| chat.private_agents(name));
@@ -89,7 +89,7 @@ impl Team {
                 all.entry(name).or_insert(endpoint);
             }
         }
-        all.extend(self.endpoints.iter().map(|(name, endpoint)| (canonical(name), endpoint)));
+        all.extend(self.endpoints.iter().map(|(name, endpoint)| (canonical(name), &endpoint.value)));
         all
     }
 

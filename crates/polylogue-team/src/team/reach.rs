@@ -36,7 +36,7 @@ impl Team {
         };
         let engine = search.engine();
         let kind = engine.engine.kind();
-        let variable = engine.key.as_deref().or(kind.key_variable());
+        let variable = engine.variable();
         if engine.url.is_none() && variable == kind.key_variable() {
             return Vec::new();
         }
@@ -65,9 +65,7 @@ impl Team {
                 Header::Secret(secret) => Some(&secret.env),
                 Header::Text(_) => None,
             });
-        of_calls.chain(
-            self.openapi.values().flat_map(|document| document.key.iter().chain(document.keys.values())),
-        )
+        of_calls.chain(self.openapi.values().flat_map(|document| document.variables()))
     }
 
     /// The environment variables that calls send, each with the host.
@@ -86,7 +84,7 @@ impl Team {
             };
             let to: BTreeSet<String> =
                 document.operations.iter().filter(used).filter_map(|of| of.host()).collect();
-            for variable in document.key.iter().chain(document.keys.values()) {
+            for variable in document.variables() {
                 all.extend(to.iter().map(|to| sent(variable, to)));
             }
         }

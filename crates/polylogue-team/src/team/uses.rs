@@ -19,6 +19,16 @@ use crate::tooling::GivenTool;
 use crate::working::SandboxBackend;
 
 impl Team {
+    /// Names of the tools that the file declares: commands, calls and services.
+    pub(crate) fn declared_tools(&self) -> impl Iterator<Item = String> {
+        let declared = self.commands.iter().map(|command| &command.name);
+        let declared = declared.chain(self.calls.iter().map(|call| &call.name));
+        let services = self.openapi.iter().flat_map(|(name, service)| {
+            std::iter::once(name).chain(service.operations.iter().map(|operation| &operation.name))
+        });
+        declared.chain(services).filter(|name| !name.is_empty()).cloned()
+    }
+
     /// The tools that agents and tasks of this team are given.
     pub(crate) fn given_tools(&self) -> impl Iterator<Item = &GivenTool> {
         let tasks = self.all_chats().flat_map(|(_, chat)| chat.pattern.part().tasks());
@@ -105,7 +115,7 @@ impl Team {
     #[must_use]
     pub fn mcp_declared(&self) -> BTreeMap<&str, &McpServer> {
         let mut all: BTreeMap<_, _> = self.teams.iter().flat_map(|sub| sub.team.mcp_declared()).collect();
-        all.extend(self.mcp.0.iter().map(|(name, server)| (name.as_str(), server)));
+        all.extend(self.mcp.servers().iter().map(|(name, server)| (name.as_str(), &server.value)));
         all
     }
 
@@ -120,7 +130,7 @@ impl Team {
     /// The operations that `name` stands for: those of a document, or one.
     pub(crate) fn operations(&self, name: &str) -> Vec<(&ApiDocument, &Operation)> {
         let all = self.openapi.iter().flat_map(|(of, document)| {
-            document.operations.iter().map(move |operation| (of, document, operation))
+            document.operations.iter().map(move |operation| (of, &document.value, operation))
         });
         let meant = all.filter(|(of, _, operation)| *of == name || operation.name == name);
         meant.map(|(_, document, operation)| (document, operation)).collect()

@@ -127,7 +127,7 @@ fn check_society(pattern: &Pattern) {
 }
 
 fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
-    let (clock, far) = (&team.mcp.0["clock"], &team.mcp.0["far"]);
+    let (clock, far) = (&team.mcp.servers()["clock"], &team.mcp.servers()["far"]);
     assert_eq!((clock.in_words(), clock.cwd.as_deref()), ("python3 short.py".into(), Some("/srv")));
     assert_eq!((clock.env["CLOCK_KEY"].as_str(), clock.variables().len()), ("${CLOCK_KEY}", 1));
     assert_eq!((far.in_words(), far.cwd.as_ref()), ("https://short.example/mcp".into(), None));
@@ -241,13 +241,13 @@ fn check_calls(call: &Declaration) {
 }
 
 fn check_web(web: &Web) {
-    let Some(WebSearch::Own(search)) = &web.search else { panic!("{web:?}") };
+    let Some(WebSearch::Own(search)) = web.search.as_deref() else { panic!("{web:?}") };
     assert_eq!(
         (search.engine, search.url.as_deref()),
         (EngineName::Brave, Some("https://short.example/search"))
     );
-    assert_eq!(search.key.as_deref(), Some("HOUSE_SEARCH_KEY"));
-    let Switch::On(fetch) = &web.fetch else { panic!("{web:?}") };
+    assert_eq!(search.key.as_ref().map(|key| key.as_str()), Some("HOUSE_SEARCH_KEY"));
+    let Switch::On(fetch) = &*web.fetch else { panic!("{web:?}") };
     assert_eq!(
         (&*fetch.hosts[0], &*fetch.hosts[1], &*fetch.private[0]),
         ("short.example", "*.example.org:8080", "10.1.0.0/16")
@@ -314,8 +314,12 @@ fn a_callers_model_is_everybodys_and_a_callers_task_is_literal() {
     };
     let team = load_all(&[("outer.yaml", OUTER), ("inner/editors.yaml", INNER)], &overrides).unwrap().team;
     assert_eq!(team.task.as_deref(), Some("{{x}} {{task}} {"));
-    let models =
-        |team: &Team| (team.model.clone(), model(&team.agents[0]).model.clone().map(|model| model.value));
+    let models = |team: &Team| {
+        (
+            team.model.clone().map(|model| model.value),
+            model(&team.agents[0]).model.clone().map(|model| model.value),
+        )
+    };
     assert_eq!(models(&team), (Some("ollama:m".into()), None));
     let inner = &team.teams[0].team;
     assert_eq!(models(inner), (Some("ollama:m".into()), None));

@@ -65,7 +65,8 @@ fn spec(team: &Team) -> ToolSpec {
     properties.insert(TASK.to_owned(), json!({"type": "string", "description": about}));
     for (name, value) in &team.vars {
         let about = format!("{{{{{name}}}}} in the texts of the team");
-        properties.insert(name.clone(), json!({"type": "string", "default": value, "description": about}));
+        properties
+            .insert(name.clone(), json!({"type": "string", "default": value.value, "description": about}));
     }
     let required: &[&str] = if team.task.is_some() { &[] } else { &[TASK] };
     let parameters = json!({
