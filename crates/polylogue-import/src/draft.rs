@@ -12,6 +12,7 @@ use crate::yaml::{Entries, Yaml, document};
 const TASK: &str = "task";
 
 /// A team file under construction.
+#[derive(Default)]
 pub(crate) struct Draft {
     file_name: String,
     pub(crate) name: String,
@@ -33,22 +34,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     pub(crate) fn new(file_name: &str) -> Self {
-        Self {
-            file_name: file_name.into(),
-            name: String::new(),
-            description: String::new(),
-            task: None,
-            endpoints: Vec::new(),
-            prices: Vec::new(),
-            agents: Vec::new(),
-            chat: Vec::new(),
-            chats: Vec::new(),
-            has_group: false,
-            notes: Vec::new(),
-            variables: BTreeSet::new(),
-            names: BTreeMap::new(),
-            used: BTreeSet::from(["user".to_owned()]),
-        }
+        Self { file_name: file_name.into(), used: BTreeSet::from(["user".to_owned()]), ..Self::default() }
     }
 
     pub(crate) fn note(&mut self, path: &str, what: impl Into<String>) {

@@ -1,12 +1,8 @@
 //! A cache of model replies, so that the same request is not paid for twice.
 
-mod error;
-mod file;
-
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
@@ -14,11 +10,9 @@ use polylogue_core::{
     Reply, Request, Usage,
 };
 
-pub use self::error::CacheError;
-use self::file::{Kept, KeptFile};
 use crate::wire::pictures;
 
-/// A cache of model replies, in memory or in a file: returns the stored reply for the same request.
+/// A cache of model replies in memory: returns the stored reply for the same request.
 ///
 /// Caching is opt-in: wrap a model with [`around`](Self::around). Two requests are the same if model, system message,
 /// conversation, tools and parameters are exactly equal; the chat and the agent do not matter. A reply from the cache
@@ -26,7 +20,8 @@ use crate::wire::pictures;
 /// cached.
 ///
 /// Cloning shares the replies; any number of models and conversations can use one cache. It keeps
-/// [`CAPACITY`](Self::CAPACITY) replies and evicts the oldest. A file only grows: delete it when it is too large.
+/// [`CAPACITY`](Self::CAPACITY) replies and evicts the oldest. To repeat a run in another process, record it with a
+/// [`Cassette`](crate::Cassette).
 ///
 /// ```
 /// # use polylogue_core::{Entry, Model, Name, Origin, Params, Path, Request, EncodeCache};
@@ -34,13 +29,11 @@ use crate::wire::pictures;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let folder = tempfile::tempdir()?;
-/// # let place = folder.path().join("replies.jsonl");
 /// # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), EncodeCache::default());
 /// # let entries = [Entry::user("hello")];
 /// # let origin = Origin { at: &at, who: &who, nth: 0 };
 /// # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, encoded: &wire, reserved: None };
-/// let cache = Cache::open(place)?;
+/// let cache = Cache::memory();
 /// let model = cache.around(Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo"));
 /// assert!(!model.complete(&request, &mut ()).await?.cached);
 /// assert!(model.complete(&request, &mut ()).await?.cached);
@@ -52,49 +45,33 @@ use crate::wire::pictures;
 #[derive(Clone)]
 pub struct Cache {
     namespace: Arc<str>,
-    shelf: Arc<Mutex<Shelf>>,
+    replies: Arc<Mutex<Replies>>,
 }
 
 type Key = (Arc<str>, Digest);
 
-/// The replies.
+/// Replies by request.
 #[derive(Default)]
-struct Shelf {
-    replies: HashMap<Key, Reply>,
-    /// Oldest first.
+struct Replies {
+    map: HashMap<Key, Reply>,
+    /// The keys, oldest first.
     order: VecDeque<Key>,
-    file: Option<KeptFile>,
-    trouble: Option<CacheError>,
 }
 
 impl Cache {
     /// The maximum number of replies in memory: with replies of a page, about 50 MB.
     pub const CAPACITY: usize = 10_000;
 
-    /// A cache in memory only.
+    /// An empty cache.
     #[must_use]
     pub fn memory() -> Self {
-        Self { namespace: "".into(), shelf: Arc::default() }
-    }
-
-    /// The cache in the file `place`, which is created if it does not exist. A truncated last line is removed.
-    ///
-    /// # Errors
-    /// [`CacheError::Busy`] when another program uses it, [`CacheError::NoCache`], [`CacheError::Newer`],
-    /// [`CacheError::Damaged`], [`CacheError::Io`].
-    pub fn open(place: impl AsRef<Path>) -> Result<Self, CacheError> {
-        let mut shelf = Shelf::default();
-        let file = KeptFile::open(place.as_ref(), |kept| {
-            shelf.put((kept.namespace.into_owned().into(), kept.request), kept.reply.into_owned());
-        })?;
-        shelf.file = Some(file);
-        Ok(Self { namespace: "".into(), shelf: Arc::new(Mutex::new(shelf)) })
+        Self { namespace: "".into(), replies: Arc::default() }
     }
 
     /// The same cache, separate from other namespaces: for the second of two runs that must differ.
     #[must_use]
     pub fn namespace(&self, name: &str) -> Self {
-        Self { namespace: name.into(), shelf: Arc::clone(&self.shelf) }
+        Self { namespace: name.into(), replies: Arc::clone(&self.replies) }
     }
 
     /// Wraps `model`: it is called only for new requests.
@@ -106,7 +83,7 @@ impl Cache {
     /// The number of replies in this namespace.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shelf().replies.keys().filter(|(namespace, _)| *namespace == self.namespace).count()
+        self.replies().map.keys().filter(|(namespace, _)| *namespace == self.namespace).count()
     }
 
     /// Whether this namespace has no reply.
@@ -115,41 +92,20 @@ impl Cache {
         self.len() == 0
     }
 
-    /// Why replies could not be written to the file, if that happened. They are still cached in memory, and the
-    /// conversation continues.
-    #[must_use]
-    pub fn trouble(&self) -> Option<CacheError> {
-        self.shelf().trouble.clone()
-    }
-
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn replies(&self) -> MutexGuard<'_, Replies> {
         // A panic elsewhere leaves nothing half done.
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn get(&self, key: &Key) -> Option<Reply> {
-        self.shelf().replies.get(key).cloned()
-    }
-
-    fn keep(&self, key: Key, reply: &Reply) {
-        let mut shelf = self.shelf();
-        if let Some(file) = &mut shelf.file
-            && let Err(error) = file.append(&Kept::of(&key.0, key.1, reply))
-        {
-            shelf.trouble = Some(error);
-        }
-        shelf.put(key, reply.clone());
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelf {
-    fn put(&mut self, key: Key, reply: Reply) {
-        if self.replies.insert(key.clone(), reply).is_none() {
+impl Replies {
+    fn insert(&mut self, key: Key, reply: Reply) {
+        if self.map.insert(key.clone(), reply).is_none() {
             self.order.push_back(key);
         }
         while self.order.len() > Cache::CAPACITY {
             if let Some(oldest) = self.order.pop_front() {
-                self.replies.remove(&oldest);
+                self.map.remove(&oldest);
             }
         }
     }
@@ -176,14 +132,15 @@ impl<M: Model> Model for Cached<M> {
     /// A reply from the cache comes in one piece.
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let key = (Arc::clone(&self.cache.namespace), request.digest(&self.asked(request)));
-        if let Some(reply) = self.cache.get(&key) {
-            tell(&reply, deltas);
+        let stored = self.cache.replies().map.get(&key).cloned();
+        if let Some(reply) = stored {
+            stream(&reply, deltas);
             return Ok(Reply { cached: true, ..reply });
         }
         let reply = self.model.complete(request, deltas).await?;
         // A reply from an inner cache is stored there already.
         if !reply.cached {
-            self.cache.keep(key, &reply);
+            self.cache.replies().insert(key, reply.clone());
         }
         Ok(reply)
     }
@@ -213,7 +170,8 @@ impl<M: Model> Cached<M> {
     }
 }
 
-fn tell(reply: &Reply, deltas: &mut dyn DeltaSink) {
+/// Sends the parts of a stored reply as deltas.
+fn stream(reply: &Reply, deltas: &mut dyn DeltaSink) {
     let mut calls = 0;
     for part in &reply.parts {
         match part {

@@ -107,7 +107,7 @@ mod unsupported;
 mod wire;
 
 pub use api::Api;
-pub use cache::{Cache, CacheError, Cached};
+pub use cache::{Cache, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
 pub use catalog::{KnownModel, list_price, list_price_at};
 pub use config::Config;

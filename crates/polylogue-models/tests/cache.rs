@@ -1,16 +1,15 @@
-//! A cache of replies, in memory and in a file.
+//! A cache of replies.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Fault, Finish, Model, ModelError, ModelErrorKind,
-    Money, Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
+    Call, Delta, DeltaRef, DeltaSink, EncodeCache, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
+    Name, Origin, Params, Part, Path, Reply, Request, ToolSpec, Usage,
 };
-use polylogue_models::{Cache, CacheError, Cached};
+use polylogue_models::{Cache, Cached};
 use serde_json::json;
 
 /// Counts its calls, and fails when it is asked to.
@@ -148,69 +147,4 @@ async fn a_cache_holds_no_more_than_its_capacity() {
     assert_eq!(cache.len(), Cache::CAPACITY);
     let oldest = Ask { params: Params { seed: Some(0), ..Params::default() }, ..hello() };
     assert!(!reply(&model, &oldest).await.cached, "the oldest is forgotten");
-}
-
-#[tokio::test]
-async fn a_file_keeps_replies_for_the_next_process_whatever_was_cut_off() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("replies.jsonl");
-    let first = {
-        let cache = Cache::open(&place).unwrap();
-        let kept = reply(&cache.namespace("41").around(Counter::default()), &hello()).await;
-        reply(&cache.around(Counter::default()), &hello()).await;
-        kept
-    };
-    let whole = fs::read(&place).unwrap();
-    let lines: Vec<usize> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
-    for cut in 0..=whole.len() {
-        fs::write(&place, &whole[..cut]).unwrap();
-        let cache = Cache::open(&place).unwrap();
-        let replies = lines.iter().filter(|end| **end <= cut).count().saturating_sub(1);
-        assert_eq!(cache.len() + cache.namespace("41").len(), replies, "cut at byte {cut}");
-        // It can be written to after the cut.
-        let kept = reply(&cache.namespace("41").around(Counter::default()), &hello()).await;
-        assert_eq!(kept.parts, first.parts);
-        reply(&cache.around(Counter::default()), &hello()).await;
-        assert_eq!(cache.trouble(), None);
-        drop(cache);
-        assert!(fs::read(&place).unwrap() == whole, "cut at byte {cut}");
-    }
-}
-
-fn refused(place: &std::path::Path, content: &str) -> CacheError {
-    fs::write(place, content).unwrap();
-    let error = Cache::open(place).unwrap_err();
-    assert_eq!(fs::read_to_string(place).unwrap(), content, "what is no cache is left alone");
-    error
-}
-
-#[test]
-fn what_is_no_cache_is_refused_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("c");
-    let shown = place.display().to_string();
-    for content in ["my notes", "my notes\n", "\n", "[1]\n", "{\"polylogue_cassette\":1}\n"] {
-        assert_eq!(refused(&place, content), CacheError::NoCache { place: shown.clone() });
-    }
-    let newer = refused(&place, "{\"polylogue_cache\":2}\n");
-    assert_eq!(newer, CacheError::Newer { place: shown, found: 2, known: 1 });
-    let damaged = refused(&place, "{\"polylogue_cache\":1}\n{\"request\":\n");
-    assert!(matches!(&damaged, CacheError::Damaged { line: 2, .. }), "{damaged}");
-    assert_eq!((damaged.fault(), newer.fault()), (Fault::System, Fault::System));
-    assert!(damaged.hint().unwrap().contains("before line 2"));
-    assert!(matches!(Cache::open(folder.path().join("no/where")), Err(CacheError::Io { .. })));
-}
-
-#[test]
-fn a_file_has_one_writer() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("c");
-    let first = Cache::open(&place).unwrap();
-    let second = Cache::open(&place).unwrap_err();
-    assert_eq!(
-        (second.fault(), second.to_string().contains("in use by another program")),
-        (Fault::Config, true)
-    );
-    drop(first);
-    assert!(Cache::open(&place).unwrap().is_empty());
 }
