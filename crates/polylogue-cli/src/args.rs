@@ -15,7 +15,7 @@ pub(crate) mod verify;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::shipped::team_file;
 use shared::variable;
@@ -35,6 +35,10 @@ pub(crate) struct Cli {
     /// The user's configuration file. Default: `~/.config/polylogue/config.yaml`
     #[arg(long, global = true, display_order = LAST, value_name = "FILE", env = "POLYLOGUE_CONFIG", hide_env_values = true, value_parser = path())]
     pub(crate) config: Option<PathBuf>,
+
+    /// Log to standard error what the program does, and show private prompts and replies in full; `-vv` logs more, `RUST_LOG` sets what
+    #[arg(short, long, global = true, display_order = LAST, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 
     /// When to use colours
     #[arg(long, global = true, display_order = LAST, value_name = "WHEN", default_value = "auto")]
@@ -78,7 +82,7 @@ pub(crate) enum Command {
     Batch(batch::Batch),
     /// Resume a conversation, or continue one that has ended with another message
     Resume(Resume),
-    /// List conversations, each by its last event; `verify` checks all events
+    /// List conversations with their state, cost and task
     Runs(runs::Runs),
     /// Send a message to a conversation that no process runs; `resume` continues it
     Send(change::Send),

@@ -159,15 +159,18 @@ pub(crate) fn tell_unbounded(prepared: &Prepared) {
 }
 
 /// How a conversation is shown.
-pub(crate) fn settings(color: args::Color, output: args::Output) -> Settings {
+pub(crate) fn settings(cli: &args::Cli, output: args::Output) -> Settings {
     let what = match output {
         args::Output { json: true, .. } => Output::Json,
         args::Output { quiet: true, .. } => Output::Result,
         args::Output { style: args::Style::Autogen, .. } => Output::AutoGen,
         _ => Output::Talk,
     };
-    let looks = Looks::of(wish(color), &io::stdout());
-    Settings { output: what, looks, stream: !output.no_stream, thoughts: output.thoughts }
+    let verbose = cli.verbose > 0;
+    let looks = Looks::of(wish(cli.color), &io::stdout());
+    // The lines of the log would stand within those that change in place.
+    let looks = Looks { live: looks.live && !verbose, ..looks };
+    Settings { output: what, looks, stream: !output.no_stream, thoughts: output.thoughts, verbose }
 }
 
 /// When colors are used.

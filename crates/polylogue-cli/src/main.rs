@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod launch;
 mod limit;
+mod logging;
 mod place;
 mod probe;
 mod prompt;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: &Cli) -> Result<Exit, CliError> {
+    logging::start(cli.verbose)?;
     match &cli.command {
         Command::New(args) => commands::new::run(args),
         Command::Run(args) => commands::run::run(cli, args).await,

@@ -3,6 +3,7 @@
 
 pub(crate) mod book;
 mod dotenv;
+mod pin;
 pub(crate) mod pins;
 pub(crate) mod rules;
 

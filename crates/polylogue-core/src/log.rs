@@ -7,6 +7,8 @@ mod event;
 mod handle;
 mod in_memory;
 mod lease;
+mod list;
+mod meta;
 mod meter;
 mod open;
 mod origins;
@@ -14,6 +16,7 @@ mod request;
 mod reservation;
 mod resources;
 mod store;
+mod summary;
 mod updates;
 
 use std::collections::BTreeMap;
@@ -26,6 +29,7 @@ use std::task::{Context, Poll, Waker};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Either, select};
 use tokio::sync::{Mutex, MutexGuard};
+use tracing::{debug, error, trace};
 
 use self::buffer::EventBuffer;
 pub(crate) use self::buffer::calls_before;
@@ -33,14 +37,18 @@ pub use self::clock::{Clock, Timestamp};
 use self::clock::{Stopwatch, system_time};
 pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening, Question};
 use self::handle::Inbox;
-pub use self::handle::LogHandle;
+pub(crate) use self::handle::InboxMessage;
+pub use self::handle::{Confirmation, LogHandle};
 pub use self::lease::Lease;
+pub use self::list::{Cursor, ListQuery, Listing, LogState, Page};
+pub use self::meta::{Meta, Parent};
 pub use self::meter::Meter;
 pub use self::request::{Choice, Chooser, TurnRequest};
 pub(crate) use self::reservation::{Asked, Doubt};
 pub use self::reservation::{FailedAttempt, Reservation};
 pub use self::resources::{ResourceKey, Resources};
-pub use self::store::{AnyStore, Claim, Intact, LEASE, Listing, Meta, Parent, Store};
+pub use self::store::{AnyStore, Claim, Intact, LEASE, Store, StoreWrapper};
+pub use self::summary::{Progress, Summary};
 use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, CancelMode};
@@ -358,9 +366,15 @@ impl Log {
     async fn settle(&self, buffer: &mut EventBuffer) -> Result<()> {
         self.unwritten.store(false, Ordering::Relaxed);
         buffer.doubtful = true;
-        self.store.append(&self.claim, buffer.staged()).await?;
+        let appended = self.store.append(&self.claim, buffer.staged()).await;
+        appended.inspect_err(|error| error!(id = %self.id, %error, "append failed"))?;
         buffer.doubtful = false;
-        buffer.settle().iter().for_each(|event| self.live.event(event));
+        let events = buffer.settle();
+        debug!(id = %self.id, events = events.len(), first = events.first().map(|event| event.seq), "appended");
+        for event in events {
+            trace!(seq = event.seq, at = %event.at, body = ?event.body, "event");
+            self.live.event(event);
+        }
         Ok(())
     }
 

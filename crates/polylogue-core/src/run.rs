@@ -10,10 +10,11 @@ mod result;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use tracing::{Instrument as _, debug_span, warn};
 
 pub use self::ask::AgentCall;
 pub use self::result::{RunResult, RunStream};
-use crate::log::Doubt;
+use crate::log::{Doubt, InboxMessage};
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::{ChatInfo, Trace};
 use crate::{
@@ -86,7 +87,12 @@ impl<'l> RunningChat<'l> {
     /// Posts the messages that were sent from outside, before the policy selects the next step.
     async fn post_inbox(&mut self) -> Result<()> {
         let sent = if self.transcript.at().is_root() { self.log.inbox.take() } else { Vec::new() };
-        if sent.is_empty() { Ok(()) } else { self.append(sent.into_iter().map(Body::Sent)).await }
+        if sent.is_empty() {
+            return Ok(());
+        }
+        self.append(sent.iter().map(|sent| Body::Sent(sent.message.clone()))).await?;
+        sent.into_iter().for_each(InboxMessage::confirm);
+        Ok(())
     }
 
     /// The next step, if another may begin.
@@ -191,7 +197,8 @@ impl<'l> RunningChat<'l> {
         let turns = self.transcript.open_turns().iter().map(|open| {
             let view =
                 views.iter().position(|view| *view.me() == open.request.who).map(|at| views.swap_remove(at));
-            take_turn(chat, open, Turn::new(self.log, chat, transcript, open, view, resumed))
+            let span = debug_span!("turn", at = %transcript.at(), who = %open.request.who);
+            take_turn(chat, open, Turn::new(self.log, chat, transcript, open, view, resumed)).instrument(span)
         });
         let turns = join_all(turns);
         self.doubt = None;
@@ -298,6 +305,12 @@ async fn take_turn(chat: &Chat, open: &OpenTurn, mut turn: Turn<'_>) -> Done {
             Err(ConfigError::UnknownParticipant { who, chat }.into())
         }
     };
+    if let Err(error) = &act
+        && is_failure(error)
+    {
+        // The message can quote what was said.
+        warn!(who = %request.who, fault = %error.fault(), "turn failed");
+    }
     Done { request, act, trace: turn.into_trace() }
 }
 

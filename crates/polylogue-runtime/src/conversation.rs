@@ -1,6 +1,9 @@
 //! An open conversation: run by one task, and watched, answered and cancelled by others.
 
+use std::pin::pin;
 use std::sync::Arc;
+
+use futures_util::future::{Either, select};
 
 use polylogue_core::{
     Agent as _, Cancellation, Chat, Event, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Name,
@@ -138,22 +141,26 @@ impl Conversation {
         Ok(chat.resume(log).await?.status)
     }
 
-    /// Sends `message` into it. While it runs, the run adds it before its next step, and agents see it from their next turn on. When it
-    /// is closed, the message reopens it, and when it waits, it is added to it; [`run`](Self::run) continues. The event
-    /// [`Sent`](polylogue_core::Body::Sent) or [`Reopened`](polylogue_core::Body::Reopened) confirms it.
+    /// Sends `message` into it, and returns when the message is in the log. While it runs, the run adds it before its next step, and
+    /// agents see it from their next turn on. When it is closed, the message reopens it, and when it waits, it is added to it;
+    /// [`run`](Self::run) continues. What an agent does in its turn must not wait for it: the step ends after the turn.
     ///
     /// # Errors
     /// When it has not begun, or the log cannot be written.
     pub async fn send(&self, message: Message) -> Result<()> {
-        self.0.handle.send(message);
-        // While it is locked, its runner takes the message.
-        match self.0.log.try_lock() {
-            Ok(mut log) => {
+        let mut sent = pin!(self.0.handle.send(message).confirmed());
+        // While it is locked, its runner takes the message; what it has not taken by its end is added here.
+        match select(sent.as_mut(), pin!(self.0.log.lock())).await {
+            Either::Left((true, _)) => return Ok(()),
+            Either::Left((false, _)) => {}
+            Either::Right((mut log, _)) => {
                 log.as_mut().ok_or_else(|| self.gone())?.post_inbox().await?;
-                Ok(())
+                if sent.await {
+                    return Ok(());
+                }
             }
-            Err(_) => Ok(()),
         }
+        Err(Error::NotSent { id: self.id().clone() })
     }
 
     /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless
@@ -180,7 +187,7 @@ impl Conversation {
         }
         match message {
             // Appended by the run, which subscribers watch.
-            Some(message) => self.0.handle.send(message),
+            Some(message) => drop(self.0.handle.send(message)),
             None => log.reopen().await?,
         }
         Ok(Resumed::Continues)

@@ -155,6 +155,12 @@ pub enum Error {
         /// The conversation.
         id: LogId,
     },
+    /// A message is not in the log: the log could not be written.
+    #[error("the message to `{id}` was not sent: its log could not be written")]
+    NotSent {
+        /// The conversation.
+        id: LogId,
+    },
     /// The conversation asks nothing.
     #[error("there is no open question in `{id}`")]
     NoQuestion {
@@ -176,7 +182,7 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried: `made`, `removed`, `read`.
+        /// What was tried: `made`, `copied`, `removed`, `read`.
         what: &'static str,
         /// The system's error message.
         why: String,
@@ -223,7 +229,9 @@ impl Error {
             Self::Run(error) => error.fault(),
             Self::Model(error) => error.fault(),
             Self::Recording(error) => error.fault(),
-            Self::BadTeam { .. } | Self::Memory { .. } | Self::Io { .. } => Fault::System,
+            Self::BadTeam { .. } | Self::Memory { .. } | Self::Io { .. } | Self::NotSent { .. } => {
+                Fault::System
+            }
             _ => Fault::Config,
         }
     }

@@ -7,7 +7,7 @@ use polylogue_core::{
 };
 
 use crate::stored::now;
-use crate::{Error, ForkError, Result, fresh_id};
+use crate::{Error, ForkError, Place, Result, fresh_id};
 
 /// Where a conversation is forked.
 #[derive(Debug, Clone, Default)]
@@ -19,8 +19,35 @@ pub struct ForkPoint {
     pub text: Option<String>,
 }
 
+/// A conversation that was forked from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// Its id.
+    pub id: LogId,
+    /// Whether it has the files of the original.
+    pub files: ForkedFiles,
+}
+
+/// Whether a fork has the files in the work directory of the original. It has them if they are known to be those of the
+/// point where it was forked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForkedFiles {
+    /// The original has none.
+    None,
+    /// The fork has a copy.
+    Copied,
+    /// The fork begins with the files of a new conversation: a tool call of the original, at this event, came after the point
+    /// and may have changed its files.
+    Changed {
+        /// The event of the call.
+        event: u64,
+    },
+    /// The fork begins with the files of a new conversation: a process runs the original and may be changing its files.
+    InUse,
+}
+
 /// Copies the beginning of the conversation `id` into a new one. The original is only read.
-pub(crate) async fn fork(store: &AnyStore, id: &LogId, point: &ForkPoint) -> Result<LogId> {
+pub(crate) async fn fork(place: &Place, store: &AnyStore, id: &LogId, point: &ForkPoint) -> Result<Fork> {
     let events = store.read(id, 0).await?;
     let meta = store.meta(id).await?;
     let copied = copied(id, &events, point)?;
@@ -45,7 +72,37 @@ pub(crate) async fn fork(store: &AnyStore, id: &LogId, point: &ForkPoint) -> Res
         log.send(Message::text(Name::user(), text.as_str())).await?;
         log.release().await?;
     }
-    Ok(fork)
+    let files = copy_files(place, store, (id, &fork), &events, event).await?;
+    Ok(Fork { id: fork, files })
+}
+
+/// Copies the work directory of `id` to `fork` if no later event than `end` can have changed it. Nothing changes it while this
+/// process has the claim.
+async fn copy_files(
+    place: &Place,
+    store: &AnyStore,
+    (id, fork): (&LogId, &LogId),
+    events: &[Event],
+    end: u64,
+) -> Result<ForkedFiles> {
+    if !place.work_dir(id)?.exists() {
+        return Ok(ForkedFiles::None);
+    }
+    let claim = match store.claim(id).await {
+        Err(StoreError::Busy { .. }) => return Ok(ForkedFiles::InUse),
+        claim => claim?,
+    };
+    // Others may have continued it since its events were read.
+    let since = store.read(id, events.len() as u64).await;
+    let files = since.map_err(Error::from).and_then(|since| {
+        let later = events.iter().chain(&since).filter(|event| event.seq >= end);
+        match later.into_iter().find(|event| matches!(event.body, Body::ToolCalled { .. })) {
+            Some(call) => Ok(ForkedFiles::Changed { event: call.seq }),
+            None => place.copy_work_dir(id, fork).map(|()| ForkedFiles::Copied),
+        }
+    });
+    store.release(claim).await?;
+    files
 }
 
 /// The events of the fork.

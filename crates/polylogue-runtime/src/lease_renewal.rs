@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use polylogue_core::{AnyStore, Claim, Event, Intact, LEASE, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, LEASE, LogId, Meta, Store as _, StoreError, StoreWrapper};
 use tokio::task::AbortHandle;
 
 /// A store whose claims are renewed until they are given back.
@@ -56,7 +56,10 @@ async fn renew(store: Weak<AnyStore>, held: Held) {
     }
 }
 
-impl Store for LeaseRenewal {
+impl StoreWrapper for LeaseRenewal {
+    fn inner(&self) -> &AnyStore {
+        &self.store
+    }
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
         self.store.create(id, meta).await.map(|claim| self.hold(claim))
     }
@@ -66,35 +69,8 @@ impl Store for LeaseRenewal {
     async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
         self.store.take_over(id).await.map(|claim| self.hold(claim))
     }
-    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
-        self.store.append(claim, batch).await
-    }
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
         locked(&self.held).remove(&claim.fence);
         self.store.release(claim).await
-    }
-    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        self.store.read(id, from).await
-    }
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
-        self.store.read_intact(id).await
-    }
-    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
-        self.store.meta(id).await
-    }
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
-        self.store.list().await
-    }
-    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
-        self.store.remove(id).await
-    }
-    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
-        self.store.renew(claim).await
-    }
-    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
-        self.store.repair(id).await
-    }
-    async fn damage(&self) -> Result<Option<StoreError>, StoreError> {
-        self.store.damage().await
     }
 }

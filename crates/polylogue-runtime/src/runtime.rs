@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    AnyStore, LimitOverrides, Listing, Log, LogId, Message, Name, Path, Store as _, StoreError, Subscription,
+    AnyStore, LimitOverrides, ListQuery, Log, LogId, Message, Name, Page, Path, Store as _, StoreError,
+    Subscription,
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
-use crate::{Error, ForkPoint, ListQuery, Page, Place, Prepared, Result, StoredTeam, TeamRun, fresh_id};
+use crate::{Error, Fork, ForkPoint, Place, Prepared, Result, StoredTeam, TeamRun, fresh_id};
 
 /// The conversations of one store, and those of them that this process has open.
 ///
@@ -166,38 +167,39 @@ impl Runtime {
         {
             return Ok(id);
         }
-        let all = self.store().list().await?;
-        let found: Vec<&Listing> = match text {
-            "last" => all.iter().take(1).collect(),
-            _ => all.iter().filter(|listing| listing.id.as_str().starts_with(text)).collect(),
+        let newest = ListQuery { limit: Some(1), ..ListQuery::default() };
+        let query = match text {
+            "last" => newest.clone(),
+            _ => ListQuery { limit: Some(5), id: Some(text.to_owned()), ..ListQuery::default() },
         };
+        let found = self.list(&query).await?.logs;
         match found.as_slice() {
             [only] => Ok(only.id.clone()),
-            [] if all.is_empty() => Err(Error::Empty),
+            [] if self.list(&newest).await?.logs.is_empty() => Err(Error::Empty),
             [] => Err(Error::Unknown { text: text.to_owned() }),
             several => {
-                let ids = several.iter().take(5).map(|listing| listing.id.clone()).collect();
+                let ids = several.iter().map(|listing| listing.id.clone()).collect();
                 Err(Error::Ambiguous { text: text.to_owned(), ids })
             }
         }
     }
 
-    /// A page of the conversations, newest first. Reads the ends of logs, not whole logs.
+    /// A page of the conversations, newest first, with their summaries. Reads no logs.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn list(&self, query: &ListQuery) -> Result<Page> {
-        crate::list::list(self.store(), query).await
+        Ok(self.store().list(query).await?)
     }
 
     /// Forks the conversation `id`: copies its events before a point into a new conversation, with its parent in the
-    /// metadata. The original is only read; it can be running. The fork has a work directory of its own, as a new
-    /// conversation has. Returns the id of the fork, which [`open`](Self::open) opens.
+    /// metadata. The original is only read; it can be running. The fork has a work directory of its own, with a copy of the
+    /// original's files if they are known to be those of that point. [`open`](Self::open) opens the fork.
     ///
     /// # Errors
     /// [`Error::BadFork`] within a tool call, or when the conversation has no such event or message.
-    pub async fn fork(&self, id: &LogId, point: &ForkPoint) -> Result<LogId> {
-        crate::fork::fork(self.store(), id, point).await
+    pub async fn fork(&self, id: &LogId, point: &ForkPoint) -> Result<Fork> {
+        crate::fork::fork(self.place(), self.store(), id, point).await
     }
 
     /// Cancels the conversation `id` after its step, if this process has it open. Returns whether it has.

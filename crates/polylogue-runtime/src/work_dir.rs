@@ -1,7 +1,11 @@
 //! The work directories of conversations, and whether programs can run in them.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+
 use polylogue_core::LogId;
-use polylogue_sandbox::{remove_work_directory, what_is_enforced};
+use polylogue_sandbox::{make_work_directory, remove_work_directory, what_is_enforced};
 use polylogue_team::{BuildContext, SandboxBackend, Team};
 
 use crate::{Access, Error, Place, Result};
@@ -28,6 +32,16 @@ impl Place {
         made.map_err(|error| Error::Io { path, what: "made", why: error.to_string() })
     }
 
+    /// Copies the work directory of the conversation `from` for the conversation `to`: files, folders and links.
+    pub(crate) fn copy_work_dir(&self, from: &LogId, to: &LogId) -> Result<()> {
+        let path = self.work_dir(to)?;
+        let copied = copy_folder(&self.work_dir(from)?, &path).inspect_err(|_| {
+            // Half a copy is none. Why it was not made is the error that counts.
+            let _ = remove_work_directory(&path);
+        });
+        copied.map_err(|error| Error::Io { path, what: "copied", why: error.to_string() })
+    }
+
     /// Removes the work directory of the conversation `id`, if there is one.
     ///
     /// # Errors
@@ -37,6 +51,34 @@ impl Place {
         let removed = remove_work_directory(&path);
         removed.map_err(|error| Error::Io { path, what: "removed", why: error.to_string() })
     }
+}
+
+/// Copies a folder. What is neither a file nor a folder nor a link, such as a socket, means nothing to other processes, and is
+/// left out.
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    make_work_directory(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, path) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy_folder(&entry.path(), &path)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), path)?;
+        } else if kind.is_symlink() {
+            copy_link(&entry.path(), &path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(fs::read_link(from)?, to)
+}
+
+#[cfg(not(unix))]
+fn copy_link(_: &Path, _: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Why programs of `team` would be refused on this machine, one text for each sandbox backend that it uses.

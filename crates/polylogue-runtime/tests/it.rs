@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue_core::{
-    AnyStore, Body, Claim, Event, Intact, Listing, LogId, Message, Meta, Name, Path, Status, Store,
-    StoreError, Timestamp, Update,
+    AnyStore, Body, Call, Claim, Event, Intact, ListQuery, LogId, LogState, Message, Meta, Name, Outcome,
+    Path, Status, Store, StoreError, StoreWrapper, Timestamp, Update,
 };
 use polylogue_models::Env;
 use polylogue_runtime::{
-    Access, Error, ForkPoint, ListQuery, ModelOptions, OpenOptions, Place, Prepared, Resumed, RunOptions,
-    Runtime, StateKind,
+    Access, Error, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Place, Prepared, Resumed,
+    RunOptions, Runtime,
 };
 use polylogue_store::Memory;
 
@@ -97,7 +97,7 @@ async fn one_that_waits_is_answered_by_another_handle_and_continues() {
     let id = conversation.id().clone();
     let Status::Waiting(questions) = conversation.run().await.unwrap() else { panic!("not waiting") };
     let unfinished = world.runtime.list(&ListQuery::unfinished()).await.unwrap();
-    assert_eq!(unfinished.conversations.len(), 0, "it waits");
+    assert_eq!(unfinished.logs.len(), 0, "it waits");
     let unknown = Name::new("Unknown").unwrap();
     let wrong = world.runtime.answer(&id, &Path::root(), &unknown, "hello").await;
     assert!(matches!(wrong, Err(Error::NoQuestion { .. })), "{wrong:?}");
@@ -136,7 +136,8 @@ async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
     let second =
         whole.iter().find(|event| matches!(&event.body, Body::Message(m) if m.plain() == "two")).unwrap();
     let point = ForkPoint { event: Some(second.seq), text: Some("zwei".into()) };
-    let fork = world.runtime.fork(&id, &point).await.unwrap();
+    let Fork { id: fork, files } = world.runtime.fork(&id, &point).await.unwrap();
+    assert_eq!(files, ForkedFiles::None);
     let forked = world.runtime.open(&fork, &world.team, OpenOptions::default()).await.unwrap();
     forked.run().await.unwrap();
     let said = messages(&forked.events().await);
@@ -144,34 +145,25 @@ async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
     assert_eq!(said.len(), 4);
     assert_eq!(messages(&conversation.events().await), ["one", "two", "three", "four"], "the original");
     let query = ListQuery { parent: Some(id.clone()), ..ListQuery::default() };
-    let forks = world.runtime.list(&query).await.unwrap().conversations;
-    let parents: Vec<_> = forks.iter().map(|listed| listed.listing.parent.clone().unwrap()).collect();
+    let forks = world.runtime.list(&query).await.unwrap().logs;
+    let parents: Vec<_> = forks.iter().map(|listing| listing.parent.clone().unwrap()).collect();
     assert_eq!(
         parents.iter().map(|parent| (&parent.id, parent.event)).collect::<Vec<_>>(),
         [(&id, second.seq)]
     );
     // Text without a point is said to the fork of the whole conversation.
     let said = ForkPoint { event: None, text: Some("again".into()) };
-    let fork = world.runtime.fork(&id, &said).await.unwrap();
+    let fork = world.runtime.fork(&id, &said).await.unwrap().id;
     let last = world.runtime.store().read(&fork, 0).await.unwrap().pop().unwrap();
     assert!(matches!(&last.body, Body::Reopened { message: Some(message) } if message.plain() == "again"));
 }
 
 /// Counts how often logs are read.
-struct Counting(Memory, Arc<AtomicUsize>);
+struct Counting(AnyStore, Arc<AtomicUsize>);
 
-impl Store for Counting {
-    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        self.0.create(id, meta).await
-    }
-    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.0.claim(id).await
-    }
-    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
-        self.0.append(claim, batch).await
-    }
-    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
-        self.0.release(claim).await
+impl StoreWrapper for Counting {
+    fn inner(&self) -> &AnyStore {
+        &self.0
     }
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
         self.1.fetch_add(1, Ordering::Relaxed);
@@ -181,30 +173,12 @@ impl Store for Counting {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.read_intact(id).await
     }
-    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
-        self.0.meta(id).await
-    }
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
-        self.0.list().await
-    }
-    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
-        self.0.remove(id).await
-    }
-    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
-        self.0.renew(claim).await
-    }
-    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.0.take_over(id).await
-    }
-    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
-        self.0.repair(id).await
-    }
 }
 
 #[tokio::test]
 async fn a_page_of_fifty_of_two_thousand_reads_no_log() {
     let reads = Arc::new(AtomicUsize::new(0));
-    let store = AnyStore::new(Counting(Memory::new(), Arc::clone(&reads)));
+    let store = AnyStore::new(Counting(Memory::new().into(), Arc::clone(&reads)));
     for number in 0..2_000_u64 {
         let title = if number % 2 == 0 { "even" } else { "odd" };
         let meta = Meta { title: title.into(), created: Timestamp(number / 3), ..Meta::default() };
@@ -223,17 +197,107 @@ async fn a_page_of_fifty_of_two_thousand_reads_no_log() {
     let mut all = Vec::new();
     loop {
         let page = runtime.list(&query).await.unwrap();
-        all.extend(page.conversations.into_iter().map(|listed| listed.listing.id));
+        all.extend(page.logs.into_iter().map(|listing| listing.id));
         let Some(next) = page.next else { break };
-        query.after = polylogue_runtime::Cursor::parse(&next.to_text());
+        query.after = polylogue_core::Cursor::parse(&next.to_text());
         assert!(query.after.is_some());
     }
     assert_eq!(all.len(), 1_000);
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 1_000, "each is on one page");
-    query =
-        ListQuery { states: vec![StateKind::Failed], since: Some(Timestamp(600)), ..ListQuery::default() };
-    assert_eq!(runtime.list(&query).await.unwrap().conversations.len(), 50);
+    query = ListQuery { states: vec![LogState::Failed], since: Some(Timestamp(600)), ..ListQuery::default() };
+    assert_eq!(runtime.list(&query).await.unwrap().logs.len(), 50);
     assert_eq!(reads.load(Ordering::Relaxed), 0);
+}
+
+/// Refuses every append after the first few.
+struct Full(AnyStore, AtomicUsize);
+
+impl StoreWrapper for Full {
+    fn inner(&self) -> &AnyStore {
+        &self.0
+    }
+    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
+        match self.1.fetch_sub(1, Ordering::Relaxed) {
+            0 => {
+                self.1.store(0, Ordering::Relaxed);
+                Err(StoreError::Full { place: "here".into() })
+            }
+            _ => self.0.append(claim, batch).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_acknowledged_when_it_is_in_the_log_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new(dir.path().join("conversations.db"));
+    let file = dir.path().join("team.yaml");
+    std::fs::write(&file, TALK).unwrap();
+    let team = prepared(&file, &place).await;
+    for room in 3..9 {
+        let store = AnyStore::new(Full(Memory::new().into(), AtomicUsize::new(room)));
+        let runtime = Runtime::with_store(place.clone(), store);
+        let conversation = runtime.begin(&team.run()).await.unwrap();
+        let id = conversation.id().clone();
+        let mut watch = runtime.subscribe(&id).await.unwrap();
+        let runner = tokio::spawn({
+            let conversation = conversation.clone();
+            async move { conversation.run().await }
+        });
+        while let Some(update) = watch.next().await {
+            if matches!(&update, Update::Event(event) if matches!(event.body, Body::TurnStarted { .. })) {
+                break;
+            }
+        }
+        let sent = conversation.send(Message::text(Name::user(), "louder")).await;
+        // As another process would find it if this one died now.
+        let stored = runtime.store().read(&id, 0).await.unwrap();
+        let stored: Vec<Arc<Event>> = stored.into_iter().map(Arc::new).collect();
+        let is_stored = messages(&stored).contains(&"louder".to_owned()) || reopened(&stored);
+        assert_eq!(sent.is_ok(), is_stored, "{room}: {sent:?}");
+        let _ = runner.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_fork_has_the_files_only_if_they_are_those_of_that_point() {
+    let world = world(TALK).await;
+    let conversation = world.runtime.begin(&world.team.run()).await.unwrap();
+    let id = conversation.id().clone();
+    conversation.run().await.unwrap();
+    let place = world.runtime.place().clone();
+    let work = place.work_dir(&id).unwrap();
+    std::fs::create_dir_all(work.join("data")).unwrap();
+    std::fs::write(work.join("data/a.txt"), "one").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("data/a.txt", work.join("link")).unwrap();
+    let whole = ForkPoint::default();
+    let in_use = world.runtime.fork(&id, &whole).await.unwrap();
+    assert_eq!(in_use.files, ForkedFiles::InUse, "this process has it open");
+    assert!(!place.work_dir(&in_use.id).unwrap().exists());
+    conversation.release().await.unwrap();
+    let copied = world.runtime.fork(&id, &whole).await.unwrap();
+    let copy = place.work_dir(&copied.id).unwrap();
+    assert_eq!(copied.files, ForkedFiles::Copied);
+    assert_eq!(std::fs::read_to_string(copy.join("data/a.txt")).unwrap(), "one");
+    #[cfg(unix)]
+    assert_eq!(std::fs::read_link(copy.join("link")).unwrap().to_str(), Some("data/a.txt"));
+    // A tool call after the point may have changed the files.
+    let claim = world.runtime.store().claim(&id).await.unwrap();
+    let seq = world.runtime.store().read(&id, 0).await.unwrap().len() as u64;
+    let who = Name::new("Ann").unwrap();
+    let call = Call { id: "1".into(), tool: "shell".into(), args: serde_json::json!({}) };
+    let bodies = [
+        Body::ToolCalled { who: who.clone(), call },
+        Body::ToolReturned { who, id: "1".into(), outcome: Outcome::done("ok") },
+    ];
+    let event = |(seq, body)| Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body });
+    let events: Vec<Arc<Event>> = (seq..).zip(bodies).map(event).collect();
+    world.runtime.store().append(&claim, &events).await.unwrap();
+    world.runtime.store().release(claim).await.unwrap();
+    let before = ForkPoint { event: Some(seq), text: None };
+    assert_eq!(world.runtime.fork(&id, &before).await.unwrap().files, ForkedFiles::Changed { event: seq });
+    assert_eq!(world.runtime.fork(&id, &whole).await.unwrap().files, ForkedFiles::Copied);
 }

@@ -8,6 +8,7 @@ use polylogue_core::{Event, Listing, LogId, StoreError};
 pub(crate) struct Batch {
     first: u64,
     pub(crate) json: Vec<String>,
+    pub(crate) events: Vec<Arc<Event>>,
 }
 
 impl Batch {
@@ -21,7 +22,7 @@ impl Batch {
                 why: error.to_string(),
             })
         });
-        Ok(Self { first, json: json.collect::<Result<_, _>>()? })
+        Ok(Self { first, json: json.collect::<Result<_, _>>()?, events: events.to_vec() })
     }
 
     /// Whether the events follow the first `kept` ones.

@@ -8,7 +8,7 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, Event, Intact, ListQuery, LogId, Meta, Page, Store, StoreError};
 
 use crate::batch::Batch;
 use crate::claim_guard::ClaimGuard;
@@ -37,6 +37,9 @@ use folder::Folder;
 /// and the next writer removes it. A batch that fails with an error leaves nothing.
 ///
 /// # Detected damage
+///
+/// `monday.head` also has what lists show, with the length of the log's file: a list reads only the logs whose files have
+/// another length.
 ///
 /// `chain` is the link of the line: 32 hexadecimal digits of BLAKE3 over the link of the line before and the line's
 /// JSON without it. So every reader detects a line that was changed, lost or moved. `monday.head`, which is not
@@ -149,8 +152,9 @@ impl Store for Jsonl {
     }
 
     /// All logs, newest first. Includes files with a damaged first line, without a title.
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
-        self.run(|folder| folder.list()).await
+    async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
+        let query = query.clone();
+        self.run(move |folder| folder.list(&query)).await
     }
 
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {

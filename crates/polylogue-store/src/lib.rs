@@ -44,6 +44,7 @@ mod io_error;
 mod jsonl;
 mod memory;
 mod private;
+mod sealed;
 mod sqlite;
 mod workers;
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{
+    AnyStore, Claim, Event, Intact, ListQuery, Listing, LogId, Meta, Page, Store, StoreError, Summary,
+};
 
 use crate::head::{lease_from_now, now_ms};
 use crate::{batch, fence, holder};
@@ -33,6 +35,7 @@ pub struct Memory {
 struct Log {
     meta: Meta,
     events: Vec<Arc<Event>>,
+    summary: Summary,
     /// The fence of the valid claim, and when its lease expires.
     writer: Option<(u64, u64)>,
 }
@@ -78,6 +81,7 @@ impl Store for Memory {
                 place.insert(Log {
                     meta: meta.clone(),
                     events: Vec::new(),
+                    summary: Summary::default(),
                     writer: Some((fence, lease_from_now())),
                 });
                 Ok(Claim { id: id.clone(), fence })
@@ -102,6 +106,8 @@ impl Store for Memory {
         }
         batch::follows(&claim.id, log.events.len() as u64, batch)?;
         log.writer = Some((claim.fence, lease_from_now()));
+        let has_team = !log.meta.team.is_null();
+        batch.iter().for_each(|event| log.summary.add(event, has_team));
         log.events.extend_from_slice(batch);
         Ok(())
     }
@@ -133,20 +139,19 @@ impl Store for Memory {
         self.logs().get(id).map(|log| log.meta.clone()).ok_or_else(|| not_found(id))
     }
 
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
+    async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
         let listing = |(id, log): (&LogId, &Log)| Listing {
             id: id.clone(),
             title: log.meta.title.clone(),
             created: log.meta.created,
             has_team: !log.meta.team.is_null(),
             parent: log.meta.parent.clone(),
+            summary: log.summary.clone(),
             is_damaged: false,
-            events: log.events.len() as u64,
-            last: log.events.last().map(|event| Event::clone(event)),
         };
         let mut listings: Vec<_> = self.logs().iter().map(listing).collect();
         batch::newest_first(&mut listings);
-        Ok(listings)
+        Page::of(query, listings.into_iter().map(Ok))
     }
 
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {

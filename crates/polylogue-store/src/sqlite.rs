@@ -8,6 +8,7 @@ mod heads;
 mod listing;
 mod process_lock;
 mod reader;
+mod rows;
 mod schema;
 mod transaction;
 mod write_error;
@@ -18,7 +19,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{
+    AnyStore, Claim, Event, Intact, ListQuery, Listing, LogId, Meta, Page, Store, StoreError,
+};
 
 use crate::batch::Batch;
 use crate::claim_guard::ClaimGuard;
@@ -42,7 +45,7 @@ use writer::{Giver, Writer};
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 3
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 4
 /// being the only supported one. `sqlite3` can read it, also while it is written:
 ///
 /// ```sql
@@ -51,10 +54,12 @@ use writer::{Giver, Writer};
 ///     id TEXT NOT NULL UNIQUE,             -- the conversation's id
 ///     title TEXT NOT NULL,
 ///     created_ms INTEGER NOT NULL,         -- since 1970-01-01 00:00 UTC
-///     team TEXT NOT NULL,                  -- JSON
+///     has_team INTEGER NOT NULL,           -- whether the team is not null
 ///     parent TEXT,                         -- JSON: the conversation that it is a fork of
-///     chain BLOB NOT NULL                  -- the link before the events
+///     chain BLOB NOT NULL,                 -- the link before the events
+///     team TEXT NOT NULL                   -- JSON
 /// ) STRICT;
+/// CREATE INDEX newest ON logs(created_ms, id);
 /// CREATE TABLE events(
 ///     log INTEGER NOT NULL,                -- logs.nr
 ///     seq INTEGER NOT NULL,                -- 0, 1, 2 and so on
@@ -66,7 +71,8 @@ use writer::{Giver, Writer};
 ///     log INTEGER PRIMARY KEY,             -- logs.nr
 ///     fence INTEGER NOT NULL,              -- the claim under which it was written last
 ///     events INTEGER NOT NULL,
-///     chain BLOB NOT NULL                  -- the link of the last event
+///     chain BLOB NOT NULL,                 -- the link of the last event
+///     summary TEXT NOT NULL                -- JSON: what lists show, sealed with the link
 /// ) STRICT;
 /// CREATE TABLE claims(                     -- the current writers
 ///     fence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -80,6 +86,9 @@ use writer::{Giver, Writer};
 /// -- The messages of `monday`:
 /// SELECT seq, json ->> 'from', json ->> '$.parts[0].text' FROM events JOIN logs ON nr = log
 /// WHERE id = 'monday' AND json ->> 'type' = 'message' ORDER BY seq;
+/// -- The conversations of one team by cost:
+/// SELECT id, summary ->> 'task', summary ->> '$.usage.cost' FROM logs JOIN heads ON log = nr
+/// WHERE title = 'newsroom' ORDER BY 3 DESC;
 /// ```
 ///
 /// # Writers
@@ -244,8 +253,9 @@ impl Store for Sqlite {
         self.reading(move |reader, place| reader.meta(place, &id)).await
     }
 
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
-        self.reading(|reader, place| reader.list(place)).await
+    async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
+        let query = query.clone();
+        self.reading(move |reader, place| reader.list(place, &query)).await
     }
 
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {

@@ -18,18 +18,11 @@ mod crowd;
 mod events;
 mod listing;
 mod reopened;
+mod support;
 
-use std::fmt::Debug;
-use std::future::Future;
-use std::sync::Arc;
+use polylogue_core::AnyStore;
 
-use polylogue_core::{
-    AnyStore, Body, Claim, Event, LogId, Message, Meta, Name, Path, Store, StoreError, Timestamp,
-};
-use serde_json::json;
-
-/// The result of a rule: `Ok`, or how it is broken.
-type Verdict = Result<(), String>;
+use self::support::Report;
 
 /// Checks that the stores created by `make` follow every rule of [`Store`]. Each call must return a new, empty store.
 ///
@@ -57,99 +50,4 @@ pub async fn survives(open: impl Fn() -> AnyStore) {
     let mut report = Report::default();
     reopened::check(&open, &mut report).await;
     report.finish();
-}
-
-#[derive(Default)]
-struct Report {
-    broken: Vec<String>,
-}
-
-impl Report {
-    async fn check(&mut self, rule: &str, test: impl Future<Output = Verdict>) {
-        if let Err(how) = test.await {
-            self.broken.push(format!("- {rule}:\n  {how}"));
-        }
-    }
-
-    fn finish(self) {
-        let broken = self.broken;
-        assert!(broken.is_empty(), "the store breaks {} rules:\n{}", broken.len(), broken.join("\n"));
-    }
-}
-
-/// Whether `found` is as expected; `what` names what was checked.
-fn same<T: PartialEq + Debug>(what: &str, found: &T, wanted: &T) -> Verdict {
-    if found == wanted {
-        return Ok(());
-    }
-    let short = |value: &T| format!("{value:?}").chars().take(300).collect::<String>();
-    Err(format!("{what}: found {}, wanted {}", short(found), short(wanted)))
-}
-
-/// The value of `result`; `what` names the operation.
-fn done<T>(what: &str, result: Result<T, StoreError>) -> Result<T, String> {
-    result.map_err(|error| format!("{what}: {error} ({error:?})"))
-}
-
-/// Whether `result` is the expected error; `what` names the operation.
-fn refused<T>(what: &str, result: Result<T, StoreError>, wanted: &StoreError) -> Verdict {
-    match result {
-        Ok(_) => Err(format!("{what}: succeeded, wanted {wanted:?}")),
-        Err(error) => same(what, &error, wanted),
-    }
-}
-
-/// Whether `result` says that the log is busy, and names the holder.
-fn busy<T>(what: &str, result: Result<T, StoreError>, id: &LogId) -> Verdict {
-    match result {
-        Err(StoreError::Busy { id: of, holder }) if of == *id && !holder.trim().is_empty() => Ok(()),
-        Err(error) => Err(format!("{what}: {error:?} instead of `Busy` with the id and a holder")),
-        Ok(_) => Err(format!("{what}: succeeded, though another writer is alive")),
-    }
-}
-
-fn id(text: &str) -> Result<LogId, String> {
-    LogId::new(text).map_err(|error| error.to_string())
-}
-
-fn not_found(id: &LogId) -> StoreError {
-    StoreError::NotFound { id: id.clone() }
-}
-
-fn fenced(claim: &Claim) -> StoreError {
-    StoreError::Fenced { id: claim.id.clone() }
-}
-
-fn meta(title: &str, created: u64) -> Meta {
-    Meta {
-        title: title.into(),
-        created: Timestamp(created),
-        team: json!({"of": ["a", 1, null]}),
-        ..Meta::default()
-    }
-}
-
-/// Event number `seq`, a message with `text`.
-fn said(seq: u64, text: &str) -> Arc<Event> {
-    let body = Body::Message(Message::text(Name::user(), text));
-    Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000 + seq), ran_ms: 0, body })
-}
-
-/// Events `from` to before `to`, each with its number as text.
-fn some(from: u64, to: u64) -> Vec<Arc<Event>> {
-    (from..to).map(|seq| said(seq, &format!("number {seq}"))).collect()
-}
-
-/// Creates a log with the id `name`.
-async fn begin(store: &AnyStore, name: &str) -> Result<Claim, String> {
-    done("create", store.create(&id(name)?, &meta(name, 1)).await)
-}
-
-/// Whether a log has exactly the events `wanted`.
-async fn keeps(what: &str, store: &AnyStore, id: &LogId, wanted: &[Arc<Event>]) -> Verdict {
-    let found = done(what, store.read(id, 0).await)?;
-    if found.len() != wanted.len() {
-        return Err(format!("{what}: {} events are kept, wanted {}", found.len(), wanted.len()));
-    }
-    found.iter().zip(wanted).try_for_each(|(found, wanted)| same(what, found, wanted))
 }

@@ -11,19 +11,23 @@ use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Error, Log, Name, Result, Turn, parallel, round_robin,
 };
-use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, ModelCall, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, Event, LogId, ModelCall, Store, StoreError, StoreWrapper};
 use polylogue_store::Memory;
 
 type Writes = Arc<Mutex<Vec<Vec<String>>>>;
 
 /// A store that notes the events of each append, and has no room for more than `room` of them.
 struct Noted {
-    store: Memory,
+    store: AnyStore,
     writes: Writes,
     room: usize,
 }
 
-impl Store for Noted {
+impl StoreWrapper for Noted {
+    fn inner(&self) -> &AnyStore {
+        &self.store
+    }
+
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let kind = |event: &Arc<Event>| {
             let text = format!("{:?}", event.body);
@@ -35,44 +39,11 @@ impl Store for Noted {
         self.writes.lock().unwrap().push(batch.iter().map(kind).collect());
         self.store.append(claim, batch).await
     }
-    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        self.store.create(id, meta).await
-    }
-    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.store.claim(id).await
-    }
-    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
-        self.store.release(claim).await
-    }
-    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        self.store.read(id, from).await
-    }
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
-        self.store.read_intact(id).await
-    }
-    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
-        self.store.meta(id).await
-    }
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
-        self.store.list().await
-    }
-    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
-        self.store.remove(id).await
-    }
-    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
-        self.store.renew(claim).await
-    }
-    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.store.take_over(id).await
-    }
-    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
-        self.store.repair(id).await
-    }
 }
 
 async fn noted(room: usize) -> (Log, Writes) {
     let writes = Writes::default();
-    let store = AnyStore::new(Noted { store: Memory::new(), writes: Arc::clone(&writes), room });
+    let store = AnyStore::new(Noted { store: Memory::new().into(), writes: Arc::clone(&writes), room });
     (Log::create(store, LogId::new("noted").unwrap()).await.unwrap(), writes)
 }
 

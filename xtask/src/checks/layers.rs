@@ -23,8 +23,16 @@ const LAYERS: [&[&str]; 10] = [
 ];
 
 /// What the kernel may use: nothing that does IO, opens sockets or needs a runtime.
-const KERNEL_MAY_USE: [&str; 7] =
-    ["blake3", "futures-util", "serde", "serde_json", "thiserror", "tokio", "unicode-normalization"];
+const KERNEL_MAY_USE: [&str; 8] = [
+    "blake3",
+    "futures-util",
+    "serde",
+    "serde_json",
+    "thiserror",
+    "tokio",
+    "tracing",
+    "unicode-normalization",
+];
 
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];

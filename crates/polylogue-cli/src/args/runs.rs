@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use polylogue_runtime::Cursor;
+use polylogue_core::Cursor;
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
@@ -26,6 +26,10 @@ pub(crate) struct Runs {
     /// Show only conversations of this team
     #[arg(long, value_name = "NAME")]
     pub(crate) team: Option<String>,
+
+    /// Show only conversations in whose task this text occurs
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) task: Option<String>,
 
     /// Show only conversations begun within this time, such as `90m`, `12h` or `7d`
     #[arg(long, value_name = "TIME", value_parser = duration)]

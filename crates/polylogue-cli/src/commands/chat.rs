@@ -56,7 +56,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
 
 /// Where no person types, only replies are written.
 fn settings_of(cli: &args::Cli, args: &args::chat::Chat) -> Settings {
-    let mut settings = settings(cli.color, args.output);
+    let mut settings = settings(cli, args.output);
     if !prompt::is_typed() && settings.output != Output::Json {
         settings.output = Output::Result;
     }

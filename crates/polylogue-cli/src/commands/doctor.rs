@@ -7,7 +7,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use polylogue_core::Store;
+use polylogue_core::ListQuery;
 use polylogue_models::{Config, Env, Provider};
 use polylogue_runtime::address::{is_local, listens, shown};
 use polylogue_runtime::{Access, endpoint_allowed, memory_of_others};
@@ -42,7 +42,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     }
     text.push_str(&abilities::told(args, team.as_ref(), &access).await?);
     text.push_str(&addresses(env));
-    text.push_str(&code::told());
+    text.push_str("\ncode that agents run\n");
+    code::findings().into_iter().for_each(|(name, found)| rows(&mut text, name, vec![found]));
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));
     write(&Sanitized::plain(&text))?;
@@ -182,7 +183,7 @@ async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
 async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
     let tried = async {
         let runtime = place::open(cli.store.as_deref())?;
-        let (place, logs) = (runtime.place(), runtime.store().list().await?.len());
+        let (place, logs) = (runtime.place(), runtime.list(&ListQuery::default()).await?.logs.len());
         Ok(format!("{logs} in {} ({place})", place.path().display()))
     };
     tried.await.map_err(|trouble: CliError| ("cannot be used".to_owned(), trouble))

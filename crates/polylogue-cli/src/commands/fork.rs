@@ -1,11 +1,12 @@
 //! `polylogue fork`: a new conversation that begins as another.
 
-use polylogue_runtime::ForkPoint;
+use polylogue_core::LogId;
+use polylogue_runtime::{Fork, ForkPoint, ForkedFiles};
 
 use super::write;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
-use crate::tell::tell;
+use crate::tell::{tell, tell_wrapped};
 use crate::text_arg::text_of;
 use crate::{args, place};
 
@@ -13,8 +14,22 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Fork) -> Result<Ex
     let runtime = place::existing(cli.store.as_deref())?;
     let id = runtime.find(&args.id).await?;
     let text = args.say.as_deref().map(text_of).transpose()?;
-    let fork = runtime.fork(&id, &ForkPoint { event: args.at, text }).await?;
+    let Fork { id: fork, files } = runtime.fork(&id, &ForkPoint { event: args.at, text }).await?;
     write(&Sanitized::row(fork.as_str()))?;
     tell(&format!("`{fork}` is a fork of `{id}`: `polylogue resume {fork}` continues it"));
+    note_on_files(&files, &id);
     Ok(Exit::Done)
+}
+
+/// Says what the user must know of the files of the fork of `id`.
+pub(crate) fn note_on_files(files: &ForkedFiles, id: &LogId) {
+    let why = match files {
+        ForkedFiles::None => return,
+        ForkedFiles::Copied => return tell("It has a copy of the files of the original."),
+        ForkedFiles::Changed { event } => {
+            format!("the tool call at event {event} and those after it may have changed them")
+        }
+        ForkedFiles::InUse => "another process runs it and may be changing them".into(),
+    };
+    tell_wrapped(&format!("warning: it has none of the files that programs of `{id}` wrote: {why}."));
 }

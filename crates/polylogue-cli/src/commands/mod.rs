@@ -36,3 +36,8 @@ pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
         _ => Ok(()),
     }
 }
+
+/// The error for a value that JSON cannot hold.
+fn unwritable(error: serde_json::Error) -> CliError {
+    CliError::failed(format!("the output cannot be written as JSON: {error}"))
+}

@@ -20,7 +20,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let input = args.piped.of(args.message.as_deref(), args.answer.as_deref())?;
     let runtime = place::existing(cli.store.as_deref())?;
     let id = runtime.find(&args.id).await?;
-    let settings = settings(cli.color, args.output);
+    let settings = settings(cli, args.output);
     let stored = Stored {
         id: &id,
         models: &args.models,

@@ -25,7 +25,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         ..Overrides::default()
     };
     let loaded = trust::load(&args.team, &overrides, &args.allowed.permits)?;
-    let settings = settings(cli.color, args.output);
+    let settings = settings(cli, args.output);
     let mut launch = Launch::of(loaded, &args.team, &args.models, &args.allowed, args.limits);
     launch.shown = Some(&settings);
     // Whatever is wrong with the team shows before there is a store.

@@ -2,13 +2,15 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue_core::{Listing, Timestamp};
-use polylogue_runtime::{ListQuery, Listed, Page, Runtime, State, StateKind};
+use polylogue_core::{ListQuery, Listing, LogState, Page, Progress, Summary, Timestamp};
+use polylogue_runtime::Runtime;
 use serde_json::json;
 
-use super::write;
+use super::{unwritable, write};
 use crate::error::{CliError, Exit};
-use crate::screen::{RunEnd, Sanitized};
+use crate::limit::counted;
+use crate::screen::text::folded;
+use crate::screen::{RunEnd, Sanitized, cost};
 use crate::tell::tell;
 use crate::{args, place};
 
@@ -20,10 +22,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
     let runtime = place::open(cli.store.as_deref())?;
-    let Page { conversations, next } = runtime.list(&query(&runtime, args, now).await?).await?;
+    let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
     let text: Sanitized = match args.json {
-        true => conversations.iter().map(as_json).collect::<Result<_, _>>()?,
-        false => conversations.iter().map(|listed| line(listed, now)).collect(),
+        true => logs.iter().map(as_json).collect::<Result<_, _>>()?,
+        false => logs.iter().map(|listing| line(listing, now)).collect(),
     };
     write(&text)?;
     if let Some(next) = next {
@@ -41,54 +43,62 @@ async fn query(runtime: &Runtime, args: &args::runs::Runs, now: u64) -> Result<L
     Ok(ListQuery {
         limit: args.limit.and_then(|limit| usize::try_from(limit).ok()),
         after: args.after.clone(),
-        states: args.state.iter().copied().map(kind).collect(),
+        id: None,
+        states: args.state.iter().copied().map(state_of).collect(),
         team: args.team.clone(),
+        task: args.task.clone(),
         since: args.since.map(|time| Timestamp(now.saturating_sub(before(time)))),
         parent,
     })
 }
 
-const fn kind(state: args::runs::RunState) -> StateKind {
+const fn state_of(state: args::runs::RunState) -> LogState {
     match state {
-        args::runs::RunState::Open => StateKind::Open,
-        args::runs::RunState::Waiting => StateKind::Waiting,
-        args::runs::RunState::Failed => StateKind::Failed,
-        args::runs::RunState::Done => StateKind::Done,
-        args::runs::RunState::Ended => StateKind::Ended,
-        args::runs::RunState::Damaged => StateKind::Damaged,
+        args::runs::RunState::Open => LogState::Open,
+        args::runs::RunState::Waiting => LogState::Waiting,
+        args::runs::RunState::Failed => LogState::Failed,
+        args::runs::RunState::Done => LogState::Done,
+        args::runs::RunState::Ended => LogState::Ended,
+        args::runs::RunState::Damaged => LogState::Damaged,
     }
 }
 
-fn line(listed: &Listed, now_ms: u64) -> Sanitized {
-    let Listing { id, title, created, events, parent, .. } = &listed.listing;
+fn line(listing: &Listing, now_ms: u64) -> Sanitized {
+    let Listing { id, title, created, summary, parent, .. } = listing;
     let age = age(now_ms.saturating_sub(created.0) / 1000);
     let fork =
         parent.as_ref().map(|parent| format!("  (fork of {} before event {})", parent.id, parent.event));
-    let (state, fork) = (state(listed), fork.unwrap_or_default());
-    let line = format!("{id:<8} {age:>5} ago  {title:<24} {events:>6} events  {state}{fork}");
-    Sanitized::row(&line)
+    let (cost, task) = (cost(&summary.usage), folded(&summary.task));
+    let (state, fork) = (state(listing), fork.unwrap_or_default());
+    let turns = counted(summary.turns, "turn");
+    let line = format!("{id:<8} {age:>5} ago  {title:<20} {turns:>9}  {cost:>12}  {state}{fork}  {task}");
+    Sanitized::row(line.trim_end())
 }
 
-fn as_json(listed: &Listed) -> Result<Sanitized, CliError> {
-    let Listing { id, title, created, events, parent, .. } = &listed.listing;
+fn as_json(listing: &Listing) -> Result<Sanitized, CliError> {
+    let Listing { id, title, created, summary, parent, .. } = listing;
+    let Summary { events, task, started, last, turns, usage, .. } = summary;
     let mut row = json!({
-        "id": id, "title": title, "created_ms": created, "events": events, "state": state(listed),
+        "id": id, "title": title, "task": task, "state": state(listing), "created_ms": created, "started_ms": started,
+        "last_ms": last, "events": events, "turns": turns, "usage": usage,
     });
     if let (Some(parent), Some(row)) = (parent, row.as_object_mut()) {
         row.insert("parent".to_owned(), json!(parent));
     }
-    Sanitized::json(&row).map_err(|error| CliError::failed(format!("the list cannot be written: {error}")))
+    Sanitized::json(&row).map_err(unwritable)
 }
 
-/// The state, as the last event says. What is before that is not read, let alone checked.
-fn state(listed: &Listed) -> String {
-    match &listed.state {
-        State::Damaged => format!("damaged: `polylogue verify {}` says where", listed.listing.id),
-        State::Closed(reason) => RunEnd::why(reason),
-        State::Waiting(who) => format!("waiting for {who}"),
-        State::Failed(message) => format!("failed: {message}"),
-        State::Open => "unfinished".into(),
-        State::New => "not begun".into(),
+/// The state, as its events say. They are not read here, let alone checked.
+fn state(listing: &Listing) -> String {
+    let Summary { progress, questions, .. } = &listing.summary;
+    let asked = || questions.iter().map(|(_, who)| who.as_str()).collect::<Vec<_>>().join(" and ");
+    match (listing.state(), progress) {
+        (LogState::Damaged, _) => format!("damaged: `polylogue verify {}` says where", listing.id),
+        (_, Progress::Closed(reason)) => RunEnd::why(reason),
+        (_, Progress::Failed(message)) => format!("failed: {message}"),
+        (LogState::Waiting, _) => format!("waiting for {}", asked()),
+        (_, Progress::New) => "not begun".into(),
+        (_, Progress::Open) => "unfinished".into(),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use polylogue_core::{AnyStore, Intact, LogId, Store, StoreError};
+use polylogue_core::{AnyStore, Intact, ListQuery, LogId, Store, StoreError};
 use polylogue_models::{CassetteError, Recording};
 use serde_json::{Value, json};
 
-use super::write;
+use super::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::Sanitized;
@@ -23,8 +23,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
     if let Some(text) = &args.id {
         verdicts.push(of_log(store, runtime.find(text).await?, args.repair).await?);
     } else {
-        let all = store.list().await?;
-        for listing in all {
+        for listing in store.list(&ListQuery::default()).await?.logs {
             verdicts.push(of_log(store, listing.id, false).await?);
         }
         verdicts.extend(store.damage().await?.map(|damage| Verdict::new(None, 0, Some(damage))));
@@ -34,7 +33,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
             .iter()
             .map(|verdict| Sanitized::json(&verdict.as_json()))
             .collect::<Result<_, _>>()
-            .map_err(|error| CliError::failed(format!("the verdict cannot be written: {error}")))?,
+            .map_err(unwritable)?,
         false => verdicts.iter().map(|verdict| Sanitized::row(&verdict.line())).collect(),
     };
     write(&text)?;

@@ -47,6 +47,7 @@ use json::RunLine;
 use live::Live;
 use picture::Pictures;
 use plain::Plain;
+use renderer::Format;
 use text::{Line, neutral};
 
 /// What is written of a run.
@@ -81,6 +82,8 @@ pub(crate) struct Settings {
     pub(crate) stream: bool,
     /// Whether thoughts are shown for good; otherwise the last of them, while they are thought.
     pub(crate) thoughts: bool,
+    /// Whether private prompts and replies are shown in full; not where lines change in place.
+    pub(crate) verbose: bool,
 }
 
 /// How the caller continues.
@@ -116,7 +119,7 @@ enum Kind {
 impl<W: Write> Screen<W> {
     /// Shows a run of the chat `title` on `out`, whose size `size` tells, by the time of `clock`.
     pub(crate) fn new(out: W, title: &str, settings: Settings, size: SizeOf, clock: Clock) -> Self {
-        let Settings { looks, thoughts, .. } = settings;
+        let Settings { looks, thoughts, verbose, .. } = settings;
         let width = size().text_columns();
         let kind = match settings.output {
             Output::Json => Kind::Json,
@@ -125,7 +128,12 @@ impl<W: Write> Screen<W> {
             Output::Talk if looks.live => {
                 Kind::Live(Box::new(Live::new(thoughts, settings.stream, size, clock)))
             }
-            Output::Talk => Kind::Plain(Box::new(Plain::new(thoughts, looks.colour, width))),
+            Output::Talk => Kind::Plain(Box::new(Plain::new(Format {
+                width: looks.colour.then_some(width),
+                whole: false,
+                verbose,
+                thoughts,
+            }))),
         };
         Self { out, kind, next: None, is_behind: false, gone: false }
     }

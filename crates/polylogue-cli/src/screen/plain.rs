@@ -18,8 +18,8 @@ pub(crate) struct Plain {
 
 impl Plain {
     /// With colours, Markdown is rendered for rows of `width` columns; without, it is written unchanged.
-    pub(crate) fn new(thoughts: bool, colour: bool, width: usize) -> Self {
-        let format = Format { width: colour.then_some(width), whole: false, thoughts };
+    pub(crate) fn new(format: Format) -> Self {
+        let colour = format.width.is_some();
         Self { fold: Presentation::new(Detail::Brief), renderer: Renderer::new(format), colour }
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Format {
     pub(crate) width: Option<usize>,
     /// Texts and results in full, as `show` does; otherwise private ones and results are folded to a line.
     pub(crate) whole: bool,
+    /// Private texts in full.
+    pub(crate) verbose: bool,
     /// Thoughts too, dimmed.
     pub(crate) thoughts: bool,
 }
@@ -294,7 +296,7 @@ impl Renderer {
 
     /// A text that is no message: folded to a line, or whole.
     fn private(&mut self, at: &Path, label: &str, text: &str) {
-        if self.format.whole && text.trim().contains('\n') {
+        if self.format.verbose && text.trim().contains('\n') {
             self.note(at, label.trim_end(), Style::DIM);
             let lines = self.prose(at, text, Style::DIM);
             self.put(at, &lines);

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use polylogue_runtime::Want;
 use serde::{Deserialize, Serialize};
 
-use super::pins::Pin;
+use super::pin::Pin;
 use crate::error::CliError;
 use crate::place;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::origins::Origins;
+use super::summary::add_turn;
 use crate::limits::Used;
 use crate::{ChargeReason, Name, Path, TotalUsage};
 
@@ -70,14 +71,7 @@ impl EventBuffer {
 /// How many model calls count in the events before `first`.
 pub(crate) fn calls_before(events: &[Arc<Event>], first: u64) -> u64 {
     let mut usage = TotalUsage::default();
-    for event in events.iter().take_while(|event| event.seq < first) {
-        match &event.body {
-            Body::ModelReplied(reply) => usage.add(reply),
-            Body::Charged(charge) => usage.charge(charge),
-            Body::ToolReturned { outcome, .. } => outcome.used.iter().for_each(|used| usage.add_tool(used)),
-            _ => {}
-        }
-    }
+    events.iter().take_while(|event| event.seq < first).for_each(|event| usage.add_event(event));
     usage.counted_calls()
 }
 
@@ -105,39 +99,27 @@ pub(crate) struct Tally {
 impl Tally {
     fn add(&mut self, event: &Event) {
         self.origins.add(event);
+        self.usage.add_event(event);
+        add_turn(&mut self.turns, event);
         match &event.body {
             Body::ModelReplied(reply) => {
-                self.usage.add(reply);
                 *self.calls.entry(reply.who.clone()).or_default() += 1;
                 let is_bounded = self.is_bounded(&event.at, &reply.who);
                 if reply.cost.is_none() && !reply.cached && !is_bounded {
                     self.unpriced = Some(Arc::clone(&reply.model));
                 }
             }
-            Body::Charged(charge) => {
-                self.usage.charge(charge);
-                if charge.why == ChargeReason::Unreported && charge.cost.is_some() {
-                    self.bounded.push((event.at.clone(), charge.who.clone()));
-                }
+            Body::Charged(charge) if charge.why == ChargeReason::Unreported && charge.cost.is_some() => {
+                self.bounded.push((event.at.clone(), charge.who.clone()));
             }
             Body::ToolReturned { outcome, .. } => {
-                for used in &outcome.used {
-                    self.usage.add_tool(used);
-                    if used.cost.is_none() {
-                        self.unpriced = Some(Arc::clone(&used.model));
-                    }
-                }
+                let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none());
+                self.unpriced = unpriced.map(|used| Arc::clone(&used.model)).or_else(|| self.unpriced.take());
             }
             Body::Failed { who, .. }
             | Body::CapabilityMissing { who, .. }
             | Body::ContinuationFailed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
-            Body::Message(message) if message.to.is_private() => {}
-            Body::Message(_) | Body::Passed { .. } | Body::Left { .. } | Body::Stopped { .. } => {
-                self.turns += 1
-            }
             Body::Closed { .. } if event.at.is_root() => self.closed = Some(event.seq),
-            // The turn of the outer chat ends next; the turns of its participants are what counts.
-            Body::Closed { .. } if event.at.is_first() => self.turns = self.turns.saturating_sub(1),
             _ => {}
         }
     }

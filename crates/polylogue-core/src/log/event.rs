@@ -243,15 +243,25 @@ impl Question {
     pub fn open_in(events: &[Arc<Event>]) -> Vec<(Path, Self)> {
         let mut open: Vec<(Path, Self)> = Vec::new();
         for event in events {
-            match &event.body {
-                Body::InputRequired(question) => open.push((event.at.clone(), question.clone())),
-                Body::InputProvided { to, .. } => open.retain(|(at, q)| *at != event.at || q.who != *to),
-                // A call is rolled back with all chats and questions within it.
-                Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
-                _ => {}
-            }
+            Self::track(&mut open, event, Self::clone, |question| &question.who);
         }
         open
+    }
+
+    /// Keeps track of open questions: adds the one that `event` asks, as `new` makes it, and removes those that it settles.
+    pub(super) fn track<T>(
+        open: &mut Vec<(Path, T)>,
+        event: &Event,
+        new: impl Fn(&Self) -> T,
+        who: impl Fn(&T) -> &Name,
+    ) {
+        match &event.body {
+            Body::InputRequired(question) => open.push((event.at.clone(), new(question))),
+            Body::InputProvided { to, .. } => open.retain(|(at, asked)| *at != event.at || who(asked) != to),
+            // A call is rolled back with all chats and questions within it.
+            Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
+            _ => {}
+        }
     }
 
     /// A question of `who` that asks for text, not for approval.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 
 use super::buffer::EventBuffer;
 use super::updates::{Publisher, WeakPublisher};
@@ -62,11 +62,11 @@ impl LogHandle {
         self.cancellation.clone()
     }
 
-    /// Sends a message into the conversation. The run posts it before its next step, and agents see it from their next turn on; the
-    /// event [`Posted`](crate::Body::Posted) confirms it. A message that was not posted when the run ended waits for
-    /// [`Log::post_inbox`](crate::Log::post_inbox) or the next run, and is lost when the process ends.
-    pub fn send(&self, message: Message) {
-        self.inbox.push(message);
+    /// Sends a message into the conversation. The run posts it before its next step, and agents see it from their next turn on.
+    /// Until then it is in memory only: the [`Confirmation`] says when it is in the log. A message that was not posted when the
+    /// run ended waits for [`Log::post_inbox`](crate::Log::post_inbox) or the next run.
+    pub fn send(&self, message: Message) -> Confirmation {
+        self.inbox.push(message)
     }
 
     /// Whether messages wait to be posted.
@@ -82,26 +82,53 @@ impl fmt::Debug for LogHandle {
     }
 }
 
+/// Confirms that a message that was sent is in the log.
+#[derive(Debug)]
+pub struct Confirmation(oneshot::Receiver<()>);
+
+impl Confirmation {
+    /// Waits until the message is in the log. `false` if it was lost, because the log could not be written or was dropped.
+    pub async fn confirmed(self) -> bool {
+        self.0.await.is_ok()
+    }
+}
+
+/// A message from outside, and who waits until it is in the log.
+pub(crate) struct InboxMessage {
+    pub(crate) message: Message,
+    confirm: oneshot::Sender<()>,
+}
+
+impl InboxMessage {
+    /// Tells the sender that the message is in the log.
+    pub(crate) fn confirm(self) {
+        // Fails only if the sender does not wait.
+        let _ = self.confirm.send(());
+    }
+}
+
 /// Messages from outside that the run posts between two steps.
 #[derive(Clone, Default)]
-pub(crate) struct Inbox(Arc<Lock<VecDeque<Message>>>);
+pub(crate) struct Inbox(Arc<Lock<VecDeque<InboxMessage>>>);
 
 impl Inbox {
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Message>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<InboxMessage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, message: Message) {
-        self.queue().push_back(message);
+    fn push(&self, message: Message) -> Confirmation {
+        let (confirm, confirmed) = oneshot::channel();
+        self.queue().push_back(InboxMessage { message, confirm });
+        Confirmation(confirmed)
     }
 
     /// Takes all messages.
-    pub(crate) fn take(&self) -> Vec<Message> {
+    pub(crate) fn take(&self) -> Vec<InboxMessage> {
         self.queue().drain(..).collect()
     }
 
     /// Takes the first message.
-    pub(crate) fn take_first(&self) -> Option<Message> {
+    pub(crate) fn take_first(&self) -> Option<InboxMessage> {
         self.queue().pop_front()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Claim, Intact, Listing, Meta, Store};
+use super::{Claim, Intact, ListQuery, Meta, Page, Store};
 use crate::{Event, LogId, StoreError};
 
 /// The store of a log that is gone when it is dropped. The log's buffer has all events, so there are never more to
@@ -41,8 +41,8 @@ impl Store for InMemory {
     async fn meta(&self, _: &LogId) -> Result<Meta, StoreError> {
         Ok(Meta::default())
     }
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
-        Ok(Vec::new())
+    async fn list(&self, _: &ListQuery) -> Result<Page, StoreError> {
+        Ok(Page::default())
     }
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         not_found(id)

@@ -5,11 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::clock::Timestamp;
 use super::event::Event;
+use super::list::{ListQuery, Page};
+use super::meta::Meta;
 use crate::{LogId, StoreError};
 
 /// A store of logs: a database, a folder of files, memory.
@@ -66,11 +64,12 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::NotFound`].
     fn meta(&self, id: &LogId) -> impl Future<Output = Result<Meta, StoreError>> + Send;
 
-    /// Lists all logs, newest first.
+    /// Lists the logs that match `query`, newest first, without reading them: the store keeps a [`Summary`](super::Summary) of
+    /// each, which it updates in the same write as the events. [`Page::of`] applies the query.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn list(&self) -> impl Future<Output = Result<Vec<Listing>, StoreError>> + Send;
+    fn list(&self, query: &ListQuery) -> impl Future<Output = Result<Page, StoreError>> + Send;
 
     /// Removes a log and all its events.
     ///
@@ -122,52 +121,6 @@ pub struct Intact {
     pub damage: Option<StoreError>,
 }
 
-/// The metadata of a log.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Meta {
-    /// The title in lists.
-    pub title: String,
-    /// The time of creation.
-    #[serde(rename = "created_ms")]
-    pub created: Timestamp,
-    /// Anything that the creator needs to run the log again; the kernel does not read it.
-    #[serde(default)]
-    pub team: Value,
-    /// Where it was forked from, if it is a fork.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Parent>,
-}
-
-/// Where a log was forked from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parent {
-    /// The log whose events it begins with.
-    pub id: LogId,
-    /// The first event that was not copied unchanged.
-    pub event: u64,
-}
-
-/// An entry of a list of logs, known without reading whole logs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Listing {
-    /// The id.
-    pub id: LogId,
-    /// [`Meta::title`].
-    pub title: String,
-    /// [`Meta::created`].
-    pub created: Timestamp,
-    /// Whether there is a [`Meta::team`], which is not loaded.
-    pub has_team: bool,
-    /// [`Meta::parent`].
-    pub parent: Option<Parent>,
-    /// How many events it has.
-    pub events: u64,
-    /// The last event, if it is readable and is the one that was appended last.
-    pub last: Option<Event>,
-    /// Whether its beginning or its end is damaged. Damage elsewhere is found only by reading all of it.
-    pub is_damaged: bool,
-}
-
 /// The right to append to a log. Only one claim is valid at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
@@ -179,33 +132,74 @@ pub struct Claim {
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-macro_rules! erased_store {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $out:ty;)*) => {
+/// Writes each method of [`Store`] once for [`AnyStore`] and once for [`StoreWrapper`].
+macro_rules! forwarded {
+    ($($name:ident($(ref $r:ident: $ref:ty,)* $(val $v:ident: $val:ty,)?) -> $out:ty;)*) => {
         trait ErasedStore: Send + Sync {
-            $(fn $name<'a>(&'a self, $($arg: $ty),*) -> Boxed<'a, $out>;)*
+            $(fn $name<'a>(&'a self, $($r: &'a $ref,)* $($v: $val)?) -> Boxed<'a, $out>;)*
         }
+
         impl<S: Store> ErasedStore for S {
-            $(fn $name<'a>(&'a self, $($arg: $ty),*) -> Boxed<'a, $out> {
-                Box::pin(Store::$name(self, $($arg),*))
+            $(fn $name<'a>(&'a self, $($r: &'a $ref,)* $($v: $val)?) -> Boxed<'a, $out> {
+                Box::pin(Store::$name(self, $($r,)* $($v)?))
+            })*
+        }
+
+        impl Store for AnyStore {
+            $(async fn $name(&self, $($r: &$ref,)* $($v: $val)?) -> Result<$out, StoreError> {
+                self.0.$name($($r,)* $($v)?).await
+            })*
+        }
+
+        /// A store around another one: implement the methods that differ, the others are forwarded. Every wrapper is a [`Store`].
+        ///
+        /// ```
+        /// use polylogue_core::{AnyStore, LogId, StoreError, StoreWrapper};
+        ///
+        /// struct KeepsAll(AnyStore);
+        ///
+        /// impl StoreWrapper for KeepsAll {
+        ///     fn inner(&self) -> &AnyStore {
+        ///         &self.0
+        ///     }
+        ///     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
+        ///         Err(StoreError::ReadOnly { place: id.to_string(), why: "nothing is removed".into() })
+        ///     }
+        /// }
+        /// ```
+        pub trait StoreWrapper: Send + Sync + 'static {
+            /// The store that it wraps.
+            fn inner(&self) -> &AnyStore;
+            $(
+                #[doc = concat!("Default: [`Store::", stringify!($name), "`] of the wrapped store.\n\n# Errors\nAs that.")]
+                fn $name(&self, $($r: &$ref,)* $($v: $val)?) -> impl Future<Output = Result<$out, StoreError>> + Send {
+                    Store::$name(self.inner(), $($r,)* $($v)?)
+                }
+            )*
+        }
+
+        impl<W: StoreWrapper> Store for W {
+            $(async fn $name(&self, $($r: &$ref,)* $($v: $val)?) -> Result<$out, StoreError> {
+                StoreWrapper::$name(self, $($r,)* $($v)?).await
             })*
         }
     };
 }
 
-erased_store! {
-    fn create(id: &'a LogId, meta: &'a Meta) -> Claim;
-    fn claim(id: &'a LogId) -> Claim;
-    fn append(claim: &'a Claim, batch: &'a [Arc<Event>]) -> ();
-    fn release(claim: Claim) -> ();
-    fn read(id: &'a LogId, from: u64) -> Vec<Event>;
-    fn read_intact(id: &'a LogId) -> Intact;
-    fn meta(id: &'a LogId) -> Meta;
-    fn list() -> Vec<Listing>;
-    fn remove(id: &'a LogId) -> ();
-    fn renew(claim: &'a Claim) -> ();
-    fn take_over(id: &'a LogId) -> Claim;
-    fn repair(id: &'a LogId) -> u64;
-    fn damage() -> Option<StoreError>;
+forwarded! {
+    create(ref id: LogId, ref meta: Meta,) -> Claim;
+    claim(ref id: LogId,) -> Claim;
+    append(ref claim: Claim, ref batch: [Arc<Event>],) -> ();
+    release(val claim: Claim,) -> ();
+    read(ref id: LogId, val from: u64,) -> Vec<Event>;
+    read_intact(ref id: LogId,) -> Intact;
+    meta(ref id: LogId,) -> Meta;
+    list(ref query: ListQuery,) -> Page;
+    remove(ref id: LogId,) -> ();
+    renew(ref claim: Claim,) -> ();
+    take_over(ref id: LogId,) -> Claim;
+    repair(ref id: LogId,) -> u64;
+    damage() -> Option<StoreError>;
 }
 
 /// Any store. Cloning shares it.
@@ -222,48 +216,6 @@ impl AnyStore {
     /// Wraps `store`.
     pub fn new(store: impl Store) -> Self {
         Self(Arc::new(store))
-    }
-}
-
-impl Store for AnyStore {
-    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        self.0.create(id, meta).await
-    }
-    async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.0.claim(id).await
-    }
-    async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
-        self.0.append(claim, batch).await
-    }
-    async fn release(&self, claim: Claim) -> Result<(), StoreError> {
-        self.0.release(claim).await
-    }
-    async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
-        self.0.read(id, from).await
-    }
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
-        self.0.read_intact(id).await
-    }
-    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
-        self.0.meta(id).await
-    }
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
-        self.0.list().await
-    }
-    async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
-        self.0.remove(id).await
-    }
-    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
-        self.0.renew(claim).await
-    }
-    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.0.take_over(id).await
-    }
-    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
-        self.0.repair(id).await
-    }
-    async fn damage(&self) -> Result<Option<StoreError>, StoreError> {
-        self.0.damage().await
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tracing::warn;
 
 use super::event::Event;
 use crate::{Delta, DeltaRef, DeltaSink, Name, Path};
@@ -114,6 +115,9 @@ pub(crate) struct PublishedDeltas<'a> {
 
 impl DeltaSink for PublishedDeltas<'_> {
     fn push(&mut self, delta: DeltaRef<'_>) {
+        if let DeltaRef::Retry { cause, retry, retries, wait } = delta {
+            warn!(who = %self.who, cause, retry, retries, ?wait, "model call is retried");
+        }
         self.live.send(|| Update::Delta { at: self.at.clone(), who: self.who.clone(), delta: delta.into() });
     }
 }

@@ -1,5 +1,7 @@
 //! Running a chat: from a task, from its log, or as a participant of another chat.
 
+use tracing::{Instrument as _, info, info_span};
+
 use super::RunningChat;
 use super::result::{RunResult, RunStream};
 use crate::{
@@ -66,6 +68,11 @@ impl Chat {
     }
 
     async fn drive(&self, log: &Log, task: Option<&str>) -> Result<RunResult> {
+        let span = info_span!("conversation", id = %log.id(), chat = %self.name);
+        self.drive_to_end(log, task).instrument(span).await
+    }
+
+    async fn drive_to_end(&self, log: &Log, task: Option<&str>) -> Result<RunResult> {
         log.begin().await?;
         let transcript = log.transcript().await?;
         if !transcript.is_open() && task.is_none() {
@@ -79,7 +86,13 @@ impl Chat {
             Err(Error::Interrupt(Interrupt::Limit(reason))) => running.close_at_limit(reason).await?,
             result => result?,
         };
-        Ok(RunResult { status, usage: log.usage().await, events: log.events().await })
+        let (usage, events) = (log.usage().await, log.events().await);
+        let outcome = match &status {
+            Status::Closed { reason, .. } => Some(reason.outcome()),
+            Status::Waiting(_) | Status::Cancelled => None,
+        };
+        info!(calls = usage.calls, tokens = usage.tokens(), events = events.len(), ?outcome, "run ended");
+        Ok(RunResult { status, usage, events })
     }
 
     fn task_from(&self, turn: &Turn<'_>) -> String {

@@ -98,8 +98,9 @@ impl Log {
     /// As [`send`](Self::send).
     pub async fn post_inbox(&mut self) -> Result<bool> {
         let mut is_any = false;
-        while let Some(message) = self.inbox.take_first() {
-            self.send(message).await?;
+        while let Some(sent) = self.inbox.take_first() {
+            self.send(sent.message.clone()).await?;
+            sent.confirm();
             is_any = true;
         }
         Ok(is_any)

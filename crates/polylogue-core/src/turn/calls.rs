@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use serde_json::Value;
+use tracing::{Instrument as _, debug_span, info};
 
 use crate::data::arguments;
 use crate::data::name::resolved;
@@ -26,13 +27,16 @@ pub(super) async fn outcome_of(
             call.tool, call.args
         ));
     }
-    match AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind().await {
+    let running = AssertUnwindSafe(tool.call(call.args.clone(), cx)).catch_unwind();
+    let outcome = match running.instrument(debug_span!("tool_call", tool = call.tool)).await {
         Ok(Ok(outcome)) => outcome.bounded(),
         Ok(Err(error)) => Outcome::failed(error.0).bounded(),
         Err(_) => {
             Outcome::failed(format!("The tool `{}` broke down; this is a fault of the tool.", call.tool))
         }
-    }
+    };
+    info!(who = %cx.who, tool = call.tool, status = ?outcome.status, "tool returned");
+    outcome
 }
 
 /// Models use tool names that no provider accepts in a history, and reuse ids: both would make later requests

@@ -1,12 +1,24 @@
 //! Model calls within a turn.
 
+use tracing::{Instrument as _, debug_span, info, warn};
+
 use super::calls::make_calls_legal;
 use super::{ModelAttempt, ModelCall, Turn};
 use crate::log::Asked;
 use crate::{
-    AnyModel, Body, Bound, Capability, Error, Model, ModelError, ModelErrorKind, ModelReply, Origin, Reply,
-    Request, Result,
+    AnyModel, Body, Bound, Capability, Error, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin,
+    Reply, Request, Result, Usage,
 };
+
+/// Without the error message, which can quote the request.
+fn trace_result(model: &AnyModel, who: &Name, result: &std::result::Result<Reply, ModelError>) {
+    match result {
+        Ok(Reply { finish, usage: Usage { input, output, .. }, cached, .. }) => {
+            info!(%who, model = model.name(), %finish, input, output, cached, "model replied");
+        }
+        Err(error) => warn!(%who, model = model.name(), kind = ?error.kind, "model call failed"),
+    }
+}
 
 impl Turn<'_> {
     /// Calls a model. The reply is part of the agent's view from then on.
@@ -83,7 +95,10 @@ impl Turn<'_> {
         request.origin.nth = nth;
         request.reserved = Some(&reservation);
         let mut deltas = log.live().deltas(at, me);
-        let result = log.unless_cancelled(ask.model.complete(&request, &mut deltas)).await?;
+        let span = debug_span!("model_call", model = ask.model.name());
+        let call = ask.model.complete(&request, &mut deltas).instrument(span);
+        let result = log.unless_cancelled(call).await?;
+        trace_result(ask.model, me, &result);
         let mut reply = result.map_err(|error| reservation.failed(error))?;
         let cost = ask.model.cost(&reply.usage);
         reservation.answer(&reply, cost);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use polylogue_core::{Event, Intact, LogId, Meta, Parent, StoreError, Timestamp};
+use polylogue_core::{Event, Intact, Listing, LogId, Meta, Parent, StoreError, Summary, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,16 +16,16 @@ use polylogue_core::chain::{Chain, Link, seal, unseal};
 /// The only supported format.
 pub(super) const FORMAT: u64 = 3;
 
-/// The first line: the metadata in lists.
+/// The first line: the metadata that is short.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Front {
+struct Front {
     polylogue: u64,
-    pub(super) title: String,
+    title: String,
     #[serde(rename = "created_ms")]
-    pub(super) created: Timestamp,
-    pub(super) has_team: bool,
+    created: Timestamp,
+    has_team: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) parent: Option<Parent>,
+    parent: Option<Parent>,
 }
 
 /// The second line: what is needed to run the log again.
@@ -222,16 +222,23 @@ pub(super) fn damage(path: &Path, file: &mut File, head: Option<&Head>) -> Store
     }
 }
 
-/// The list entry of a damaged log: its first line, and how many events are intact. `None` for another version's
-/// format.
-pub(super) fn rest(path: &Path, file: &mut File, head: Option<&Head>) -> Option<(Option<Front>, u64)> {
+/// What lists show of a log that has no entry of its own, by reading all of it. `None` for another version's format.
+pub(super) fn listing(id: &LogId, path: &Path, file: &File, head: Option<&Head>) -> Option<Listing> {
     let front = LogFile::from_start(path, file).ok()?.front().ok()?;
-    let intact = LogFile::from_start(path, file).ok()?.intact(head).ok()?;
-    let events = match intact.damage {
-        Some(StoreError::Damaged { intact, .. }) => intact,
-        _ => intact.events.len() as u64,
+    let Intact { mut events, damage } = LogFile::from_start(path, file).ok()?.intact(head).ok()?;
+    if let Some(StoreError::Damaged { intact, .. }) = damage {
+        events.truncate(usize::try_from(intact).unwrap_or(usize::MAX));
+    }
+    let has_team = front.as_ref().is_ok_and(|front| front.has_team);
+    let listing = Listing {
+        summary: Summary::of(&events, has_team),
+        is_damaged: damage.is_some(),
+        ..Listing::damaged(id.clone())
     };
-    Some((front.ok(), events))
+    Some(match front {
+        Ok(Front { title, created, parent, .. }) => Listing { title, created, has_team, parent, ..listing },
+        Err(_) => listing,
+    })
 }
 
 /// The lines of events after `link`.
@@ -263,18 +270,18 @@ impl End {
     }
 }
 
-/// Reads the first line and the last event, independent of the log's length. The error is that of a damaged log.
-pub(super) fn ends(path: &Path, file: &mut File, head: Option<&Head>) -> Result<(Front, End), StoreError> {
+/// Reads the last event, independent of the log's length, and checks the first line. The error is that of a damaged log.
+pub(super) fn end(path: &Path, file: &mut File, head: Option<&Head>) -> Result<End, StoreError> {
     let mut log = LogFile::from_start(path, file)?;
-    let front = match log.front()? {
-        Ok(front) => front,
+    match log.front()? {
+        Ok(_) => {}
         Err(BadHeader::Other(error)) => return Err(error),
         Err(BadHeader::Damaged(_)) => return Err(damage(path, file, head)),
-    };
+    }
     let begin = log.lines.stream_position().map_err(|error| reading(path, &error))?;
     let tail = last_lines(file, begin).map_err(|error| reading(path, &error))?;
     match tail.end().filter(|end| beside(head, end).is_none()) {
-        Some(end) => Ok((front, end)),
+        Some(end) => Ok(end),
         None => Err(damage(path, file, head)),
     }
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{Claim, Event, Intact, Listing, LogId, Meta, StoreError, Timestamp};
+use polylogue_core::{Claim, Event, Intact, ListQuery, Listing, LogId, Meta, Page, StoreError, Summary};
 
 use super::file::{self, LogFile};
-use super::note::{self, Note};
+use super::note::{self, Entry, Note};
 use super::writer::Writer;
 use crate::batch::{self, Batch};
 use crate::head::{Head, lease_from_now};
@@ -83,7 +83,8 @@ impl Folder {
             _ => io_error::writing(&path, &error),
         })?;
         self.sync().map_err(|error| io_error::writing(&self.dir, &error))?;
-        self.hold(file, Head { id: id.clone(), fence, events: 0, link, lease_ms: lease_from_now() }, bytes)
+        let head = Head { id: id.clone(), fence, events: 0, link, lease_ms: lease_from_now() };
+        self.hold(file, head, Entry::new(meta, bytes, Summary::default()))
     }
 
     pub(super) fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
@@ -94,18 +95,22 @@ impl Folder {
 
     /// Claims the log in `file`, which is locked.
     fn claim_locked(&self, id: &LogId, mut file: File, fence: u64) -> Result<Claim, StoreError> {
-        let before = self.note(id).head;
-        let (_, end) = file::ends(&self.path(id), &mut file, before.as_ref())?;
+        let (path, note) = (self.path(id), self.note(id));
+        let end = file::end(&path, &mut file, note.head.as_ref())?;
         let head =
             Head { id: id.clone(), fence, events: end.kept(), link: end.link, lease_ms: lease_from_now() };
-        self.hold(file, head, end.bytes)
+        let entry = match note.entry.filter(|entry| entry.bytes == end.bytes) {
+            Some(entry) => entry,
+            None => entry(&path, &file, end.bytes)?,
+        };
+        self.hold(file, head, entry)
     }
 
-    fn hold(&self, file: File, head: Head, bytes: u64) -> Result<Claim, StoreError> {
+    fn hold(&self, file: File, head: Head, entry: Entry) -> Result<Claim, StoreError> {
         let (id, fence) = (head.id.clone(), head.fence);
         // The claim is valid without the note, too.
-        let note = note::begin(&self.head(&id), &self.dir.join(format!(".{id}.head")), &head).ok();
-        let writer = Writer::new(file, &self.path(&id), note, head, bytes)?;
+        let note = note::begin(&self.head(&id), &self.dir.join(format!(".{id}.head")), &head, &entry).ok();
+        let writer = Writer::new(file, &self.path(&id), note, head, entry)?;
         self.claimed().insert(id.clone(), Arc::new(Claimed { fence, writer: Mutex::new(Some(writer)) }));
         Ok(Claim { id, fence })
     }
@@ -279,7 +284,7 @@ impl Folder {
         }
     }
 
-    pub(super) fn list(&self) -> Result<Vec<Listing>, StoreError> {
+    pub(super) fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
         let broken = |error: io::Error| io_error::reading(&self.dir, &error);
         let mut listings = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(broken)? {
@@ -287,12 +292,11 @@ impl Folder {
             let is_log = path.extension().is_some_and(|extension| extension == "jsonl");
             let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_log);
             if let Some(id) = stem.and_then(|stem| LogId::new(stem).ok()) {
-                let head = self.note(&id).head;
-                listings.extend(listing(id, &path, head.as_ref()));
+                listings.extend(listing(id, &path, self));
             }
         }
         batch::newest_first(&mut listings);
-        Ok(listings)
+        Page::of(query, listings.into_iter().map(Ok))
     }
 
     pub(super) fn remove(&self, id: &LogId) -> Result<(), StoreError> {
@@ -328,30 +332,25 @@ fn copy(path: &Path, draft: &Path) -> io::Result<File> {
     Ok(copy)
 }
 
-/// `None` if the log was removed since the folder was read.
-fn listing(id: LogId, path: &Path, head: Option<&Head>) -> Option<Listing> {
-    let mut file = match File::open(path) {
+/// What lists show of a log, by reading it.
+fn entry(path: &Path, file: &File, bytes: u64) -> Result<Entry, StoreError> {
+    let meta = LogFile::from_start(path, file)?.header()?.unwrap_or_else(|_| Meta::default());
+    let events = LogFile::from_start(path, file)?.intact(None)?.events;
+    let summary = Summary::of(&events, !meta.team.is_null());
+    Ok(Entry::new(&meta, bytes, summary))
+}
+
+/// `None` if the log was removed since the folder was read. The log is read only if it has no entry for what it is now.
+fn listing(id: LogId, path: &Path, folder: &Folder) -> Option<Listing> {
+    let Note { head, entry, .. } = folder.note(&id);
+    let bytes = match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
-        file => file.ok(),
+        about => about.ok().map(|about| about.len()),
     };
-    let nothing = || Listing {
-        id: id.clone(),
-        title: String::new(),
-        created: Timestamp::default(),
-        has_team: false,
-        parent: None,
-        events: 0,
-        last: None,
-        is_damaged: true,
-    };
-    let Some(Ok((front, end))) = file.as_mut().map(|file| file::ends(path, file, head)) else {
-        // Damaged, of another version or unreadable: reading it reports the details.
-        let found = file.as_mut().and_then(|file| file::rest(path, file, head));
-        let Some((front, events)) = found else { return Some(nothing()) };
-        let Some(front) = front else { return Some(Listing { events, ..nothing() }) };
-        let file::Front { title, created, has_team, parent, .. } = front;
-        return Some(Listing { title, created, has_team, parent, events, ..nothing() });
-    };
-    let (events, file::Front { title, created, has_team, parent, .. }) = (end.kept(), front);
-    Some(Listing { id, title, created, has_team, parent, events, last: end.last, is_damaged: false })
+    if let Some(entry) = entry.filter(|entry| Some(entry.bytes) == bytes) {
+        return Some(entry.listing(id));
+    }
+    // Of another version or unreadable: reading it reports the details.
+    let read = File::open(path).ok().and_then(|file| file::listing(&id, path, &file, head.as_ref()));
+    Some(read.unwrap_or_else(|| Listing::damaged(id)))
 }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use polylogue_core::StoreError;
 
 use super::file::{self, LogFile};
-use super::note;
+use super::note::{self, Entry};
 use crate::batch::Batch;
 use crate::head::{Head, lease_from_now};
 use crate::io_error::{is_other_file, show, writing};
@@ -23,8 +23,8 @@ pub(super) struct Writer {
     note: Option<File>,
     /// The head: the acknowledged events.
     head: Head,
-    /// The acknowledged length of the file.
-    bytes: u64,
+    /// What lists show, with the acknowledged length of the file.
+    entry: Entry,
     /// Whether a failed append may have left bytes at the end.
     torn: bool,
     /// The modification time and length of the file when it was last changed.
@@ -32,18 +32,18 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Creates the writer of the locked `file`, which has the events of `head` in `bytes` bytes, and maybe a torn
-    /// line.
+    /// Creates the writer of the locked `file`, which has the events of `head` in as many bytes as `entry` says, and maybe a
+    /// torn line.
     pub(super) fn new(
         file: File,
         path: &Path,
         note: Option<File>,
         head: Head,
-        bytes: u64,
+        entry: Entry,
     ) -> Result<Self, StoreError> {
         let fail = |error: io::Error| writing(path, &error);
-        let torn = file.metadata().map_err(fail)?.len() > bytes;
-        let mut writer = Self { file, path: path.to_owned(), note, head, bytes, torn, seen: (None, 0) };
+        let torn = file.metadata().map_err(fail)?.len() > entry.bytes;
+        let mut writer = Self { file, path: path.to_owned(), note, head, entry, torn, seen: (None, 0) };
         writer.cut().map_err(fail)?;
         writer.seen = writer.look().map_err(fail)?;
         Ok(writer)
@@ -72,11 +72,16 @@ impl Writer {
             return Err(error);
         }
         self.torn = false;
-        self.bytes += text.len() as u64;
+        self.entry.bytes += text.len() as u64;
+        batch.events.iter().for_each(|event| self.entry.summary.add(event, self.entry.has_team));
         self.head.events += batch.json.len() as u64;
         self.head.link = link;
         self.seen = self.look().map_err(|error| writing(&self.path, &error))?;
         self.renew();
+        if let Some(note) = &mut self.note {
+            // Where it cannot be written, lists read the log.
+            let _ = note::write_entry(note, &self.entry, self.head.link);
+        }
         Ok(())
     }
 
@@ -119,11 +124,11 @@ impl Writer {
         let mut log = LogFile::from_start(&self.path, &self.file)?;
         let Ok(Ok(_)) = log.header() else { return Ok(false) };
         let kept = log.events(u64::MAX, Some(&self.head))?.is_some();
-        Ok(kept && file::ends(&self.path, &mut self.file, None).is_ok_and(|(_, end)| end.bytes == self.bytes))
+        Ok(kept && file::end(&self.path, &mut self.file, None).is_ok_and(|end| end.bytes == self.entry.bytes))
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.bytes))?;
+        self.file.seek(SeekFrom::Start(self.entry.bytes))?;
         self.file.write_all(bytes)?;
         self.file.sync_data()
     }
@@ -131,7 +136,7 @@ impl Writer {
     /// Removes what was not acknowledged.
     fn cut(&mut self) -> io::Result<()> {
         if self.torn {
-            self.file.set_len(self.bytes)?;
+            self.file.set_len(self.entry.bytes)?;
             self.torn = false;
             self.seen = self.look()?;
         }

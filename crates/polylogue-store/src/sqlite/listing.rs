@@ -1,26 +1,58 @@
-//! Lists logs without reading all of their events.
+//! Lists of all logs, without reading the logs.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use polylogue_core::{Event, Listing, LogId, StoreError, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Result, Row};
+use polylogue_core::{Cursor, ListQuery, Listing, LogId, Page, StoreError, Summary, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
-use super::reader::{is_damage, link_of, tolerated};
+use super::rows::{self, find, link_of, tolerated};
 use crate::batch;
 use crate::head::Head;
-use crate::intact::{beside_head, parse_event};
+use crate::intact::beside_head;
 use crate::io_error::show;
-use polylogue_core::chain::Link;
+use crate::sealed::unsealed;
 
 pub(super) fn damaged(place: &Path, why: String, listings: &[Listing]) -> StoreError {
     let why = format!("{why}; {} conversations can be listed", listings.len());
-    StoreError::Damaged {
-        place: show(place),
-        why,
-        intact: listings.iter().map(|listing| listing.events).sum(),
-    }
+    let intact = listings.iter().map(|listing| listing.summary.events).sum();
+    StoreError::Damaged { place: show(place), why, intact }
 }
+
+/// The columns of a list: the team, which may be long, is behind them and is not loaded.
+const COLUMNS: &str = "SELECT nr, id, title, created_ms, has_team, parent FROM logs";
+
+/// A page of the logs, from their index. No event is read, except of logs whose summary is not what was written.
+pub(super) fn page(connection: &Connection, query: &ListQuery, said: &HashMap<LogId, Head>) -> Result<Page> {
+    let (created, id) = match &query.after {
+        Some(Cursor { created, id }) => (created.0.cast_signed(), id.as_str()),
+        None => (i64::MAX, LAST_ID),
+    };
+    let sql = format!("{COLUMNS} WHERE (created_ms, id) < (?1, ?2) ORDER BY created_ms DESC, id DESC");
+    let mut select = connection.prepare_cached(&sql)?;
+    let mut rows = select.query(params![created, id])?;
+    let found = std::iter::from_fn(|| {
+        loop {
+            match rows.next().transpose()?.and_then(base) {
+                Ok(Some((log, listing))) => return Some(whole(connection, log, listing, said)),
+                Ok(None) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    });
+    let mut lost = Vec::new();
+    for head in said.values().filter(|head| head.lease_ms > 0) {
+        // One that was claimed cannot have been removed.
+        if find(connection, &head.id)?.is_none() {
+            lost.push(Listing::damaged(head.id.clone()));
+        }
+    }
+    batch::newest_first(&mut lost);
+    Page::of(query, found.chain(lost.into_iter().map(Ok)))
+}
+
+/// Sorts behind every id.
+const LAST_ID: &str = "~";
 
 /// All readable logs, newest first, and the damage of the table of logs, if any.
 pub(super) fn listings(
@@ -30,12 +62,7 @@ pub(super) fn listings(
     let mut found = Vec::new();
     let mut flaw = None;
     for order in ["ASC", "DESC"] {
-        // The team is not loaded: how long it is stands before it.
-        let sql = format!(
-            "SELECT nr, id, title, created_ms, CASE octet_length(team) WHEN 4 THEN team <> 'null' ELSE 1 END, parent
-             FROM logs NOT INDEXED ORDER BY nr {order}"
-        );
-        match rows(connection, &sql, &mut found) {
+        match bases(connection, &format!("{COLUMNS} NOT INDEXED ORDER BY nr {order}"), &mut found) {
             Ok(()) => break,
             // What is behind the damage is reached from the other end.
             Err(error) => flaw = Some(tolerated(error)?),
@@ -45,89 +72,70 @@ pub(super) fn listings(
     found.dedup_by_key(|(nr, _)| *nr);
     let mut listings = Vec::with_capacity(found.len());
     for (log, listing) in found {
-        let said = said.remove(&listing.id);
-        listings.push(last(connection, log, listing, said.as_ref())?);
+        let unread = Listing { is_damaged: true, ..listing.clone() };
+        listings.push(match whole(connection, log, listing, &said) {
+            Ok(listing) => listing,
+            Err(error) => tolerated(error).map(|_| unread)?,
+        });
     }
-    // One that was claimed cannot have been removed.
-    listings.extend(said.into_values().filter(|head| head.lease_ms > 0).map(|head| lost(head.id)));
+    listings.iter().for_each(|listing| drop(said.remove(&listing.id)));
+    let lost = said.into_values().filter(|head| head.lease_ms > 0);
+    listings.extend(lost.map(|head| Listing::damaged(head.id)));
     batch::newest_first(&mut listings);
     Ok((listings, flaw))
 }
 
-fn lost(id: LogId) -> Listing {
-    let (title, created) = (String::new(), Timestamp::default());
-    Listing { id, title, created, has_team: false, parent: None, events: 0, last: None, is_damaged: true }
-}
-
-fn rows(connection: &Connection, sql: &str, found: &mut Vec<(i64, Listing)>) -> Result<()> {
+fn bases(connection: &Connection, sql: &str, found: &mut Vec<(i64, Listing)>) -> Result<()> {
     let mut select = connection.prepare_cached(sql)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let id: String = row.get(1)?;
-        // Another program may have put in what is no id.
-        if let Ok(id) = LogId::new(&id) {
-            let (title, created) = (row.get(2)?, Timestamp(row.get::<_, i64>(3)?.cast_unsigned()));
-            let parent = row.get::<_, Option<String>>(5)?.and_then(|json| serde_json::from_str(&json).ok());
-            let listing = Listing { title, created, has_team: row.get(4)?, parent, ..lost(id) };
-            found.push((row.get(0)?, listing));
-        }
+        found.extend(base(row)?);
     }
     Ok(())
 }
 
-/// Adds the number of events of a log, and the last one, as far as readable.
-fn last(connection: &Connection, log: i64, mut listing: Listing, said: Option<&Head>) -> Result<Listing> {
-    let end = match end(connection, log) {
-        Ok(end) => end,
-        Err(error) => return tolerated(error).map(|_| listing),
-    };
-    let End { events, last, link, head } = end;
-    let is_end = head.is_some_and(|(fence, kept, kept_link)| {
-        let said = said.filter(|said| said.fence >= fence && said.events >= events);
-        (kept, Some(kept_link)) == (events, link)
-            && said.is_none_or(|said| beside_head(said, events, link).is_none())
-    });
-    listing.events = events;
-    listing.is_damaged = !is_end || (events > 0 && last.is_none());
-    listing.last = last.filter(|_| is_end);
-    Ok(listing)
+/// What the table of logs has of a log. `None` if another program put in what is no id.
+fn base(row: &Row<'_>) -> Result<Option<(i64, Listing)>> {
+    let Ok(id) = LogId::new(&row.get::<_, String>(1)?) else { return Ok(None) };
+    let (title, created) = (row.get(2)?, Timestamp(row.get::<_, i64>(3)?.cast_unsigned()));
+    let parent = row.get::<_, Option<String>>(5)?.and_then(|json| serde_json::from_str(&json).ok());
+    let (has_team, summary) = (row.get(4)?, Summary::default());
+    Ok(Some((row.get(0)?, Listing { id, title, created, has_team, parent, summary, is_damaged: false })))
 }
 
-/// The end of a log in the tables.
-struct End {
-    events: u64,
-    /// `None` also when it is not what was written.
-    last: Option<Event>,
-    link: Option<Link>,
-    /// The fence, the number of events and the link that were written with the last of them.
-    head: Option<(u64, u64, Link)>,
-}
-
-fn end(connection: &Connection, log: i64) -> Result<End> {
-    let first = "SELECT chain FROM logs WHERE nr = ?1";
-    let link = |row: &Row<'_>| link_of(row, 0);
-    let first = connection.prepare_cached(first)?.query_row([log], link).optional()?.flatten();
-    let head = "SELECT fence, events, chain FROM heads WHERE log = ?1";
+/// Adds the summary, and whether the log has lost events.
+fn whole(
+    connection: &Connection,
+    log: i64,
+    mut listing: Listing,
+    said: &HashMap<LogId, Head>,
+) -> Result<Listing> {
+    let sql = "SELECT fence, events, chain, summary FROM heads WHERE log = ?1";
     let columns = |row: &Row<'_>| {
         let (fence, events): (i64, i64) = (row.get(0)?, row.get(1)?);
-        Ok(link_of(row, 2)?.map(|link| (fence.cast_unsigned(), events.cast_unsigned(), link)))
+        Ok((
+            fence.cast_unsigned(),
+            events.cast_unsigned(),
+            link_of(row, 2)?,
+            row.get_ref(3)?.as_bytes()?.to_vec(),
+        ))
     };
-    let head = connection.prepare_cached(head)?.query_row([log], columns).optional()?.flatten();
-    let last = "SELECT seq, json, chain, (SELECT chain FROM events before WHERE before.log = ?1 AND before.seq = events.seq - 1)
-                FROM events WHERE log = ?1 ORDER BY seq DESC LIMIT 1";
-    let columns = |row: &Row<'_>| {
-        let seq = row.get::<_, i64>(0)?.cast_unsigned();
-        let before = if seq == 0 { first } else { link_of(row, 3)? };
-        let (json, link) = (row.get_ref(1)?.as_bytes()?, link_of(row, 2)?);
-        let is_whole = before.map(|before| before.next(json)) == link;
-        let last = parse_event(json, seq).ok().filter(|_| is_whole && link.is_some());
-        Ok(End { events: seq.saturating_add(1), last, link, head })
+    let head = connection.prepare_cached(sql)?.query_row([log], columns).optional()?;
+    let Some((fence, events, Some(link), summary)) = head else {
+        return Ok(Listing { is_damaged: true, ..listing });
     };
-    let end = match connection.prepare_cached(last)?.query_row([log], columns) {
-        Err(error) if is_damage(&error) => return Err(error),
-        end => end.optional()?,
+    let said = said.get(&listing.id).filter(|said| said.fence >= fence && said.events >= events);
+    listing.is_damaged = said.is_some_and(|said| beside_head(said, events, Some(link)).is_some());
+    if let Some(summary) = unsealed(summary, link) {
+        return Ok(Listing { summary, ..listing });
+    }
+    let read = match rows::events(connection, (&listing.id, log), 0, said) {
+        Err(error) => tolerated(error).map(|_| None)?,
+        read => read?,
     };
-    Ok(end.unwrap_or(End { events: 0, last: None, link: first, head }))
+    listing.is_damaged |= read.is_none();
+    listing.summary = Summary::of(&read.unwrap_or_default(), listing.has_team);
+    Ok(listing)
 }
 
 /// The first damage that a quick check of SQLite finds.

@@ -12,7 +12,7 @@ use crate::io_error::{reading, show};
 const APPLICATION: u32 = 0x504C_594C;
 
 /// The only supported format.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// Creates the tables of an empty database. Must run in a transaction.
 pub(super) const CREATE: &str = "
@@ -21,10 +21,12 @@ CREATE TABLE logs(
     id TEXT NOT NULL UNIQUE,
     title TEXT NOT NULL,
     created_ms INTEGER NOT NULL,
-    team TEXT NOT NULL,
+    has_team INTEGER NOT NULL,
     parent TEXT,
-    chain BLOB NOT NULL
+    chain BLOB NOT NULL,
+    team TEXT NOT NULL
 ) STRICT;
+CREATE INDEX newest ON logs(created_ms, id);
 CREATE TABLE events(
     log INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -36,7 +38,8 @@ CREATE TABLE heads(
     log INTEGER PRIMARY KEY,
     fence INTEGER NOT NULL,
     events INTEGER NOT NULL,
-    chain BLOB NOT NULL
+    chain BLOB NOT NULL,
+    summary TEXT NOT NULL
 ) STRICT;
 CREATE TABLE claims(
     fence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -45,7 +48,7 @@ CREATE TABLE claims(
     holder TEXT NOT NULL
 ) STRICT;
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 ";
 
 /// The file at the path of a database.

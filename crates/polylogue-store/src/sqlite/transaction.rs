@@ -1,16 +1,19 @@
 //! Writes of the writer within a transaction.
 
-use polylogue_core::{Claim, LogId, Meta, StoreError};
+use polylogue_core::chain::Link;
+use polylogue_core::{Claim, LogId, Meta, StoreError, Summary};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::process_lock;
+use super::rows::{self, first_link};
 use super::write_error::WriteError;
 use super::writer_state::WriterState;
 use crate::batch::Batch;
 use crate::head::{Head, lease_from_now};
+use crate::intact::parse_event;
 use crate::io_error::show;
+use crate::sealed::{sealed, unsealed};
 use crate::{holder, io_error};
-use polylogue_core::chain::Link;
 
 /// A transaction of the writer.
 ///
@@ -18,14 +21,6 @@ use polylogue_core::chain::Link;
 pub(super) struct WriteTransaction<'a> {
     connection: &'a Connection,
     office: &'a WriterState,
-}
-
-/// The link of a log without events.
-pub(super) fn first_link(id: &str, title: &str, created_ms: i64, team: &str, parent: Option<&str>) -> Link {
-    let created = created_ms.to_le_bytes();
-    let parts = [id.as_bytes(), title.as_bytes(), &created, team.as_bytes()];
-    let parts: Vec<&[u8]> = parts.into_iter().chain(parent.map(str::as_bytes)).collect();
-    Link::first(&parts)
 }
 
 impl<'a> WriteTransaction<'a> {
@@ -52,7 +47,13 @@ impl<'a> WriteTransaction<'a> {
 
     /// The log's number.
     fn log(&self, id: &LogId) -> Result<i64, WriteError> {
-        let log = self.get("SELECT nr FROM logs WHERE id = ?1", [id.as_str()])?;
+        self.log_with_team(id).map(|(log, _)| log)
+    }
+
+    /// The log's number, and whether it has a team.
+    fn log_with_team(&self, id: &LogId) -> Result<(i64, bool), WriteError> {
+        let mut select = self.connection.prepare_cached("SELECT nr, has_team FROM logs WHERE id = ?1")?;
+        let log = select.query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         log.ok_or_else(|| StoreError::NotFound { id: id.clone() }.into())
     }
 
@@ -74,15 +75,14 @@ impl<'a> WriteTransaction<'a> {
             // One that was given back may have been removed.
             Err(WriteError::Refused(StoreError::NotFound { .. })) if *lease_ms == 0 => return Ok(()),
             Err(WriteError::Refused(StoreError::NotFound { .. })) => {
-                let sql =
-                    "INSERT INTO logs(id, title, created_ms, team, chain) VALUES(?1, '', 0, 'null', x'00')";
+                let sql = "INSERT INTO logs(id, title, created_ms, has_team, chain, team) VALUES(?1, '', 0, 0, x'00', 'null')";
                 self.execute(sql, [id.as_str()])?;
                 self.connection.last_insert_rowid()
             }
             Err(error) => return Err(error),
         };
         let sql =
-            "INSERT INTO heads(log, fence, events, chain) VALUES(?1, ?2, ?3, ?4) ON CONFLICT(log) DO UPDATE
+            "INSERT INTO heads(log, fence, events, chain, summary) VALUES(?1, ?2, ?3, ?4, '') ON CONFLICT(log) DO UPDATE
                    SET fence = ?2, events = ?3, chain = ?4 WHERE fence <= ?2 AND events < ?3";
         Ok(self.execute(sql, params![log, fence, events, link.bytes()])?)
     }
@@ -99,13 +99,13 @@ impl<'a> WriteTransaction<'a> {
         let parent = meta.parent.as_ref().and_then(|parent| serde_json::to_string(parent).ok());
         let link = first_link(id.as_str(), &meta.title, created, &team, parent.as_deref());
         self.execute(
-            "INSERT INTO logs(id, title, created_ms, team, parent, chain) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-            params![id.as_str(), meta.title, created, team, parent, link.bytes()],
+            "INSERT INTO logs(id, title, created_ms, has_team, parent, chain, team) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![id.as_str(), meta.title, created, !meta.team.is_null(), parent, link.bytes(), team],
         )?;
         let log = self.connection.last_insert_rowid();
         self.execute(
-            "INSERT INTO heads(log, fence, events, chain) VALUES(?1, 0, 0, ?2)",
-            params![log, link.bytes()],
+            "INSERT INTO heads(log, fence, events, chain, summary) VALUES(?1, 0, 0, ?2, ?3)",
+            params![log, link.bytes(), sealed(&Summary::default(), link)],
         )?;
         self.insert_claim(id, log)
     }
@@ -155,20 +155,22 @@ impl<'a> WriteTransaction<'a> {
             params![log, self.token()?, holder::this_process()],
         )?;
         let fence = self.connection.last_insert_rowid().cast_unsigned();
-        if let Some((events, link)) = self.head(log)? {
+        if let Some((events, link, _)) = self.head(log)? {
             self.say(id, fence, events, link);
         }
         Ok(Claim { id: id.clone(), fence })
     }
 
-    /// The head of a log.
-    fn head(&self, log: i64) -> Result<Option<(u64, Link)>> {
-        let mut select = self.connection.prepare_cached("SELECT events, chain FROM heads WHERE log = ?1")?;
+    /// How far a log goes, and its summary, sealed.
+    fn head(&self, log: i64) -> Result<Option<(u64, Link, String)>> {
+        let sql = "SELECT events, chain, summary FROM heads WHERE log = ?1";
+        let mut select = self.connection.prepare_cached(sql)?;
         let columns = |row: &rusqlite::Row<'_>| {
-            Ok((row.get::<_, i64>(0)?.cast_unsigned(), Link::from_bytes(row.get_ref(1)?.as_blob()?)))
+            let events = row.get::<_, i64>(0)?.cast_unsigned();
+            Ok((events, Link::from_bytes(row.get_ref(1)?.as_blob()?), row.get(2)?))
         };
         let head = select.query_row([log], columns).optional()?;
-        Ok(head.and_then(|(events, link)| Some((events, link?))))
+        Ok(head.and_then(|(events, link, summary)| Some((events, link?, summary))))
     }
 
     /// Writes the head of a log outside of the database, after the commit.
@@ -176,23 +178,28 @@ impl<'a> WriteTransaction<'a> {
         self.office.say(Head { id: id.clone(), fence, events, link, lease_ms: lease_from_now() });
     }
 
-    /// The log's number, if the claim is valid.
-    fn claimed(&self, claim: &Claim) -> Result<i64, WriteError> {
-        let log = self.log(&claim.id)?;
+    /// The log's number, and whether it has a team, if the claim is valid.
+    fn claimed(&self, claim: &Claim) -> Result<(i64, bool), WriteError> {
+        let (log, has_team) = self.log_with_team(&claim.id)?;
         let valid = self.get::<i64>(
             "SELECT 1 FROM claims WHERE fence = ?1 AND log = ?2 AND writer = ?3",
             params![claim.fence.cast_signed(), log, self.office.own()],
         )?;
         match valid {
-            Some(_) => Ok(log),
+            Some(_) => Ok((log, has_team)),
             None => Err(StoreError::Fenced { id: claim.id.clone() }.into()),
         }
     }
 
     pub(super) fn append(&self, claim: &Claim, batch: &Batch) -> Result<(), WriteError> {
-        let log = self.claimed(claim)?;
-        let (kept, mut link) = self.end(claim, log)?;
+        let (log, has_team) = self.claimed(claim)?;
+        let (kept, mut link, summary) = self.end(claim, log)?;
         batch.follows(&claim.id, kept)?;
+        let mut summary = match unsealed(summary.into_bytes(), link) {
+            Some(summary) => summary,
+            None => self.summary(&claim.id, log, has_team)?,
+        };
+        batch.events.iter().for_each(|event| summary.add(event, has_team));
         let mut insert = self
             .connection
             .prepare_cached("INSERT INTO events(log, seq, json, chain) VALUES(?1, ?2, ?3, ?4)")?;
@@ -202,19 +209,26 @@ impl<'a> WriteTransaction<'a> {
             insert.execute(params![log, next.cast_signed(), json, link.bytes()])?;
             next += 1;
         }
-        let sql = "UPDATE heads SET fence = ?2, events = ?3, chain = ?4 WHERE log = ?1";
-        self.execute(sql, params![log, claim.fence.cast_signed(), next.cast_signed(), link.bytes()])?;
+        let sql = "UPDATE heads SET fence = ?2, events = ?3, chain = ?4, summary = ?5 WHERE log = ?1";
+        let (fence, events) = (claim.fence.cast_signed(), next.cast_signed());
+        self.execute(sql, params![log, fence, events, link.bytes(), sealed(&summary, link)])?;
         self.say(&claim.id, claim.fence, next, link);
         Ok(())
     }
 
+    /// The summary of a log whose own is not what was written.
+    fn summary(&self, id: &LogId, log: i64, has_team: bool) -> Result<Summary, WriteError> {
+        let events = rows::events(self.connection, (id, log), 0, None)?.unwrap_or_default();
+        Ok(Summary::of(&events, has_team))
+    }
+
     /// The end of a log, which must match its writer's head.
-    fn end(&self, claim: &Claim, log: i64) -> Result<(u64, Link), WriteError> {
+    fn end(&self, claim: &Claim, log: i64) -> Result<(u64, Link, String), WriteError> {
         let place = || format!("`{}` in {}", claim.id, show(self.office.place()));
         let damaged = || {
             WriteError::from(StoreError::Damaged { place: place(), why: "its end is lost".into(), intact: 0 })
         };
-        let (events, link) = self.head(log)?.ok_or_else(damaged)?;
+        let (events, link, summary) = self.head(log)?.ok_or_else(damaged)?;
         match self.office.said(&claim.id) {
             Some(said) if said.fence == claim.fence && (said.events, said.link) != (events, link) => {
                 return Err(StoreError::Replaced { place: show(self.office.place()) }.into());
@@ -230,12 +244,12 @@ impl<'a> WriteTransaction<'a> {
             None => events == 0,
             Some((seq, last)) => seq.cast_unsigned() + 1 == events && last == link.bytes(),
         };
-        if is_end { Ok((events, link)) } else { Err(damaged()) }
+        if is_end { Ok((events, link, summary)) } else { Err(damaged()) }
     }
 
     pub(super) fn renew(&self, claim: &Claim) -> Result<(), WriteError> {
-        let log = self.claimed(claim)?;
-        let (events, link) = self.end(claim, log)?;
+        let (log, _) = self.claimed(claim)?;
+        let (events, link, _) = self.end(claim, log)?;
         self.say(&claim.id, claim.fence, events, link);
         Ok(())
     }
@@ -277,21 +291,27 @@ impl<'a> WriteTransaction<'a> {
         let team =
             if serde_json::from_str::<serde_json::Value>(&team).is_ok() { team } else { "null".into() };
         let mut link = first_link(id.as_str(), &title, created, &team, parent.as_deref());
-        let sql = "UPDATE logs SET team = ?2, chain = ?3 WHERE nr = ?1";
-        self.execute(sql, params![log, team, link.bytes()])?;
+        let has_team = team != "null";
+        let sql = "UPDATE logs SET has_team = ?2, team = ?3, chain = ?4 WHERE nr = ?1";
+        self.execute(sql, params![log, has_team, team, link.bytes()])?;
+        let mut summary = Summary::default();
         for seq in 0..kept {
             let key = params![log, seq.cast_signed()];
             let json: Option<String> =
                 self.get("SELECT json FROM events WHERE log = ?1 AND seq = ?2", key)?;
-            link = link.next(json.unwrap_or_default().as_bytes());
+            let json = json.unwrap_or_default();
+            link = link.next(json.as_bytes());
+            parse_event(json.as_bytes(), seq).iter().for_each(|event| summary.add(event, has_team));
             let sql = "UPDATE events SET chain = ?3 WHERE log = ?1 AND seq = ?2";
             self.execute(sql, params![log, seq.cast_signed(), link.bytes()])?;
         }
         // A fence of its own: what was said of the log under earlier ones counts no more.
         self.execute("DELETE FROM claims WHERE log = ?1 OR writer = ?2", params![log, dead])?;
         let claim = self.insert_claim(id, log)?;
-        let sql = "INSERT OR REPLACE INTO heads(log, fence, events, chain) VALUES(?1, ?2, ?3, ?4)";
-        self.execute(sql, params![log, claim.fence.cast_signed(), kept.cast_signed(), link.bytes()])?;
+        let sql =
+            "INSERT OR REPLACE INTO heads(log, fence, events, chain, summary) VALUES(?1, ?2, ?3, ?4, ?5)";
+        let (fence, events) = (claim.fence.cast_signed(), kept.cast_signed());
+        self.execute(sql, params![log, fence, events, link.bytes(), sealed(&summary, link)])?;
         self.execute("DELETE FROM claims WHERE fence = ?1", [claim.fence.cast_signed()])?;
         self.office.say(Head { id: id.clone(), fence: claim.fence, events: kept, link, lease_ms: 0 });
         Ok(())

@@ -4,7 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use polylogue_core::{AnyStore, Claim, Event, Intact, Listing, LogId, Meta, Store, StoreError};
+use polylogue_core::{
+    AnyStore, Claim, Event, Intact, ListQuery, LogId, Page, Store, StoreError, StoreWrapper, Summary,
+};
 use polylogue_store::Memory;
 use polylogue_test::store::{conforms, survives};
 
@@ -20,14 +22,18 @@ enum Fault {
     ReadsFromTheStart,
     SalvagesNothing,
     ListsOldestFirst,
+    NeverSummarizes,
+    SummarizesOnce,
+    IgnoresFilters,
+    IgnoresCursors,
     RemovesNothing,
 }
 
-struct Faulty(Memory, Fault);
+struct Faulty(AnyStore, Fault);
 
-impl Store for Faulty {
-    async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        self.0.create(id, meta).await
+impl StoreWrapper for Faulty {
+    fn inner(&self) -> &AnyStore {
+        &self.0
     }
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
@@ -72,16 +78,23 @@ impl Store for Faulty {
         Ok(intact)
     }
 
-    async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {
-        self.0.meta(id).await
-    }
-
-    async fn list(&self) -> Result<Vec<Listing>, StoreError> {
-        let mut list = self.0.list().await?;
-        if self.1 == Fault::ListsOldestFirst {
-            list.reverse();
+    async fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
+        let mut query = query.clone();
+        match self.1 {
+            Fault::IgnoresFilters => (query.team, query.task, query.states) = (None, None, Vec::new()),
+            Fault::IgnoresCursors => query.after = None,
+            _ => {}
         }
-        Ok(list)
+        let mut page = self.0.list(&query).await?;
+        match self.1 {
+            Fault::ListsOldestFirst => page.logs.reverse(),
+            Fault::NeverSummarizes => page.logs.iter_mut().for_each(|log| log.summary = Summary::default()),
+            Fault::SummarizesOnce => {
+                page.logs.iter_mut().for_each(|log| log.summary.turns = log.summary.turns.min(1))
+            }
+            _ => {}
+        }
+        Ok(page)
     }
 
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
@@ -90,18 +103,6 @@ impl Store for Faulty {
         } else {
             self.0.remove(id).await
         }
-    }
-
-    async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
-        self.0.renew(claim).await
-    }
-
-    async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
-        self.0.take_over(id).await
-    }
-
-    async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
-        self.0.repair(id).await
     }
 }
 
@@ -123,12 +124,16 @@ async fn the_suite_names_the_rule_that_is_broken() {
         (Fault::ReadsFromTheStart, "reading begins at the given event"),
         (Fault::SalvagesNothing, "a sound log is intact"),
         (Fault::ListsOldestFirst, "logs are listed newest first"),
+        (Fault::NeverSummarizes, "the summary is that of all events after every append"),
+        (Fault::SummarizesOnce, "newest first, with their summaries"),
+        (Fault::IgnoresFilters, "a query lists what matches it"),
+        (Fault::IgnoresCursors, "pages continue at their cursors"),
         (Fault::RemovesNothing, "a removed log is gone"),
     ] {
-        let verdict = verdict(conforms(|| AnyStore::new(Faulty(Memory::new(), fault)))).await;
+        let verdict = verdict(conforms(|| AnyStore::new(Faulty(Memory::new().into(), fault)))).await;
         assert!(verdict.contains(rule), "{fault:?}: {verdict}");
     }
-    let sound = verdict(conforms(|| AnyStore::new(Faulty(Memory::new(), Fault::None)))).await;
+    let sound = verdict(conforms(|| AnyStore::new(Faulty(Memory::new().into(), Fault::None)))).await;
     assert_eq!(sound, "");
 }
 

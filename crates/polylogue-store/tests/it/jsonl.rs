@@ -8,7 +8,7 @@ use polylogue_store::Jsonl;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::support::{assert_events, begin, contents, event, events, id, seqs};
+use crate::support::{assert_events, begin, contents, event, events, id, list, seqs};
 
 /// A folder with the log `a` of `to` events, and its file.
 async fn folder(to: u64) -> (tempfile::TempDir, PathBuf) {
@@ -72,7 +72,7 @@ async fn a_log_of_a_newer_version_is_left_alone() {
     assert_eq!(store.read_intact(&id("a")).await, Err(newer.clone()));
     assert_eq!(store.meta(&id("a")).await, Err(newer.clone()));
     assert_eq!(store.claim(&id("a")).await, Err(newer));
-    assert_eq!(store.list().await.unwrap()[0].events, 0);
+    assert_eq!(list(&store).await[0].summary.events, 0);
     assert_eq!(contents(dir.path()), before);
 }
 
@@ -117,7 +117,7 @@ async fn events_survive_a_damaged_header() {
         let intact = store.read_intact(&id("a")).await.unwrap();
         assert_eq!(intact.damage, Some(damage));
         assert_events(&intact.events, 0, 3);
-        assert_eq!(store.list().await.unwrap()[0].events, 3);
+        assert_eq!(list(&store).await[0].summary.events, 3);
     }
 }
 
@@ -138,10 +138,11 @@ async fn one_damaged_log_does_not_hide_others() {
     for name in ["no id.jsonl", "notes.txt", ".hidden.jsonl"] {
         fs::write(dir.path().join(name), "?").unwrap();
     }
-    let list = open(&dir).list().await.unwrap();
-    let found: Vec<_> = list.iter().map(|log| (log.id.as_str(), log.title.as_str(), log.events)).collect();
+    let list = list(&open(&dir)).await;
+    let found: Vec<_> =
+        list.iter().map(|log| (log.id.as_str(), log.title.as_str(), log.summary.events)).collect();
     assert_eq!(found, [("b", "b", 2), ("a", "a", 2)]);
-    assert!(list[0].last.is_some() && list[1].last.is_none());
+    assert!(!list[0].is_damaged && list[1].is_damaged);
 }
 
 #[tokio::test]
@@ -192,7 +193,7 @@ proptest! {
             };
             assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, kept);
             assert_eq!(fs::read(&file).unwrap(), bytes, "reading changes nothing");
-            assert_eq!(store.list().await.unwrap()[0].events, kept);
+            assert_eq!(list(&store).await[0].summary.events, kept);
             let claim = store.claim(&id("a")).await.unwrap();
             store.append(&claim, &events(kept, kept + 2)).await.unwrap();
             assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, kept + 2);

@@ -12,6 +12,8 @@ mod interrupted;
 #[cfg(test)]
 mod jsonl;
 #[cfg(test)]
+mod lists;
+#[cfg(test)]
 mod privacy;
 #[cfg(test)]
 mod processes;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use polylogue_core::{AnyStore, Event, Meta, Store, StoreError};
 use polylogue_test::skip::can_enclose;
 
-use crate::support::{Kind, assert_events, begin, event, events, id};
+use crate::support::{Kind, assert_events, begin, event, events, id, list};
 
 pub(crate) const BOTH: [Kind; 2] = [Kind::Jsonl, Kind::Sqlite];
 
@@ -290,7 +290,7 @@ async fn a_process_that_dies_of_the_limit_loses_nothing() {
 async fn look_without_writing(kind: Kind, place: &Path) {
     let store = kind.open(place).unwrap();
     assert_events(&store.read(&id("a"), 0).await.unwrap(), 0, 3);
-    assert_eq!(store.list().await.unwrap().len(), 1);
+    assert_eq!(list(&store).await.len(), 1);
     for refused in [store.claim(&id("a")).await, store.create(&id("b"), &Meta::default()).await] {
         assert!(matches!(refused, Err(StoreError::ReadOnly { .. })), "{refused:?}");
     }

@@ -45,7 +45,7 @@ async fn the_database_is_what_the_documentation_says() {
     let get =
         |sql: &str| connection.query_row(sql, [], |row| row.get::<_, rusqlite::types::Value>(0)).unwrap();
     assert_eq!(get("PRAGMA application_id"), 0x504C_594C.into());
-    assert_eq!(get("PRAGMA user_version"), 3.into());
+    assert_eq!(get("PRAGMA user_version"), 4.into());
     assert_eq!(get("PRAGMA journal_mode"), "wal".to_owned().into());
     assert_eq!(get("SELECT count(*) FROM claims"), 0.into());
     let said =
@@ -93,9 +93,9 @@ async fn a_database_of_another_program_is_refused_and_unchanged() {
 #[tokio::test]
 async fn a_database_of_a_newer_version_is_refused_and_unchanged() {
     let (dir, place) = database(1, 1).await;
-    edit(&place, "PRAGMA user_version = 4");
+    edit(&place, "PRAGMA user_version = 5");
     let before = contents(dir.path());
-    let newer = StoreError::Newer { place: place.display().to_string(), found: 4, known: 3 };
+    let newer = StoreError::Newer { place: place.display().to_string(), found: 5, known: 4 };
     assert_eq!(Sqlite::open(&place).unwrap_err(), newer);
     assert_eq!(contents(dir.path()), before);
 }
@@ -225,7 +225,11 @@ async fn a_damaged_page_takes_only_what_is_on_it() {
             let Some(StoreError::Damaged { intact, why, .. }) = damage else {
                 panic!("page {page}: {damage:?}")
             };
-            assert_eq!(intact, listed.iter().map(|log| log.events).sum::<u64>(), "page {page}: {why}");
+            assert_eq!(
+                intact,
+                listed.iter().map(|log| log.summary.events).sum::<u64>(),
+                "page {page}: {why}"
+            );
         }
     }
     assert!(hit_with_both_sides > 5, "{hit_with_both_sides}");
@@ -248,7 +252,7 @@ async fn a_database_that_is_cut_off_is_readable_as_far_as_it_goes() {
         assert!(events >= most, "{tenths}/10: {readable:?}");
         most = events;
         let (listed, damage) = store.list_intact().await.unwrap();
-        let listed_events = listed.iter().map(|log| log.events).sum::<u64>();
+        let listed_events = listed.iter().map(|log| log.summary.events).sum::<u64>();
         assert_eq!((listed.len(), listed_events), (LOGS, events));
         assert!(
             matches!(&damage, Some(StoreError::Damaged { intact, .. }) if *intact == events),

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Body, Claim, Event, LogId, Message, Meta, Name, Path as ChatPath, Store, StoreError, Timestamp,
+    AnyStore, Body, Claim, Event, ListQuery, Listing, LogId, Message, Meta, Name, Path as ChatPath, Store,
+    StoreError, Timestamp,
 };
 use polylogue_store::{Jsonl, Sqlite};
 
 /// A store that outlives its process.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Jsonl,
     Sqlite,
@@ -56,6 +57,11 @@ pub(crate) async fn begin(store: &impl Store, name: &str, to: u64) -> Claim {
     let claim = store.create(&id(name), &Meta { title: name.into(), ..Meta::default() }).await.unwrap();
     store.append(&claim, &events(0, to)).await.unwrap();
     claim
+}
+
+/// All logs of a store.
+pub(crate) async fn list(store: &impl Store) -> Vec<Listing> {
+    store.list(&ListQuery::default()).await.unwrap().logs
 }
 
 /// Names and contents of all files in a folder.

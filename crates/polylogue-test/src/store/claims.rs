@@ -3,7 +3,9 @@
 use futures_util::FutureExt;
 use polylogue_core::{AnyStore, Store, StoreError};
 
-use super::{Report, Verdict, begin, busy, done, fenced, id, keeps, meta, not_found, refused, same, some};
+use super::support::{
+    Report, Verdict, begin, busy, done, fenced, id, keeps, meta, not_found, refused, same, some,
+};
 
 pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("a log begins empty and claimed", begins(make())).await;

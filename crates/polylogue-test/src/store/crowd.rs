@@ -1,9 +1,9 @@
 //! Many concurrent conversations.
 
 use futures_util::future::join_all;
-use polylogue_core::{AnyStore, Claim, Store, StoreError};
+use polylogue_core::{AnyStore, Claim, ListQuery, Store, StoreError};
 
-use super::{Report, Verdict, begin, done, fenced, id, keeps, meta, refused, same, some};
+use super::support::{Report, Verdict, begin, done, fenced, id, keeps, meta, refused, same, some};
 
 pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("many logs are written at once, each as it should be", many_logs(make())).await;
@@ -26,7 +26,7 @@ async fn many_logs(store: AnyStore) -> Verdict {
     for claim in join_all((0..LOGS).map(|log| write(&store, log, EVENTS))).await {
         keeps("a log", &store, &claim?.id, &some(0, EVENTS)).await?;
     }
-    same("the number of logs", &done("list", store.list().await)?.len(), &LOGS)
+    same("the number of logs", &done("list", store.list(&ListQuery::default()).await)?.logs.len(), &LOGS)
 }
 
 async fn refused_among(store: AnyStore) -> Verdict {

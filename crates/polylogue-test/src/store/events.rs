@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue_core::{AnyStore, Body, Event, Path, Store, StoreError, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Report, Verdict, begin, done, keeps, refused, said, same, some};
+use super::support::{Report, Verdict, begin, done, keeps, refused, said, same, some};
 
 pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("events are kept in order", in_order(make())).await;

@@ -1,22 +1,35 @@
-//! Logs are listed.
+//! Logs are listed, with summaries, in pages, by queries.
 
-use polylogue_core::{AnyStore, Listing, LogId, Meta, Parent, Store, Timestamp};
+use std::sync::Arc;
 
-use super::{Report, Verdict, begin, done, id, meta, same, some};
+use polylogue_core::{
+    AnyStore, Body, Event, Failure, ListQuery, Listing, LogId, LogState, Message, Meta, ModelReply, Name,
+    Opening, Parent, Path, Question, StopReason, Store, Summary, Timestamp,
+};
+use serde_json::json;
+
+use super::support::{Report, Verdict, begin, done, id, meta, same, some};
 
 pub(super) async fn check(make: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("an empty store lists nothing", empty(make())).await;
-    report.check("logs are listed newest first, with their length and last event", listed(make())).await;
+    report.check("logs are listed newest first, with their summaries", listed(make())).await;
+    report.check("the summary is that of all events after every append", summarized(make())).await;
     report.check("the list follows what happens", follows(make())).await;
     report.check("every legal id and title is kept", ids(make())).await;
+    report.check("pages continue at their cursors", pages(make())).await;
+    report.check("a query lists what matches it", filtered(make())).await;
 }
 
 async fn list(store: &AnyStore) -> Result<Vec<Listing>, String> {
-    done("list", store.list().await)
+    Ok(done("list", store.list(&ListQuery::default()).await)?.logs)
 }
 
 async fn empty(store: AnyStore) -> Verdict {
     same("the list", &list(&store).await?, &Vec::new())
+}
+
+fn summary_of(events: &[Arc<Event>]) -> Summary {
+    Summary::of(events.iter().map(AsRef::as_ref), true)
 }
 
 async fn listed(store: AnyStore) -> Verdict {
@@ -28,14 +41,68 @@ async fn listed(store: AnyStore) -> Verdict {
         let claim = done("create", store.create(&id, &meta).await)?;
         let batch = some(0, events);
         done("append", store.append(&claim, &batch).await)?;
-        let last = batch.last().map(|event| polylogue_core::Event::clone(event));
         same("its meta", &done("meta", store.meta(&id).await)?, &meta)?;
         let Meta { title, created, team, parent } = meta;
-        let has_team = !team.is_null();
-        wanted.push(Listing { id, title, created, has_team, parent, events, last, is_damaged: false });
+        let (has_team, summary) = (!team.is_null(), summary_of(&batch));
+        wanted.push(Listing { id, title, created, has_team, parent, summary, is_damaged: false });
     }
     wanted.sort_by_key(|listing| std::cmp::Reverse(listing.created));
     same("the list", &list(&store).await?, &wanted)
+}
+
+/// A conversation in which everything happens that a summary tells.
+fn story() -> Vec<Arc<Event>> {
+    let name = |name: &str| Name::new(name).unwrap_or_else(|_| Name::user());
+    let (ann, task) = (name("Ann"), "Plan the week. ".repeat(100));
+    let reply: Option<ModelReply> = serde_json::from_value(json!({
+        "who": "Ann", "model": "m", "request": "0".repeat(32), "parts": [], "finish": "stop",
+        "usage": {"input": 7, "output": 5}, "cost": 9,
+    }))
+    .ok();
+    let failure: Option<Failure> =
+        serde_json::from_value(json!({"fault": "provider", "message": "no\nnet"})).ok();
+    let ask = |text: &str| Body::InputRequired(Question::new(ann.clone(), text));
+    let bodies = [
+        Some(Body::Opened(Opening {
+            participants: vec![ann.clone()],
+            task: task.into(),
+            ..Opening::default()
+        })),
+        reply.map(Body::ModelReplied),
+        Some(Body::Message(Message::text(ann.clone(), "Monday?"))),
+        failure.map(|error| Body::Failed { who: ann.clone(), error }),
+        Some(ask("Which day?")),
+        Some(Body::Sent(Message::text(Name::user(), "Hurry."))),
+        Some(Body::InputProvided { to: ann.clone(), text: "Monday.".into() }),
+        Some(Body::Closed { reason: StopReason::Finished, summary: "Monday.".into() }),
+    ];
+    let event = |(seq, body)| {
+        Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000 + seq), ran_ms: seq, body })
+    };
+    (0..).zip(bodies.into_iter().flatten()).map(event).collect()
+}
+
+async fn summarized(store: AnyStore) -> Verdict {
+    let claim = begin(&store, "a").await?;
+    let events = story();
+    same("the number of events", &events.len(), &8)?;
+    let mut states = Vec::new();
+    for nth in 1..=events.len() {
+        let (before, batch) = events.get(..nth).unwrap_or_default().split_at(nth - 1);
+        done("append", store.append(&claim, batch).await)?;
+        let found = list(&store).await?.pop().ok_or("the log is not in the list")?;
+        same("its summary", &found.summary, &summary_of(&[before, batch].concat()))?;
+        states.push(found.state());
+    }
+    use LogState::{Done, Failed, Open, Waiting};
+    same("the states", &states, &vec![Open, Open, Open, Failed, Waiting, Waiting, Open, Done])?;
+    let whole = begin(&store, "b").await?;
+    done("append", store.append(&whole, &events).await)?;
+    let found: Vec<Summary> = list(&store).await?.into_iter().map(|listing| listing.summary).collect();
+    let [first, second] = &*found else { return Err(format!("{} logs are listed", found.len())) };
+    same("the summary of one append", first, second)?;
+    same("its usage", &(second.usage.tokens(), second.usage.cost.picodollars, second.turns), &(12, 9, 1))?;
+    same("its task", &second.task.chars().count(), &Summary::TASK_CHARS)
 }
 
 async fn follows(store: AnyStore) -> Verdict {
@@ -44,8 +111,7 @@ async fn follows(store: AnyStore) -> Verdict {
     done("append", store.append(&a, &some(2, 3)).await)?;
     let find = |listings: Vec<Listing>, id: &LogId| listings.into_iter().find(|listing| listing.id == *id);
     let found = find(list(&store).await?, &a.id).ok_or("the log is not in the list")?;
-    same("its length", &found.events, &3)?;
-    same("its last event", &found.last.map(|event| event.seq), &Some(2))?;
+    same("its length", &found.summary.events, &3)?;
     done("release", store.release(b.clone()).await)?;
     done("remove", store.remove(&b.id).await)?;
     same("the removed log in the list", &find(list(&store).await?, &b.id), &None)
@@ -64,4 +130,58 @@ async fn ids(store: AnyStore) -> Verdict {
     let mut found: Vec<String> = list(&store).await?.iter().map(|listing| listing.id.to_string()).collect();
     found.reverse();
     same("the ids", &found, &names.iter().map(ToString::to_string).collect())
+}
+
+async fn found(store: &AnyStore, query: &ListQuery) -> Result<Vec<String>, String> {
+    let page = done("list", store.list(query).await)?;
+    Ok(page.logs.iter().map(|listing| listing.id.to_string()).collect())
+}
+
+/// Creates a log without events.
+async fn create(store: &AnyStore, name: &str, title: &str, created: u64) -> Verdict {
+    done("create", store.create(&id(name)?, &meta(title, created)).await).map(drop)
+}
+
+async fn pages(store: AnyStore) -> Verdict {
+    for (name, created) in [("a", 1), ("b", 2), ("c", 2), ("d", 2), ("e", 3), ("f", 4), ("g", 4)] {
+        create(&store, name, "t", created).await?;
+    }
+    let mut query = ListQuery { limit: Some(3), ..ListQuery::default() };
+    let first = done("list", store.list(&query).await)?;
+    // Logs that are created or removed do not move the others to another page.
+    create(&store, "new", "t", 9).await?;
+    query.after = first.next;
+    let second = done("list", store.list(&query).await)?;
+    query.after.clone_from(&second.next);
+    let third = done("list", store.list(&query).await)?;
+    let names = |logs: &[Listing]| logs.iter().map(|log| log.id.to_string()).collect::<String>();
+    let pages = [&first.logs, &second.logs, &third.logs].map(|logs| names(logs));
+    same("the pages", &pages, &["gfe", "dcb", "a"].map(str::to_owned))?;
+    same("the cursor of the last page", &third.next, &None)
+}
+
+async fn filtered(store: AnyStore) -> Verdict {
+    for (name, title, created) in [("ab", "news 1", 1), ("ac", "newsroom", 2), ("b", "news", 3)] {
+        create(&store, name, title, created).await?;
+    }
+    let fork = Meta { parent: Some(Parent { id: id("b")?, event: 2 }), ..meta("fork", 4) };
+    let claim = done("create", store.create(&id("fork")?, &fork).await)?;
+    done("append", store.append(&claim, story().get(..5).unwrap_or_default()).await)?;
+    let all = ListQuery::default;
+    let queries = [
+        ("all", all(), "fork b ac ab"),
+        ("an id", ListQuery { id: Some("a".into()), ..all() }, "ac ab"),
+        ("a team", ListQuery { team: Some("news".into()), ..all() }, "b ab"),
+        ("a time", ListQuery { since: Some(Timestamp(3)), ..all() }, "fork b"),
+        ("a parent", ListQuery { parent: Some(id("b")?), ..all() }, "fork"),
+        ("a task", ListQuery { task: Some("the WEEK".into()), ..all() }, "fork"),
+        ("another task", ListQuery { task: Some("month".into()), ..all() }, ""),
+        ("a state", ListQuery { states: vec![LogState::Waiting], ..all() }, "fork"),
+        ("those to resume", ListQuery::unfinished(), "b ac ab"),
+        ("a page of them", ListQuery { limit: Some(1), ..ListQuery::unfinished() }, "b"),
+    ];
+    for (what, query, wanted) in queries {
+        same(what, &found(&store, &query).await?.join(" "), &wanted.to_owned())?;
+    }
+    Ok(())
 }

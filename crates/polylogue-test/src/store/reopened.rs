@@ -1,8 +1,8 @@
 //! Several stores at one place, concurrently and one after another.
 
-use polylogue_core::{AnyStore, Store, StoreError};
+use polylogue_core::{AnyStore, Event, ListQuery, Store, StoreError, Summary};
 
-use super::{Report, Verdict, begin, busy, done, fenced, id, keeps, refused, same, some};
+use super::support::{Report, Verdict, begin, busy, done, fenced, id, keeps, refused, same, some};
 
 pub(super) async fn check(open: &impl Fn() -> AnyStore, report: &mut Report) {
     report.check("what was acknowledged is there when the place is opened again", kept(open)).await;
@@ -19,12 +19,13 @@ async fn kept(open: &impl Fn() -> AnyStore) -> Verdict {
     done("append", store.append(&claim, &some(0, 3)).await)?;
     done("append", store.append(&claim, &some(3, 4)).await)?;
     done("release", store.release(claim.clone()).await)?;
-    let (meta, list) = (done("meta", store.meta(&claim.id).await)?, done("list", store.list().await)?);
+    let (meta, list) =
+        (done("meta", store.meta(&claim.id).await)?, done("list", store.list(&ListQuery::default()).await)?);
     drop(store);
     let store = open();
     keeps("the log", &store, &claim.id, &some(0, 4)).await?;
     same("its meta", &done("meta", store.meta(&claim.id).await)?, &meta)?;
-    same("the list", &done("list", store.list().await)?, &list)?;
+    same("the list", &done("list", store.list(&ListQuery::default()).await)?, &list)?;
     let exists = StoreError::Exists { id: claim.id.clone() };
     refused("creating it again", store.create(&claim.id, &meta).await, &exists)?;
     let again = done("claim", store.claim(&claim.id).await)?;
@@ -32,7 +33,12 @@ async fn kept(open: &impl Fn() -> AnyStore) -> Verdict {
     refused("leaving one out", store.append(&again, &some(5, 6)).await, &gap)?;
     done("append", store.append(&again, &some(4, 5)).await)?;
     drop(store);
-    keeps("the log", &open(), &claim.id, &some(0, 5)).await
+    let store = open();
+    keeps("the log", &store, &claim.id, &some(0, 5)).await?;
+    let listed = done("list", store.list(&ListQuery::default()).await)?.logs;
+    let events: Vec<Event> = some(0, 5).iter().map(|event| Event::clone(event)).collect();
+    let summaries: Vec<Summary> = listed.into_iter().map(|listing| listing.summary).collect();
+    same("its summary after appends before and after", &summaries, &vec![Summary::of(&events, true)])
 }
 
 async fn seen(open: &impl Fn() -> AnyStore) -> Verdict {
@@ -43,8 +49,9 @@ async fn seen(open: &impl Fn() -> AnyStore) -> Verdict {
         done("append", writer.append(&claim, &some(seq, seq + 1)).await)?;
         keeps("the log", &reader, &claim.id, &some(0, seq + 1)).await?;
     }
-    let listed = done("list", reader.list().await)?.into_iter().find(|listing| listing.id == claim.id);
-    same("its length in the list", &listed.map(|listing| listing.events), &Some(5))
+    let listed = done("list", reader.list(&ListQuery::default()).await)?;
+    let listed = listed.logs.into_iter().find(|listing| listing.id == claim.id);
+    same("its length in the list", &listed.map(|listing| listing.summary.events), &Some(5))
 }
 
 async fn one_writer(open: &impl Fn() -> AnyStore) -> Verdict {

@@ -8,12 +8,13 @@ use std::time::Instant;
 use polylogue::{Message, Name, Status};
 use polylogue_core::{Body, Event, LogId, RunOutcome, StopReason};
 use polylogue_mcp::Progress;
-use polylogue_runtime::{Conversation, ForkPoint, OpenOptions, Prepared, Runtime};
+use polylogue_runtime::{Conversation, Fork, ForkPoint, OpenOptions, Prepared, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::command::{HELP, Input};
 use crate::args;
 use crate::args::piped;
+use crate::commands::fork::note_on_files;
 use crate::commands::write;
 use crate::error::{CliError, Exit};
 use crate::place::{shell_word, store_option};
@@ -253,7 +254,9 @@ impl Session {
             ));
             return Ok(());
         }
-        let fork = self.runtime.fork(&id, &ForkPoint { event: Some(event), text: None }).await?;
+        let Fork { id: fork, files } =
+            self.runtime.fork(&id, &ForkPoint { event: Some(event), text: None }).await?;
+        note_on_files(&files, &id);
         let conversation = self.runtime.open(&fork, &self.prepared, OpenOptions::default()).await?;
         let events = conversation.events().await;
         self.begin(conversation).await;

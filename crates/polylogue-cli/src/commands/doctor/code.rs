@@ -2,23 +2,18 @@
 
 use polylogue_sandbox::{Measure, what_is_enforced};
 
-use super::rows;
-
-/// The section on code.
-pub(super) fn told() -> String {
-    let mut text = "\ncode that agents run\n".to_owned();
+/// The findings on code, each with its name.
+pub(super) fn findings() -> Vec<(&'static str, String)> {
     let measures = what_is_enforced();
-    for measure in &measures {
-        rows(&mut text, measure.name, vec![of_measure(measure)]);
-    }
+    let mut found: Vec<_> = measures.iter().map(|measure| (measure.name, of_measure(measure))).collect();
     let missing = measures.iter().any(|measure| measure.required && !measure.holds);
     #[cfg(unix)]
-    rows(&mut text, "containers", vec![containers()]);
+    found.push(("containers", containers()));
     if missing {
         let hint = "hint: code is refused until that is allowed, or a container or the unsafe host is asked for by name";
-        rows(&mut text, "", vec![hint.to_owned()]);
+        found.push(("", hint.to_owned()));
     }
-    text
+    found
 }
 
 fn of_measure(measure: &Measure) -> String {

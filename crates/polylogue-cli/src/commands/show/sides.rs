@@ -9,8 +9,9 @@ use polylogue::{Agent as _, Name, Transcript};
 use polylogue_core::{Body, Event, Path, ViewOptions};
 use polylogue_runtime::StoredTeam;
 
-use super::{no_such_agent, silent, unwritable};
+use super::received::{no_such_agent, silent};
 use crate::args;
+use crate::commands::unwritable;
 use crate::error::CliError;
 use crate::screen::sides::{Side, alone, below, beside};
 use crate::screen::{Looks, Sanitized, Size};

@@ -126,6 +126,7 @@ pub(super) const LIVE: Settings = Settings {
     looks: Looks { colour: true, live: true },
     stream: true,
     thoughts: false,
+    verbose: false,
 };
 pub(super) const PLAIN: Settings = Settings { looks: Looks::PLAIN, ..LIVE };
 

@@ -1,0 +1,174 @@
+//! Lists of logs: pages of those that match a query.
+
+use super::clock::Timestamp;
+use super::meta::Parent;
+use super::summary::{Progress, Summary};
+use crate::{LogId, RunOutcome};
+
+/// An entry of a list of logs, known without reading them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    /// The id.
+    pub id: LogId,
+    /// [`Meta::title`](super::Meta::title).
+    pub title: String,
+    /// [`Meta::created`](super::Meta::created).
+    pub created: Timestamp,
+    /// Whether there is a [`Meta::team`](super::Meta::team), which is not loaded.
+    pub has_team: bool,
+    /// [`Meta::parent`](super::Meta::parent).
+    pub parent: Option<Parent>,
+    /// What happened in it.
+    pub summary: Summary,
+    /// Whether its beginning is damaged, or it has lost events. Other damage is found only by reading all of it.
+    pub is_damaged: bool,
+}
+
+/// The state of a conversation in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogState {
+    /// It has not begun, a process runs it, or it was interrupted.
+    Open,
+    /// A person is asked for input.
+    Waiting,
+    /// Its last turn failed.
+    Failed,
+    /// It is closed, having reached its goal.
+    Done,
+    /// It is closed for another reason: a limit, a cancellation, no output.
+    Ended,
+    /// [`Listing::is_damaged`].
+    Damaged,
+}
+
+impl Listing {
+    /// An entry of which only the id is known.
+    #[must_use]
+    pub fn damaged(id: LogId) -> Self {
+        let (title, created, summary) = (String::new(), Timestamp::default(), Summary::default());
+        Self { id, title, created, has_team: false, parent: None, summary, is_damaged: true }
+    }
+
+    /// Its state.
+    #[must_use]
+    pub fn state(&self) -> LogState {
+        match &self.summary.progress {
+            _ if self.is_damaged => LogState::Damaged,
+            Progress::Closed(reason) if reason.outcome() == RunOutcome::Done => LogState::Done,
+            Progress::Closed(_) => LogState::Ended,
+            Progress::Failed(_) => LogState::Failed,
+            _ if !self.summary.questions.is_empty() => LogState::Waiting,
+            Progress::New | Progress::Open => LogState::Open,
+        }
+    }
+}
+
+/// Which logs are listed. Default: all.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// At most so many; the page says where the next one begins.
+    pub limit: Option<usize>,
+    /// Only those after this one, as the page before says.
+    pub after: Option<Cursor>,
+    /// Only those whose id begins so.
+    pub id: Option<String>,
+    /// Only those in one of these states. Default: any.
+    pub states: Vec<LogState>,
+    /// Only those of the team with this name, or with this title.
+    pub team: Option<String>,
+    /// Only those in whose [task](Summary::task) this text occurs, in upper or lower case.
+    pub task: Option<String>,
+    /// Only those that were created at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only forks of this log.
+    pub parent: Option<LogId>,
+}
+
+/// A position in the list, newest first. It stays valid when logs are created or removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The time of creation.
+    pub created: Timestamp,
+    /// The id.
+    pub id: LogId,
+}
+
+impl Cursor {
+    /// As text, for a command or a URL.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        format!("{}.{}", self.created.0, self.id)
+    }
+
+    /// Parses [`to_text`](Self::to_text); `None` if it is no cursor.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (created, id) = text.split_once('.')?;
+        Some(Self { created: Timestamp(created.parse().ok()?), id: LogId::new(id).ok()? })
+    }
+}
+
+impl ListQuery {
+    /// Conversations that are neither closed nor waiting for a person: those to resume after a restart.
+    #[must_use]
+    pub fn unfinished() -> Self {
+        Self { states: vec![LogState::Open, LogState::Failed], ..Self::default() }
+    }
+
+    /// Whether it lists `listing`.
+    #[must_use]
+    pub fn matches(&self, listing: &Listing) -> bool {
+        let is_team = |team: &String| {
+            listing.title == *team || listing.title.split_once(' ').is_some_and(|(name, _)| name == team)
+        };
+        let is_after = |cursor: &Cursor| (listing.created, &listing.id) < (cursor.created, &cursor.id);
+        let is_child = |id: &LogId| listing.parent.as_ref().is_some_and(|of| of.id == *id);
+        self.after.as_ref().is_none_or(is_after)
+            && self.id.as_ref().is_none_or(|id| listing.id.as_str().starts_with(id.as_str()))
+            && (self.states.is_empty() || self.states.contains(&listing.state()))
+            && self.team.as_ref().is_none_or(is_team)
+            && self.task.as_ref().is_none_or(|text| contains(&listing.summary.task, text))
+            && self.since.is_none_or(|since| listing.created >= since)
+            && self.parent.as_ref().is_none_or(is_child)
+    }
+}
+
+fn contains(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Page {
+    /// The logs, newest first.
+    pub logs: Vec<Listing>,
+    /// Where the next page begins; `None` at the end of the list.
+    pub next: Option<Cursor>,
+}
+
+impl Page {
+    /// The page that `query` asks for, of all logs, newest first: sorted by time of creation, then id, both descending. Takes no
+    /// more of them than it needs.
+    ///
+    /// # Errors
+    /// The first error of `logs`.
+    pub fn of<E>(
+        query: &ListQuery,
+        logs: impl IntoIterator<Item = std::result::Result<Listing, E>>,
+    ) -> std::result::Result<Self, E> {
+        let mut page = Self::default();
+        for listing in logs {
+            let listing = listing?;
+            if !query.matches(&listing) {
+                continue;
+            }
+            if query.limit.is_some_and(|limit| page.logs.len() >= limit) {
+                let last = page.logs.last();
+                page.next = last.map(|last| Cursor { created: last.created, id: last.id.clone() });
+                break;
+            }
+            page.logs.push(listing);
+        }
+        Ok(page)
+    }
+}

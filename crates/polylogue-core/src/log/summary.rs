@@ -1,0 +1,122 @@
+//! Summaries of conversations, which stores keep for lists.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::Timestamp;
+use super::event::{Body, Event, Question};
+use crate::{Name, Path, StopReason, TotalUsage};
+
+/// What a list shows of a conversation: a fold of its events. A store keeps it beside the log and updates it in the same write as
+/// the events, so that lists read no logs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    /// The number of events.
+    pub events: u64,
+    /// How far the conversation got.
+    pub progress: Progress,
+    /// Who is asked for input, and in which chats.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<(Path, Name)>,
+    /// The beginning of the first task, [`TASK_CHARS`](Self::TASK_CHARS) at most.
+    pub task: Arc<str>,
+    /// The time of the first event.
+    #[serde(rename = "started_ms")]
+    pub started: Timestamp,
+    /// The time of the last event.
+    #[serde(rename = "last_ms")]
+    pub last: Timestamp,
+    /// Turns of agents in all chats.
+    pub turns: u64,
+    /// The usage and cost of all model calls.
+    pub usage: TotalUsage,
+}
+
+/// How far a conversation got.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// It has no event.
+    #[default]
+    New,
+    /// It continues when it is run, or runs now.
+    Open,
+    /// Its last turn failed, with this error. Running it tries again.
+    Failed(String),
+    /// It is closed.
+    Closed(StopReason),
+}
+
+impl Summary {
+    /// The longest [`task`](Self::task), in characters: the summary is written with every append.
+    pub const TASK_CHARS: usize = 500;
+
+    /// The summary of a log. `has_team` is whether its [`Meta`](super::Meta) has a team.
+    #[must_use]
+    pub fn of<'e>(events: impl IntoIterator<Item = &'e Event>, has_team: bool) -> Self {
+        let mut summary = Self::default();
+        events.into_iter().for_each(|event| summary.add(event, has_team));
+        summary
+    }
+
+    /// Adds the next event.
+    pub fn add(&mut self, event: &Event, has_team: bool) {
+        if self.events == 0 {
+            self.started = event.time;
+        }
+        self.events = event.seq.saturating_add(1);
+        self.last = event.time;
+        self.usage.add_event(event);
+        add_turn(&mut self.turns, event);
+        Question::track(&mut self.questions, event, |question| question.who.clone(), |who| who);
+        self.advance(event, has_team);
+    }
+
+    fn advance(&mut self, event: &Event, has_team: bool) {
+        self.progress = match &event.body {
+            // What others do to a conversation changes nothing in it.
+            Body::LimitsChanged(_) | Body::Charged(_) | Body::Sent(_) => return,
+            // Of agents that are called without a chat around them, any chat may be the last to close.
+            Body::Closed { reason, .. } if event.at.is_root() || !has_team => {
+                Progress::Closed(reason.clone())
+            }
+            Body::Failed { error, .. } => {
+                Progress::Failed(error.message.lines().next().unwrap_or_default().to_owned())
+            }
+            Body::Opened(opening) => {
+                if self.task.is_empty() {
+                    self.task = opening.task.chars().take(Self::TASK_CHARS).collect::<String>().into();
+                }
+                Progress::Open
+            }
+            _ => Progress::Open,
+        };
+    }
+}
+
+/// Counts the turn that `event` ends, if it ends one.
+pub(crate) fn add_turn(turns: &mut u64, event: &Event) {
+    match &event.body {
+        Body::Message(message) if message.to.is_private() => {}
+        Body::Message(_) | Body::Passed { .. } | Body::Left { .. } | Body::Stopped { .. } => *turns += 1,
+        // The turn of the outer chat ends next; the turns of its participants are what counts.
+        Body::Closed { .. } if !event.at.is_root() && event.at.is_first() => {
+            *turns = turns.saturating_sub(1);
+        }
+        _ => {}
+    }
+}
+
+impl TotalUsage {
+    /// Adds the usage that `event` reports, if any.
+    pub(crate) fn add_event(&mut self, event: &Event) {
+        match &event.body {
+            Body::ModelReplied(reply) => self.add(reply),
+            Body::Charged(charge) => self.charge(charge),
+            Body::ToolReturned { outcome, .. } => outcome.used.iter().for_each(|used| self.add_tool(used)),
+            _ => {}
+        }
+    }
+}

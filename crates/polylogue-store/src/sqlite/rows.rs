@@ -1,0 +1,204 @@
+//! The rows of one log.
+
+use polylogue_core::chain::{Chain, Link};
+use polylogue_core::{Event, LogId, Meta, Timestamp};
+use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
+use serde_json::Value;
+
+use crate::head::Head;
+use crate::intact::{Ends, changed, parse_event};
+
+/// Events of a log upwards from one of them, and downwards to it.
+pub(super) const UP: &str = "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq";
+pub(super) const DOWN: &str =
+    "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq DESC";
+
+/// Whether an error is damage of the database, not of access to it.
+pub(super) fn is_damage(error: &Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+        || matches!(
+            error,
+            Error::InvalidColumnType(..) | Error::FromSqlConversionFailure(..) | Error::Utf8Error(..)
+        )
+}
+
+/// The damage of the database; other errors are returned.
+pub(super) fn tolerated(error: Error) -> Result<String> {
+    if is_damage(&error) { Ok(error.to_string()) } else { Err(error) }
+}
+
+pub(super) fn find(connection: &Connection, id: &LogId) -> Result<Option<i64>> {
+    let by =
+        |sql: &str| connection.prepare_cached(sql)?.query_row([id.as_str()], |row| row.get(0)).optional();
+    match by("SELECT nr FROM logs WHERE id = ?1") {
+        // The index may be damaged where the table is not.
+        Err(error) if is_damage(&error) => by("SELECT nr FROM logs NOT INDEXED WHERE id = ?1"),
+        log => log,
+    }
+}
+
+/// The events from `from` on, or `None` when one of them is damaged or lost.
+pub(super) fn events(
+    connection: &Connection,
+    (id, log): (&LogId, i64),
+    from: u64,
+    said: Option<&Head>,
+) -> Result<Option<Vec<Event>>> {
+    let link = match from {
+        0 => {
+            let about = about(connection, id, log)?;
+            if about.flaw.is_some() {
+                return Ok(None);
+            }
+            about.link
+        }
+        _ => {
+            let sql = "SELECT chain FROM events WHERE log = ?1 AND seq = ?2";
+            let before = i64::try_from(from - 1).unwrap_or(i64::MAX);
+            let mut select = connection.prepare_cached(sql)?;
+            match select.query_row([log, before], |row| link_of(row, 0)).optional()? {
+                Some(link) => link,
+                // It is not as long.
+                None => {
+                    let is_shorter = |head: &Head| {
+                        head.events < from && said.is_none_or(|said| said.events <= head.events)
+                    };
+                    return Ok(head_of(connection, log)?.filter(is_shorter).map(|_| Vec::new()));
+                }
+            }
+        }
+    };
+    let head = head_of(connection, log)?;
+    let mut ends = Heads::of(&head, said, from, link);
+    let (mut events, mut whole, mut chain) = (Vec::new(), link.is_some(), Chain::from(link));
+    collect(connection, UP, log, from, |row| match row.event(&mut chain, row.seq) {
+        Ok(event) if event.seq == from.saturating_add(events.len() as u64) => {
+            ends.pass(event.seq, row.link);
+            events.push(event);
+        }
+        _ => whole = false,
+    })?;
+    Ok((whole && ends.flaw().is_none()).then_some(events))
+}
+
+/// The stored heads of a log, in the database and beside it.
+pub(super) struct Heads<'h>([Ends<'h>; 2], u64);
+
+impl<'h> Heads<'h> {
+    pub(super) fn of(head: &'h Option<Head>, said: Option<&'h Head>, from: u64, link: Option<Link>) -> Self {
+        // What was said under an earlier claim counts no more.
+        let said = said.filter(|said| head.as_ref().is_none_or(|head| said.fence >= head.fence));
+        let events = head.as_ref().map_or(u64::MAX, |head| head.events);
+        Self([Ends::of(head.as_ref(), from, link), Ends::of(said, from, link)], events)
+    }
+
+    pub(super) fn pass(&mut self, seq: u64, link: Option<Link>) {
+        self.0.iter_mut().for_each(|ends| ends.pass(seq, link));
+    }
+
+    pub(super) fn flaw(&self) -> Option<String> {
+        let [within, beside] = &self.0;
+        let events = within.events;
+        let more =
+            (events > self.1).then(|| format!("it has {events} events, of which {} were appended", self.1));
+        let unknown = (self.1 == u64::MAX).then(|| "its end is lost".to_owned());
+        unknown.or_else(|| within.damage()).or_else(|| beside.damage()).or(more)
+    }
+}
+
+/// The head that was stored with the last event.
+pub(super) fn head_of(connection: &Connection, log: i64) -> Result<Option<Head>> {
+    let sql =
+        "SELECT heads.fence, heads.events, heads.chain, id FROM heads JOIN logs ON nr = log WHERE log = ?1";
+    let columns = |row: &Row<'_>| {
+        let (fence, events, id): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(3)?);
+        let (link, id) = (link_of(row, 2)?, LogId::new(&id).ok());
+        Ok(link.zip(id).map(|(link, id)| Head {
+            id,
+            fence: fence.cast_unsigned(),
+            events: events.cast_unsigned(),
+            link,
+            lease_ms: 0,
+        }))
+    };
+    Ok(connection.prepare_cached(sql)?.query_row([log], columns).optional()?.flatten())
+}
+
+/// A link in a column.
+pub(super) fn link_of(row: &Row<'_>, column: usize) -> Result<Option<Link>> {
+    Ok(row.get_ref(column)?.as_blob_or_null()?.and_then(Link::from_bytes))
+}
+
+/// An event's row.
+pub(super) struct Found<'r> {
+    pub(super) seq: u64,
+    pub(super) json: &'r [u8],
+    pub(super) link: Option<Link>,
+}
+
+impl Found<'_> {
+    /// The event, if its link follows those before and its number is `next`.
+    pub(super) fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
+        // Nothing vouches for a first event when it is lost what it follows.
+        let is_known = chain.is_known() || self.seq > 0;
+        let holds = is_known && chain.holds(self.json, self.link);
+        let event = parse_event(self.json, self.seq).inspect_err(|_| chain.break_off())?;
+        // Behind one that is missing, it follows nothing that could be compared.
+        if holds || self.seq > next { Ok(event) } else { Err(changed(self.seq)) }
+    }
+}
+
+pub(super) fn collect(
+    connection: &Connection,
+    sql: &str,
+    log: i64,
+    from: u64,
+    mut take: impl FnMut(Found<'_>),
+) -> Result<()> {
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query([log, i64::try_from(from).unwrap_or(i64::MAX)])?;
+    while let Some(row) = rows.next()? {
+        let seq = row.get::<_, i64>(0)?.cast_unsigned();
+        take(Found { seq, json: row.get_ref(1)?.as_bytes()?, link: link_of(row, 2)? });
+    }
+    Ok(())
+}
+
+/// The link of a log without events.
+pub(super) fn first_link(id: &str, title: &str, created_ms: i64, team: &str, parent: Option<&str>) -> Link {
+    let created = created_ms.to_le_bytes();
+    let parts = [id.as_bytes(), title.as_bytes(), &created, team.as_bytes()];
+    let parts: Vec<&[u8]> = parts.into_iter().chain(parent.map(str::as_bytes)).collect();
+    Link::first(&parts)
+}
+
+/// The metadata of a log.
+pub(super) struct About {
+    pub(super) meta: Meta,
+    /// Its damage, if any.
+    pub(super) flaw: Option<String>,
+    /// The link before its events.
+    pub(super) link: Option<Link>,
+}
+
+pub(super) fn about(connection: &Connection, id: &LogId, log: i64) -> Result<About> {
+    let sql = "SELECT title, created_ms, team, chain, parent FROM logs WHERE nr = ?1";
+    connection.prepare_cached(sql)?.query_row([log], |row| {
+        let (title, created, team): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let link = link_of(row, 3)?;
+        let parent: Option<String> = row.get(4)?;
+        let is_whole = link == Some(first_link(id.as_str(), &title, created, &team, parent.as_deref()));
+        let parent = parent.and_then(|json| serde_json::from_str(&json).ok());
+        let (team, flaw) = match serde_json::from_str(&team) {
+            Ok(team) => (team, None),
+            Err(error) => (Value::Null, Some(format!("its team is unreadable: {error}"))),
+        };
+        let changed = || "its title, time, team or name is not what was written".to_owned();
+        let flaw = flaw.or_else(|| (!is_whole).then(changed));
+        Ok(About {
+            meta: Meta { title, created: Timestamp(created.cast_unsigned()), team, parent },
+            flaw,
+            link,
+        })
+    })
+}
