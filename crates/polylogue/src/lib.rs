@@ -120,7 +120,7 @@ use {
     layers::{Coder, Executor, HumanInput, Nested, Stack, aggregate, code, executor, hook, parse, reply},
     policies::{
         Carryover, Dag, Debate, Handoff, HumanSelector, Orchestrator, Selector, handoffs, joining, order,
-        reflected, sequential, summed_up,
+        reflected, summed_up,
     },
     runs::{Batch, Report},
     stop::LoopDetector,

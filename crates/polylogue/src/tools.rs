@@ -6,6 +6,7 @@ pub mod memory;
 pub mod state;
 pub mod tool;
 
+pub(crate) mod known;
 pub(crate) mod runner;
 
 pub use agent_tool::AgentTool;

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{
-    AnyModel, AnyTool, Call, Name, NameError, Outcome, Params, Result, Tool, ToolCx, ToolError, ToolSpec,
-    ViewOptions,
-};
+use polylogue_core::{AnyModel, AnyTool, Call, Name, NameError, Params, Result, Tool, ToolSpec, ViewOptions};
 use serde_json::Value;
 
 use super::prompted::{PromptedTool, ToolCalling, ToolHistory};
 use crate::tools::agent_tool::AgentTool;
 use crate::tools::approval::{Approval, Wanted};
+use crate::tools::known::known;
 
 /// An agent backed by a language model: a system message, tools, and a view of the chat.
 ///
@@ -212,7 +210,9 @@ impl Assistant {
         let own = || self.prompted.iter().map(PromptedTool::tool);
         let specs = own().map(Tool::spec).chain(&self.advertised).cloned().collect();
         // A refusal has no side effects.
-        let refuse = |spec: &ToolSpec| AnyTool::new(OfOthers(spec.clone().repeatable()));
+        let refuse = |spec: &ToolSpec| {
+            known(spec.clone().repeatable(), Vec::new(), format!("Nobody runs `{}` here.", spec.name))
+        };
         let callable = own().cloned().chain(self.advertised.iter().map(refuse)).collect();
         Self { specs, callable, ..self }
     }
@@ -285,17 +285,5 @@ impl Assistant {
     /// Whether another participant runs the tool.
     pub(crate) fn is_for_others(&self, call: &Call) -> bool {
         self.advertised.iter().any(|spec| spec.name == call.tool)
-    }
-}
-
-/// A tool that another participant runs; refused in private turns.
-struct OfOthers(ToolSpec);
-
-impl Tool for OfOthers {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-    async fn call(&self, _: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        Err(ToolError(format!("Nobody runs `{}` here.", self.0.name)))
     }
 }

@@ -58,14 +58,14 @@
 //!
 //! The memory of agents is read, replaced and cleared by [`Session::state`], [`Session::load`] and [`Session::reset`].
 
-mod growing;
 mod memory;
+mod reply_stream;
 mod state;
 
 use polylogue_core::{Agent, AnyStore, Log, LogId, Message, Name, Path, Result, StoreError};
 
-pub use self::growing::{Growing, Grown, Stage};
 pub use self::memory::remembered;
+pub use self::reply_stream::{ReplyStream, ReplyUpdate, Stage};
 pub use self::state::{Forget, State};
 
 #[cfg(doc)]
@@ -140,8 +140,8 @@ impl Session {
     }
 
     /// Streams new text from now on: the cumulative text and each delta.
-    pub async fn growing(&self) -> Growing {
-        Growing::of(self.log.subscribe().await)
+    pub async fn reply_stream(&self) -> ReplyStream {
+        ReplyStream::of(self.log.subscribe().await)
     }
 
     /// Continues an open call and returns its reply; `None` if there is none.

@@ -132,8 +132,8 @@ struct Made {
 
 /// The handoff in `turn`: the first in the order of the calls. Calls in later private turns do not count.
 fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<Made> {
-    let aside = |event: &&Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
-    turn.iter().skip(1).take_while(|event| !aside(event)).find_map(|event| {
+    let private = |event: &&Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
+    turn.iter().skip(1).take_while(|event| !private(event)).find_map(|event| {
         let Body::ToolCalled { who, call } = &event.body else { return None };
         let to = target(call, outcome(turn, &call.id)?, chat)?;
         Some(Made { from: who.clone(), to, note: note(&call.args).ok().flatten() })

@@ -36,7 +36,7 @@ use polylogue_core::{Agent, Name, NameError};
 pub use self::progress::{Answer, Progress};
 pub use self::words::OrchestratorPrompts;
 
-/// Plans the work and selects speakers: a [`Policy`]; see the [module](self).
+/// Plans the work and selects speakers: a [`Policy`](polylogue_core::Policy); see the [module](self).
 ///
 /// The planner is a private agent ([`ChatBuilder::private_agent`](polylogue_core::ChatBuilder::private_agent)), or a
 /// participant that is never selected to do the work.

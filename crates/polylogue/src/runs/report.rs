@@ -168,12 +168,12 @@ impl Reader {
             Body::Failed { who, error } => {
                 self.failures.push(Failed { at: at.clone(), who: who.clone(), error: error.clone() });
             }
-            _ if *at == self.at => self.read_room(body),
+            _ if *at == self.at => self.read_chat(body),
             _ => {}
         }
     }
 
-    fn read_room(&mut self, body: &Body) {
+    fn read_chat(&mut self, body: &Body) {
         match body {
             Body::Opened(opening) => self.messages.extend(opening.messages.iter().cloned()),
             Body::Message(message) if message.to.is_private() => self.private = Some(message.clone()),

@@ -1,7 +1,7 @@
 //! Tasks: prompts that agents solve, alone or together with others.
 //!
 //! A [`Task`] is a prompt and the agent that answers it. Tasks are solved one after the other ([`tasks`](super::tasks)), or by
-//! several agents that talk until one task, or all, are complete ([`GroupSolve`]). Prompts and answers stay in the
+//! several agents that talk until one task, or all, are complete ([`GroupSolve`](super::GroupSolve)). Prompts and answers stay in the
 //! agent's history of the conversation: its next task continues from there.
 //!
 //! # A task after another

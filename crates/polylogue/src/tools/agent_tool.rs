@@ -27,9 +27,11 @@ use std::sync::Arc;
 
 use polylogue_core::{
     Act, Agent, AnyAgent, AnyTool, Call, Chat, Error, Interrupt, Name, Outcome, OutcomeStatus, Part, Result,
-    Status, Tool, ToolCx, ToolError, ToolSpec, Turn,
+    Status, ToolSpec, Turn,
 };
 use serde_json::{Value, json};
+
+use crate::tools::known::known;
 
 /// An agent or a chat as a tool. See the [module](self).
 #[derive(Debug, Clone)]
@@ -110,12 +112,12 @@ impl AgentTool {
 
     /// The tool for the model.
     pub(crate) fn tool(&self) -> AnyTool {
-        AnyTool::new(Found { spec: self.spec.clone(), outcomes: Vec::new() })
+        self.found(Vec::new())
     }
 
     /// The tool with the result of each call.
     pub(crate) fn found(&self, outcomes: Vec<(String, Outcome)>) -> AnyTool {
-        AnyTool::new(Found { spec: self.spec.clone(), outcomes })
+        known(self.spec.clone(), outcomes, "no agent was asked")
     }
 
     /// Runs `call`. `asked` is the number of earlier calls in this turn.
@@ -167,22 +169,4 @@ fn for_caller(parts: Vec<Part>) -> Vec<Part> {
         part => part,
     };
     parts.into_iter().map(tell).collect()
-}
-
-/// A tool that returns results computed before it is called.
-struct Found {
-    spec: ToolSpec,
-    /// By call id.
-    outcomes: Vec<(String, Outcome)>,
-}
-
-impl Tool for Found {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let found = self.outcomes.iter().find(|(id, _)| id == cx.id);
-        found.map(|(_, outcome)| outcome.clone()).ok_or_else(|| "no agent was asked".into())
-    }
 }

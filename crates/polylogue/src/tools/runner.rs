@@ -9,6 +9,7 @@ use polylogue_core::{
 use serde_json::Value;
 
 use super::approval::{Approval, Verdict, Wanted, asked, choices, rejected, visible};
+use super::known::known;
 
 /// Arguments up to this length, in characters, are on the line of the question.
 const SHORT: usize = 160;
@@ -192,26 +193,11 @@ impl Tool for Noting {
 
 /// Tools that return the outcomes of rejected calls, so that every call of a model has an outcome in the log.
 fn refusals(rejected: &[(Call, String)]) -> Vec<AnyTool> {
+    let outcome = |(call, why): &(Call, String)| (call.id.clone(), Outcome::failed(why.clone()));
     let refusal = |(call, _): &(Call, String)| {
         // A rejection has no side effects.
         let spec = ToolSpec::new(call.tool.as_str(), "", Value::Null).repeatable();
-        AnyTool::new(Refusal { spec, rejected: rejected.to_vec() })
+        known(spec, rejected.iter().map(outcome).collect(), "This call was not made.")
     };
     rejected.iter().map(refusal).collect()
-}
-
-struct Refusal {
-    spec: ToolSpec,
-    rejected: Vec<(Call, String)>,
-}
-
-impl Tool for Refusal {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
-        let why = self.rejected.iter().find(|(call, _)| call.id == cx.id).map(|(_, why)| why.clone());
-        Err(ToolError(why.unwrap_or_else(|| "This call was not made.".into())))
-    }
 }

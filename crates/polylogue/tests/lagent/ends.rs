@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue::agents::session::{Growing, Stage};
+use polylogue::agents::session::{ReplyStream, Stage};
 use polylogue::{Act, Chat, Error, Function, Log, Session, sequential};
 use polylogue_core::{AnyAgent, AnyStore, Body, Event, Interrupt, LogId, Meta, Store, Timestamp};
 use polylogue_store::Memory;
@@ -107,11 +107,11 @@ async fn an_agent_that_left_is_back_when_it_is_called_again() {
     );
 }
 
-async fn follow(mut growing: Growing) -> Vec<(Stage, String, String)> {
+async fn follow(mut reply_stream: ReplyStream) -> Vec<(Stage, String, String)> {
     let mut seen = Vec::new();
-    while let Some(grown) = growing.next().await {
-        let done = grown.stage == Stage::Done && grown.at.is_root();
-        seen.push((grown.stage, grown.text, grown.piece));
+    while let Some(update) = reply_stream.next().await {
+        let done = update.stage == Stage::Done && update.at.is_root();
+        seen.push((update.stage, update.text, update.delta));
         if done {
             break;
         }
@@ -130,7 +130,7 @@ async fn texts_grow_by_pieces_and_only_the_whole_is_remembered() {
     );
     let bot = bot.tool(polylogue::tools::GetHistory::default());
     let session = session().await;
-    let following = tokio::spawn(follow(session.growing().await));
+    let following = tokio::spawn(follow(session.reply_stream().await));
     session.call(&bot, "go").await.unwrap();
     let seen = following.await.unwrap();
     let at = |stage: Stage| seen.iter().position(|(other, ..)| *other == stage).unwrap();
@@ -138,10 +138,10 @@ async fn texts_grow_by_pieces_and_only_the_whole_is_remembered() {
     assert_eq!(seen.last().unwrap(), &(Stage::Done, "one two three".to_owned(), String::new()));
     assert_eq!(seen.iter().filter(|(stage, ..)| *stage == Stage::Done).count(), 1);
     let mut text = String::new();
-    for (_, cumulative, piece) in
+    for (_, cumulative, delta) in
         seen[at(Stage::Returned) + 1..].iter().filter(|(stage, ..)| *stage == Stage::Writing)
     {
-        text.push_str(piece);
+        text.push_str(delta);
         assert_eq!(*cumulative, text);
     }
     assert_eq!(text, "one two three");

@@ -1,6 +1,6 @@
 //! What agents are offered, what they can look up, where their words end, and values in what they say.
 
-use polylogue::agents::session::{Growing, Stage};
+use polylogue::agents::session::{ReplyStream, Stage};
 use polylogue::layers::parse::value;
 use polylogue::tools::GetHistory;
 use polylogue::{Assistant, Session};
@@ -65,13 +65,13 @@ async fn nothing_is_offered_that_was_not_asked_for() {
 /// The updates of a streamed reply, and what is remembered of it.
 async fn grows(bot: &Assistant) -> (Vec<String>, Vec<(Stage, String)>, String) {
     let session = session().await;
-    let mut growing: Growing = session.growing().await;
+    let mut reply_stream: ReplyStream = session.reply_stream().await;
     let follow = async {
         let (mut texts, mut stages) = (Vec::new(), Vec::new());
-        while let Some(grown) = growing.next().await {
-            stages.push((grown.stage, grown.piece));
-            texts.push(grown.text);
-            if grown.stage == Stage::Done {
+        while let Some(update) = reply_stream.next().await {
+            stages.push((update.stage, update.delta));
+            texts.push(update.text);
+            if update.stage == Stage::Done {
                 break;
             }
         }
@@ -100,7 +100,7 @@ async fn a_reply_ends_before_a_stop_word() {
     assert!(texts.iter().all(|text| code.starts_with(text.as_str())), "{texts:?}");
     assert!(texts.len() > 2, "{texts:?}");
     assert_eq!(stages.last().unwrap(), &(Stage::Done, String::new()));
-    let pieces: String = stages.iter().map(|(_, piece)| piece.as_str()).collect();
+    let pieces: String = stages.iter().map(|(_, delta)| delta.as_str()).collect();
     assert_eq!(pieces, code);
 }
 

@@ -65,9 +65,9 @@ impl Agent for PlanAndSolve {
         for step in steps {
             let results = if done.is_empty() { String::new() } else { format!("Results so far:\n{done}\n") };
             let task = format!("Objective: {objective}\n\n{results}Solve this step and no other: {step}");
-            let came = result_of(turn, &chat, &task).await?;
-            done.push_str(&format!("- Step: {step}\n  Result: {came}\n"));
-            answer = Some(came);
+            let result = result_of(turn, &chat, &task).await?;
+            done.push_str(&format!("- Step: {step}\n  Result: {result}\n"));
+            answer = Some(result);
         }
         Ok(answer.map_or(Act::Pass, Act::say))
     }

@@ -84,7 +84,7 @@ impl Session {
     /// # Errors
     /// When the log is invalid, or a layer has an illegal label.
     pub async fn state(&self, agent: &(impl Agent + Clone)) -> Result<State> {
-        let chats = self.all_rooms(agent).await?;
+        let chats = self.all_chats(agent).await?;
         let mut state = State::default();
         for ChatMemory { key, at, who } in chats {
             state.0.push((key, remembered(&self.log.transcript_of(&at).await?, &who)));
@@ -110,7 +110,7 @@ impl Session {
             let who = agent.name();
             return Err(Error::config(format!("the state of `{who}` has no {}", missing.join(", "))));
         }
-        let mut chats = self.all_rooms(agent).await?;
+        let mut chats = self.all_chats(agent).await?;
         let home = self.home(agent.name()).await?;
         for (key, messages) in &state.0 {
             if !chats.iter().any(|chat| chat.key == *key) {
@@ -130,7 +130,7 @@ impl Session {
     /// # Errors
     /// When there is no such layer, a call is open, or the log cannot be written.
     pub async fn reset(&self, agent: &(impl Agent + Clone), forget: Forget<'_>) -> Result<()> {
-        let mut chats = self.all_rooms(agent).await?;
+        let mut chats = self.all_chats(agent).await?;
         match forget {
             Forget::Own => chats.truncate(1),
             Forget::All => {}
@@ -148,7 +148,7 @@ impl Session {
     }
 
     /// Its own inner chat, those of its layers, and those of other agents that it asked.
-    async fn all_rooms(&self, agent: &(impl Agent + Clone)) -> Result<Vec<ChatMemory>> {
+    async fn all_chats(&self, agent: &(impl Agent + Clone)) -> Result<Vec<ChatMemory>> {
         let mut chats = self.chats(agent).await?;
         let home = self.home(agent.name()).await?;
         for event in self.log.events().await {

@@ -50,7 +50,7 @@ impl Work<'_, '_> {
 
     async fn ask_with_tools(&mut self) -> Result<Option<Reply>> {
         let agent = self.agent;
-        let offered = if self.is_aside() { agent.prompted.len() } else { agent.specs.len() };
+        let offered = if self.is_private() { agent.prompted.len() } else { agent.specs.len() };
         self.attempt(agent.specs.get(..offered).unwrap_or_default(), &agent.params).await
     }
 
@@ -64,9 +64,9 @@ impl Work<'_, '_> {
 
     /// Runs the agent's own calls of `reply`; returns the act that ends the turn, if there is one.
     async fn make_calls(&mut self, reply: &Reply) -> Result<Option<Act>> {
-        let aside = self.is_aside();
+        let private = self.is_private();
         let (others, own): (Vec<Call>, Vec<Call>) =
-            reply.calls().into_iter().partition(|call| !aside && self.agent.is_for_others(call));
+            reply.calls().into_iter().partition(|call| !private && self.agent.is_for_others(call));
         let finished = self.call(&own).await?;
         debug_assert_eq!(finished.len(), own.len(), "every call is answered");
         if !others.is_empty() {

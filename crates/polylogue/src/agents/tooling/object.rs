@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, OutcomeStatus, Part, Reply, Result};
+use polylogue_core::{Act, HistoryEntry, Part, Reply, Result};
 use serde_json::{Map, Value, json};
 
 use super::answer::no_json;
-use super::talk::{Errors, Flaw, fitting, no_object, outcome_text};
+use super::talk::{Errors, Flaw, Used, fitting, no_object};
 use super::work::{Offer, Work};
 use super::{lenient, words};
 
@@ -71,29 +71,18 @@ impl<'w> Work<'w, '_> {
     }
 
     async fn make(&mut self, offer: Offer<'w>, args: Value, alone: bool) -> Result<Made<'w>> {
-        let call = self.new_call(&offer.spec.name, args);
-        if offer.prompted.is_none() {
+        let before = alone.then(|| HistoryEntry::Sent(words::can_use(&offer.spec.name).into()));
+        let result = |text: &str| Made::Result(words::result(&offer.spec.name, text));
+        Ok(match self.try_call(offer, args, before).await? {
             // The result arrives in a later turn: keep everything until then.
-            return Ok(Made::End(Act::Say(vec![Part::Call(call)])));
-        }
-        let args = call.args.clone();
-        let (outcome, is_rejected) = self.run(call).await?;
-        let (status, parts) = (outcome.status, outcome.for_model());
-        let text = outcome_text(offer.spec, &parts);
-        if is_rejected {
-            return Ok(Made::Result(words::result(&offer.spec.name, &text)));
-        }
-        if status == OutcomeStatus::Failed {
-            return Ok(Made::Flaw(Flaw::of_tool(offer, text)));
-        }
-        if alone {
-            self.keep([polylogue_core::HistoryEntry::Sent(words::can_use(&offer.spec.name).into())]);
-        }
-        self.keep_call(&offer.spec.name, &args, &text);
-        if offer.spec.ends_turn || (alone && self.says_outcome()) {
-            return self.say_result(offer.spec, parts).await.map(Made::End);
-        }
-        Ok(Made::Result(words::result(&offer.spec.name, &text)))
+            Ok(Used::ForOthers(call)) => Made::End(Act::Say(vec![Part::Call(call)])),
+            Ok(Used::Ran { parts, .. }) if offer.spec.ends_turn || (alone && self.says_outcome()) => {
+                Made::End(self.say_result(offer.spec, parts).await?)
+            }
+            Ok(Used::Ran { text, .. } | Used::Rejected(text)) => result(&text),
+            Ok(Used::GaveUp(of, limit)) => Made::End(self.give_up(of, limit).await?),
+            Err(flaw) => Made::Flaw(flaw),
+        })
     }
 }
 

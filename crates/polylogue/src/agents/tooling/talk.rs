@@ -104,7 +104,7 @@ impl<'w> Work<'w, '_> {
     pub(super) async fn call_by_text(&mut self, offer: Offer<'w>, tells_how: bool) -> Result<Used> {
         let spec = offer.spec;
         if words::is_without_arguments(spec) {
-            return self.try_call(offer, Value::Object(Map::new())).await.map(|tried| match tried {
+            return self.try_call(offer, Value::Object(Map::new()), None).await.map(|tried| match tried {
                 Ok(used) => used,
                 // There is nothing to correct: the failure is the result.
                 Err(flaw) => Used::Ran { parts: vec![Part::text(flaw.text.clone())], text: flaw.text },
@@ -116,7 +116,7 @@ impl<'w> Work<'w, '_> {
         loop {
             let reply = self.json().await?;
             let tried = match read_arguments(&reply, offer) {
-                Ok(args) => self.try_call(offer, args).await?,
+                Ok(args) => self.try_call(offer, args, None).await?,
                 Err(flaw) => Err(flaw),
             };
             let flaw = match tried {
@@ -130,7 +130,13 @@ impl<'w> Work<'w, '_> {
         }
     }
 
-    async fn try_call(&mut self, offer: Offer<'w>, args: Value) -> Result<Result<Used, Flaw<'w>>> {
+    /// Makes a call. One that succeeds is kept in the history, after the entry `before`.
+    pub(super) async fn try_call(
+        &mut self,
+        offer: Offer<'w>,
+        args: Value,
+        before: Option<HistoryEntry>,
+    ) -> Result<Result<Used, Flaw<'w>>> {
         let call = self.new_call(&offer.spec.name, args);
         if offer.prompted.is_none() {
             return Ok(Ok(Used::ForOthers(call)));
@@ -145,13 +151,14 @@ impl<'w> Work<'w, '_> {
         if status == OutcomeStatus::Failed {
             return Ok(Err(Flaw::of_tool(offer, text)));
         }
+        self.keep(before);
         self.keep_call(&offer.spec.name, &args, &text);
         Ok(Ok(Used::Ran { parts, text }))
     }
 }
 
 /// The output of a tool as text; a success message if there is none.
-pub(super) fn outcome_text(spec: &ToolSpec, parts: &[Part]) -> String {
+fn outcome_text(spec: &ToolSpec, parts: &[Part]) -> String {
     let text = parts_text(parts);
     if text.trim().is_empty() { words::success(&spec.name) } else { text }
 }

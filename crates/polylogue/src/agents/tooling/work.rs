@@ -164,10 +164,10 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Whether this is a private question and not a task.
     pub(super) fn is_by_the_way(&self) -> bool {
-        self.is_aside() && !self.is_task
+        self.is_private() && !self.is_task
     }
 
-    pub(super) fn is_aside(&self) -> bool {
+    pub(super) fn is_private(&self) -> bool {
         self.turn.request().to.is_private()
     }
 
@@ -177,7 +177,7 @@ impl<'w, 't> Work<'w, 't> {
             Offer { spec, prompted: Some(prompted) }
         });
         // In a private turn, no other participant could run its tools.
-        let others = self.agent.advertised.iter().filter(|_| !self.is_aside());
+        let others = self.agent.advertised.iter().filter(|_| !self.is_private());
         own.chain(others.map(|spec| Offer { spec, prompted: None })).collect()
     }
 

@@ -8,15 +8,15 @@ use polylogue_core::{Body, Event, Name, Transcript};
 pub(super) fn is_over(chat: &Transcript, me: &Name, limit: u64) -> bool {
     let mut turns = chat.recent_turns().filter(|turn| turn.who == *me).map(|turn| turn.seq).peekable();
     let mut replies = 0_u64;
-    let mut in_room = false;
+    let mut in_chat = false;
     for event in chat.events().iter().rev() {
         match &event.body {
             _ if ends_turn_of(event, me) => {
-                in_room = turns.next_if_eq(&event.seq).is_some();
-                replies += u64::from(in_room);
+                in_chat = turns.next_if_eq(&event.seq).is_some();
+                replies += u64::from(in_chat);
             }
             // This turn was counted at its end, and was the person's.
-            Body::InputProvided { to, text } if in_room && to == me && !text.trim().is_empty() => {
+            Body::InputProvided { to, text } if in_chat && to == me && !text.trim().is_empty() => {
                 return replies.saturating_sub(1) >= limit;
             }
             Body::Reopened { message: Some(_) } => return replies >= limit,

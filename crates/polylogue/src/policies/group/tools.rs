@@ -47,7 +47,7 @@ impl Owners {
         let (who, call) = chat.pending_calls().iter().find(|(_, call)| !self.0.contains_key(&call.tool))?;
         let was_prompted = |requests: &[TurnRequest]| requests.iter().any(|request| request.prompt.is_some());
         let at_once = ran_others || chat.last_speaker() == Some(who);
-        if !at_once || last_cues(chat).next().is_some_and(was_prompted) {
+        if !at_once || last_requests(chat).next().is_some_and(was_prompted) {
             return None;
         }
         let tools: Vec<String> = self.0.iter().map(|(tool, owner)| format!("`{tool}` ({owner})")).collect();
@@ -62,7 +62,7 @@ fn request(who: &Name, prompt: Option<&str>) -> TurnRequest {
 }
 
 /// The turn requests in the chat, newest first, since it was last opened.
-fn last_cues(chat: &Transcript) -> impl Iterator<Item = &[TurnRequest]> {
+fn last_requests(chat: &Transcript) -> impl Iterator<Item = &[TurnRequest]> {
     let since_opened =
         |event: &&Event| !matches!(event.body, Body::Opened(_) | Body::Reopened { message: Some(_) });
     let events = chat.events().iter().rev().map(|event| -> &Event { event }).take_while(since_opened);
@@ -81,7 +81,7 @@ fn ran_tools(chat: &Transcript) -> Vec<&Name> {
     let for_tools =
         |request: &TurnRequest| request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Tools);
     let mut turns =
-        last_cues(chat).take_while(|requests| requests.iter().all(for_tools)).flatten().peekable();
+        last_requests(chat).take_while(|requests| requests.iter().all(for_tools)).flatten().peekable();
     if turns.peek().is_none() {
         return Vec::new();
     }

@@ -29,19 +29,13 @@ impl Policy for Orchestrator {
         };
         match work.go() {
             Ok(step) => step,
-            Err(due) => *due.0,
+            Err(step) => *step,
         }
     }
 }
 
-/// The next step: one that is not in the log.
-struct Due(Box<Step>);
-
-impl From<Step> for Due {
-    fn from(step: Step) -> Self {
-        Self(Box::new(step))
-    }
-}
+/// What the log has; otherwise the first step that is not in it.
+type Done<T> = Result<T, Box<Step>>;
 
 struct Work<'a> {
     ledger: &'a Orchestrator,
@@ -54,7 +48,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn go(&mut self) -> Result<Step, Due> {
+    fn go(&mut self) -> Done<Step> {
         let Orchestrator { words, max_turns, max_stalls, max_plans, .. } = self.ledger;
         self.check_team()?;
         self.make_plan(&words.facts, &words.plan)?;
@@ -87,7 +81,7 @@ impl Work<'_> {
     }
 
     /// Fails if no participant is present to do the work.
-    fn check_team(&self) -> Result<(), Due> {
+    fn check_team(&self) -> Done<()> {
         if !self.team.is_empty() {
             return Ok(());
         }
@@ -96,7 +90,7 @@ impl Work<'_> {
     }
 
     /// The planner writes facts and plan, and both are posted in the chat.
-    fn make_plan(&mut self, facts: &str, plan: &str) -> Result<(), Due> {
+    fn make_plan(&mut self, facts: &str, plan: &str) -> Done<()> {
         let planner = &self.ledger.planner;
         self.facts = self.ask(planner, facts, "")?;
         self.plan = self.ask(planner, plan, "")?;
@@ -104,7 +98,7 @@ impl Work<'_> {
     }
 
     /// The ledger, and the reply with it; `None` if no reply could be parsed.
-    fn progress(&mut self) -> Result<Option<(Progress, String)>, Due> {
+    fn progress(&mut self) -> Done<Option<(Progress, String)>> {
         let Orchestrator { words, scribe, max_retries, .. } = self.ledger;
         let mut reply = self.ask(scribe, &words.progress, "")?;
         for _ in 0..*max_retries {
@@ -117,7 +111,7 @@ impl Work<'_> {
     }
 
     /// Posts the instruction; the selected participant has a turn.
-    fn instruct(&mut self, progress: &Progress, reply: String) -> Result<(), Due> {
+    fn instruct(&mut self, progress: &Progress, reply: String) -> Done<()> {
         self.post(&progress.instruction_or_question.answer)?;
         let who = &progress.next_speaker.answer;
         match self.past.take(Kind::Chat, who).map(|turn| turn.left) {
@@ -134,14 +128,14 @@ impl Work<'_> {
     }
 
     /// The planner gives the final answer.
-    fn finish(&mut self, reason: StopReason) -> Result<Step, Due> {
+    fn finish(&mut self, reason: StopReason) -> Done<Step> {
         let answer = self.ask(&self.ledger.planner, &self.ledger.words.answer, "")?;
         let answer = Some(answer).filter(|answer| !answer.trim().is_empty()).map(Arc::from);
         Ok(Step::Close { reason, summary: answer.unwrap_or_else(|| self.chat.summary()) })
     }
 
     /// The answer of `who` in a private turn.
-    fn ask(&mut self, who: &Name, text: &str, flaw: &str) -> Result<String, Due> {
+    fn ask(&mut self, who: &Name, text: &str, flaw: &str) -> Done<String> {
         if let Some(answer) = self.past.take(Kind::Private, who) {
             return Ok(answer.text().into_owned());
         }
@@ -153,7 +147,7 @@ impl Work<'_> {
     }
 
     /// Posts `text` in the planner's name.
-    fn post(&mut self, text: &str) -> Result<(), Due> {
+    fn post(&mut self, text: &str) -> Done<()> {
         let planner = &self.ledger.planner;
         match self.past.take(Kind::Posted, planner) {
             Some(_) => Ok(()),

@@ -56,7 +56,7 @@ impl Agent for Member {
 
 /// The job of the turn, if it is part of the plan.
 fn job<'d, 'p>(due: &'d Due<'p>, turn: &Turn<'_>) -> Option<&'d Job<'p>> {
-    due.job.as_ref().filter(|_| due.is_cue(turn.request()))
+    due.job.as_ref().filter(|_| due.is_request(turn.request()))
 }
 
 /// The agent says what is left to do, and decides whether anything is.

@@ -29,7 +29,7 @@ pub(super) struct Due<'p> {
 }
 
 impl Due<'_> {
-    pub(super) fn is_cue(&self, request: &TurnRequest) -> bool {
+    pub(super) fn is_request(&self, request: &TurnRequest) -> bool {
         matches!(&self.step, Step::Turn(due) if due == request)
     }
 }

@@ -126,14 +126,14 @@ impl Cast {
     /// The specified task, or the idea.
     fn specified<'t>(&self, chat: &'t Transcript) -> Cow<'t, str> {
         let specifier = self.specifier.as_ref().map(Agent::name);
-        specifier.and_then(|who| said_aside(chat, who)).unwrap_or(Cow::Borrowed(chat.task()))
+        specifier.and_then(|who| said_in_private(chat, who)).unwrap_or(Cow::Borrowed(chat.task()))
     }
 
     /// The specified task with its plan.
     fn task(&self, chat: &Transcript) -> String {
         let planner = self.planner.as_ref().map(Agent::name);
         let specified = self.specified(chat);
-        match planner.and_then(|who| said_aside(chat, who)) {
+        match planner.and_then(|who| said_in_private(chat, who)) {
             Some(plan) => format!("{specified}\n{plan}"),
             None => specified.into_owned(),
         }
@@ -193,7 +193,7 @@ fn usual(text: &str, agent: Option<&Assistant>, task: &str) -> String {
 }
 
 /// The first private message of `who`, trimmed.
-pub(super) fn said_aside<'t>(chat: &'t Transcript, who: &Name) -> Option<Cow<'t, str>> {
+pub(super) fn said_in_private<'t>(chat: &'t Transcript, who: &Name) -> Option<Cow<'t, str>> {
     let lines = chat.lines().iter().filter(|line| line.is_private() && line.message.from == *who);
     let mut texts = lines.map(|line| match line.message.plain() {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),

@@ -7,7 +7,7 @@ use polylogue_core::{
     Agent, Body, EndedTurn, Line, Name, Policy, Source, Step, StopReason, Transcript, TurnRequest,
 };
 
-use super::cast::{Cast, Side, said_aside};
+use super::cast::{Cast, Side, said_in_private};
 use super::prompts::INSTRUCTION;
 use crate::policies::order::deserted;
 use crate::stop::{Condition, Stop};
@@ -89,7 +89,7 @@ impl Course {
     /// The next private turn of specifier or planner, if any is left.
     fn preparation(&self, chat: &Transcript) -> Option<Step> {
         let name = |side| self.cast.agent(side).name();
-        let side = self.cast.staff().find(|side| said_aside(chat, name(*side)).is_none())?;
+        let side = self.cast.staff().find(|side| said_in_private(chat, name(*side)).is_none())?;
         let who = name(side).clone();
         if chat.turns_of(&who) > 1 {
             return Some(self.close(blank(who), chat));

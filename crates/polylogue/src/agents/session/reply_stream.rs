@@ -9,12 +9,12 @@ use polylogue_core::{Body, Delta, Name, Path, Subscription, Update};
 /// ```
 /// # async fn example(session: polylogue::Session, bot: polylogue::Assistant) -> polylogue::Result<()> {
 /// use polylogue::agents::session::Stage;
-/// let mut growing = session.growing().await;
+/// let mut reply_stream = session.reply_stream().await;
 /// let show = async {
-///     while let Some(grown) = growing.next().await {
-///         match grown.stage {
-///             Stage::Writing => show(&grown.piece),
-///             Stage::Done if grown.at.is_root() => break,
+///     while let Some(update) = reply_stream.next().await {
+///         match update.stage {
+///             Stage::Writing => show(&update.delta),
+///             Stage::Done if update.at.is_root() => break,
 ///             _ => {}
 ///         }
 ///     }
@@ -26,14 +26,14 @@ use polylogue_core::{Body, Delta, Name, Path, Subscription, Update};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Growing {
+pub struct ReplyStream {
     watch: Subscription,
     texts: BTreeMap<(Path, Name), String>,
 }
 
 /// A step of a streamed reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grown {
+pub struct ReplyUpdate {
     /// The chat.
     pub at: Path,
     /// The agent.
@@ -43,7 +43,7 @@ pub struct Grown {
     /// The text so far; complete in the stage `Done`.
     pub text: String,
     /// The delta of this step; can be empty.
-    pub piece: String,
+    pub delta: String,
 }
 
 /// The stage of a streamed reply.
@@ -64,7 +64,7 @@ pub enum Stage {
     Failed,
 }
 
-impl Growing {
+impl ReplyStream {
     /// Streams the updates of a subscription.
     #[must_use]
     pub const fn of(watch: Subscription) -> Self {
@@ -72,34 +72,34 @@ impl Growing {
     }
 
     /// The next step; `None` when the log is dropped. A slow reader misses deltas, but the text in `Done` is complete.
-    pub async fn next(&mut self) -> Option<Grown> {
+    pub async fn next(&mut self) -> Option<ReplyUpdate> {
         loop {
-            let grown = match self.watch.next().await? {
-                Update::Delta { at, who, delta: piece } => self.grow(at, who, piece),
+            let update = match self.watch.next().await? {
+                Update::Delta { at, who, delta } => self.extend(at, who, delta),
                 Update::Event(event) => self.happened(&event.at, &event.body),
                 _ => None,
             };
-            if grown.is_some() {
-                return grown;
+            if update.is_some() {
+                return update;
             }
         }
     }
 
-    fn grow(&mut self, at: Path, who: Name, piece: Delta) -> Option<Grown> {
+    fn extend(&mut self, at: Path, who: Name, delta: Delta) -> Option<ReplyUpdate> {
         let text = self.texts.entry((at.clone(), who.clone())).or_default();
-        let (stage, piece) = match piece {
-            Delta::Text(piece) => (Stage::Writing, piece),
+        let (stage, delta) = match delta {
+            Delta::Text(delta) => (Stage::Writing, delta),
             Delta::Restart => (Stage::Restart, String::new()),
             _ => return None,
         };
         match stage {
             Stage::Restart => text.clear(),
-            _ => text.push_str(&piece),
+            _ => text.push_str(&delta),
         }
-        Some(Grown { at, who, stage, text: text.clone(), piece })
+        Some(ReplyUpdate { at, who, stage, text: text.clone(), delta })
     }
 
-    fn happened(&mut self, at: &Path, body: &Body) -> Option<Grown> {
+    fn happened(&mut self, at: &Path, body: &Body) -> Option<ReplyUpdate> {
         let (who, stage, text) = match body {
             // A new model call in the same turn starts a new text.
             Body::ModelReplied(sample) => {
@@ -116,6 +116,6 @@ impl Growing {
             _ => return None,
         };
         self.texts.remove(&(at.clone(), who.clone()));
-        Some(Grown { at: at.clone(), who: who.clone(), stage, text, piece: String::new() })
+        Some(ReplyUpdate { at: at.clone(), who: who.clone(), stage, text, delta: String::new() })
     }
 }

@@ -1,0 +1,30 @@
+//! A tool whose outcomes are known before it is called.
+
+use polylogue_core::{AnyTool, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use serde_json::Value;
+
+/// A tool with the outcome of each call, by its id. Other calls fail with `otherwise`.
+pub(crate) fn known(
+    spec: ToolSpec,
+    outcomes: Vec<(String, Outcome)>,
+    otherwise: impl Into<String>,
+) -> AnyTool {
+    AnyTool::new(Known { spec, outcomes, otherwise: otherwise.into() })
+}
+
+struct Known {
+    spec: ToolSpec,
+    outcomes: Vec<(String, Outcome)>,
+    otherwise: String,
+}
+
+impl Tool for Known {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, _: Value, cx: &ToolCx<'_>) -> Result<Outcome, ToolError> {
+        let outcome = self.outcomes.iter().find(|(id, _)| id == cx.id).map(|(_, outcome)| outcome.clone());
+        outcome.ok_or_else(|| ToolError(self.otherwise.clone()))
+    }
+}
