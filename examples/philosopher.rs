@@ -12,14 +12,14 @@ async fn main() -> Result {
     )?;
     let philosopher = Assistant::new("philosopher", model)?.system("你是一个哲学家。");
     let session = Session::in_memory();
-    let mut growing = session.growing().await;
+    let mut replies = session.reply_stream().await;
     let show = async {
         print!("Bot: ");
-        while let Some(grown) = growing.next().await {
-            match grown.stage {
+        while let Some(update) = replies.next().await {
+            match update.stage {
                 Stage::Writing => {
-                    // `grown.text` is the text so far.
-                    print!("{}", grown.piece);
+                    // `update.text` is the text so far.
+                    print!("{}", update.delta);
                 }
                 Stage::Done => break,
                 _ => {}
