@@ -44,7 +44,7 @@ pub struct Client {
 
 /// Why a request got no response.
 #[derive(Debug, thiserror::Error)]
-pub enum Unasked {
+pub enum RequestError {
     /// It was not sent, because it is not allowed.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -56,7 +56,7 @@ pub enum Unasked {
     Unsent(#[from] Unsent),
 }
 
-impl Unasked {
+impl RequestError {
     /// The error and its causes, in one line.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -120,7 +120,7 @@ impl Client {
         url: &Url,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Answer, Unasked> {
+    ) -> Result<Answer, RequestError> {
         self.reach.check_url(url)?;
         let address = uri(url).map_err(unsendable)?;
         let proxy = if is_loopback(url) { None } else { self.proxies.before(&address) };
@@ -154,9 +154,9 @@ impl Client {
     }
 
     /// A connection to one of the allowed addresses of `url`.
-    async fn open(&self, url: &Url, address: &Uri, limit: Duration) -> Result<Box<dyn Stream>, Unasked> {
+    async fn open(&self, url: &Url, address: &Uri, limit: Duration) -> Result<Box<dyn Stream>, RequestError> {
         let addresses = self.addresses(url).await.map_err(|why| match why {
-            None => Unasked::NoSuchHost(url.host_str().unwrap_or_default().to_owned()),
+            None => RequestError::NoSuchHost(url.host_str().unwrap_or_default().to_owned()),
             Some(refusal) => refusal.into(),
         })?;
         let tls = match url.scheme() {
@@ -172,7 +172,7 @@ impl Client {
         url: &Url,
         address: &Uri,
         limit: Duration,
-    ) -> Result<Box<dyn Stream>, Unasked> {
+    ) -> Result<Box<dyn Stream>, RequestError> {
         check_proxy(proxy).map_err(unsendable)?;
         if let Err(Some(refusal)) = self.addresses(url).await {
             return Err(refusal.into());
@@ -218,7 +218,7 @@ fn unsendable(why: String) -> Refusal {
     Refusal::new(format!("the address {why}"))
 }
 
-fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, Unasked> {
+fn with_defaults(mut headers: HeaderMap, url: &Url) -> Result<HeaderMap, RequestError> {
     let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
     headers.insert(HOST, host.map_err(|_| unsendable("has a host that cannot be sent".into()))?);
     headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT_TEXT));

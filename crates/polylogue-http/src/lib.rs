@@ -12,8 +12,8 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let url = "http://localhost:11434/api/tags".parse()?;
-//! let way = Transport::new(&url, HeaderMap::new(), Duration::from_secs(10), &Proxies::none())?;
-//! let mut response = way.get().await?;
+//! let transport = Transport::new(&url, HeaderMap::new(), Duration::from_secs(10), &Proxies::none())?;
+//! let mut response = transport.get().await?;
 //! let body = read_all(&mut response, 1024 * 1024).await?;
 //! println!("{} {}", response.status(), String::from_utf8_lossy(&body));
 //! # Ok(())
@@ -32,7 +32,7 @@ mod response;
 mod transport;
 
 pub use address::not_public;
-pub use client::{Answer, Client, Unasked};
+pub use client::{Answer, Client, RequestError};
 pub use env::{Env, EnvError};
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use hyper::{Error as Broken, Method, StatusCode, Uri};

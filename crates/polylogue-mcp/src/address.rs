@@ -140,7 +140,7 @@ impl There {
                     let piece = piece.and_then(|piece| {
                         let Some(flaw) = event.flaw(&piece, longest) else { return Ok(piece) };
                         excess.note(flaw);
-                        Err(Failed(format!("it {}", excess.told(longest).unwrap_or_default())))
+                        Err(Failed(format!("it {}", excess.in_words(longest).unwrap_or_default())))
                     });
                     let over = piece.is_err();
                     Some((piece, (pieces, event, over)))

@@ -119,8 +119,8 @@ impl Connection {
                 let secrets = way.secrets().to_vec();
                 return Ok(Self { service, process, tools, excess, secrets, limits });
             }
-            Ok(Err(_)) if excess.told(limits.message_bytes).is_some() => {
-                excess.told(limits.message_bytes).unwrap_or_default()
+            Ok(Err(_)) if excess.in_words(limits.message_bytes).is_some() => {
+                excess.in_words(limits.message_bytes).unwrap_or_default()
             }
             Ok(Err(why)) if process.is_none() => format!("cannot be reached as MCP servers are: {why}"),
             Ok(Err(why)) => format!("did not start as MCP servers do: {why}"),
@@ -249,8 +249,8 @@ impl Connection {
             ServiceError::McpError(refused) => {
                 return Broken { why: format!("refused: {}", refused.message), lives: true };
             }
-            _ if self.excess.told(self.limits.message_bytes).is_some() => {
-                self.excess.told(self.limits.message_bytes).unwrap_or_default()
+            _ if self.excess.in_words(self.limits.message_bytes).is_some() => {
+                self.excess.in_words(self.limits.message_bytes).unwrap_or_default()
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => match &self.process {
                 Some(process) => {
@@ -301,9 +301,9 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    let told = innermost.to_string();
+    let text = innermost.to_string();
     // What follows this text describes the transport, which is not a cause.
-    told.strip_prefix("Client error: ").map_or(told.clone(), str::to_owned)
+    text.strip_prefix("Client error: ").map_or(text.clone(), str::to_owned)
 }
 
 fn said(error: &ServiceError) -> String {

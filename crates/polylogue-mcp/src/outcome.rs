@@ -71,11 +71,11 @@ fn resource(contents: ResourceContents, left: &mut usize) -> Part {
 
 /// A resource as one line.
 pub(crate) fn described(link: &Resource) -> String {
-    let mut told = format!("{}: {}", link.name, link.uri);
+    let mut line = format!("{}: {}", link.name, link.uri);
     if let Some(about) = &link.description {
-        told.push_str(&format!(" ({about})"));
+        line.push_str(&format!(" ({about})"));
     }
-    told
+    line
 }
 
 /// An image or audio, or a text with the reason why it is missing. Invalid base64 would make providers refuse every later

@@ -29,7 +29,7 @@ impl Excess {
     }
 
     /// The description of the exceeded limit, to follow the name of the server; `None` if there is none.
-    pub(crate) fn told(&self, longest: usize) -> Option<String> {
+    pub(crate) fn in_words(&self, longest: usize) -> Option<String> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
             2 => Some(format!("sent a message that is nested more than {DEEPEST} deep")),
@@ -127,21 +127,21 @@ mod tests {
         while let Ok(n @ 1..) = output.read(&mut buffer).await {
             read.extend_from_slice(&buffer[..n]);
         }
-        (String::from_utf8(read).unwrap(), excess.told(longest))
+        (String::from_utf8(read).unwrap(), excess.in_words(longest))
     }
 
     #[tokio::test]
     async fn it_ends_with_a_line_that_is_too_long() {
         assert_eq!(read("1234\n1234\n\n1", 4).await, ("1234\n1234\n\n1".into(), None));
-        let told = Some("sent a message of more than 4 bytes".to_owned());
-        assert_eq!(read("12\n12345\n1", 4).await, ("12\n123".into(), told));
+        let text = Some("sent a message of more than 4 bytes".to_owned());
+        assert_eq!(read("12\n12345\n1", 4).await, ("12\n123".into(), text));
     }
 
     #[tokio::test]
     async fn it_ends_with_a_line_that_is_nested_too_deep() {
         let fine = format!("{}\n{}\"\\\"{}\"\n", "[".repeat(120), "{}".repeat(500), "[".repeat(500));
         assert_eq!(read(&fine, 9_000).await, (fine.clone(), None));
-        let (_, told) = read(&format!("{}\n", "{\"a\":[".repeat(61)), 9_000).await;
-        assert_eq!(told.as_deref(), Some("sent a message that is nested more than 120 deep"));
+        let (_, text) = read(&format!("{}\n", "{\"a\":[".repeat(61)), 9_000).await;
+        assert_eq!(text.as_deref(), Some("sent a message that is nested more than 120 deep"));
     }
 }

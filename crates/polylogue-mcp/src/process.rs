@@ -85,7 +85,7 @@ impl Process {
             .spawn()
             .map_err(|error| format!("cannot be started: `{}`: {}", launch.command, said(&error)))?;
         #[cfg(unix)]
-        let watchman = watchman(&mut child, &mark)?;
+        let supervisor = supervisor(&mut child, &mark)?;
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
         let (Some(output), Some(input), Some(errors)) = pipes else {
             return Err("cannot be started: it has no pipes".into());
@@ -95,7 +95,7 @@ impl Process {
         let process = Self {
             child,
             #[cfg(unix)]
-            _watchman: watchman,
+            _watchman: supervisor,
             tail,
             reader,
         };
@@ -122,7 +122,7 @@ impl Process {
 
 /// Starts the supervisor of `child`, which is terminated if that fails.
 #[cfg(unix)]
-fn watchman(child: &mut Child, mark: &str) -> Result<Child, String> {
+fn supervisor(child: &mut Child, mark: &str) -> Result<Child, String> {
     let group = child.id().map(|id| id.to_string()).unwrap_or_default();
     let mut command = Command::new("/bin/sh");
     command

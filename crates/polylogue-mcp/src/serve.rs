@@ -141,9 +141,9 @@ impl<H: Host> ServerHandler for Offering<H> {
         if !self.tools.iter().any(|tool| tool.name == request.name) {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         }
-        let (told, given_up) = oneshot::channel();
+        let (sender, given_up) = oneshot::channel();
         let id = context.id.clone();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), told);
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sender);
         let _place = Place { offering: (&self.waiting, &self.in_flight), id };
         self.in_flight.send_modify(|count| *count += 1);
         let mut caller = Caller::new(context, given_up);
@@ -154,9 +154,9 @@ impl<H: Host> ServerHandler for Offering<H> {
 
     async fn on_cancelled(&self, given_up: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
         let Some(id) = given_up.request_id else { return };
-        let told = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let sender = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         // A receiver that is dropped no longer waits.
-        told.into_iter().for_each(|told| drop(told.send(given_up.reason.clone())));
+        sender.into_iter().for_each(|sender| drop(sender.send(given_up.reason.clone())));
     }
 }
 

@@ -65,8 +65,8 @@ impl Server {
                 let unsure = "; it is unknown whether it did what was asked";
                 let why = self.settle(&connection, broken, unsure).await;
                 // The text of a failure comes from the server as well.
-                let told = format!("the MCP server `{}` {why}", self.name);
-                Ok(Outcome::failed(told).bounded().from_outside(self.source()))
+                let text = format!("the MCP server `{}` {why}", self.name);
+                Ok(Outcome::failed(text).bounded().from_outside(self.source()))
             }
         }
     }

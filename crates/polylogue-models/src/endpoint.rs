@@ -24,7 +24,7 @@ use crate::api::Api;
 use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::{Findings, LearnedCapabilities};
-use crate::limits::Gate;
+use crate::limits::RateLimiter;
 use crate::retry::{Jitter, Retries};
 use crate::timeouts::{Clock, Limit};
 use crate::unsupported::Unsupported;
@@ -48,11 +48,11 @@ struct Inner {
     config: Config,
     /// The base URL as errors show it.
     shown: String,
-    ways: KeyPool,
-    gate: Gate,
+    key_pool: KeyPool,
+    limiter: RateLimiter,
     jitter: Jitter,
     redactor: Redactor,
-    lacks: Unsupported,
+    unsupported: Unsupported,
 }
 
 impl fmt::Debug for Endpoint {
@@ -87,14 +87,14 @@ impl Endpoint {
         if keys.is_empty() {
             keys.push(None);
         }
-        let ways = KeyPool::new(keys.into_iter().map(transport).collect::<Result<_, _>>()?);
+        let key_pool = KeyPool::new(keys.into_iter().map(transport).collect::<Result<_, _>>()?);
         Ok(Self(Arc::new(Inner {
             shown: shown(&base),
-            ways,
-            gate: Gate::new(config.limits),
+            key_pool,
+            limiter: RateLimiter::new(config.limits),
             jitter: Jitter::new(config.retries.seed),
             redactor,
-            lacks: Unsupported::default(),
+            unsupported: Unsupported::default(),
             config,
         })))
     }
@@ -117,8 +117,8 @@ impl Endpoint {
         self.0.config.api
     }
 
-    pub(crate) fn lacks(&self) -> &Unsupported {
-        &self.0.lacks
+    pub(crate) fn unsupported(&self) -> &Unsupported {
+        &self.0.unsupported
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -152,10 +152,10 @@ impl Endpoint {
         Style { merge, stream, stream_usage, max_tokens, vision, fold: false, omit: false, bridge: false }
     }
 
-    fn blame<'a>(&'a self, model: &'a str) -> ErrorContext<'a> {
-        let Inner { config, shown, redactor, ways, .. } = &*self.0;
+    fn context<'a>(&'a self, model: &'a str) -> ErrorContext<'a> {
+        let Inner { config, shown, redactor, key_pool, .. } = &*self.0;
         let has_key = config.keys().next().is_some();
-        let proxy = ways.any().and_then(Transport::proxy);
+        let proxy = key_pool.any().and_then(Transport::proxy);
         ErrorContext {
             model,
             api: config.api,
@@ -174,27 +174,27 @@ impl Endpoint {
         stream: bool,
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
-        blame: &ErrorContext<'_>,
+        context: &ErrorContext<'_>,
     ) -> Result<Reply, Failure> {
-        let _pass = self.0.gate.pass().await;
+        let _pass = self.0.limiter.pass().await;
         let timeouts = self.0.config.timeouts;
         let clock = Clock::start(timeouts);
-        let late = |limit| blame.late(limit, timeouts);
+        let late = |limit| context.late(limit, timeouts);
         let limit = if stream { Limit::FirstToken } else { Limit::Total };
-        let ways = &self.0.ways;
-        let (key, transport) = ways.next().ok_or_else(|| blame.no_credit(ways.len()))?;
+        let key_pool = &self.0.key_pool;
+        let (key, transport) = key_pool.next().ok_or_else(|| context.no_credit(key_pool.len()))?;
         let sent = clock.wait(limit, transport.post(body)).await.map_err(late)?;
-        let mut response = sent.map_err(|why| blame.unsent(why, timeouts))?;
+        let mut response = sent.map_err(|why| context.unsent(why, timeouts))?;
         let status = response.status();
         if !(200..300).contains(&status) {
-            return Err(ways.but_for(key, refusal(&mut response, &clock, blame).await));
+            return Err(key_pool.but_for(key, refusal(&mut response, &clock, context).await));
         }
         let reply = if stream {
             read_stream::<P>(&mut response, &clock, request, deltas).await
         } else {
             read_whole::<P>(&mut response, &clock, request, deltas).await
         };
-        reply.map_err(|stop| ways.but_for(key, stop.failure(blame, timeouts, status)))
+        reply.map_err(|stop| key_pool.but_for(key, stop.failure(context, timeouts, status)))
     }
 }
 

@@ -14,7 +14,7 @@ impl Case {
         Self { redactor: Redactor::new([KEY]), variables: vec!["OPENAI_API_KEY".into()] }
     }
 
-    fn blame(&self) -> ErrorContext<'_> {
+    fn context(&self) -> ErrorContext<'_> {
         ErrorContext {
             model: "openai:m",
             api: Api::ChatCompletions,
@@ -29,7 +29,7 @@ impl Case {
     fn refused(&self, status: u16, headers: &[(&'static str, &str)], body: &str) -> Failure {
         let headers =
             headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
-        self.blame().refused(&Refusal { status, headers: &headers, body: body.as_bytes(), is_cut: false })
+        self.context().refused(&Refusal { status, headers: &headers, body: body.as_bytes(), is_cut: false })
     }
 }
 
@@ -106,11 +106,11 @@ fn a_key_is_never_shown_even_if_the_server_repeats_it() {
                 let error = case.refused(status, headers, &body).error;
                 assert!(!format!("{error:?} {error}").contains("secret"), "{error:?}");
                 assert!(error.body.unwrap().len() <= BODY_KEPT);
-                let inside = case.blame().flawed(DecodeError::Error(body.clone()), 200).error;
+                let inside = case.context().flawed(DecodeError::Error(body.clone()), 200).error;
                 assert!(!format!("{inside:?}").contains("secret"), "{inside:?}");
                 let excerpt = format!("<p>{body}");
                 let page =
-                    case.blame().flawed(DecodeError::Unreadable { why: body.clone(), excerpt }, 200).error;
+                    case.context().flawed(DecodeError::Unreadable { why: body.clone(), excerpt }, 200).error;
                 assert!(!format!("{page:?}").contains("secret"), "{page:?}");
             }
         }
@@ -166,7 +166,7 @@ fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
         (error_body("a", "odd"), 200, RetryAdvice::No),
         (r#"{"error":"a"}"#.to_owned(), 200, RetryAdvice::No),
     ] {
-        let failure = Case::new().blame().flawed(DecodeError::Error(json.clone()), 200);
+        let failure = Case::new().context().flawed(DecodeError::Error(json.clone()), 200);
         assert_eq!((failure.error.status, failure.again), (Some(status), again), "{json}");
         assert!(failure.error.message.ends_with(": a") && failure.error.body == Some(json));
     }
@@ -176,12 +176,12 @@ fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
 fn answers_that_are_no_replies_say_what_to_check() {
     let case = Case::new();
     let page = DecodeError::Unreadable { why: "it is no JSON".into(), excerpt: "<html>".into() };
-    let error = case.blame().flawed(page, 200).error;
+    let error = case.context().flawed(page, 200).error;
     assert_eq!(error.kind, Kind::Protocol);
     assert!(error.hint.unwrap().contains("that is a web page: check the model's name and the base URL"));
-    let error = case.blame().flawed(DecodeError::Empty, 200).error;
+    let error = case.context().flawed(DecodeError::Empty, 200).error;
     assert!(error.hint.unwrap().contains("it usually ends in `/v1`"));
-    let failure = case.blame().flawed(DecodeError::Cut, 200);
+    let failure = case.context().flawed(DecodeError::Cut, 200);
     assert_eq!((failure.error.kind, failure.again), (Kind::Connection, RetryAdvice::Yes(None)));
 }
 
@@ -203,7 +203,7 @@ fn giving_up_says_why() {
 #[test]
 fn a_missing_key_names_where_it_is_looked_for() {
     let case = Case::new();
-    let error = ErrorContext { has_key: false, ..case.blame() }.no_key();
+    let error = ErrorContext { has_key: false, ..case.context() }.no_key();
     assert_eq!(
         error.hint.clone().unwrap(),
         "no key was sent; set `OPENAI_API_KEY` in the environment or in `.env`"

@@ -27,7 +27,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// The rate limiter of an endpoint.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct RateLimiter {
     in_flight: Option<Arc<Semaphore>>,
     /// When the last requests began, oldest first, as many as are allowed within the window.
     begun: Option<(usize, Mutex<VecDeque<Instant>>)>,
@@ -39,7 +39,7 @@ pub(crate) struct Pass {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Gate {
+impl RateLimiter {
     pub(crate) fn new(limits: Limits) -> Self {
         let slots = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         let allowed = |count: u32| usize::try_from(count.max(1)).unwrap_or(usize::MAX);
@@ -77,11 +77,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_window_of_a_minute_has_more_requests_than_allowed_and_none_waits_longer_than_needed() {
-        let gate = Gate::new(Limits { in_flight: None, per_minute: Some(3) });
+        let limiter = RateLimiter::new(Limits { in_flight: None, per_minute: Some(3) });
         let start = Instant::now();
         let mut times = Vec::new();
         for _ in 0..7 {
-            gate.pass().await;
+            limiter.pass().await;
             times.push(start.elapsed().as_secs());
             tokio::time::advance(Duration::from_secs(10)).await;
         }
@@ -90,13 +90,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_in_flight_are_bounded_and_served_in_order() {
-        let gate = Arc::new(Gate::new(Limits { in_flight: Some(2), per_minute: Some(1000) }));
+        let limiter = Arc::new(RateLimiter::new(Limits { in_flight: Some(2), per_minute: Some(1000) }));
         let served = Arc::new(Mutex::new((0_usize, 0_usize, Vec::new())));
         let tasks: Vec<_> = (0..20)
             .map(|id| {
-                let (gate, served) = (Arc::clone(&gate), Arc::clone(&served));
+                let (limiter, served) = (Arc::clone(&limiter), Arc::clone(&served));
                 tokio::spawn(async move {
-                    let pass = gate.pass().await;
+                    let pass = limiter.pass().await;
                     {
                         let mut served = served.lock().await;
                         served.0 += 1;
@@ -119,19 +119,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_gives_up_waiting_leaves_nothing_behind() {
-        let gate = Gate::new(Limits { in_flight: Some(1), per_minute: Some(1) });
-        drop(gate.pass().await);
-        let gave_up = tokio::time::timeout(Duration::from_secs(5), gate.pass()).await;
+        let limiter = RateLimiter::new(Limits { in_flight: Some(1), per_minute: Some(1) });
+        drop(limiter.pass().await);
+        let gave_up = tokio::time::timeout(Duration::from_secs(5), limiter.pass()).await;
         assert!(gave_up.is_err());
         let start = Instant::now();
-        let waited = tokio::time::timeout(Duration::from_secs(100), gate.pass()).await;
+        let waited = tokio::time::timeout(Duration::from_secs(100), limiter.pass()).await;
         assert!(waited.is_ok());
         assert_eq!(start.elapsed().as_secs(), 55);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_limit_of_nothing_still_lets_one_through() {
-        let gate = Gate::new(Limits { in_flight: Some(0), per_minute: Some(0) });
-        assert!(tokio::time::timeout(Duration::from_secs(1), gate.pass()).await.is_ok());
+        let limiter = RateLimiter::new(Limits { in_flight: Some(0), per_minute: Some(0) });
+        assert!(tokio::time::timeout(Duration::from_secs(1), limiter.pass()).await.is_ok());
     }
 }

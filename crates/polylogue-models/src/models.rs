@@ -89,7 +89,7 @@ impl Models {
     pub fn learn(&self, spec: &str, lacks: Capability, why: &str) -> Result<(), ModelError> {
         let model = self.model(spec)?;
         let error = ModelError::new(ModelErrorKind::Unsupported(lacks), model.name(), why);
-        model.endpoint().lacks().learn(&error);
+        model.endpoint().unsupported().learn(&error);
         Ok(())
     }
 

@@ -218,7 +218,7 @@ pub(crate) fn run(
     command.args(&program.args);
     files::write(sandbox.work(), &program.files)?;
     let mut said = Vec::new();
-    let told = &mut |bytes: &[u8]| {
+    let output = &mut |bytes: &[u8]| {
         said.extend(bytes.iter().take(SAID.saturating_sub(said.len())));
         (streams.output)(bytes);
     };
@@ -228,7 +228,7 @@ pub(crate) fn run(
     #[cfg(not(target_os = "linux"))]
     let mut watch = || None;
     let watched = Watched { sandbox, cancellation, slow: &mut watch, end: &|| container.end() };
-    match supervised(command, Streams { input: streams.input, output: told }, watched)? {
+    match supervised(command, Streams { input: streams.input, output }, watched)? {
         How::Exited(ENGINE_FAILED) if !id.exists() => Err(Error::Refused { why: failure(&path, &said) }),
         #[cfg(target_os = "linux")]
         how => Ok(disk.after(how)),

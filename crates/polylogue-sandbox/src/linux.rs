@@ -52,13 +52,13 @@ pub(crate) fn run(
     let (report, report_in) = pipe()?;
     let (go_out, go) = pipe()?;
     let input = above_standard(input(streams.input)?)?;
-    let door = Door::of(&sandbox.network)?;
+    let proxy_socket = ProxySocket::of(&sandbox.network)?;
     plan.fds = Fds {
         input: input.as_raw_fd(),
         output: output_in.as_raw_fd(),
         report: report_in.as_raw_fd(),
         go: go_out.as_raw_fd(),
-        door: door.as_ref().map_or(-1, |door| door.inside.as_raw_fd()),
+        proxy_socket: proxy_socket.as_ref().map_or(-1, |proxy_socket| proxy_socket.inside.as_raw_fd()),
     };
     // SAFETY: the child runs nothing but `child::enclose`, which allocates nothing and never returns.
     let pid = unsafe { sys::clone(plan.namespaces) };
@@ -73,7 +73,7 @@ pub(crate) fn run(
     group.add(pid);
     drop((input, output_in, report_in, go_out));
     init.map_user(go)?;
-    let proxy = door.map(Door::open).transpose()?.flatten();
+    let proxy = proxy_socket.map(ProxySocket::open).transpose()?.flatten();
 
     let mut reports = Reports { pipe: report.into(), bytes: Vec::new() };
     sys::set_nonblocking(reports.pipe.as_raw_fd());
@@ -150,13 +150,13 @@ impl Drop for EmptyDir {
 }
 
 /// The socket of the proxy before the proxy is started.
-struct Door {
+struct ProxySocket {
     allowed: Allowed,
     inside: OwnedFd,
     outside: OwnedFd,
 }
 
-impl Door {
+impl ProxySocket {
     fn of(network: &Network) -> Result<Option<Self>, Error> {
         let Network::Hosts(hosts) = network else { return Ok(None) };
         let allowed = Allowed::of(hosts)?;

@@ -81,7 +81,7 @@ impl Tool for Chess {
         if let Some(side) = args.get("side").and_then(Value::as_str).filter(|side| *side != game.side()) {
             return Err(format!("it is not the turn of {side}; {} moves", game.side()).into());
         }
-        let told = game.play(text)?;
+        let result = game.play(text)?;
         let mut state = json!({TO_MOVE: game.side()});
         if let Some(result) = game.result() {
             state = json!({TO_MOVE: game.side(), RESULT: result.score()});
@@ -90,7 +90,7 @@ impl Tool for Chess {
             StateScope::Team => json!({"state": state}),
             StateScope::Chat => json!({"state": state, "scope": "chat"}),
         };
-        let parts = vec![Part::text(told), Part::Data(data)];
+        let parts = vec![Part::text(result), Part::Data(data)];
         Ok(Outcome::new(OutcomeStatus::Done, parts))
     }
 }

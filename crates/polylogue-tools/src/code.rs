@@ -145,7 +145,7 @@ impl Tool for Code {
         let before = Files::of(&self.sandbox).await;
         let ended = match running::run(self.sandbox.clone(), self.program(&file, code)).await {
             Ok(ended) => ended,
-            Err(error) => return Ok(told(1, &error.to_string())),
+            Err(error) => return Ok(outcome_of(1, &error.to_string())),
         };
         let mut output = String::from_utf8_lossy(&ended.output).into_owned();
         match ended.how {
@@ -158,7 +158,7 @@ impl Tool for Code {
                 output = format!("{output}{end}{other}");
             }
         }
-        let mut outcome = told(ended.how.code(), &output);
+        let mut outcome = outcome_of(ended.how.code(), &output);
         outcome.parts.extend(Files::of(&self.sandbox).await.written_since(&before, &file).map(Part::text));
         Ok(outcome)
     }
@@ -185,7 +185,7 @@ impl Code {
 }
 
 /// An exit code and an output, in the format that models know.
-fn told(code: i32, output: &str) -> Outcome {
+fn outcome_of(code: i32, output: &str) -> Outcome {
     let (result, status) =
         if code == 0 { ("succeeded", OutcomeStatus::Done) } else { ("failed", OutcomeStatus::Failed) };
     let text = format!("exitcode: {code} (execution {result})\nCode output: {output}");

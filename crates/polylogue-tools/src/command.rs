@@ -92,14 +92,14 @@ impl Tool for Command {
         let program = words.into_iter().fold(Program::new(&self.program), Program::arg);
         let before = Files::of(&self.sandbox).await;
         let ended = running::run(self.sandbox.clone(), program).await;
-        let mut outcome = told(&ended.map_err(|error| ToolError(error.to_string()))?);
+        let mut outcome = outcome_of(&ended.map_err(|error| ToolError(error.to_string()))?);
         outcome.parts.extend(Files::of(&self.sandbox).await.written_since(&before, "").map(Part::text));
         Ok(outcome)
     }
 }
 
 /// The output, with the exit code if it failed.
-fn told(ended: &Ended) -> Outcome {
+fn outcome_of(ended: &Ended) -> Outcome {
     let output = String::from_utf8_lossy(&ended.output);
     let output = output.trim_end();
     match ended.how {

@@ -121,7 +121,7 @@ impl Tool for PythonSession {
         if reply.is_over {
             *held = None;
         }
-        Ok(pictures::kept(reply.told(is_surprising), Folder::of(&self.sandbox)).await)
+        Ok(pictures::kept(reply.into_outcome(is_surprising), Folder::of(&self.sandbox)).await)
     }
 }
 

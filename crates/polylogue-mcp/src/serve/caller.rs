@@ -22,7 +22,7 @@ pub struct Caller {
     context: RequestContext<RoleServer>,
     given_up: Option<oneshot::Receiver<Option<String>>>,
     progress: Option<ProgressToken>,
-    told: u32,
+    count: u32,
 }
 
 /// Result of a question to the user.
@@ -44,14 +44,14 @@ impl Caller {
         given_up: oneshot::Receiver<Option<String>>,
     ) -> Self {
         let progress = context.meta.get_progress_token();
-        Self { context, given_up: Some(given_up), progress, told: 0 }
+        Self { context, given_up: Some(given_up), progress, count: 0 }
     }
 
     /// Sends a progress notification, if the caller requested them.
     pub async fn tell(&mut self, text: impl Into<String>) {
         let Some(token) = &self.progress else { return };
-        self.told += 1;
-        let mut said = ProgressNotificationParam::new(token.clone(), self.told.into());
+        self.count += 1;
+        let mut said = ProgressNotificationParam::new(token.clone(), self.count.into());
         said.message = Some(text.into());
         // A lost connection is noticed at the end of the call.
         let _ = self.context.peer.notify_progress(said).await;
@@ -90,8 +90,8 @@ impl Caller {
     pub async fn given_up(&mut self) -> Option<String> {
         self.context.ct.cancelled().await;
         // The reason arrives apart from the cancellation; without one the caller is disconnected.
-        let told = tokio::time::timeout(REASON, self.given_up.as_mut()?).await;
+        let reason = tokio::time::timeout(REASON, self.given_up.as_mut()?).await;
         self.given_up = None;
-        told.ok()?.ok()?
+        reason.ok()?.ok()?
     }
 }

@@ -46,7 +46,7 @@ struct Inner {
     model: String,
     /// `provider:model`.
     name: String,
-    ways: KeyPool,
+    transports: KeyPool,
 }
 
 impl std::fmt::Debug for Embedder {
@@ -74,14 +74,14 @@ impl Endpoint {
         if keys.is_empty() {
             keys.push(None);
         }
-        let way = |key| {
+        let transport = |key| {
             let headers = headers(config, key).map_err(refuse)?;
             Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)
         };
-        let ways = KeyPool::new(keys.into_iter().map(way).collect::<Result<_, _>>()?);
+        let transports = KeyPool::new(keys.into_iter().map(transport).collect::<Result<_, _>>()?);
         let price = list_price_at(self.provider(), &config.base_url, name);
         let (model, name) = (name.to_owned(), format!("{}:{name}", self.provider()));
-        let inner = Arc::new(Inner { endpoint: self.clone(), model, name, ways });
+        let inner = Arc::new(Inner { endpoint: self.clone(), model, name, transports });
         Ok(Embedder { inner, price })
     }
 }
@@ -113,14 +113,14 @@ impl Embedder {
         reserved: Option<&Reservation<'_>>,
     ) -> Result<Embedded, ModelError> {
         let Inner { endpoint, model, name, .. } = &*self.inner;
-        let blame = endpoint.blame(name);
+        let context = endpoint.context(name);
         if endpoint.lacks_key() {
-            return Err(blame.no_key());
+            return Err(context.no_key());
         }
         let body = Bytes::from(json!({"model": model, "input": texts}).to_string());
         let mut attempts = Attempts::begin(endpoint.retries(), endpoint.jitter());
         loop {
-            match self.attempt(body.clone(), texts.len(), &blame).await {
+            match self.attempt(body.clone(), texts.len(), &context).await {
                 Ok(embedded) => return Ok(embedded),
                 Err(failure) => {
                     reserved.into_iter().for_each(|reserved| reserved.fail(failure.ended));
@@ -141,23 +141,23 @@ impl Embedder {
         &self,
         body: Bytes,
         texts: usize,
-        blame: &ErrorContext<'_>,
+        context: &ErrorContext<'_>,
     ) -> Result<Embedded, Failure> {
-        let Inner { endpoint, ways, .. } = &*self.inner;
-        let _pass = endpoint.0.gate.pass().await;
+        let Inner { endpoint, transports, .. } = &*self.inner;
+        let _pass = endpoint.0.limiter.pass().await;
         let timeouts = endpoint.0.config.timeouts;
         let clock = Clock::start(timeouts);
-        let (key, transport) = ways.next().ok_or_else(|| blame.no_credit(ways.len()))?;
+        let (key, transport) = transports.next().ok_or_else(|| context.no_credit(transports.len()))?;
         let sent = clock.wait(Limit::Total, transport.post(body)).await;
-        let sent = sent.map_err(|limit| blame.late(limit, timeouts))?;
-        let mut response = sent.map_err(|why| blame.unsent(why, timeouts))?;
+        let sent = sent.map_err(|limit| context.late(limit, timeouts))?;
+        let mut response = sent.map_err(|why| context.unsent(why, timeouts))?;
         let status = response.status();
         if !(200..300).contains(&status) {
-            return Err(ways.but_for(key, refusal(&mut response, &clock, blame).await));
+            return Err(transports.but_for(key, refusal(&mut response, &clock, context).await));
         }
         let body = read_body(&mut response, &clock).await;
-        let body = body.map_err(|stop| stop.failure(blame, timeouts, status))?;
-        decode(&body, texts).map_err(|flaw| ways.but_for(key, blame.flawed(flaw, status)))
+        let body = body.map_err(|stop| stop.failure(context, timeouts, status))?;
+        decode(&body, texts).map_err(|error| transports.but_for(key, context.flawed(error, status)))
     }
 }
 

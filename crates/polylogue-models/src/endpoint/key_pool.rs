@@ -9,7 +9,7 @@ use crate::retry::RetryAdvice;
 
 /// A pool of keys, each with its transport. Requests use them in turn; a key without credit is no longer used.
 pub(super) struct KeyPool {
-    ways: Vec<PooledKey>,
+    pool: Vec<PooledKey>,
     next: AtomicUsize,
 }
 
@@ -21,28 +21,29 @@ struct PooledKey {
 impl KeyPool {
     /// A pool of at least one transport.
     pub(super) fn new(transports: Vec<Transport>) -> Self {
-        let way = |transport| PooledKey { transport, is_spent: AtomicBool::new(false) };
-        Self { ways: transports.into_iter().map(way).collect(), next: AtomicUsize::new(0) }
+        let keyed = |transport| PooledKey { transport, is_spent: AtomicBool::new(false) };
+        Self { pool: transports.into_iter().map(keyed).collect(), next: AtomicUsize::new(0) }
     }
 
     /// The next transport and its index; `None` if no key has credit left.
     pub(super) fn next(&self) -> Option<(usize, &Transport)> {
         let begin = self.next.fetch_add(1, Ordering::Relaxed);
-        let order = (0..self.ways.len()).map(|nth| begin.wrapping_add(nth) % self.ways.len());
-        let mut left = order.filter_map(|nth| Some((nth, self.ways.get(nth)?)));
-        left.find(|(_, way)| !way.is_spent.load(Ordering::Relaxed)).map(|(nth, way)| (nth, &way.transport))
+        let order = (0..self.pool.len()).map(|nth| begin.wrapping_add(nth) % self.pool.len());
+        let mut left = order.filter_map(|nth| Some((nth, self.pool.get(nth)?)));
+        left.find(|(_, keyed)| !keyed.is_spent.load(Ordering::Relaxed))
+            .map(|(nth, keyed)| (nth, &keyed.transport))
     }
 
     /// Stops using a key, and returns whether another one is left. An only key stays in use: its account may be
     /// topped up.
     fn spend(&self, nth: usize) -> bool {
-        if self.ways.len() < 2 {
+        if self.pool.len() < 2 {
             return false;
         }
-        if let Some(way) = self.ways.get(nth) {
-            way.is_spent.store(true, Ordering::Relaxed);
+        if let Some(keyed) = self.pool.get(nth) {
+            keyed.is_spent.store(true, Ordering::Relaxed);
         }
-        self.ways.iter().any(|way| !way.is_spent.load(Ordering::Relaxed))
+        self.pool.iter().any(|keyed| !keyed.is_spent.load(Ordering::Relaxed))
     }
 
     /// The failure of a call with the key `nth`; retried with another key if this one has no credit.
@@ -55,11 +56,11 @@ impl KeyPool {
 
     /// The number of keys.
     pub(super) fn len(&self) -> usize {
-        self.ways.len()
+        self.pool.len()
     }
 
     /// Any transport: all have the same address.
     pub(super) fn any(&self) -> Option<&Transport> {
-        self.ways.first().map(|way| &way.transport)
+        self.pool.first().map(|keyed| &keyed.transport)
     }
 }

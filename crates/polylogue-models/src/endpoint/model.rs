@@ -72,7 +72,7 @@ impl EndpointModel {
     }
 
     /// Rejects requests that are known to fail before anything is sent.
-    fn check(&self, request: &Request<'_>, blame: &ErrorContext<'_>) -> Result<(), ModelError> {
+    fn check(&self, request: &Request<'_>, context: &ErrorContext<'_>) -> Result<(), ModelError> {
         let extra = &request.params.extra;
         let refuse = |message: &str| Err(ModelError::new(ModelErrorKind::Config, &*self.name, message));
         if extra.contains_key("messages") {
@@ -81,7 +81,7 @@ impl EndpointModel {
         if let (Api::Ollama, Err(why)) = (self.endpoint.api(), ollama::check(extra)) {
             return refuse(why);
         }
-        if self.endpoint.lacks_key() { Err(blame.no_key()) } else { Ok(()) }
+        if self.endpoint.lacks_key() { Err(context.no_key()) } else { Ok(()) }
     }
 }
 
@@ -129,27 +129,28 @@ impl EndpointModel {
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
     ) -> Result<Reply, ModelError> {
-        let blame = self.endpoint.blame(&self.name);
-        self.check(request, &blame)?;
+        let context = self.endpoint.context(&self.name);
+        self.check(request, &context)?;
         if let Some(error) = self.refusal(request) {
             return Err(error);
         }
-        self.ask_anew::<P>(request, deltas).await
+        self.send::<P>(request, deltas).await
     }
 
     /// Calls the model, whatever is known of its capabilities.
-    async fn ask_anew<P: Protocol>(
+    async fn send<P: Protocol>(
         &self,
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
     ) -> Result<Reply, ModelError> {
-        let blame = self.endpoint.blame(&self.name);
+        let context = self.endpoint.context(&self.name);
         let style = self.style(request);
         let body = encode::<P>(request, &self.model, &style);
-        let mut heard = Heard { deltas, any: false };
+        let mut forwarder = Forwarder { deltas, any: false };
         let mut attempts = Attempts::begin(self.endpoint.retries(), self.endpoint.jitter());
         let result = loop {
-            let attempt = self.endpoint.attempt::<P>(body.bytes(), style.stream, request, &mut heard, &blame);
+            let attempt =
+                self.endpoint.attempt::<P>(body.bytes(), style.stream, request, &mut forwarder, &context);
             let failure = match attempt.await {
                 Ok(reply) => break Ok(reply),
                 Err(failure) => failure,
@@ -158,8 +159,8 @@ impl EndpointModel {
             let last = failure.error.clone();
             match next_attempt(failure, &mut attempts) {
                 Ok(wait) => {
-                    heard.restart();
-                    heard.retry(&self.cause(&last), &attempts, wait);
+                    forwarder.restart();
+                    forwarder.retry(&self.cause(&last), &attempts, wait);
                     tokio::time::sleep(wait).await;
                 }
                 Err(error) => break Err(error),
@@ -195,7 +196,7 @@ impl EndpointModel {
             let kind = ModelErrorKind::Unsupported(capability);
             return Some(ModelError::new(kind, &*self.name, "as it was set, it has no such capability"));
         }
-        self.endpoint.lacks().known(&self.name, request).or_else(|| {
+        self.endpoint.unsupported().known(&self.name, request).or_else(|| {
             let asked = ModelKey {
                 base_url: self.endpoint.shown(),
                 model: &self.model,
@@ -211,7 +212,7 @@ impl EndpointModel {
         match result {
             Ok(reply) => shown(request, reply).for_each(|capability| self.note(capability, None)),
             Err(error) => {
-                self.endpoint.lacks().learn(error);
+                self.endpoint.unsupported().learn(error);
                 if let ModelErrorKind::Unsupported(capability) = error.kind {
                     self.note(capability, Some(&error.message));
                 }
@@ -228,17 +229,18 @@ impl EndpointModel {
     fn style(&self, request: &Request<'_>) -> Style {
         let style = self.endpoint.style();
         let stream = request.params.extra.get("stream").and_then(Value::as_bool);
-        let (fold, omit) = (self.lacks(Capability::SystemRole), self.lacks(Capability::NullContent));
-        let bridge = self.lacks(Capability::UserAfterTool);
+        let (fold, omit) =
+            (self.is_unsupported(Capability::SystemRole), self.is_unsupported(Capability::NullContent));
+        let bridge = self.is_unsupported(Capability::UserAfterTool);
         Style { stream: stream.unwrap_or(style.stream), fold, omit, bridge, ..style }
     }
 
     /// Whether the model is known to reject a format, so that another one is sent.
-    fn lacks(&self, form: Capability) -> bool {
+    fn is_unsupported(&self, form: Capability) -> bool {
         let Some(has) = self.endpoint.capabilities().has(form) else {
             let kept = self.endpoint.findings(&self.model);
             let kept = kept.get(&form).is_some_and(|finding| !finding.has && finding.is_fresh());
-            return kept || self.endpoint.lacks().has(&self.name, form);
+            return kept || self.endpoint.unsupported().has(&self.name, form);
         };
         !has
     }
@@ -256,12 +258,12 @@ pub(super) fn next_attempt(failure: Failure, attempts: &mut Attempts<'_>) -> Res
 }
 
 /// Forwards deltas and remembers whether there were any, so that a retry can restart.
-pub(crate) struct Heard<'a> {
+pub(crate) struct Forwarder<'a> {
     deltas: &'a mut dyn DeltaSink,
     any: bool,
 }
 
-impl Heard<'_> {
+impl Forwarder<'_> {
     /// Reports a retry, unless it is at once because the request was sent in another form.
     fn retry(&mut self, cause: &str, attempts: &Attempts<'_>, wait: Duration) {
         let (retry, retries) = attempts.retries();
@@ -277,7 +279,7 @@ impl Heard<'_> {
     }
 }
 
-impl DeltaSink for Heard<'_> {
+impl DeltaSink for Forwarder<'_> {
     fn push(&mut self, delta: DeltaRef<'_>) {
         self.any = true;
         self.deltas.push(delta);

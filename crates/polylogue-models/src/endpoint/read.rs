@@ -31,23 +31,23 @@ const AFTER_END: Duration = Duration::from_millis(50);
 pub(super) enum Stop {
     Late(Limit),
     Broken(Broken),
-    Flaw(DecodeError),
+    Invalid(DecodeError),
 }
 
 impl Stop {
     /// The failure, for a reply with this `status`.
-    pub(super) fn failure(self, blame: &ErrorContext<'_>, timeouts: Timeouts, status: u16) -> Failure {
+    pub(super) fn failure(self, context: &ErrorContext<'_>, timeouts: Timeouts, status: u16) -> Failure {
         match self {
-            Self::Late(limit) => blame.late(limit, timeouts),
-            Self::Broken(error) => blame.broken(&error),
-            Self::Flaw(flaw) => blame.flawed(flaw, status),
+            Self::Late(limit) => context.late(limit, timeouts),
+            Self::Broken(error) => context.broken(&error),
+            Self::Invalid(error) => context.flawed(error, status),
         }
     }
 }
 
 impl From<DecodeError> for Stop {
-    fn from(flaw: DecodeError) -> Self {
-        Self::Flaw(flaw)
+    fn from(error: DecodeError) -> Self {
+        Self::Invalid(error)
     }
 }
 
@@ -72,8 +72,8 @@ pub(super) async fn read_stream<P: Protocol>(
     // The reply is complete: only its usage is missing, and errors from now on do not matter.
     let rest = clock
         .wait(Limit::Total, tokio::time::timeout(AFTER_FINISH, read_rest(response, &mut decoder, deltas)));
-    if let Ok(Ok(Err(flaw))) = rest.await {
-        return Err(flaw.into());
+    if let Ok(Ok(Err(error))) = rest.await {
+        return Err(error.into());
     }
     if decoder.ended() {
         let drain = read_up_to(response, MAX_ERROR);
@@ -111,15 +111,19 @@ pub(super) async fn read_whole<P: Protocol>(
 pub(super) async fn read_body(response: &mut Response<'_>, clock: &Clock) -> Result<Bytes, Stop> {
     let body = clock.wait(Limit::Total, read_all(response, MAX_BODY)).await.map_err(Stop::Late)?;
     body.map_err(|error| match error {
-        ReadError::TooLong => Stop::Flaw(DecodeError::TooLong("the reply does not end")),
+        ReadError::TooLong => Stop::Invalid(DecodeError::TooLong("the reply does not end")),
         ReadError::Broken(error) => Stop::Broken(error),
     })
 }
 
-pub(super) async fn refusal(response: &mut Response<'_>, clock: &Clock, blame: &ErrorContext<'_>) -> Failure {
+pub(super) async fn refusal(
+    response: &mut Response<'_>,
+    clock: &Clock,
+    context: &ErrorContext<'_>,
+) -> Failure {
     let (status, headers) = (response.status(), response.headers().clone());
     // The status is enough: a body that breaks off or does not arrive counts as empty.
     let read = clock.wait(Limit::Idle, read_up_to(response, MAX_ERROR)).await;
     let (body, is_cut) = read.ok().and_then(Result::ok).unwrap_or_default();
-    blame.refused(&Refusal { status, headers: &headers, body: &body, is_cut })
+    context.refused(&Refusal { status, headers: &headers, body: &body, is_cut })
 }

@@ -73,8 +73,8 @@ impl Endpoint {
     }
 
     fn unreadable(&self, why: &str) -> ModelError {
-        let flaw = DecodeError::Unreadable { why: why.to_owned(), excerpt: String::new() };
-        self.blame(self.provider()).flawed(flaw, 200).error
+        let error = DecodeError::Unreadable { why: why.to_owned(), excerpt: String::new() };
+        self.context(self.provider()).flawed(error, 200).error
     }
 
     /// Sends one request for `path`.
@@ -87,9 +87,9 @@ impl Endpoint {
         let headers = headers(config, config.keys().next()).map_err(refuse)?;
         let transport =
             Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)?;
-        let blame = self.blame(self.provider());
-        let _pass = self.0.gate.pass().await;
-        let got = get(&transport, &Clock::start(config.timeouts), &blame, config.timeouts).await;
+        let context = self.context(self.provider());
+        let _pass = self.0.limiter.pass().await;
+        let got = get(&transport, &Clock::start(config.timeouts), &context, config.timeouts).await;
         got.map_err(|failure| failure.error)
     }
 }
@@ -97,16 +97,16 @@ impl Endpoint {
 async fn get(
     transport: &Transport,
     clock: &Clock,
-    blame: &ErrorContext<'_>,
+    context: &ErrorContext<'_>,
     timeouts: Timeouts,
 ) -> Result<Bytes, Failure> {
     let sent = clock.wait(Limit::Total, transport.get()).await;
-    let sent = sent.map_err(|limit| blame.late(limit, timeouts))?;
-    let mut response = sent.map_err(|why| blame.unsent(why, timeouts))?;
+    let sent = sent.map_err(|limit| context.late(limit, timeouts))?;
+    let mut response = sent.map_err(|why| context.unsent(why, timeouts))?;
     let status = response.status();
     if !(200..300).contains(&status) {
-        return Err(refusal(&mut response, clock, blame).await);
+        return Err(refusal(&mut response, clock, context).await);
     }
     let body = read_body(&mut response, clock).await;
-    body.map_err(|stop| stop.failure(blame, timeouts, status))
+    body.map_err(|stop| stop.failure(context, timeouts, status))
 }

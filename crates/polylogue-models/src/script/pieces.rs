@@ -33,14 +33,14 @@ struct Pace {
     /// The time between two words; `None` is at once.
     interval: Option<Duration>,
     first: Option<Instant>,
-    told: u32,
+    sent: u32,
 }
 
 impl Pace {
     fn new(words_per_second: f64) -> Self {
         let interval =
             (words_per_second > 0.0).then(|| Duration::try_from_secs_f64(1.0 / words_per_second).ok());
-        Self { interval: interval.flatten(), first: None, told: 0 }
+        Self { interval: interval.flatten(), first: None, sent: 0 }
     }
 
     /// `text` in the pieces in which it is streamed: words with the white space after them, or all of it.
@@ -56,10 +56,10 @@ impl Pace {
     async fn wait(&mut self) {
         let Some(interval) = self.interval else { return };
         let first = *self.first.get_or_insert_with(Instant::now);
-        if let Some(due) = interval.checked_mul(self.told).and_then(|after| first.checked_add(after)) {
+        if let Some(due) = interval.checked_mul(self.sent).and_then(|after| first.checked_add(after)) {
             sleep_until(due).await;
         }
-        self.told = self.told.saturating_add(1);
+        self.sent = self.sent.saturating_add(1);
     }
 }
 

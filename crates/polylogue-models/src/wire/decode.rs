@@ -39,7 +39,7 @@ impl<P: Protocol> Decoder<P> {
     /// When they cannot be part of a reply.
     pub(crate) fn feed(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         let Self { splitter, event, reading } = self;
-        splitter.feed(bytes, |line| hear(event, reading, line, deltas))
+        splitter.feed(bytes, |line| take_line(event, reading, line, deltas))
     }
 
     /// Whether a first piece of a reply arrived; comments and empty events do not count.
@@ -87,20 +87,20 @@ impl<P: Protocol> Decoder<P> {
         deltas: &mut dyn DeltaSink,
     ) -> Result<Reply, DecodeError> {
         let Self { mut splitter, mut event, mut reading } = self;
-        let (heard, is_whole) = (reading.reply.heard, reading.reply.is_finished());
-        let last = splitter.finish(|line| hear(&mut event, &mut reading, line, deltas));
+        let (received, is_whole) = (reading.reply.received, reading.reply.is_finished());
+        let last = splitter.finish(|line| take_line(&mut event, &mut reading, line, deltas));
         match last.and_then(|()| event.flush(&mut reading, deltas)) {
             // Data after a complete reply is ignored.
             Err(DecodeError::Unreadable { .. } | DecodeError::Cut) if is_whole => {}
             // A body that ends with the connection may end anywhere: within a line, or within a character.
-            Err(DecodeError::Unreadable { .. }) if heard => return Err(DecodeError::Cut),
+            Err(DecodeError::Unreadable { .. }) if received => return Err(DecodeError::Cut),
             last => last?,
         }
         reading.reply.finish(request, P::CORE, deltas)
     }
 }
 
-fn hear<P: Protocol>(
+fn take_line<P: Protocol>(
     event: &mut Pending,
     reading: &mut Reading<P>,
     line: Line<'_>,
@@ -139,7 +139,7 @@ impl Pending {
                 self.bare = bare;
                 self.append(line)
             }
-            Read::Other => reading.take_all(line, deltas).map_err(|flaw| cut_if(flaw, line)),
+            Read::Other => reading.take_all(line, deltas).map_err(|error| cut_if(error, line)),
         }
     }
 
@@ -164,7 +164,7 @@ impl Pending {
         }
         let bytes = std::mem::take(&mut self.bytes);
         // An incomplete event is a broken connection, unless the reply was complete.
-        reading.take_all(&bytes, deltas).map_err(|flaw| cut_if(flaw, &bytes))
+        reading.take_all(&bytes, deltas).map_err(|error| cut_if(error, &bytes))
     }
 }
 
@@ -187,9 +187,9 @@ fn read<P: Protocol>(bytes: &[u8]) -> Read<P::Chunk<'_>> {
     }
 }
 
-/// `flaw`, or that the reply was cut if that is why `bytes` cannot be read.
-fn cut_if(flaw: DecodeError, bytes: &[u8]) -> DecodeError {
-    if matches!(flaw, DecodeError::Unreadable { .. }) && is_cut(bytes) { DecodeError::Cut } else { flaw }
+/// `error`, or that the reply was cut if that is why `bytes` cannot be read.
+fn cut_if(error: DecodeError, bytes: &[u8]) -> DecodeError {
+    if matches!(error, DecodeError::Unreadable { .. }) && is_cut(bytes) { DecodeError::Cut } else { error }
 }
 
 fn is_cut(bytes: &[u8]) -> bool {
@@ -203,7 +203,7 @@ impl<P: Protocol> Reading<P> {
         raw: &[u8],
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
-        self.reply.heard = true;
+        self.reply.received = true;
         self.protocol.take(chunk, raw, &mut self.reply, deltas)
     }
 

@@ -49,7 +49,7 @@ pub(crate) struct Draft {
     /// The usage came after everything else: the reply is complete.
     pub(crate) metered: bool,
     /// Whether anything readable was received.
-    pub(crate) heard: bool,
+    pub(crate) received: bool,
     /// Whether a first piece of the reply came.
     pub(crate) began: bool,
     size: usize,
@@ -144,7 +144,7 @@ impl Draft {
     ) -> Result<Reply, DecodeError> {
         let complete = self.ended || self.finish.is_some() || self.metered;
         match (self.said, complete) {
-            (false, false) if !self.heard => return Err(DecodeError::Empty),
+            (false, false) if !self.received => return Err(DecodeError::Empty),
             (_, false) => return Err(DecodeError::Cut),
             (true, true) => {}
             (false, true) => {

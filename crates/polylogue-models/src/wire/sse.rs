@@ -35,14 +35,14 @@ pub(crate) struct Splitter {
 }
 
 impl Splitter {
-    /// Takes the next bytes and calls `hear` with every complete line.
+    /// Takes the next bytes and calls `emit` with every complete line.
     ///
     /// # Errors
-    /// What `hear` returns, and [`LineTooLong`].
+    /// What `emit` returns, and [`LineTooLong`].
     pub(crate) fn feed<E: From<LineTooLong>>(
         &mut self,
         bytes: &[u8],
-        mut hear: impl FnMut(Line<'_>) -> Result<(), E>,
+        mut emit: impl FnMut(Line<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut rest = bytes;
         while let Some(&first) = rest.first() {
@@ -54,36 +54,36 @@ impl Splitter {
             let (line, after) = rest.split_at(end);
             self.after_return = after.first() == Some(&b'\r');
             rest = after.get(1..).unwrap_or_default();
-            self.line(line, &mut hear)?;
+            self.line(line, &mut emit)?;
         }
         self.keep(rest).map_err(E::from)
     }
 
-    /// Calls `hear` with a last line without a line break.
+    /// Calls `emit` with a last line without a line break.
     ///
     /// # Errors
-    /// What `hear` returns, and [`LineTooLong`].
+    /// What `emit` returns, and [`LineTooLong`].
     pub(crate) fn finish<E: From<LineTooLong>>(
         &mut self,
-        mut hear: impl FnMut(Line<'_>) -> Result<(), E>,
+        mut emit: impl FnMut(Line<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.partial.is_empty() { Ok(()) } else { self.line(&[], &mut hear) }
+        if self.partial.is_empty() { Ok(()) } else { self.line(&[], &mut emit) }
     }
 
     fn line<E: From<LineTooLong>>(
         &mut self,
         end: &[u8],
-        hear: &mut impl FnMut(Line<'_>) -> Result<(), E>,
+        emit: &mut impl FnMut(Line<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let first = !std::mem::replace(&mut self.begun, true);
         if self.partial.is_empty() {
             // The usual case: the whole line is in the given bytes and is not copied.
             check_length(end.len())?;
-            return classify(end, first).map_or(Ok(()), hear);
+            return classify(end, first).map_or(Ok(()), emit);
         }
         self.keep(end)?;
         let mut whole = std::mem::take(&mut self.partial);
-        let result = classify(&whole, first).map_or(Ok(()), hear);
+        let result = classify(&whole, first).map_or(Ok(()), emit);
         whole.clear();
         self.partial = whole;
         result
@@ -125,7 +125,7 @@ mod tests {
     fn lines(pieces: &[&[u8]]) -> Vec<(char, Vec<u8>)> {
         let mut heard = Vec::new();
         let mut splitter = Splitter::default();
-        let mut hear = |line: Line<'_>| {
+        let mut emit = |line: Line<'_>| {
             heard.push(match line {
                 Line::Data(data) => ('d', data.to_vec()),
                 Line::Bare(data) => ('b', data.to_vec()),
@@ -134,9 +134,9 @@ mod tests {
             Ok::<(), LineTooLong>(())
         };
         for piece in pieces {
-            splitter.feed(piece, &mut hear).unwrap();
+            splitter.feed(piece, &mut emit).unwrap();
         }
-        splitter.finish(&mut hear).unwrap();
+        splitter.finish(&mut emit).unwrap();
         heard
     }
 

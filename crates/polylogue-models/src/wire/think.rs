@@ -36,10 +36,10 @@ enum State {
 }
 
 impl Splitter {
-    /// Takes the next piece of content and calls `hear` with its parts.
-    pub(crate) fn feed(&mut self, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
+    /// Takes the next piece of content and calls `emit` with its parts.
+    pub(crate) fn feed(&mut self, piece: &str, emit: &mut impl FnMut(Kind, &str)) {
         if self.state == State::Text {
-            return say(Kind::Text, piece, hear);
+            return say(Kind::Text, piece, emit);
         }
         let mut held = std::mem::take(&mut self.held);
         let mut rest = if held.is_empty() {
@@ -52,10 +52,10 @@ impl Splitter {
             let (state, left) = match self.state {
                 State::Start => self.start(rest),
                 State::Opened => begun(rest, State::Opened, State::Inside),
-                State::Inside => inside(rest, self.close, hear),
+                State::Inside => inside(rest, self.close, emit),
                 State::After => begun(rest, State::After, State::Text),
                 State::Text => {
-                    say(Kind::Text, rest, hear);
+                    say(Kind::Text, rest, emit);
                     return;
                 }
             };
@@ -80,12 +80,12 @@ impl Splitter {
     }
 
     /// Ends the content: text that was held back is not a tag.
-    pub(crate) fn finish(&mut self, hear: &mut impl FnMut(Kind, &str)) {
+    pub(crate) fn finish(&mut self, emit: &mut impl FnMut(Kind, &str)) {
         let kind = match self.state {
             State::Opened | State::Inside => Kind::Thought,
             State::Start | State::After | State::Text => Kind::Text,
         };
-        say(kind, &std::mem::take(&mut self.held), hear);
+        say(kind, &std::mem::take(&mut self.held), emit);
     }
 }
 
@@ -101,9 +101,9 @@ pub(crate) fn unopened(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-fn say(kind: Kind, piece: &str, hear: &mut impl FnMut(Kind, &str)) {
+fn say(kind: Kind, piece: &str, emit: &mut impl FnMut(Kind, &str)) {
     if !piece.is_empty() {
-        hear(kind, piece);
+        emit(kind, piece);
     }
 }
 
@@ -113,9 +113,9 @@ fn begun(rest: &str, state: State, next: State) -> (State, &str) {
     (if begun.is_empty() { state } else { next }, begun)
 }
 
-fn inside<'a>(rest: &'a str, close: &str, hear: &mut impl FnMut(Kind, &str)) -> (State, &'a str) {
+fn inside<'a>(rest: &'a str, close: &str, emit: &mut impl FnMut(Kind, &str)) -> (State, &'a str) {
     if let Some((thought, after)) = rest.split_once(close) {
-        say(Kind::Thought, thought.trim_end(), hear);
+        say(Kind::Thought, thought.trim_end(), emit);
         return (State::After, after);
     }
     let begins_tag = |&length: &usize| close.get(..length).is_some_and(|beginning| rest.ends_with(beginning));
@@ -123,7 +123,7 @@ fn inside<'a>(rest: &'a str, close: &str, hear: &mut impl FnMut(Kind, &str)) -> 
     let (before, _) = rest.split_at(rest.len() - tag);
     let thought = Some(before.trim_end()).filter(|thought| rest.len() - thought.len() < MAX_HELD);
     let (thought, held) = rest.split_at(thought.unwrap_or(before).len());
-    say(Kind::Thought, thought, hear);
+    say(Kind::Thought, thought, emit);
     (State::Inside, held)
 }
 
@@ -134,13 +134,13 @@ mod tests {
 
     fn split(pieces: &[&str]) -> (String, String) {
         let (mut thought, mut text) = (String::new(), String::new());
-        let mut hear = |kind, piece: &str| match kind {
+        let mut emit = |kind, piece: &str| match kind {
             Kind::Thought => thought.push_str(piece),
             Kind::Text => text.push_str(piece),
         };
         let mut splitter = Splitter::default();
-        pieces.iter().for_each(|piece| splitter.feed(piece, &mut hear));
-        splitter.finish(&mut hear);
+        pieces.iter().for_each(|piece| splitter.feed(piece, &mut emit));
+        splitter.finish(&mut emit);
         (thought, text)
     }
 

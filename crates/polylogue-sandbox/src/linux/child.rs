@@ -52,7 +52,7 @@ fn tell(report: i32, stage: Stage, value: i32) {
 fn prepare(plan: &Plan) -> Result<(), (Stage, i32)> {
     let at = |stage| move |errno| (stage, errno);
     session(plan).map_err(at(Stage::Session))?;
-    door(plan).map_err(at(Stage::Door))?;
+    proxy_socket(plan).map_err(at(Stage::ProxySocket))?;
     root(plan).map_err(at(Stage::Root))?;
     for make in &plan.tree {
         carry_out(make)?;
@@ -77,14 +77,14 @@ fn prepare(plan: &Plan) -> Result<(), (Stage, i32)> {
 
 /// Lets go of everything that came from the process that this is a copy of.
 fn session(plan: &Plan) -> Outcome {
-    let Fds { input, output, report, go, door } = plan.fds;
+    let Fds { input, output, report, go, proxy_socket } = plan.fds;
     // Before all else: it must not outlive the process that waits for it.
     sys::prctl(libc::PR_SET_PDEATHSIG, 9)?;
     sys::default_signals();
     sys::duplicate(input, 0)?;
     sys::duplicate(output, 1)?;
     sys::duplicate(output, 2)?;
-    close_all_but([report, go, door]);
+    close_all_but([report, go, proxy_socket]);
     // Waits until the user is mapped; without the other side there is nothing to do.
     if !sys::read_byte(go) {
         return Err(libc::EPIPE);
@@ -105,17 +105,17 @@ fn close_all_but(mut kept: [i32; 3]) {
     sys::close_range(next, u32::MAX);
 }
 
-/// Opens the one door that there may be to a network: a socket that the other side listens on.
-fn door(plan: &Plan) -> Outcome {
-    let door = plan.fds.door;
-    if door < 0 {
+/// Opens the socket of the proxy, which the outer process accepts connections on.
+fn proxy_socket(plan: &Plan) -> Outcome {
+    let proxy_socket = plan.fds.proxy_socket;
+    if proxy_socket < 0 {
         return Ok(());
     }
     socket::loopback_up()?;
     let listening = socket::listen_on_loopback(PORT)?;
-    socket::send_descriptor(door, listening)?;
+    socket::send_descriptor(proxy_socket, listening)?;
     sys::close(listening);
-    sys::close(door);
+    sys::close(proxy_socket);
     Ok(())
 }
 

@@ -67,8 +67,8 @@ impl Group {
 
     /// Whether the kernel has killed a process for want of memory.
     pub(super) fn ran_out(&self) -> bool {
-        let told = self.kills.as_ref().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
-        let kills = told.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        let events = self.kills.as_ref().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
         kills.is_some_and(|kills| kills.trim() != "0")
     }
 }

@@ -66,11 +66,11 @@ pub(super) struct Fds {
     /// What to wait for.
     pub(super) go: c_int,
     /// Where the listening socket of the proxy is sent to; negative when there is none.
-    pub(super) door: c_int,
+    pub(super) proxy_socket: c_int,
 }
 
 impl Fds {
-    pub(super) const NONE: Self = Self { input: -1, output: -1, report: -1, go: -1, door: -1 };
+    pub(super) const NONE: Self = Self { input: -1, output: -1, report: -1, go: -1, proxy_socket: -1 };
 }
 
 pub(super) struct Plan {

@@ -1,4 +1,4 @@
-//! System calls of the one door to a network. As in `sys`, the enclosed side allocates nothing.
+//! System calls for the socket of the proxy. As in `sys`, nothing allocates.
 #![allow(unsafe_code, reason = "this is where system calls are made")]
 
 use std::ffi::c_int;

@@ -14,7 +14,7 @@ pub(super) enum Stage {
     Started = 1,
     Ended,
     Session,
-    Door,
+    ProxySocket,
     Root,
     Bind,
     Tmpfs,
@@ -32,7 +32,7 @@ impl Stage {
     pub(super) fn words(stage: u32) -> &'static str {
         let all = [
             (Self::Session, "setting the process up"),
-            (Self::Door, "opening the door to the network"),
+            (Self::ProxySocket, "opening the socket of the proxy"),
             (Self::Root, "making a root of its own"),
             (Self::Bind, "showing the system read-only"),
             (Self::Tmpfs, "mounting temporary directories"),

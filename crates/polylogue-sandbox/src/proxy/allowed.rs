@@ -36,7 +36,7 @@ impl Allowed {
     pub(crate) fn connect(&self, host: &str, port: u16, time: Duration) -> Result<TcpStream, String> {
         let host = plain(host);
         let rule = self.rule(&host, port).ok_or_else(|| {
-            format!("`{host}` at port {port} is not among the hosts that code may reach: {}", self.told())
+            format!("`{host}` at port {port} is not among the hosts that code may reach: {}", self.in_words())
         })?;
         let found = (&*host, port).to_socket_addrs();
         let found = found.map_err(|error| format!("`{host}` is not to be found: {error}"))?;
@@ -53,13 +53,13 @@ impl Allowed {
         Err(why)
     }
 
-    fn told(&self) -> String {
-        let told = |rule: &Rule| {
+    fn in_words(&self) -> String {
+        let shown = |rule: &Rule| {
             let below = if rule.below { "*." } else { "" };
             let port = rule.port.map_or(String::new(), |port| format!(":{port}"));
             format!("`{below}{}{port}`", rule.host)
         };
-        self.0.iter().map(told).collect::<Vec<_>>().join(", ")
+        self.0.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn search(folder: &Folder, args: &Value) -> Result<Outcome, ToolError
         Err(Errno::NOTDIR) => search.lines(&names, &folder.read(&names)?),
         Err(error) => return Err(wrong(path, error)),
     }
-    Ok(Outcome::done(search.told()))
+    Ok(Outcome::done(search.into_text()))
 }
 
 impl Search<'_> {
@@ -81,7 +81,7 @@ impl Search<'_> {
         }
     }
 
-    fn told(mut self) -> String {
+    fn into_text(mut self) -> String {
         let stopped = self.is_over();
         self.found.truncate(MAX_FOUND);
         if self.found.is_empty() {

@@ -89,10 +89,10 @@ impl Sender {
             let known = if request.method.only_reads() { "" } else { "; whether it was done is not known" };
             cannot(&format!("there was no answer within {} s{known}", self.time.as_secs()))
         })?;
-        Ok(self.told(&reply.map_err(|why| cannot(&why))?).from_outside(source))
+        Ok(self.outcome(&reply.map_err(|why| cannot(&why))?).from_outside(source))
     }
 
-    fn told(&self, reply: &Reply) -> Outcome {
+    fn outcome(&self, reply: &Reply) -> Outcome {
         let redactor = Redactor::new(self.secrets.iter().map(String::as_str));
         let is_done = (200..=299).contains(&reply.status);
         let most = if is_done { TOLD } else { TOLD_OF_FAILURES };

@@ -103,17 +103,17 @@ impl Document {
 
     /// The credentials of the first supported security requirement of the operation `says`.
     pub(super) fn credentials(&self, says: &Map<String, Value>) -> BTreeMap<String, Credential> {
-        let ways = says.get("security").or_else(|| self.0.get("security")).and_then(Value::as_array);
+        let requirements = says.get("security").or_else(|| self.0.get("security")).and_then(Value::as_array);
         let of_scheme = |scheme: &String| {
             let declared = self.0.get("components")?.get("securitySchemes")?.get(scheme)?;
             Some((scheme.clone(), credential(self.resolved(declared))?))
         };
-        let mut known = ways.into_iter().flatten().filter_map(|way| {
-            let schemes = way.as_object()?.keys();
+        let mut known = requirements.into_iter().flatten().filter_map(|requirement| {
+            let schemes = requirement.as_object()?.keys();
             schemes.map(of_scheme).collect::<Option<BTreeMap<_, _>>>()
         });
-        // A way without a key is the last to be taken.
-        known.by_ref().find(|way| !way.is_empty()).unwrap_or_default()
+        // A requirement without a key is the last to be taken.
+        known.by_ref().find(|requirement| !requirement.is_empty()).unwrap_or_default()
     }
 }
 

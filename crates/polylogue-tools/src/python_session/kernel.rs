@@ -36,14 +36,14 @@ pub(super) struct Kernel {
 struct Line {
     input: Mutex<PipeWriter>,
     cancellation: Cancellation,
-    heard: Mutex<Heard>,
+    state: Mutex<State>,
     /// Notified when a call is done, and when the interpreter is ready or has ended.
     changed: Notify,
 }
 
 /// The state of an interpreter, of limited size.
 #[derive(Debug)]
-struct Heard {
+struct State {
     listens: bool,
     /// The call in progress.
     call: Option<Key>,
@@ -84,7 +84,7 @@ impl Kernel {
         let line = Arc::new(Line {
             input: Mutex::new(input),
             cancellation: Cancellation::new(),
-            heard: Mutex::new(Heard::new(sandbox.limits().output_bytes)),
+            state: Mutex::new(State::new(sandbox.limits().output_bytes)),
             changed: Notify::new(),
         });
         // Time and output are watched call by call.
@@ -96,8 +96,8 @@ impl Kernel {
         let kernel = Self { line, runs: 0 };
         let thread = std::thread::Builder::new().name("polylogue-python".into()).spawn(listen);
         thread.map_err(|source| Error::System { what: "there is no thread for the session", source })?;
-        kernel.line.until(|heard| heard.listens).await;
-        let over = kernel.line.heard().over.take();
+        kernel.line.until(|state| state.listens).await;
+        let over = kernel.line.state().over.take();
         match over {
             None => Ok(kernel),
             Some(Err(error)) => Err(error),
@@ -106,7 +106,7 @@ impl Kernel {
     }
 
     pub(super) fn lives(&self) -> bool {
-        self.line.heard().over.is_none()
+        self.line.state().over.is_none()
     }
 
     /// Runs `code`, within the limits on time and output.
@@ -116,14 +116,14 @@ impl Kernel {
     pub(super) async fn run(&mut self, code: &str, limits: &Limits) -> Result<Reply, Error> {
         self.runs += 1;
         let key = Key::new()?;
-        self.line.heard().begin(&key, limits.output_bytes);
+        self.line.state().begin(&key, limits.output_bytes);
         let _under_way = UnderWay(&self.line);
         let call =
             Call::begin(&self.line, json!({"run": self.runs, "key": key.0, "code": code}), limits.time);
-        self.line.until(|heard| heard.is_done).await;
+        self.line.until(|state| state.is_done).await;
         let (mut reply, over) = {
-            let mut heard = self.line.heard();
-            (std::mem::take(&mut heard.reply), heard.over.as_ref().map(why))
+            let mut state = self.line.state();
+            (std::mem::take(&mut state.reply), state.over.as_ref().map(why))
         };
         if let Some(why) = over {
             reply.is_over = true;
@@ -145,7 +145,7 @@ fn why(over: &Result<String, Error>) -> String {
     }
 }
 
-impl Heard {
+impl State {
     fn new(limit: usize) -> Self {
         Self { listens: false, call: None, is_done: false, reply: Reply::default(), limit, over: None }
     }
@@ -184,21 +184,21 @@ struct UnderWay<'a>(&'a Line);
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.heard().call = None;
+        self.0.state().call = None;
     }
 }
 
 impl Line {
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until a condition holds, or the interpreter has ended.
-    async fn until(&self, holds: impl Fn(&Heard) -> bool) {
+    async fn until(&self, holds: impl Fn(&State) -> bool) {
         loop {
             {
-                let heard = self.heard();
-                if heard.over.is_some() || holds(&heard) {
+                let state = self.state();
+                if state.over.is_some() || holds(&state) {
                     return;
                 }
             }
@@ -237,8 +237,8 @@ impl Call {
     fn begin(line: &Arc<Line>, request: Value, time: Duration) -> Self {
         let (over, is_over) = mpsc::channel();
         let timed_out = Arc::new(AtomicBool::new(false));
-        let (watched, told) = (Arc::clone(line), Arc::clone(&timed_out));
-        let watch = move || watch(&watched, &request, time, &is_over, &told);
+        let (watched, is_timed_out) = (Arc::clone(line), Arc::clone(&timed_out));
+        let watch = move || watch(&watched, &request, time, &is_over, &is_timed_out);
         if std::thread::Builder::new().name("polylogue-python-call".into()).spawn(watch).is_err() {
             // It could not be ended.
             line.cancellation.cancel();
@@ -281,29 +281,29 @@ fn watch(line: &Line, request: &Value, time: Duration, over: &mpsc::Receiver<()>
 /// Runs the interpreter to its end, and handles its messages.
 fn listen(sandbox: &Sandbox, program: &Program, source: std::io::PipeReader, line: &Line) {
     let mut lines = Lines::default();
-    let mut hear = |bytes: &[u8]| {
+    let mut read = |bytes: &[u8]| {
         lines.take(bytes, &mut |text| {
             // What makes no sense was written by something else.
             let Ok(message) = serde_json::from_slice::<Message<'_>>(text) else { return };
-            if line.heard().take(message) {
+            if line.state().take(message) {
                 line.changed.notify_one();
             }
         });
         let is_idle = {
-            let heard = line.heard();
-            heard.listens && heard.call.is_none()
+            let state = line.state();
+            state.listens && state.call.is_none()
         };
         if is_idle {
             // Whatever still writes is to take no more than a little time of this process.
             std::thread::sleep(IDLE);
         }
     };
-    let streams = Streams { input: Some(source), output: &mut hear };
+    let streams = Streams { input: Some(source), output: &mut read };
     let how = sandbox.run_streamed(program, &line.cancellation, streams);
     // What is no line of the driver's are an interpreter's last words.
     let last = String::from_utf8_lossy(&lines.kept).trim().chars().take(LAST_WORDS).collect::<String>();
     let why = how.map(|how| if last.is_empty() { how.to_string() } else { format!("{how}: {last}") });
-    line.heard().over = Some(why);
+    line.state().over = Some(why);
     line.changed.notify_one();
 }
 
@@ -316,13 +316,13 @@ struct Lines {
 }
 
 impl Lines {
-    fn take(&mut self, bytes: &[u8], heard: &mut dyn FnMut(&[u8])) {
+    fn take(&mut self, bytes: &[u8], state: &mut dyn FnMut(&[u8])) {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let (last, next) = rest.split_at(end + 1);
             self.keep(last);
             if !std::mem::take(&mut self.is_too_long) {
-                heard(&self.kept);
+                state(&self.kept);
             }
             self.kept.clear();
             rest = next;

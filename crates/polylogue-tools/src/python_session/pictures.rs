@@ -13,8 +13,8 @@ pub(super) async fn kept(outcome: Outcome, folder: Folder) -> Outcome {
     for part in outcome.parts {
         if let Part::Media(media) = &part {
             let (media, folder) = (media.clone(), folder.clone());
-            let told = blocking(move || save(&media, &folder)).await.unwrap_or_else(|error| Some(error.0));
-            parts.extend(told.map(Part::text));
+            let text = blocking(move || save(&media, &folder)).await.unwrap_or_else(|error| Some(error.0));
+            parts.extend(text.map(Part::text));
         }
         parts.push(part);
     }

@@ -108,7 +108,7 @@ impl Tool for FetchTool {
         }
         let from = number(&args, "from")?.unwrap_or(0);
         if let Some(page) = self.pages.as_ref().and_then(|pages| pages.page(url)) {
-            let text = told(page, None, from)?;
+            let text = page_text(page, None, from)?;
             return Ok(Outcome::done(text).from_outside(url));
         }
         let Some(fetcher) = self.fetcher.as_ref().filter(|_| !Pages::is_address(url)) else {
@@ -119,13 +119,13 @@ impl Tool for FetchTool {
         let fetched = fetcher.fetch(url).await?;
         let moved =
             (fetched.url.as_str().trim_end_matches('/') != url.trim_end_matches('/')).then_some(&fetched.url);
-        let text = told(&fetched.page, moved.map(AsRef::as_ref), from)?;
+        let text = page_text(&fetched.page, moved.map(AsRef::as_ref), from)?;
         Ok(Outcome::done(text).from_outside(fetched.url.as_str()))
     }
 }
 
 /// A page as text: its title, its final address, and its text from the byte `from` on.
-fn told(page: &Page, moved: Option<&str>, from: usize) -> Result<String, ToolError> {
+fn page_text(page: &Page, moved: Option<&str>, from: usize) -> Result<String, ToolError> {
     let text = page.text.as_str();
     let start = text.floor_char_boundary(from);
     if start > 0 && start >= text.len() {
@@ -134,19 +134,19 @@ fn told(page: &Page, moved: Option<&str>, from: usize) -> Result<String, ToolErr
     let rest = text.get(start..).unwrap_or_default();
     let end = if rest.len() <= SHOWN { rest.len() } else { at_line(rest, rest.floor_char_boundary(SHOWN)) };
     let shown = rest.get(..end).unwrap_or_default().trim_end();
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     let is_named =
         page.title.is_empty() || shown.lines().next().is_some_and(|line| line.contains(&page.title));
-    told.extend((!is_named).then(|| format!("Title: {}", page.title)));
-    told.extend(moved.map(|url| format!("Address: {url}")));
-    told.push(if shown.is_empty() { "(The page has no text.)".to_owned() } else { shown.to_owned() });
+    parts.extend((!is_named).then(|| format!("Title: {}", page.title)));
+    parts.extend(moved.map(|url| format!("Address: {url}")));
+    parts.push(if shown.is_empty() { "(The page has no text.)".to_owned() } else { shown.to_owned() });
     if end < rest.len() {
         let next = start + end;
-        told.push(format!("(Bytes {start} to {next} of {}. Go on with `from: {next}`.)", text.len()));
+        parts.push(format!("(Bytes {start} to {next} of {}. Go on with `from: {next}`.)", text.len()));
     } else if page.is_cut {
-        told.push("(The page continues, but no more of it is read.)".to_owned());
+        parts.push("(The page continues, but no more of it is read.)".to_owned());
     }
-    Ok(told.join("\n\n"))
+    Ok(parts.join("\n\n"))
 }
 
 /// The end of the last line before `end`, unless the line is very long.

@@ -56,10 +56,10 @@ impl EndpointModel {
             encoded: &wire,
             reserved: None,
         };
-        self.check(&request, &self.endpoint.blame(&self.name))?;
+        self.check(&request, &self.endpoint.context(&self.name))?;
         let asked = match self.endpoint.api() {
-            Api::ChatCompletions => self.ask_anew::<ChatCompletions>(&request, &mut ()).await,
-            Api::Ollama => self.ask_anew::<Ollama>(&request, &mut ()).await,
+            Api::ChatCompletions => self.send::<ChatCompletions>(&request, &mut ()).await,
+            Api::Ollama => self.send::<Ollama>(&request, &mut ()).await,
         };
         let reply = match asked {
             Ok(reply) => reply,
@@ -68,7 +68,7 @@ impl EndpointModel {
         let has = shown(&request, &reply).any(|shown| shown == capability);
         let probed = judged(capability, has, &reply);
         match probed.has {
-            Some(true) => self.endpoint.lacks().forget(&self.name, capability),
+            Some(true) => self.endpoint.unsupported().forget(&self.name, capability),
             Some(false) => self.note(capability, Some(&probed.why)),
             None => {}
         }
