@@ -31,6 +31,8 @@ fn calls_that_cannot_be_made_are_reported_at_their_line() {
         (call("url: 'https://h.example/'"), "[]", "no agent has the call `ask`"),
         (call("url: 'https://h.example/', method: fetch"), "[ask]", "`method` cannot be `fetch`"),
         (call("url: 'https://h.example/', verb: get"), "[ask]", "unknown key `verb`"),
+        // A secret is reported with all other mistakes.
+        (call("url: 'https://h.example/', verb: get, headers: {Cookie: x}"), "[ask]", "`Cookie` is a secret"),
         (
             call("url: 'https://h.example/', headers: {Authorization: Bearer my-own-secret}"),
             "[ask]",

@@ -39,7 +39,7 @@ impl Runner<'_> {
         calls: &[Call],
     ) -> Result<ControlFlow<Act, Vec<Finished>>> {
         let calls = calls.iter().map(|call| (who.clone(), call.clone())).collect();
-        self.run_for(turn, calls).await
+        self.run_logging(turn, calls, who).await
     }
 
     /// As [`run`](Self::run), for calls of several agents.
@@ -48,8 +48,20 @@ impl Runner<'_> {
         turn: &mut Turn<'_>,
         calls: Vec<(Name, Call)>,
     ) -> Result<ControlFlow<Act, Vec<Finished>>> {
+        let me = turn.me().clone();
+        self.run_logging(turn, calls, &me).await
+    }
+
+    async fn run_logging(
+        &self,
+        turn: &mut Turn<'_>,
+        calls: Vec<(Name, Call)>,
+        logged: &Name,
+    ) -> Result<ControlFlow<Act, Vec<Finished>>> {
         Ok(match self.decide(turn, calls).await {
-            ControlFlow::Continue(decided) => ControlFlow::Continue(decided.run(turn, self.tools).await?),
+            ControlFlow::Continue(decided) => {
+                ControlFlow::Continue(decided.run(turn, self.tools, logged).await?)
+            }
             ControlFlow::Break(act) => ControlFlow::Break(act),
         })
     }
@@ -97,10 +109,15 @@ impl Decided {
         made.map(|(_, call, _)| call.clone()).collect()
     }
 
-    /// Makes the approved calls with `tools`. Rejected calls of the agent's own model get outcomes in the log, too, which
-    /// the history of every call needs; those of others are answered in the agent's message alone.
-    pub(crate) async fn run(self, turn: &mut Turn<'_>, tools: &[AnyTool]) -> Result<Vec<Finished>> {
-        let rejected = self.rejected(turn.me());
+    /// Makes the approved calls with `tools`. Rejected calls of the agent `logged` get outcomes in the log, too, which the
+    /// history of every call needs; those of others are answered in the agent's message alone.
+    pub(crate) async fn run(
+        self,
+        turn: &mut Turn<'_>,
+        tools: &[AnyTool],
+        logged: &Name,
+    ) -> Result<Vec<Finished>> {
+        let rejected = self.rejected(logged);
         if !rejected.is_empty() {
             let calls: Vec<Call> = rejected.iter().map(|(call, _)| call.clone()).collect();
             turn.call(&refusals(&rejected), &calls).await?;
@@ -116,9 +133,9 @@ impl Decided {
         Ok(finished.collect())
     }
 
-    /// The rejected calls of `me`, with reasons.
-    fn rejected(&self, me: &Name) -> Vec<(Call, String)> {
-        let own = self.0.iter().filter(|(who, ..)| who == me);
+    /// The rejected calls of `whose`, with reasons.
+    fn rejected(&self, whose: &Name) -> Vec<(Call, String)> {
+        let own = self.0.iter().filter(|(who, ..)| who == whose);
         let rejected = own.filter_map(|(_, call, decision)| match decision {
             Decision::Rejected(why) => Some((call.clone(), why.clone())),
             Decision::Made | Decision::Edited => None,

@@ -328,7 +328,8 @@ impl<'w, 't> Work<'w, 't> {
         match runner.decide(self.turn, calls).await {
             ControlFlow::Continue(decided) => {
                 let tools = self.agent_tool(&decided.made()).await?;
-                decided.run(self.turn, &tools).await
+                let me = self.turn.me().clone();
+                decided.run(self.turn, &tools, &me).await
             }
             ControlFlow::Break(act) => {
                 self.ends = Some(act);
