@@ -20,7 +20,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What stands before what the child heard, among what a test prints.
+/// The prefix of what the child received, in the output of a test.
 const HEARD: &str = "heard: ";
 
 /// A server that says hello, with a certificate for `name`: its port, and the certificate of its authority as a file.
@@ -54,7 +54,7 @@ async fn server(name: &str) -> (u16, TempDir) {
 }
 
 /// What a child that trusts `authority` hears at `port`.
-async fn heard(port: u16, authority: Option<&TempDir>) -> String {
+async fn received(port: u16, authority: Option<&TempDir>) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "asks", "--ignored", "--nocapture"]);
     child.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR").env("PORT", port.to_string());
@@ -63,8 +63,8 @@ async fn heard(port: u16, authority: Option<&TempDir>) -> String {
     }
     let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    let heard = printed.lines().find_map(|line| line.split_once(HEARD)).expect(&printed);
-    heard.1.to_owned()
+    let received = printed.lines().find_map(|line| line.split_once(HEARD)).expect(&printed);
+    received.1.to_owned()
 }
 
 #[tokio::test]
@@ -86,13 +86,13 @@ async fn asks() {
 #[tokio::test]
 async fn a_certificate_has_to_be_trusted_and_to_be_that_of_the_name() {
     let (port, authority) = server("site.example").await;
-    assert_eq!(heard(port, Some(&authority)).await, "200 hello");
+    assert_eq!(received(port, Some(&authority)).await, "200 hello");
     let (strange, _) = server("site.example").await;
-    let refused = heard(strange, Some(&authority)).await;
+    let refused = received(strange, Some(&authority)).await;
     assert!(refused.starts_with("no connection came about: invalid peer certificate"), "{refused}");
     // The name counts, and not the address that it stands for.
     let (other, authority) = server("other.example").await;
-    let refused = heard(other, Some(&authority)).await;
+    let refused = received(other, Some(&authority)).await;
     assert!(
         refused.contains("invalid peer certificate: certificate not valid for name \"site.example\""),
         "{refused}"

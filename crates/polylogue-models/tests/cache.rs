@@ -69,9 +69,9 @@ async fn ask_streaming(model: &impl Model, ask: &Ask) -> (Result<Reply, ModelErr
     let (system, tools, params) = (ask.system, &ask.tools, &ask.params);
     let request =
         Request { origin, system, entries: &entries, tools, params, encoded: &wire, reserved: None };
-    let mut heard = Heard(Vec::new());
-    let reply = model.complete(&request, &mut heard).await;
-    (reply, heard.0)
+    let mut received = Heard(Vec::new());
+    let reply = model.complete(&request, &mut received).await;
+    (reply, received.0)
 }
 
 async fn reply(model: &impl Model, ask: &Ask) -> Reply {

@@ -6,30 +6,12 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Asked, KEY, ask, calls, config, model, reply, text};
+use common::weather::{is_weather, weather};
+use common::{Asked, KEY, ask, config, model, reply, text};
 use polylogue_core::{Fault, Finish, ModelErrorKind as Kind, Part, Reply};
 use polylogue_models::{Config, Timeouts};
 use polylogue_test::server::{Answer, Behaviour, Quirk, Server};
 use serde_json::json;
-
-fn weather() -> Answer {
-    Answer::text("It is sunny \u{2600} in \"Oslo\".")
-        .think("Where? In Oslo.")
-        .call("weather", json!({"city": "Oslo"}))
-        .call("weather", json!({"city": "Rome", "days": [1, 2]}))
-        .usage(12, 34)
-}
-
-fn is_weather(reply: &Reply, quirk: &str) {
-    assert_eq!(reply.parts[0], Part::Thought("Where? In Oslo.".into()), "{quirk}");
-    assert_eq!(text(reply), "It is sunny \u{2600} in \"Oslo\".", "{quirk}");
-    let calls = calls(reply);
-    let made: Vec<_> = calls.iter().map(|(_, tool, args)| (&**tool, &**args)).collect();
-    let expected = [("weather", r#"{"city":"Oslo"}"#), ("weather", r#"{"city":"Rome","days":[1,2]}"#)];
-    assert_eq!(made, expected, "{quirk}");
-    assert!(calls[0].0 != calls[1].0 && calls[0].0.len() >= 9, "{quirk}: {calls:?}");
-    assert_eq!(reply.finish, Finish::Calls, "{quirk}");
-}
 
 /// Every deviation that leaves the reply readable, and none at all.
 fn tolerable() -> Vec<(&'static str, Option<Quirk>)> {
@@ -68,7 +50,7 @@ async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
             let answer = quirk.iter().fold(weather(), |answer, quirk| answer.with(quirk.clone()));
             let server = Server::start(Behaviour::from(answer)).await;
             let config = Config { stream, ..config(&server) };
-            let (reply, heard) = ask(&model(config), &Asked::default()).await;
+            let (reply, received) = ask(&model(config), &Asked::default()).await;
             let case = format!("{name}, stream {stream}");
             if name == "empty-choices" && !stream {
                 assert!(
@@ -83,8 +65,8 @@ async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
             let untold = name == "no-usage" || (name == "streamed-unasked" && !stream);
             let usage = (!untold).then_some((12, 34));
             assert_eq!(reply.usage.input.zip(reply.usage.output), usage, "{case}");
-            let heard = heard.replace(")(", "");
-            assert!(heard.starts_with("(Where? In Oslo.)It is sunny"), "{case}: {heard}");
+            let received = received.replace(")(", "");
+            assert!(received.starts_with("(Where? In Oslo.)It is sunny"), "{case}: {received}");
             assert!(server.violations().is_empty(), "{:?}", server.violations());
         }
     }
@@ -114,10 +96,10 @@ async fn deviations_may_come_together() {
 async fn a_reply_in_two_thousand_pieces_is_whole() {
     let text = "word ".repeat(2000);
     let server = Server::start(Behaviour::from(Answer::text(&*text).pieces(2000).usage(1, 2000))).await;
-    let (reply, heard) = ask(&model(config(&server)), &Asked::default()).await;
+    let (reply, received) = ask(&model(config(&server)), &Asked::default()).await;
     let reply = reply.unwrap();
     assert_eq!((common::text(&reply), reply.usage.output), (text.clone(), Some(2000)));
-    assert_eq!(heard, text);
+    assert_eq!(received, text);
 }
 
 #[tokio::test]

@@ -128,7 +128,7 @@ async fn retries_end_when_their_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_retry_takes_back_the_pieces_that_were_told() {
+async fn a_retry_retracts_the_streamed_deltas() {
     let torn = Answer::text("one two three four").pieces(4).with(Quirk::Reset);
     let stalled =
         Answer::text("five six seven eight nine").pieces(5).with(Quirk::Stall(Duration::from_secs(60)));
@@ -136,22 +136,22 @@ async fn a_retry_takes_back_the_pieces_that_were_told() {
     let server = Server::start(list([torn, refused, stalled, Answer::text("all of it")])).await;
     let timeouts = Timeouts { idle: Duration::from_secs(1), ..Timeouts::default() };
     let model = model(Config { retries: quick(5), timeouts, ..config(&server) });
-    let (reply, heard) = ask(&model, &Asked::default()).await;
+    let (reply, received) = ask(&model, &Asked::default()).await;
     assert_eq!(text(&reply.unwrap()), "all of it");
-    let (taken_back, rest) = heard.rsplit_once('|').unwrap();
+    let (taken_back, rest) = received.rsplit_once('|').unwrap();
     assert_eq!(rest, "all of it");
-    assert_eq!(taken_back.matches('|').count(), 1, "a refusal told no pieces: {heard}");
-    assert!(taken_back.starts_with("one") && taken_back.contains("|five"), "{heard}");
+    assert_eq!(taken_back.matches('|').count(), 1, "a refusal streamed no deltas: {received}");
+    assert!(taken_back.starts_with("one") && taken_back.contains("|five"), "{received}");
 }
 
 #[tokio::test]
 async fn errors_in_the_middle_of_a_stream_are_tried_again_when_they_may_pass() {
     let torn = Answer::text("one two three").pieces(3).with(Quirk::ErrorInStream(2));
     let server = Server::start(list([torn, Answer::text("fine")])).await;
-    let (reply, heard) =
+    let (reply, received) =
         ask(&model(Config { retries: quick(2), ..config(&server) }), &Asked::default()).await;
     assert_eq!(text(&reply.unwrap()), "fine");
-    assert!(heard.ends_with("|fine"), "{heard}");
+    assert!(received.ends_with("|fine"), "{received}");
 }
 
 #[tokio::test]

@@ -20,12 +20,12 @@ async fn a_reply_is_cut_at_the_stop_word_where_its_server_continues() {
         let model = AnyModel::new(model(Config { stream, ..config(&server) }));
         let stop = vec!["\n```\n".to_owned(), "<|im_end|>".to_owned()];
         let asked = Asked { params: Params { stop: stop.clone(), ..Params::default() }, ..Asked::default() };
-        let mut heard = Heard::default();
-        let reply = model.complete(&asked.request(), &mut heard).await.unwrap();
+        let mut received = Heard::default();
+        let reply = model.complete(&asked.request(), &mut received).await.unwrap();
         assert_eq!(text(&reply), "Let me see.\n```python\nprint('é')");
         assert_eq!(reply.finish, Finish::Stop);
         assert_eq!((reply.usage.input, reply.usage.output), (Some(10), Some(20)));
-        assert_eq!(heard.0, text(&reply), "streamed: {stream}");
+        assert_eq!(received.0, text(&reply), "streamed: {stream}");
         let sent: Vec<String> = serde_json::from_value(server.requests()[0].body["stop"].clone()).unwrap();
         assert_eq!(sent, stop);
     }

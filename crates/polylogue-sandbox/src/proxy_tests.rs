@@ -29,7 +29,7 @@ fn hosts_are_named_in_three_ways() {
 }
 
 #[test]
-fn others_are_refused_before_anybody_is_asked_where_they_are() {
+fn others_are_refused_before_any_agent_is_asked() {
     let hosts = ["example.org", "*.example.com", "example.net:8080"];
     for (host, port) in [
         ("example.org.evil.test", 443),

@@ -141,12 +141,12 @@ async fn a_cancelled_batch_continues_without_repeating_a_call() {
     let echo = Arc::new(Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() });
     let model = AnyModel::new(Shared(Arc::clone(&echo)));
     let batch = Batch::new(store.clone()).concurrency(4);
-    let halt = batch.cancellation();
+    let cancel = batch.cancellation();
     let stop = async {
         while echo.calls.load(Ordering::Relaxed) < 13 {
             tokio::task::yield_now().await;
         }
-        halt.after_step();
+        cancel.after_step();
         gate.add_permits(1000);
     };
     let (first, ()) = tokio::join!(outcomes(&batch, tasks(8), &model), stop);
@@ -260,9 +260,9 @@ async fn a_store_that_cannot_be_written_ends_the_batch() {
     store.release(claim).await.unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
     std::fs::write(&dir, "no folder any more").unwrap();
-    let mut told = 0;
-    let run = Batch::new(store).concurrency(2).run(tasks(50), start(&model, 4), |_| told += 1).await;
+    let mut shown = 0;
+    let run = Batch::new(store).concurrency(2).run(tasks(50), start(&model, 4), |_| shown += 1).await;
     std::fs::remove_file(&dir).unwrap();
     assert!(matches!(run, Err(Error::Store(_))), "{run:?}");
-    assert!(told <= 2, "{told}");
+    assert!(shown <= 2, "{shown}");
 }

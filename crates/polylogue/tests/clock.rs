@@ -84,7 +84,7 @@ async fn a_system_clock_that_is_set_back_and_ahead_meets_no_limit_on_time_and_ad
     let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else { panic!() };
     assert_eq!(reason, StopReason::Calls { limit: 6 }, "the limit on time is not met");
     let events = log.events().await;
-    assert!(!events.is_sorted_by_key(|event| event.time), "the events tell what the clock told");
+    assert!(!events.is_sorted_by_key(|event| event.time), "the events have the times of the clock");
     assert!(events.is_sorted_by_key(|event| event.ran_ms), "the running time only increases");
     assert!(events.iter().all(|event| event.ran_ms < LIMIT_MS), "{:?}", events.last());
 }

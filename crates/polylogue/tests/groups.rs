@@ -47,20 +47,20 @@ fn speaker(who: &str) -> Function {
 }
 
 /// A chat of Ann, Bob and Cid, who are functions.
-fn room() -> ChatBuilder {
-    Chat::named("room").participant(speaker("Ann")).participant(speaker("Bob")).participant(speaker("Cid"))
+fn trio() -> ChatBuilder {
+    Chat::named("group").participant(speaker("Ann")).participant(speaker("Bob")).participant(speaker("Cid"))
 }
 
 #[tokio::test]
 async fn round_robin_random_and_transitions() {
     let one_after = |a: &str, b: &str| (name(a), vec![name(b)]);
     let graph = || Transitions::allowed([one_after("Ann", "Cid"), one_after("Cid", "Ann")]);
-    let round = |_: &Calls| room().policy(until(max_messages(6), Group::round_robin())).build().unwrap();
+    let round = |_: &Calls| trio().policy(until(max_messages(6), Group::round_robin())).build().unwrap();
     let chance = |_: &Calls| {
-        room().policy(until(max_turns(8), Group::random(Some(7)).repeat(Repeat::No))).build().unwrap()
+        trio().policy(until(max_turns(8), Group::random(Some(7)).repeat(Repeat::No))).build().unwrap()
     };
     let ring = move |_: &Calls| {
-        room().policy(until(max_turns(4), Group::round_robin().transitions(graph()))).build().unwrap()
+        trio().policy(until(max_turns(4), Group::round_robin().transitions(graph()))).build().unwrap()
     };
     check(round, &[]).await;
     check(chance, &[]).await;
@@ -71,7 +71,7 @@ async fn round_robin_random_and_transitions() {
 async fn a_person_who_chooses_and_answers_garbage() {
     let chat = |_: &Calls| {
         let policy = until(max_turns(4), Group::selected_by(name("chair")));
-        room().private_agent(HumanSelector::new("chair").unwrap()).policy(policy).build().unwrap()
+        trio().private_agent(HumanSelector::new("chair").unwrap()).policy(policy).build().unwrap()
     };
     let log = check(chat, &["2", "9", "absent", "", "Zoe", "ann please"]).await;
     assert!(log.contains("selected no participant"), "{log}");
@@ -86,7 +86,7 @@ async fn a_model_that_chooses_after_corrections_or_not_at_all() {
     let chat = |calls: &Calls| {
         let selector = Selector::new("sel", calls.through(script.model("test"))).unwrap();
         let policy = until(max_turns(3), Group::selected_by(name("sel")));
-        room().private_agent(selector).introduction_of(introduce).policy(policy).build().unwrap()
+        trio().private_agent(selector).introduction_of(introduce).policy(policy).build().unwrap()
     };
     let log = check(chat, &[]).await;
     assert!(log.contains("selected no participant in 3 replies"), "{log}");
@@ -110,7 +110,7 @@ async fn tools_that_two_others_run() {
         let offered = ["double", "square", "cube"].map(|which| tool(which, |n| n).spec().clone());
         let ann = offered.into_iter().fold(ann, Assistant::suggest_tool);
         let group = Group::round_robin().runs(&name("Two"), ["double"]).runs(&name("Three"), ["square"]);
-        Chat::named("room")
+        Chat::named("group")
             .participant(ann)
             .participant(speaker("Bob"))
             .private_agent(runner("Two", "double", |n| n * 2))
@@ -138,7 +138,7 @@ async fn people_who_join_and_leave() {
         until(max_turns(9), joining(name("You"), max_turns(3), JoinHistory::New, group))
     };
     let chat = move |_: &Calls| {
-        Chat::named("room")
+        Chat::named("group")
             .participant(speaker("Bob"))
             .participant(speaker("Ann"))
             .late_joiner(Human::new("Me").unwrap())

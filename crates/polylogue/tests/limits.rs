@@ -263,12 +263,12 @@ fn charge(event: &Event) -> Option<(ChargeReason, u64)> {
 async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_anew() {
     let model = Cents { hangs: true, ..bounded() };
     let mut log = log_of(&[], Limits::default()).await;
-    let (halt, chat) = (log.cancellation(), one(&model));
+    let (cancel, chat) = (log.cancellation(), one(&model));
     let stop = async {
         while model.made() < 1 {
             tokio::task::yield_now().await;
         }
-        halt.now();
+        cancel.now();
     };
     let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
     assert_eq!(status.unwrap(), Status::Cancelled);

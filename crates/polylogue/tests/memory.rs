@@ -60,7 +60,7 @@ fn model(text: &str) -> AnyModel {
 }
 
 fn chat(turns: u64, agent: impl polylogue::Agent) -> Chat {
-    Chat::named("room").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
+    Chat::named("group").participant(agent).policy(until(max_turns(turns), round_robin())).build().unwrap()
 }
 
 /// Runs `chat` as the conversation `id`, and returns what happened.
@@ -106,7 +106,7 @@ async fn facts_of_one_conversation_are_found_by_the_next() {
     let agent = Assistant::new("B", model(second)).unwrap().tools(place.of("team").tools());
     let said = transcript(&run(&chat(1, agent), "tuesday", "What may I offer Ann?").await);
     assert_eq!(said.matches("#1 (A, 2001-09-09): Ann likes green tea.").count(), 2, "{said}");
-    for told in [
+    for shown in [
         "Nothing is remembered about that.",
         "`query` must be a text that is not empty",
         "`limit` must be a whole number from 1 to 50; got 99",
@@ -114,7 +114,7 @@ async fn facts_of_one_conversation_are_found_by_the_next() {
         "there is no fact #7",
         "#1 is forgotten.",
     ] {
-        assert!(said.contains(told), "{told}\n{said}");
+        assert!(said.contains(shown), "{shown}\n{said}");
     }
     assert!(place.texts().await.is_empty());
 }
@@ -132,8 +132,8 @@ async fn a_scope_is_private_or_shared() {
     let script = format!("[{}, {}]", asks("A"), asks("B"));
     let a = Assistant::new("A", model(&script)).unwrap().tools(place.of("team/A").tools());
     let b = Assistant::new("B", model(&script)).unwrap().tools(place.of("team").tools());
-    let room = Chat::named("room").participant(a).participant(b).policy(parallel()).build().unwrap();
-    let said = transcript(&run(&room, "one", "tea").await);
+    let chat = Chat::named("group").participant(a).participant(b).policy(parallel()).build().unwrap();
+    let said = transcript(&run(&chat, "one", "tea").await);
     // Who is asked first is faster by chance.
     let gets = |who: &str| said.lines().find(|line| line.contains(&format!("{who} gets "))).unwrap();
     assert!(gets("A").contains("A prefers tea.") && !gets("A").contains("meets"), "{said}");
@@ -231,22 +231,22 @@ async fn a_fact_is_prompted_once_and_again_after_the_history_was_cleared() {
     let script = r#"[{"A": "tea"}, {"B": "tea?"}, {"A": "tea"}, {"B": "tea?"}, {"A": "tea"}, {"B": "tea?"}, {"A": "tea"}]"#;
     let a = place.of("team").reminds(Assistant::new("A", model(script)).unwrap(), 2);
     let b = Assistant::new("B", model(script)).unwrap();
-    let room = |a: AnyAgent| {
-        Chat::named("room")
+    let chat_with = |a: AnyAgent| {
+        Chat::named("group")
             .participant(a)
             .participant(b.clone())
             .policy(until(max_turns(7), round_robin()))
             .build()
             .unwrap()
     };
-    let told = |events: &[Arc<Event>]| -> Vec<String> {
+    let shown = |events: &[Arc<Event>]| -> Vec<String> {
         let ids = |text: &str| text.lines().skip(1).filter_map(|line| line.get(..2)).collect();
         prompts(events).into_iter().map(ids).collect()
     };
-    let events = run(&room(AnyAgent::new(a.clone())), "one", "Which tea?").await;
-    assert_eq!(told(&events), ["#4#3", "#2#1"], "then nothing is left to tell");
-    let events = run(&room(AnyAgent::new(Clearing(a))), "two", "Which tea?").await;
-    assert_eq!(told(&events), ["#4#3", "#2#1", "#4#3", "#2#1"]);
+    let events = run(&chat_with(AnyAgent::new(a.clone())), "one", "Which tea?").await;
+    assert_eq!(shown(&events), ["#4#3", "#2#1"], "then nothing is left to tell");
+    let events = run(&chat_with(AnyAgent::new(Clearing(a))), "two", "Which tea?").await;
+    assert_eq!(shown(&events), ["#4#3", "#2#1", "#4#3", "#2#1"]);
 }
 
 /// Clears the history at the end of its second turn.
@@ -272,23 +272,23 @@ async fn no_reminders_in_private_turns_or_without_matching_facts() {
     place.write("team", &["Tea."]).await;
     let agent = || Assistant::new("A", model(r#"[{"A": "Tea."}, {"A": "A summary."}]"#)).unwrap();
     let reminded = |facts| place.of("team").reminds(agent(), facts);
-    let room = |facts| {
+    let chat_with = |facts| {
         let policy = polylogue::policies::reflected(
             until(max_turns(1), round_robin()),
             Name::new("A").unwrap(),
             |_| "Sum it up: tea?".into(),
         );
-        Chat::named("room").participant(reminded(facts)).policy(policy).build().unwrap()
+        Chat::named("group").participant(reminded(facts)).policy(policy).build().unwrap()
     };
-    assert_eq!(prompts(&run(&room(5), "one", "Which tea?").await).len(), 1);
-    assert!(prompts(&run(&room(5), "two", "Trains").await).is_empty());
-    let events = run(&room(0), "three", "Which tea?").await;
+    assert_eq!(prompts(&run(&chat_with(5), "one", "Which tea?").await).len(), 1);
+    assert!(prompts(&run(&chat_with(5), "two", "Trains").await).is_empty());
+    let events = run(&chat_with(0), "three", "Which tea?").await;
     assert!(!events.iter().any(|event| matches!(event.body, Body::ToolCalled { .. })), "no facts are wanted");
 }
 
 /// What asks others within its turn passes the reminder on with the message.
 #[tokio::test]
-async fn an_agent_made_of_agents_hands_its_reminder_on() {
+async fn an_agent_made_of_agents_passes_its_reminder_on() {
     let place = Place::new();
     place.write("team", &["Ann likes green tea."]).await;
     let script = script(r#"[{"planner": "1. Ask."}, {"solver": "Green tea."}]"#);

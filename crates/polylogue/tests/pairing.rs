@@ -125,7 +125,7 @@ const NAMES: [[&str; 7]; 4] = [
         "Ai assistant 2",
         "Ai-assistant-1",
         "Ai assistant",
-        "first room",
+        "first chat",
         "first_room",
     ],
     ["研究员", "研究", "研究员 2", "研究员_2", "内", "第一", "第二"],
@@ -183,7 +183,7 @@ impl Maker {
         if self.chance.one_in(2) { stack.then(self.assistant(who)) } else { stack }
     }
 
-    /// Any order of turns, to the room, to one or aside, with a prompt or without, alone or together; until so many
+    /// Any order of turns, to all, to one or in private, with a prompt or without, alone or together; until so many
     /// turns.
     fn policy(&mut self, members: Vec<&'static str>, turns: u64) -> impl Policy + use<> {
         let seed = self.chance.below(1 << 30) as u64;
@@ -217,7 +217,7 @@ impl Maker {
     }
 
     /// A chat in which tools are suggested, run, or left undone; another may be nested in it.
-    fn room(&mut self, chat: &str, depth: usize, continues: Option<&str>) -> Chat {
+    fn random_chat(&mut self, chat: &str, depth: usize, continues: Option<&str>) -> Chat {
         let [a, b, r, _, within, ..] = self.names;
         let mut members = vec![a, b, r];
         let (ann, bob, run) = (self.assistant(a), self.assistant(b), self.runner(r));
@@ -231,7 +231,11 @@ impl Maker {
             if self.chance.one_in(2) { builder.late_joiner(self.assistant("Late")) } else { builder };
         let builder = if depth > 0 && self.chance.one_in(3) {
             members.push(within);
-            builder.participant(self.room(within, depth - 1, self.chance.clone().one_in(2).then_some(within)))
+            builder.participant(self.random_chat(
+                within,
+                depth - 1,
+                self.chance.clone().one_in(2).then_some(within),
+            ))
         } else {
             builder
         };
@@ -245,11 +249,11 @@ impl Maker {
 
     fn team(&mut self) -> Chat {
         let [a, .., first, second] = self.names;
-        let rooms = [first, second];
+        let inner = [first, second];
         let before = |maker: &mut Self| [None, Some(first), Some(second)][maker.chance.below(3)];
-        let team = rooms.iter().fold(Chat::named("team"), |team, room| {
+        let team = inner.iter().fold(Chat::named("team"), |team, chat| {
             let before = before(self);
-            team.participant(self.room(room, 1, before))
+            team.participant(self.random_chat(chat, 1, before))
         });
         let team = team.participant(self.assistant(a));
         team.policy(self.policy(vec![first, second, a], 6)).build().unwrap()

@@ -74,7 +74,7 @@ async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
 }
 
 fn alone(ann: Assistant) -> Chat {
-    Chat::named("room").participant(ann).policy(sequential()).build().unwrap()
+    Chat::named("group").participant(ann).policy(sequential()).build().unwrap()
 }
 
 fn texts(entries: &[Entry]) -> Vec<String> {
@@ -83,9 +83,9 @@ fn texts(entries: &[Entry]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
-    let told = Told::new([part("The sea is"), part(" grey and"), whole(" cold."), whole("And deep.")]);
-    let chat = Chat::named("room")
-        .participant(told.agent())
+    let shown = Told::new([part("The sea is"), part(" grey and"), whole(" cold."), whole("And deep.")]);
+    let chat = Chat::named("group")
+        .participant(shown.agent())
         .policy(until(max_turns(2), round_robin()))
         .build()
         .unwrap();
@@ -94,7 +94,7 @@ async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
     let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
     assert_eq!(said, ["Tell me of the sea", "The sea is grey and cold.", "And deep."]);
     assert_eq!((&*summary, report.cut, report.spent.calls), ("And deep.", None, 4));
-    let asked = told.asked();
+    let asked = shown.asked();
     assert_eq!(texts(&asked[1])[..2], ["Tell me of the sea", "The sea is"]);
     assert!(texts(&asked[1])[2].starts_with("Your last message was cut off."));
     assert_eq!(texts(&asked[2])[1], "The sea is grey and");
@@ -104,9 +104,9 @@ async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
 #[tokio::test]
 async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
     for times in [0, 1, Assistant::DEFAULT_MAX_CONTINUATIONS] {
-        let told = Told::new((0..9).map(|_| part("la ")));
-        let (reason, summary, events) = run(&alone(told.agent().max_continuations(times))).await;
-        assert_eq!((reason, told.asked().len()), (StopReason::Finished, times as usize + 1));
+        let shown = Told::new((0..9).map(|_| part("la ")));
+        let (reason, summary, events) = run(&alone(shown.agent().max_continuations(times))).await;
+        assert_eq!((reason, shown.asked().len()), (StopReason::Finished, times as usize + 1));
         let report = Report::of(&events);
         assert_eq!((summary, report.cut), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
         assert_eq!(report.messages[1].cut(), Some(Finish::Length));
@@ -115,41 +115,41 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
 
 #[tokio::test]
 async fn what_the_provider_filtered_is_marked_and_not_continued() {
-    let told = Told::new([reply("I would", Finish::Filter)]);
-    let report = Report::of(&run(&alone(told.agent())).await.2);
+    let shown = Told::new([reply("I would", Finish::Filter)]);
+    let report = Report::of(&run(&alone(shown.agent())).await.2);
     assert_eq!((report.cut, report.messages[1].cut()), (Some(Finish::Filter), Some(Finish::Filter)));
     assert_eq!(serde_json::to_value(&report).unwrap()["cut"], "filter");
 }
 
 #[tokio::test]
 async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() {
-    let limited = |told: &Told| told.agent().params(Params { max_tokens: Some(5), ..Params::default() });
-    let told = Told::new([part("The sea"), whole(" is grey.")]);
-    let report = Report::of(&run(&alone(limited(&told))).await.2);
-    assert_eq!((&*report.summary, report.cut, told.asked().len()), ("The sea", Some(Finish::Length), 1));
-    let told = Told::new([part("The sea"), whole(" is grey.")]);
-    let report = Report::of(&run(&alone(limited(&told).max_continuations(1))).await.2);
+    let limited = |shown: &Told| shown.agent().params(Params { max_tokens: Some(5), ..Params::default() });
+    let shown = Told::new([part("The sea"), whole(" is grey.")]);
+    let report = Report::of(&run(&alone(limited(&shown))).await.2);
+    assert_eq!((&*report.summary, report.cut, shown.asked().len()), ("The sea", Some(Finish::Length), 1));
+    let shown = Told::new([part("The sea"), whole(" is grey.")]);
+    let report = Report::of(&run(&alone(limited(&shown).max_continuations(1))).await.2);
     assert_eq!((&*report.summary, report.cut), ("The sea is grey.", None));
 }
 
 #[tokio::test]
 async fn what_cannot_be_continued_is_what_is_said_and_is_marked() {
     let full = ModelError::new(ModelErrorKind::Refused, "test:told", "the context is full");
-    let told = Told::new([part("The sea"), Err(full), whole("Well.")]);
-    let chat = Chat::named("room")
-        .participant(told.agent())
+    let shown = Told::new([part("The sea"), Err(full), whole("Well.")]);
+    let chat = Chat::named("group")
+        .participant(shown.agent())
         .policy(until(max_turns(2), round_robin()))
         .build()
         .unwrap();
     let report = Report::of(&run(&chat).await.2);
     assert_eq!(report.messages[1].cut(), Some(Finish::Length));
-    assert_eq!(texts(&told.asked()[2]), ["Tell me of the sea", "The sea", "Go on."], "it is read once");
+    assert_eq!(texts(&shown.asked()[2]), ["Tell me of the sea", "The sea", "Go on."], "it is read once");
 }
 
 #[tokio::test]
 async fn the_mark_goes_with_a_result_through_chats_within_chats() {
-    let told = Told::new([reply("The sea", Finish::Filter)]);
-    let inner = Chat::named("inner").participant(alone(told.agent())).policy(sequential()).build().unwrap();
+    let shown = Told::new([reply("The sea", Finish::Filter)]);
+    let inner = Chat::named("inner").participant(alone(shown.agent())).policy(sequential()).build().unwrap();
     let chat = Chat::named("outer").participant(inner).policy(sequential()).build().unwrap();
     let report = Report::of(&run(&chat).await.2);
     assert_eq!((&*report.summary, report.cut), ("The sea", Some(Finish::Filter)));
@@ -158,9 +158,9 @@ async fn the_mark_goes_with_a_result_through_chats_within_chats() {
 #[tokio::test]
 async fn thoughts_that_met_the_limit_are_no_output_and_the_report_says_why() {
     let thoughts = vec![Part::Thought("Hm, let me think".into())];
-    let told = Told::new([Ok(Reply { parts: thoughts, finish: Finish::Length, ..Reply::text("") })]);
-    let (reason, summary, events) = run(&alone(told.agent())).await;
-    assert_eq!((reason.outcome(), &*summary, told.asked().len()), (RunOutcome::NoOutput, "", 1));
+    let shown = Told::new([Ok(Reply { parts: thoughts, finish: Finish::Length, ..Reply::text("") })]);
+    let (reason, summary, events) = run(&alone(shown.agent())).await;
+    assert_eq!((reason.outcome(), &*summary, shown.asked().len()), (RunOutcome::NoOutput, "", 1));
     assert_eq!(Report::of(&events).cut, Some(Finish::Length));
 }
 

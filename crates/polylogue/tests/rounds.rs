@@ -63,7 +63,7 @@ async fn run(chat: &Chat) -> (StopReason, String, Vec<Arc<Event>>) {
 }
 
 fn alone(ann: Assistant) -> polylogue_core::ChatBuilder {
-    Chat::named("room").participant(ann).policy(until(LoopDetector::default(), sequential()))
+    Chat::named("group").participant(ann).policy(until(LoopDetector::default(), sequential()))
 }
 
 fn calls(events: &[Arc<Event>]) -> usize {
@@ -122,7 +122,7 @@ async fn polling_through_another_agent_is_left_alone_as_well() {
         let ann = Assistant::new("Ann", polls(times)).unwrap().suggest_tool(Job::new(false).spec().clone());
         let bob = Stack::new("Bob").unwrap().then(executor);
         let order = until(LoopDetector::default(), until(max_turns(60), round_robin()));
-        Chat::named("room").participant(ann).participant(bob).policy(order).build().unwrap()
+        Chat::named("group").participant(ann).participant(bob).policy(order).build().unwrap()
     };
     let (reason, summary, _) = run(&chat(4)).await;
     assert_eq!(

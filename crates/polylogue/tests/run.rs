@@ -262,10 +262,10 @@ async fn a_run_cancelled_after_its_step_continues_later() {
     log.cancellation().after_step();
     assert_eq!(chat.run_in(&mut log, "go").await.unwrap(), Status::Cancelled);
     log.cancellation().clear();
-    let halt = log.cancellation();
+    let cancel = log.cancellation();
     let stop = async {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        halt.after_step();
+        cancel.after_step();
     };
     let (status, ()) = tokio::join!(chat.resume(&mut log), stop);
     assert_eq!(status.unwrap(), Status::Cancelled);
@@ -295,10 +295,10 @@ async fn a_conversation_can_be_ended_for_good_from_outside() {
 async fn a_run_stopped_at_once_breaks_off_the_call_and_makes_it_again_later() {
     let script = script(r#"[{"A": {"say": "one", "delay_ms": 60000}}]"#);
     let mut log = log().await;
-    let halt = log.cancellation();
+    let cancel = log.cancellation();
     let stop = async {
         tokio::task::yield_now().await;
-        halt.now();
+        cancel.now();
     };
     let chat = pair(&script, max_turns(1));
     let (status, ()) = tokio::join!(chat.run_in(&mut log, "go"), stop);
@@ -371,10 +371,10 @@ async fn resumed_in_a_tool_call(repeatable: bool) -> (u64, String) {
     let script = script(r#"[{"A": {"calls": [{"tool": "tally", "args": {"how": "hang"}}]}}, {"A": "well"}]"#);
     let chat = |agent: Assistant| Chat::named("c").participant(agent).policy(sequential()).build().unwrap();
     let mut log = log().await;
-    let halt = log.cancellation();
+    let cancel = log.cancellation();
     let stop = async {
         tokio::task::yield_now().await;
-        halt.now();
+        cancel.now();
     };
     let slow = chat(assistant("A", &script).tool(Tally::new(repeatable)));
     let (status, ()) = tokio::join!(slow.run_in(&mut log, "go"), stop);

@@ -47,7 +47,7 @@ fn human(who: &str) -> AnyAgent {
 }
 
 /// A chat of `agents` in which the first says `carry`, and then `turns` turns are taken.
-fn room(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carryover) -> Chat {
+fn chat_of(chat: &str, agents: &[&AnyAgent], turns: u64, carry: &Carryover) -> Chat {
     let builder = agents.iter().fold(Chat::named(chat), |chat, agent| chat.participant((*agent).clone()));
     let carry = carry.clone().said_by(agents[0].name().clone());
     let policy = summed_up(until(max_turns(turns), round_robin()), without("TERMINATE"));
@@ -75,11 +75,11 @@ async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat(
         let kept = Chat::named("again").participant(ann.clone()).participant(bob.clone());
         let kept = Carryover::message("And now?").said_by(name("Ann")).begin(kept);
         let kept = kept.continues(name("first")).policy(until(max_turns(1), round_robin())).build().unwrap();
-        let skipped = room("skipped", &[&ann, &bob], 9, &Carryover::task());
+        let skipped = chat_of("skipped", &[&ann, &bob], 9, &Carryover::task());
         Chat::named("work")
-            .participant(room("first", &[&ann, &bob], 3, &Carryover::task()))
+            .participant(chat_of("first", &[&ann, &bob], 3, &Carryover::task()))
             .participant(WithCarryover::new(skipped, Carryover::custom(|_, _| String::new())))
-            .participant(room(
+            .participant(chat_of(
                 "asked",
                 &[&human("Me"), &human("You")],
                 2,
@@ -117,15 +117,15 @@ async fn a_graph_of_chats_with_a_person_and_a_tool() {
         let order = order.unwrap();
         let me = human("Me");
         Chat::named("work")
-            .participant(room(
+            .participant(chat_of(
                 "report",
                 &[&me, &dora],
                 1,
                 &Carryover::message("Report").dependencies_of(&order),
             ))
-            .participant(room("facts", &[&cid, &bob], 1, &Carryover::task()))
-            .participant(room("prices", &[&bob, &cid], 1, &Carryover::task()))
-            .participant(room("wishes", &[&bob, &me], 1, &Carryover::task()))
+            .participant(chat_of("facts", &[&cid, &bob], 1, &Carryover::task()))
+            .participant(chat_of("prices", &[&bob, &cid], 1, &Carryover::task()))
+            .participant(chat_of("wishes", &[&bob, &me], 1, &Carryover::task()))
             .policy(order)
             .build()
             .unwrap()
@@ -174,9 +174,9 @@ async fn what_is_said_in_chats_at_the_same_time_does_not_depend_on_who_is_faster
     let [ann, bob, cid, dan, eve] =
         ["Ann", "Bob", "Cid", "Dan", "Eve"].map(|who| assistant(who, &calls, &script));
     let chat = Chat::named("work")
-        .participant(room("one", &[&ann, &bob], 3, &Carryover::task()))
-        .participant(room("two", &[&dan, &cid], 3, &Carryover::task()))
-        .participant(room("end", &[&ann, &eve], 1, &Carryover::task().dependencies_of(&order)))
+        .participant(chat_of("one", &[&ann, &bob], 3, &Carryover::task()))
+        .participant(chat_of("two", &[&dan, &cid], 3, &Carryover::task()))
+        .participant(chat_of("end", &[&ann, &eve], 1, &Carryover::task().dependencies_of(&order)))
         .policy(order)
         .build()
         .unwrap();
@@ -200,8 +200,8 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
     let chat = |calls: &Calls| {
         let [poet, sam, clerk] = ["Poet", "Sam", "Clerk"].map(|who| assistant(who, calls, &script));
         let inner = Chat::named("inner")
-            .participant(room("poem", &[&clerk, &poet], 1, &Carryover::task()))
-            .participant(room("check", &[&clerk, &human("Me")], 1, &Carryover::message("Is it good?")))
+            .participant(chat_of("poem", &[&clerk, &poet], 1, &Carryover::task()))
+            .participant(chat_of("check", &[&clerk, &human("Me")], 1, &Carryover::message("Is it good?")))
             .policy(sequential())
             .build()
             .unwrap();

@@ -202,7 +202,7 @@ async fn an_agent_tool_shares_the_state_and_remembers_it_in_order() {
     let events = cut(|calls| {
         let model = || calls.through(script.model("test"));
         let out = agent("Out", model()).agent_tool(AgentTool::agent(agent("Critic", model())));
-        Chat::named("room").participant(out).policy(until(max_turns(2), round_robin())).build().unwrap()
+        Chat::named("group").participant(out).policy(until(max_turns(2), round_robin())).build().unwrap()
     })
     .await;
     let expected = [r#"Critic: {"x":1}"#, r#"Out: {"x":2}"#, r#"Critic: {"x":3}"#, r#"Critic: {"x":3}"#];

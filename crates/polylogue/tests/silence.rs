@@ -261,8 +261,8 @@ async fn silence_in_chats_within_chats_is_noticed_at_once() {
         let (reason, summary, events) = run(&nest(&silent, 5).build().unwrap(), "What is 2 + 2?").await;
         check_empty(&reason, &summary, "nested");
         assert_eq!(silent.asked(), 7, "every agent is asked once");
-        let told = events.iter().filter(|event| matches!(event.body, Body::Message(_))).count();
-        assert_eq!(told, 0, "no chat passes its task on as its result");
+        let shown = events.iter().filter(|event| matches!(event.body, Body::Message(_))).count();
+        assert_eq!(shown, 0, "no chat passes its task on as its result");
     }
 }
 
@@ -271,8 +271,8 @@ async fn the_task_of_a_silent_chat_is_not_carried_over() {
     let silent = Silent::new(vec![]);
     let first = Chat::named("first").participant(silent.agent("Ann")).policy(sequential()).build().unwrap();
     let echo = Function::new("Echo", |turn| {
-        let heard = turn.last_message().map(|line| line.message.plain().into_owned());
-        Ok(Act::say(heard.unwrap_or_default()))
+        let received = turn.last_message().map(|line| line.message.plain().into_owned());
+        Ok(Act::say(received.unwrap_or_default()))
     });
     let second = polylogue::policies::carryover::Carryover::message("Go on.")
         .begin(Chat::named("second").participant(echo.unwrap()).policy(sequential()))

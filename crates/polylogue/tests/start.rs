@@ -77,7 +77,7 @@ async fn the_first_condition_that_holds_ends_the_chat_before_the_policy() {
 }
 
 #[tokio::test]
-async fn a_run_that_waits_says_for_whom_and_continues_in_its_log() {
+async fn a_waiting_run_names_the_person_and_continues_in_its_log() {
     let model = models::scripted(r#"[{"Clerk": "Which train?"}, {"Clerk": "Booked."}]"#).unwrap();
     let chat = Chat::named("journey")
         .participant(Assistant::new("Clerk", &model).unwrap())

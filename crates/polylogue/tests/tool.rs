@@ -226,6 +226,6 @@ fn of_two_tools_of_one_name_the_later_counts() {
     let model = AnyModel::new(Script::default().model("test"));
     let own = Declared::new("count_on", "Counts on, in its own way.", async |_: ()| Ok(()));
     let agent = Assistant::new("Ann", model).unwrap().tools(Counter::new(3).tools()).tool(own);
-    let told: Vec<&str> = agent.specs().iter().map(|spec| &*spec.description).collect();
-    assert_eq!(told, ["Counts back.", "How often it was called.", "Counts on, in its own way."]);
+    let shown: Vec<&str> = agent.specs().iter().map(|spec| &*spec.description).collect();
+    assert_eq!(shown, ["Counts back.", "How often it was called.", "Counts on, in its own way."]);
 }

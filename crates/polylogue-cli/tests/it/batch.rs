@@ -167,20 +167,23 @@ fn a_budget_is_for_all_and_for_all_runs() {
     let budget = ["-m", "openai:test", "--at-once", "2", "--budget", &half];
     let ran = home.run(&over_cross(&budget)).exits(4);
     assert!(ran.out.ends_with(": run it again with more to go on\n"), "{}", ran.out);
-    let told = format!("\nthe budget of {} ", polylogue_core::Money::dollars(cost / 2.0));
-    assert!(ran.out.contains(&told), "{told}\n{}", ran.out);
+    let reported = format!("\nthe budget of {} ", polylogue_core::Money::dollars(cost / 2.0));
+    assert!(ran.out.contains(&reported), "{reported}\n{}", ran.out);
     assert!(ran.err.contains("`openai:test` has no known limit on the length of a reply"), "{}", ran.err);
     let paid = server.count();
     assert!((calls / 3..calls * 2 / 3).contains(&paid), "{paid} of {calls}");
     let again = home.run(&[&over_cross(&budget)[..], &["--json"]].concat()).exits(4);
     assert_eq!(server.count(), paid, "the budget is of all runs");
-    let told = &again.lines()[0];
-    assert_eq!((&told["rows"], &told["records"]), (&12.into(), &"out.jsonl".into()));
-    let over = told["states"]["done"]["rows"].as_u64().unwrap();
-    assert_eq!(told["not_over"].as_u64().unwrap() + over, 12);
-    assert_eq!(told["reasons"], serde_json::json!([{"reason": "4 of 4 turns", "rows": over}]));
+    let reported = &again.lines()[0];
+    assert_eq!((&reported["rows"], &reported["records"]), (&12.into(), &"out.jsonl".into()));
+    let over = reported["states"]["done"]["rows"].as_u64().unwrap();
+    assert_eq!(reported["not_over"].as_u64().unwrap() + over, 12);
+    assert_eq!(reported["reasons"], serde_json::json!([{"reason": "4 of 4 turns", "rows": over}]));
     let most = cost / 2.0 + cost / calls as f64;
-    assert!(told["spent"].as_f64().unwrap() <= most, "no more than one reply of unknown length over: {told}");
+    assert!(
+        reported["spent"].as_f64().unwrap() <= most,
+        "no more than one reply of unknown length over: {reported}"
+    );
     home.run(&over_cross(&["-m", "openai:test", "--budget", "1000"])).ok();
     assert_eq!(server.count(), calls, "nothing was paid twice");
     let unknown = home.run(&over_cross(&["-m", "openai:other", "--budget", "1", "--keep"])).exits(1);

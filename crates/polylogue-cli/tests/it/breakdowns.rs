@@ -32,17 +32,17 @@ fn home() -> Option<Home> {
         return None;
     }
     let mut script = Vec::new();
-    let mut told = None;
+    let mut reported = None;
     for (nth, (tool, args, result, _)) in STEPS.iter().enumerate() {
         let args: Value = serde_json::from_str(args).unwrap();
         let mut step = json!({"calls": [{"tool": tool, "args": args, "id": format!("c{nth}")}]});
-        if let Some(told) = told.replace(*result) {
-            step["expect"] = json!({"last": told});
+        if let Some(reported) = reported.replace(*result) {
+            step["expect"] = json!({"last": reported});
         }
         script.push(json!({"Ann": step}));
     }
     script.push(
-        json!({"Ann": {"say": "All of it went wrong, and I am still here.", "expect": {"last": told}}}),
+        json!({"Ann": {"say": "All of it went wrong, and I am still here.", "expect": {"last": reported}}}),
     );
     let home = Home::new();
     let text = format!(

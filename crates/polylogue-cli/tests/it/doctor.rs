@@ -61,11 +61,11 @@ fn without_code(text: &str) -> String {
     let (before, after) = text.split_once("\ncode that agents run\n").unwrap();
     let (code, after) = after.split_once("\n\n").unwrap();
     for row in ["namespaces", "seccomp", "limits", "landlock", "containers"] {
-        let told = code.lines().find_map(|line| line.trim_start().strip_prefix(row)).unwrap().trim_start();
-        let is_shown = told.starts_with("yes: ")
-            || told.starts_with("no: ")
-            || told.starts_with("no, which is not needed: ");
-        assert!(is_shown || row == "containers" && told.contains("`docker`"), "{code}");
+        let shown = code.lines().find_map(|line| line.trim_start().strip_prefix(row)).unwrap().trim_start();
+        let is_shown = shown.starts_with("yes: ")
+            || shown.starts_with("no: ")
+            || shown.starts_with("no, which is not needed: ");
+        assert!(is_shown || row == "containers" && shown.contains("`docker`"), "{code}");
     }
     assert_eq!(code.contains("  namespaces     no"), code.contains("hint: code is refused"), "{code}");
     format!("{before}\n{after}")
@@ -187,11 +187,14 @@ fn what_is_configured_is_shown_as_such_and_an_endpoint_that_cannot_be_used_is_na
     let settings = "key: HOUSE_KEY, capabilities: {tools: false}, headers: {X-Team: {env: TEAM}}";
     let endpoint = format!("endpoints:\n  house: {{base_url: \"{}\", {settings}}}\n", server.base_url());
     home.file("team.yaml", &format!("model: house:big\n{endpoint}{TALK}"));
-    let told = abilities(&home, &server, &["team.yaml"]);
-    assert!(told.contains("cannot be asked: the endpoint `house` of the team file is not trusted"), "{told}");
-    let told = abilities(&home, &server, &["team.yaml", "--allow", "endpoints,env"]);
-    assert!(told.starts_with("house:big\n  cannot be asked: "), "{told}");
-    assert!(told.contains("TEAM") && !told.contains("no provider"), "{told}");
+    let shown = abilities(&home, &server, &["team.yaml"]);
+    assert!(
+        shown.contains("cannot be asked: the endpoint `house` of the team file is not trusted"),
+        "{shown}"
+    );
+    let shown = abilities(&home, &server, &["team.yaml", "--allow", "endpoints,env"]);
+    assert!(shown.starts_with("house:big\n  cannot be asked: "), "{shown}");
+    assert!(shown.contains("TEAM") && !shown.contains("no provider"), "{shown}");
     home.set("TEAM", "blue");
     expect![[r#"
           house:big

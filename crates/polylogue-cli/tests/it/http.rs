@@ -37,12 +37,12 @@ fn usage_and_prices_of_the_team_become_cost() {
     home.file("free.yaml", &format!("{TALK}prices: {{openai:test: free}}\n"));
     // A dollar a token, so that the first call is over any budget of cents: it is not sent.
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--max-cost", "0.50"]).exits(4);
-    let told = "\nbudget: the budget of $0.5000 ($0.0000 spent, and the next call could cost up to $";
-    assert!(ran.out.contains(told), "{}", ran.out);
+    let shown = "\nbudget: the budget of $0.5000 ($0.0000 spent, and the next call could cost up to $";
+    assert!(ran.out.contains(shown), "{}", ran.out);
     assert_eq!(server.count(), 0);
     let ran = home.run(&["resume", "last", "--max-cost", "100000", "--max-tokens", "60"]).exits(4);
-    let told = "budget: the limit of 60 tokens (0 used, and the next call could take up to ";
-    assert!(ran.out.contains(told) && server.count() == 0, "{}", ran.out);
+    let shown = "budget: the limit of 60 tokens (0 used, and the next call could take up to ";
+    assert!(ran.out.contains(shown) && server.count() == 0, "{}", ran.out);
     let ran = home.run(&["resume", "last", "--max-tokens", "1000000"]).ok();
     assert!(ran.out.contains("\ndone: Bob said `GOODBYE` · 4 turns · "), "{}", ran.out);
     assert_eq!(server.count(), CALLS, "what was paid for was not asked again");

@@ -1,4 +1,4 @@
-//! People in the room: asked at the terminal, or answering later.
+//! People in a chat: asked at the terminal, or answering later.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::models::said;
 use crate::pictures::can_enclose;
 use crate::terminal::Terminal;
 
-/// A person and a bot, in a room within a room.
+/// A person and a bot, in a chat within a chat.
 const TEAM: &str = r#"
 name: office
 task: Decide.
@@ -244,7 +244,7 @@ fn a_quiet_run_says_beside_its_output_who_is_asked_what_and_how_to_answer() {
     assert!(ran.err.ends_with(&expected), "{}", ran.err);
 }
 
-/// A person in a room alone.
+/// A person alone in a chat.
 const ALONE: &str = "name: desk\ntask: Write.\nagents: [{name: Kim, human: true}, {name: Bot, system: b}]\n\
                      chat: {participants: [Kim, Bot], stop: {max_turns: 6}}\nscript: [{Bot: ok}, {Bot: ok}, {Bot: ok}]\n";
 

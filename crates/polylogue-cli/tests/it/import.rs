@@ -92,7 +92,7 @@ fn what_cannot_be_imported_is_said_and_writes_nothing() {
 }
 
 #[test]
-fn a_team_file_that_is_wrong_as_its_definition_was_is_written_and_told() {
+fn a_team_file_with_the_errors_of_its_definition_is_written_and_reported() {
     let home = Home::new();
     let hot = studio()
         .replace("\"model\": \"gpt-4o-mini\"", "\"model\": \"gpt-4o-mini\", \"temperature\": -1")

@@ -74,7 +74,7 @@ fn servers_of_a_team_have_to_be_allowed_and_then_really_work() {
         ran.err
     );
     assert!(ran.out.contains("only 1 of `B-14` are left"), "{}", ran.out);
-    // What models were told of the tools is known without their server.
+    // The specifications of the tools are known without their server.
     let shown = home.run(&["show", "last", "--as", "Storekeeper", "--json"]).ok();
     assert!(shown.out.contains("Takes so many of a part out of the store"), "{}", shown.out);
     assert!(!shown.err.contains("was changed"), "{}", shown.err);
@@ -292,7 +292,7 @@ task: go
 {more}
 teams: [{{name: Inner, file: inner.yaml}}]
 chat: {{participants: [Inner], pattern: sequential}}
-script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: heard}}}}]}}}}, {{Ann: It is done.}}]
+script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: received}}}}]}}}}, {{Ann: It is done.}}]
 "
         )
     };
@@ -319,7 +319,7 @@ vars: {{manner: fine}}
 mcp: {{s: {{command: python3, args: {args}}}}}
 agents: [{{name: Ann, tools: [{{mcp: s}}]}}]
 chat: {{participants: [Ann], pattern: sequential}}
-script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: heard}}}}]}}}}, {{Ann: It is done.}}]
+script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: received}}}}]}}}}, {{Ann: It is done.}}]
 "
     );
     home.file("team.yaml", &text);

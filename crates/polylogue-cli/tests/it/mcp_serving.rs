@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 
 use crate::home::{Home, PROGRAM, of_type, shipped, until};
 
-/// A host, and what it heard and was asked.
+/// A host, and what it received and was asked.
 #[derive(Clone, Default)]
 struct Host {
     /// What its user answers, one after the other; nothing when it cannot ask.
     answers: Option<Vec<&'static str>>,
-    heard: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -31,7 +31,7 @@ impl ClientHandler for Host {
     }
 
     async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.heard.lock().unwrap().push(said.message.unwrap_or_default());
+        self.received.lock().unwrap().push(said.message.unwrap_or_default());
     }
 
     async fn create_elicitation(
@@ -92,11 +92,11 @@ async fn a_team_is_a_tool_whose_arguments_are_its_task_and_its_variables() {
     let id = home.id();
     assert!(texts[1].contains(&format!("`polylogue show {id}`")) && value["conversation"] == id, "{texts:?}");
     assert!(value["ended"].as_str().unwrap().starts_with("done"), "{value}");
-    // It is kept like any other, and was told of as it went.
+    // It is stored like any other, and its progress was reported.
     let events = home.events();
     let said = of_type(&events, "message").len();
-    let heard = host.heard.lock().unwrap().clone();
-    assert!(said > 2 && heard.len() == said && heard[0].starts_with("Writer: "), "{heard:?}");
+    let received = host.received.lock().unwrap().clone();
+    assert!(said > 2 && received.len() == said && received[0].starts_with("Writer: "), "{received:?}");
     service.cancel().await.unwrap();
     assert!(child.wait().await.unwrap().success(), "it ends with its host");
 }
@@ -302,21 +302,25 @@ fn by_python(home: &Home, answer: &str, tool: &str, args: &str, team: &str) -> O
 fn the_official_client_calls_hears_and_answers() {
     let home = Home::new();
     let team = shipped("two-people");
-    let Some(told) = by_python(&home, "I would say so.", "two-people", r#"{"task": "Why?"}"#, &team) else {
+    let Some(reported) = by_python(&home, "I would say so.", "two-people", r#"{"task": "Why?"}"#, &team)
+    else {
         return;
     };
-    assert_eq!(told["is_error"], false, "{told}");
-    assert!(told["tools"]["two-people"]["properties"]["task"].is_object(), "{told}");
-    assert!(told["texts"][0].as_str().unwrap().starts_with("TERMINATE: it floats"), "{told}");
-    assert_eq!(told["asked"].as_array().unwrap().len(), 4);
-    let heard = told["heard"].as_array().unwrap();
+    assert_eq!(reported["is_error"], false, "{reported}");
+    assert!(reported["tools"]["two-people"]["properties"]["task"].is_object(), "{reported}");
+    assert!(reported["texts"][0].as_str().unwrap().starts_with("TERMINATE: it floats"), "{reported}");
+    assert_eq!(reported["asked"].as_array().unwrap().len(), 4);
+    let received = reported["heard"].as_array().unwrap();
     assert_eq!(
-        heard[0],
+        received[0],
         json!([1.0, "Tutor: If you push an empty bowl into water, what do you feel?"]),
-        "{told}"
+        "{reported}"
     );
-    assert_eq!(told["value"]["conversation"], home.id());
+    assert_eq!(reported["value"]["conversation"], home.id());
     let home = Home::new();
-    let told = by_python(&home, "", "two-people", "{}", &team).unwrap();
-    assert_eq!((&told["is_error"], &told["value"]["ended"]), (&json!(true), &json!("waiting for Student")));
+    let reported = by_python(&home, "", "two-people", "{}", &team).unwrap();
+    assert_eq!(
+        (&reported["is_error"], &reported["value"]["ended"]),
+        (&json!(true), &json!("waiting for Student"))
+    );
 }

@@ -43,9 +43,9 @@ fn the_team_that_ships_finds_in_its_second_run_what_its_first_wrote() {
     }
 
     home.run(&["run", &team, "What may I offer Ann to drink?"]).ok();
-    let told = events(&home, "prompted");
-    assert_eq!(told.len(), 1);
-    let text = told[0]["text"].as_str().unwrap();
+    let shown = events(&home, "prompted");
+    assert_eq!(shown.len(), 1);
+    let text = shown[0]["text"].as_str().unwrap();
     assert!(text.contains("#1 (Host, 20") && text.ends_with("Ann likes green tea without sugar."), "{text}");
     let recalled = events(&home, "tool_returned");
     assert!(
@@ -131,8 +131,8 @@ fn a_server_without_embeddings_leaves_the_words() {
     home.file("clerk.yaml", CLERK);
     home.run(&["run", "clerk.yaml", "The shop closes at six."]).ok();
     home.run(&["run", "clerk.yaml", "When does the shop close?"]).ok();
-    let told = events(&home, "prompted");
-    assert!(told[0]["text"].as_str().unwrap().contains("The shop closes at six."), "{told:?}");
+    let shown = events(&home, "prompted");
+    assert!(shown[0]["text"].as_str().unwrap().contains("The shop closes at six."), "{shown:?}");
     let looked_up = events(&home, "tool_returned");
     let why = looked_up[0]["outcome"]["parts"][2]["text"].as_str().unwrap();
     assert!(
@@ -213,8 +213,8 @@ fn with_vectors_facts_are_found_by_what_they_mean() {
     home.file("clerk.yaml", &(own + &CLERK.replace("openai:vectors", "senses:toy")));
     home.run(&["run", "clerk.yaml", "Good morning", "--trust"]).ok();
     home.run(&["run", "clerk.yaml", "Some beverage for the lady?"]).ok();
-    let told = events(&home, "prompted");
-    let text = told[0]["text"].as_str().unwrap();
+    let shown = events(&home, "prompted");
+    let text = shown[0]["text"].as_str().unwrap();
     assert!(text.contains("Ann is fond of tea.") && !text.contains("closes"), "{text}");
 }
 

@@ -21,7 +21,7 @@ fn home() -> Home {
         "team.yaml",
         "name: t\ntask: go\nagents: [{name: Ann, tools: [{mcp: s, include: [echo]}]}]\n\
          chat: {participants: [Ann], pattern: sequential}\nscript:\n\
-         \x20 - Ann: {calls: [{tool: s_echo, args: {text: heard}}]}\n\x20 - Ann: It is done.\n",
+         \x20 - Ann: {calls: [{tool: s_echo, args: {text: received}}]}\n\x20 - Ann: It is done.\n",
     );
     home
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::home::{Home, serve};
 use crate::models::{TALK, talk};
 
-/// A chat within a chat, rooms of three, a private opening, a prefix, windows, names shown and not, tools, an agent in
+/// A chat within a chat, chats of three, a private opening, a prefix, windows, names shown and not, tools, an agent in
 /// two rooms, reflected summaries.
 const HOUSE: &str = r#"
 name: house
@@ -282,7 +282,7 @@ fn agents_of_one_name_in_several_teams_are_distinguished() {
     }
 }
 
-/// Asked about tasks, told of tools in words, held to schemas, made to repair an answer: each in a way of its own, and each is
+/// Asked about tasks, prompted with tools in text, given schemas, asked to repair an answer: each is asked in another way, and each is
 /// known by its digest.
 #[test]
 fn it_is_known_how_agents_were_asked_that_solve_tasks() {
@@ -331,13 +331,13 @@ chat:
 /// The player finds nothing left to do when it is asked for the second time.
 fn players() -> Playbook {
     Playbook::new(|received, _| {
-        let (told, name) = (received.last_text(), who(received));
+        let (reported, name) = (received.last_text(), who(received));
         let earlier = received.messages().iter().filter(|message| message["role"] == "assistant").count();
         Answer::text(match name {
-            "Player" if told.contains("NOT completed") => format!("Much after {earlier}."),
-            "Player" if told.contains("in one word") => if earlier < 4 { "yes" } else { "no" }.into(),
+            "Player" if reported.contains("NOT completed") => format!("Much after {earlier}."),
+            "Player" if reported.contains("in one word") => if earlier < 4 { "yes" } else { "no" }.into(),
             "Player" => format!("I guess {earlier}"),
-            _ if told.contains("Output the arguments") => {
+            _ if reported.contains("Output the arguments") => {
                 format!("{{\"secret_number\": 14, \"guessed_number\": {earlier}}}")
             }
             _ => "I see.".into(),

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::home::{Home, serve};
 use crate::terminal::Terminal;
 
-/// A specifier, and a room in which two work with a tool, as in the trading bot that ships.
+/// A specifier, and a chat in which two work with a tool, as in the trading bot that ships.
 const TEAM: &str = r#"
 name: shop
 task: Sell tea.
@@ -279,14 +279,14 @@ fn text_before_a_call_and_its_outcome_are_shown_once() {
     ] {
         let home = Home::new();
         let ran = home.run(&["run", &shipped(team), "--offline"]).ok().out;
-        let told = |text: &str| text.matches(once).count();
+        let reported = |text: &str| text.matches(once).count();
         // The caller says the result in the end.
         let most = if team == "support-desk" { 1 } else { 2 };
-        assert_eq!(told(&ran), most, "{ran}");
+        assert_eq!(reported(&ran), most, "{ran}");
         for style in [&[][..], &["--markdown"], &["--style", "autogen"]] {
             let shown = home.run(&[&["show", "last"], style].concat()).ok().out;
             let said = shown.split("## Summary").next().unwrap();
-            assert_eq!(told(said), most, "{style:?}: {shown}");
+            assert_eq!(reported(said), most, "{style:?}: {shown}");
         }
     }
 }
@@ -323,13 +323,13 @@ fn the_results_of_code_in_messages_are_shown_once_in_every_layout() {
             .run(&["run", "team.yaml", "--offline", "--allow", "unsafe-host", "--style", "autogen"])
             .ok()
             .out;
-        let mut told = vec![("run", ran), ("run, as AutoGen", familiar.clone())];
+        let mut reported = vec![("run", ran), ("run, as AutoGen", familiar.clone())];
         for style in [&[][..], &["--markdown"], &["--style", "autogen"]] {
             let shown = home.run(&[&["show", "last"], style].concat()).ok().out;
             let shown = shown.split("## Summary").next().unwrap().to_owned();
-            told.push((style.last().unwrap_or(&"usual"), shown));
+            reported.push((style.last().unwrap_or(&"usual"), shown));
         }
-        for (layout, text) in told {
+        for (layout, text) in reported {
             for words in once {
                 assert_eq!(text.matches(words).count(), 1, "{layout}, {words}: {text}");
             }
@@ -353,8 +353,8 @@ fn shipped_teams_that_run_code_tell_each_result_once() {
         assert!(results > 0, "{team}");
         for style in [&[][..], &["--markdown"], &["--style", "autogen"]] {
             let shown = home.run(&[&["show", "last"], style].concat()).ok().out;
-            let told = shown.split("## Summary").next().unwrap();
-            assert_eq!(told.matches("exitcode: ").count(), results, "{team} {style:?}: {shown}");
+            let reported = shown.split("## Summary").next().unwrap();
+            assert_eq!(reported.matches("exitcode: ").count(), results, "{team} {style:?}: {shown}");
         }
     }
 }

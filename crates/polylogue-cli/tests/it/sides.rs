@@ -1,4 +1,4 @@
-//! `show --history` and `show --side-by-side`: what every agent was told and said.
+//! `show --history` and `show --side-by-side`: what every agent received and said.
 
 use expect_test::expect;
 use polylogue::tasks::group_solve::Check;

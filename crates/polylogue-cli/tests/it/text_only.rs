@@ -72,20 +72,20 @@ fn teams_with_tools_work_on_a_server_of_plain_text() {
         let file = std::fs::read_to_string(shipped(team.name.as_str())).unwrap();
         let file = of_own_models(team, &file);
         bring_data(&home);
-        let told = format!("{}\n", team.name);
+        let reported = format!("{}\n", team.name);
         let offline = play(&Home::new(), &["run", &shipped(team.name.as_str()), "--offline"]).ok();
         let ran = play(&home, &["run", home.file("team.yaml", &file)]);
-        assert_eq!(ran.code, 0, "{told}{}\n{}\n{:?}", ran.out, ran.err, server.violations());
-        assert_eq!(server.violations(), [""; 0], "{told}{}", ran.out);
-        assert_eq!(reason(&ran), reason(&offline), "{told}{}", ran.out);
+        assert_eq!(ran.code, 0, "{reported}{}\n{}\n{:?}", ran.out, ran.err, server.violations());
+        assert_eq!(server.violations(), [""; 0], "{reported}{}", ran.out);
+        assert_eq!(reason(&ran), reason(&offline), "{reported}{}", ran.out);
         let events = home.events();
-        assert!(!of_type(&events, "capability_missing").is_empty(), "{told}{}", ran.out);
+        assert!(!of_type(&events, "capability_missing").is_empty(), "{reported}{}", ran.out);
         let called = of_type(&events, "tool_called").len();
         let asked = events.iter().filter(|event| event.to_string().contains("\"type\":\"call\"")).count();
-        assert!(called + asked > 0, "{told}{}", ran.out);
+        assert!(called + asked > 0, "{reported}{}", ran.out);
         let with_tools =
             server.requests().iter().filter(|request| request.body.get("tools").is_some()).count();
-        assert!(with_tools <= team.agents.len(), "each model is asked in vain once: {told}{with_tools}");
+        assert!(with_tools <= team.agents.len(), "each model is asked in vain once: {reported}{with_tools}");
     }
 }
 
@@ -120,8 +120,8 @@ fn a_run_shows_which_capability_is_missing_and_continues() {
     let ran = home.run(&["run", home.file("team.yaml", &file)]).ok();
     let (talk, end) = ran.out.split_once("\ndone: ").unwrap();
     assert!(end.starts_with("Bob said `GOODBYE` · 4 turns · "), "{end}");
-    let told = talk.lines().filter(|line| !line.is_empty() && !line.starts_with("Bob is prompted"));
-    let told: String = told.map(|line| format!("{line}\n")).collect();
+    let reported = talk.lines().filter(|line| !line.is_empty() && !line.starts_with("Bob is prompted"));
+    let reported: String = reported.map(|line| format!("{line}\n")).collect();
     expect![[r#"
         with Alice, Bob
         user -> all:
@@ -140,7 +140,7 @@ fn a_run_shows_which_capability_is_missing_and_continues() {
         Bob -> Alice:
         GOODBYE
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&reported);
     assert_eq!(server.violations(), [""; 0]);
     assert_eq!((asked_with(&server, "tools"), asked_with(&server, "response_format")), (1, 2));
     let thoughts = |body: &str| body.contains("GOODBYE, perhaps?");

@@ -289,10 +289,10 @@ fn the_dotenv_file_of_a_work_directory_is_not_read() {
             let mut command =
                 home.command(program, &["run", &team, "hello", "--allow", "dotenv", "--model", "openai:x"]);
             let ran = command.current_dir(&folder).stdin(std::process::Stdio::null()).output().unwrap();
-            let told = String::from_utf8_lossy(&ran.stderr).into_owned();
-            assert_eq!(ran.status.code(), Some(2), "{told}");
-            assert!(told.contains("there is no key for `openai`"), "{told}");
-            assert!(told.contains("`.env` is not read here"), "{told}");
+            let shown = String::from_utf8_lossy(&ran.stderr).into_owned();
+            assert_eq!(ran.status.code(), Some(2), "{shown}");
+            assert!(shown.contains("there is no key for `openai`"), "{shown}");
+            assert!(shown.contains("`.env` is not read here"), "{shown}");
         }
     }
     assert_eq!(trap.arrived(), [""; 0]);

@@ -34,14 +34,14 @@ fn verify_tells_the_first_bad_event_and_the_intact_beginning() {
     // Event 5 is behind the two lines of the header.
     lines[7] = lines[7].replacen("\"time_ms\":1", "\"time_ms\":2", 1);
     fs::write(&path, lines.join("\n") + "\n").unwrap();
-    let told = home.run(&["verify", &id]).exits(1);
+    let reported = home.run(&["verify", &id]).exits(1);
     let wanted =
         "damaged       5 events are intact; the first bad one is event 5: event 5 is not what was written\n";
-    assert!(told.out.ends_with(wanted), "{}", told.out);
+    assert!(reported.out.ends_with(wanted), "{}", reported.out);
     assert!(
-        told.err.starts_with("hint: `polylogue show` shows the events before the damage"),
+        reported.err.starts_with("hint: `polylogue show` shows the events before the damage"),
         "{}",
-        told.err
+        reported.err
     );
     let row = &home.run(&["verify", "last", "--json"]).exits(1).lines()[0];
     assert_eq!((&row["state"], &row["intact"], &row["first_bad"]), (&"damaged".into(), &5.into(), &5.into()));
@@ -121,11 +121,11 @@ fn lists_say_which_conversations_are_damaged() {
     fs::write(&path, lines[..lines.len() - 1].join("\n") + "\n").unwrap();
     let state = home.listed()[0]["state"].as_str().unwrap().to_owned();
     assert!(state.starts_with("damaged: `polylogue verify "), "{state}");
-    let told = home.run(&["verify"]).exits(1);
+    let reported = home.run(&["verify"]).exits(1);
     assert!(
-        told.out.contains("it has 19 events, and 20 were acknowledged: the last are lost"),
+        reported.out.contains("it has 19 events, and 20 were acknowledged: the last are lost"),
         "{}",
-        told.out
+        reported.out
     );
 }
 

@@ -186,9 +186,9 @@ script:
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["call"]["id"], "b2");
     home.run(&["resume", "last", "--answer", "yes"]).ok();
-    let told = "(said after reading words from outside: page.md)";
+    let reported = "(said after reading words from outside: page.md)";
     let shown = home.run(&["show", "last"]).ok().out;
-    assert_eq!(shown.matches(told).count(), 2, "{shown}");
+    assert_eq!(shown.matches(reported).count(), 2, "{shown}");
     assert_eq!(
         home.run(&["show", "last", "--markdown"]).ok().out.matches("words from outside: page.md)").count(),
         2

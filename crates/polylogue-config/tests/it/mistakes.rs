@@ -14,7 +14,7 @@ fn a_file_without_mistakes_is_read() {
 }
 
 /// The messages and hints, without the lines of the file.
-fn told(text: &str) -> String {
+fn shown(text: &str) -> String {
     let found = read(text).1;
     let is_named =
         |line: &&str| ["error", "hint", " -->", "  -->"].iter().any(|start| line.starts_with(start));
@@ -130,7 +130,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         error: `max_turns` must be a whole number
           --> team.yaml:18:70
     "#]]
-    .assert_eq(&told(text));
+    .assert_eq(&shown(text));
 }
 
 #[test]
@@ -143,7 +143,8 @@ fn a_secret_is_not_shown() {
 
 #[test]
 fn what_is_known_only_later_is_refused_where_it_is_needed_now() {
-    let found = told("name: x\nagents: [{name: A, description: 'on {{task}}'}]\nchat: {participants: [A]}\n");
+    let found =
+        shown("name: x\nagents: [{name: A, description: 'on {{task}}'}]\nchat: {participants: [A]}\n");
     expect![[r#"
         error: `{{task}}` is not known here
          --> team.yaml:2:37
@@ -154,14 +155,14 @@ fn what_is_known_only_later_is_refused_where_it_is_needed_now() {
 
 #[test]
 fn a_name_that_could_not_be_read_is_not_called_unknown_as_well() {
-    let found = told("name: x\nagents: [{name: 'A A'}]\nchat: {participants: [Another_Agent]}\n");
+    let found = shown("name: x\nagents: [{name: 'A A'}]\nchat: {participants: [Another_Agent]}\n");
     assert!(found.contains("`A A` is not a legal name"), "{found}");
     assert!(!found.contains("unknown agent"), "{found}");
 }
 
 #[test]
 fn a_value_without_its_required_keys_is_not_a_word() {
-    let found = told("name: x\nagents: [{name: A, reasoning: best}]\nchat: {participants: [A]}\n");
+    let found = shown("name: x\nagents: [{name: A, reasoning: best}]\nchat: {participants: [A]}\n");
     expect![[r#"
         error: `reasoning` cannot be only `best`
          --> team.yaml:2:31
@@ -172,7 +173,7 @@ fn a_value_without_its_required_keys_is_not_a_word() {
 
 #[test]
 fn a_text_that_a_comma_ended_is_to_be_quoted() {
-    let found = told(
+    let found = shown(
         "name: x\nagents: [{name: A, description: Yes, please, now, human: true}, {name: B, human, odd, sytem: a, b, memory}]\nchat: {participants: [A]}\n",
     );
     expect![[r#"
@@ -197,6 +198,6 @@ fn a_text_that_a_comma_ended_is_to_be_quoted() {
     "#]]
     .assert_eq(&found);
     let quoted =
-        told("name: x\nagents: [{name: A, description: 'Yes', please}]\nchat: {participants: [A]}\n");
+        shown("name: x\nagents: [{name: A, description: 'Yes', please}]\nchat: {participants: [A]}\n");
     assert!(quoted.contains("unknown key `please`") && !quoted.contains("quotes"), "{quoted}");
 }

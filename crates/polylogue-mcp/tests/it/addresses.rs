@@ -59,7 +59,7 @@ impl There {
         Servers::with_variables(&document, look_up).unwrap().limited(limits).through(Proxies::none())
     }
 
-    async fn told(&self) -> String {
+    async fn shown(&self) -> String {
         self.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap_err().to_string()
     }
 }
@@ -81,13 +81,13 @@ fn start(dir: &tempfile::TempDir, manner: &str, port: u16) -> Child {
 #[tokio::test]
 async fn answers_come_whole_or_as_streams_with_progress() {
     let there = There::new("locked").await;
-    let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
-    let kept = Arc::clone(&heard);
+    let received: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let kept = Arc::clone(&received);
     let servers = there.servers(|_| ()).on_progress(move |progress| kept.lock().unwrap().push(progress.done));
     let tools = Tools::of(&servers).await;
     tools.echoes().await;
     assert_eq!(tools.done("stream", json!({})).await, "streamed");
-    assert_eq!(*heard.lock().unwrap(), [1.0, 2.0]);
+    assert_eq!(*received.lock().unwrap(), [1.0, 2.0]);
     let calls = (0..20).map(|n| tools.done("echo", json!({"text": format!("no. {n}")})));
     let wanted: Vec<String> = (0..20).map(|n| format!("no. {n}")).collect();
     assert_eq!(futures_util::future::join_all(calls).await, wanted);
@@ -103,20 +103,20 @@ async fn what_is_no_server_says_so() {
         ("site", "the answer is neither JSON nor a stream of events"),
         ("ill", "HTTP 503: out of memory out of memory"),
     ] {
-        let told = There::new(manner).await.told().await;
-        assert!(told.starts_with(&format!("{wanted}{why}")) && told.len() < 500, "{told}");
+        let shown = There::new(manner).await.shown().await;
+        assert!(shown.starts_with(&format!("{wanted}{why}")) && shown.len() < 500, "{shown}");
     }
     let there = There::new("locked").await;
     let document = json!({"mcpServers": {"test": {"url": format!("http://127.0.0.1:{}", there.port)}}});
     let servers = Servers::from_json(&document.to_string()).unwrap().through(Proxies::none());
-    let told = servers.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
+    let shown = servers.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
     assert_eq!(
-        told,
+        shown,
         format!("{wanted}HTTP 401: it does not know who asks: set a header such as `Authorization`")
     );
     let unreachable = there.servers_at("http://127.0.0.1:1/mcp", |_| ());
-    let told = unreachable.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
-    assert!(told.starts_with(&format!("{wanted}no connection came about: ")), "{told}");
+    let shown = unreachable.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
+    assert!(shown.starts_with(&format!("{wanted}no connection came about: ")), "{shown}");
     for url in ["ftp://example.org", "example.org/mcp", ""] {
         let wrong = there.servers_at(url, |_| ()).tools([("test", Allowed::All)]).await.unwrap_err();
         assert!(wrong.to_string().contains("has a `url` that is none of HTTP"), "{wrong}");
@@ -127,8 +127,8 @@ async fn what_is_no_server_says_so() {
 async fn one_that_hangs_costs_the_call() {
     let there = There::new("fine").await;
     let tools = Tools::of(&there.servers(|limits| limits.call = SHORT)).await;
-    let told = tools.failed("hang").await;
-    assert_eq!(told, "the MCP server `test` did not answer within 3 s, and the call was given up");
+    let shown = tools.failed("hang").await;
+    assert_eq!(shown, "the MCP server `test` did not answer within 3 s, and the call was given up");
     until("the server receives it", || there.notes().contains("cancelled")).await;
     tools.echoes().await;
 }
@@ -138,9 +138,9 @@ async fn one_that_dies_costs_the_call_and_is_found_again_when_it_is_back() {
     let mut there = There::new("fine").await;
     let tools = Tools::of(&there.servers(|_| ())).await;
     let begun = std::time::Instant::now();
-    let told = tools.failed("die").await;
-    assert!(begun.elapsed() < PATIENCE / 2, "it is noticed, and not waited for: {told}");
-    assert!(told.contains("it is unknown whether it did what was asked"), "{told}");
+    let shown = tools.failed("die").await;
+    assert!(begun.elapsed() < PATIENCE / 2, "it is noticed, and not waited for: {shown}");
+    assert!(shown.contains("it is unknown whether it did what was asked"), "{shown}");
     // It accepts connections until the last of it is gone.
     there.child.wait().unwrap();
     let gone = tools.failed("echo").await;
@@ -172,9 +172,9 @@ async fn answers_that_are_none_cost_the_call() {
         ("large", "sent a message of more than 1048576 bytes"),
         ("refuse", "refused: not on Sundays"),
     ] {
-        let told = tools.failed(name).await;
-        assert!(told.starts_with("the MCP server `test` ") && told.contains(why), "{name}: {told}");
-        assert!(!told.contains("rmcp") && told.len() < 300, "{name}: {told}");
+        let shown = tools.failed(name).await;
+        assert!(shown.starts_with("the MCP server `test` ") && shown.contains(why), "{name}: {shown}");
+        assert!(!shown.contains("rmcp") && shown.len() < 300, "{name}: {shown}");
         tools.echoes().await;
     }
 }

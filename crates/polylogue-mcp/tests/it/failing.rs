@@ -15,10 +15,10 @@ const SHORT: Duration = Duration::from_secs(5);
 async fn one_that_dies_is_started_again() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|_| ())).await;
-    let told = tools.failed("die").await;
+    let shown = tools.failed("die").await;
     let wanted = "the MCP server `test` ended before it answered (exit status: 3); it last wrote to its error output: \
         the disk is on fire, key ***; it is unknown whether it did what was asked; it is started again for the next call";
-    assert_eq!(told, wanted);
+    assert_eq!(shown, wanted);
     tools.echoes().await;
     assert_eq!(bench.starts(), 2);
 }
@@ -41,10 +41,10 @@ async fn one_that_died_meanwhile_is_not_missed() {
 async fn one_that_hangs_is_started_again() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
-    let told = tools.failed("hang").await;
+    let shown = tools.failed("hang").await;
     let wanted = "the MCP server `test` did not answer within 5 s, and it does not react any more; it is unknown whether \
         it did what was asked; it is started again for the next call";
-    assert_eq!(told, wanted);
+    assert_eq!(shown, wanted);
     tools.echoes().await;
     assert_eq!(bench.starts(), 2);
 }
@@ -53,8 +53,8 @@ async fn one_that_hangs_is_started_again() {
 async fn a_slow_call_does_not_block_other_calls() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
-    let told = tools.failed("slow").await;
-    assert_eq!(told, "the MCP server `test` did not answer within 5 s, and the call was given up");
+    let shown = tools.failed("slow").await;
+    assert_eq!(shown, "the MCP server `test` did not answer within 5 s, and the call was given up");
     bench.noted("cancelled").await;
     tools.echoes().await;
     assert_eq!(bench.starts(), 1);
@@ -63,21 +63,21 @@ async fn a_slow_call_does_not_block_other_calls() {
 #[tokio::test]
 async fn one_that_says_how_far_it_has_come_may_take_longer() {
     let bench = Bench::new("fine");
-    let heard: Arc<Mutex<Vec<Progress>>> = Arc::default();
-    let kept = Arc::clone(&heard);
+    let received: Arc<Mutex<Vec<Progress>>> = Arc::default();
+    let kept = Arc::clone(&received);
     let servers = bench.servers(|limits| limits.call = SHORT);
     let servers = servers.on_progress(move |progress| kept.lock().unwrap().push(progress.clone()));
     let tools = Tools::of(&servers).await;
     // Longer than the limit in all, but not without a word.
     let words = tools.done("steady", json!({"steps": 12, "pause": 0.5})).await;
     assert_eq!(words, "at last");
-    let heard = heard.lock().unwrap();
+    let received = received.lock().unwrap();
     assert_eq!(
-        heard.iter().map(|one| one.done).collect::<Vec<_>>(),
+        received.iter().map(|one| one.done).collect::<Vec<_>>(),
         (1..=12).map(f64::from).collect::<Vec<_>>()
     );
-    assert_eq!((&*heard[0].server, &*heard[0].tool, heard[0].total), ("test", "steady", Some(12.0)));
-    assert_eq!(heard[0].message.as_ref().unwrap().len(), 500);
+    assert_eq!((&*received[0].server, &*received[0].tool, received[0].total), ("test", "steady", Some(12.0)));
+    assert_eq!(received[0].message.as_ref().unwrap().len(), 500);
 }
 
 #[tokio::test]
@@ -86,8 +86,8 @@ async fn there_is_a_limit_for_those_too() {
     let tools = Tools::of(&bench.servers(|limits| limits.call_in_all = SHORT)).await;
     let outcome = tools.call("steady", json!({"steps": 100, "pause": 0.5})).await;
     // It listens to nothing meanwhile, so that it is taken for one that hangs.
-    let told = outcome.plain().into_owned();
-    assert!(told.starts_with("the MCP server `test` did not answer within 5 s"), "{told}");
+    let shown = outcome.plain().into_owned();
+    assert!(shown.starts_with("the MCP server `test` did not answer within 5 s"), "{shown}");
     tools.echoes().await;
 }
 
@@ -95,8 +95,8 @@ async fn there_is_a_limit_for_those_too() {
 async fn one_that_reads_no_more_is_started_again() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
-    let told = tools.failed("deaf").await;
-    assert!(told.ends_with("it is started again for the next call"), "{told}");
+    let shown = tools.failed("deaf").await;
+    assert!(shown.ends_with("it is started again for the next call"), "{shown}");
     tools.echoes().await;
     assert_eq!(bench.starts(), 2);
 }
@@ -114,10 +114,10 @@ async fn garbage_is_passed_over() {
 async fn an_answer_to_another_question_ends_it() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|_| ())).await;
-    let told = tools.failed("wrong").await;
+    let shown = tools.failed("wrong").await;
     assert!(
-        told.starts_with("the MCP server `test` answered with something else than was asked for"),
-        "{told}"
+        shown.starts_with("the MCP server `test` answered with something else than was asked for"),
+        "{shown}"
     );
     tools.echoes().await;
     assert_eq!(bench.starts(), 2);
@@ -136,8 +136,8 @@ async fn a_refusal_is_the_error_of_the_call() {
 async fn a_message_without_end_ends_it_at_once() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|limits| limits.message_bytes = 1 << 20)).await;
-    let told = tools.failed("endless").await;
-    assert!(told.starts_with("the MCP server `test` sent a message of more than 1048576 bytes"), "{told}");
+    let shown = tools.failed("endless").await;
+    assert!(shown.starts_with("the MCP server `test` sent a message of more than 1048576 bytes"), "{shown}");
     tools.echoes().await;
     assert_eq!(bench.starts(), 2);
 }
@@ -171,15 +171,15 @@ async fn a_changed_list_of_tools_is_reported() {
 #[tokio::test]
 async fn one_that_never_starts_says_why() {
     let bench = Bench::new("dies");
-    let told = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap_err().to_string();
-    assert!(told.starts_with("the MCP server `test` did not start as MCP servers do: "), "{told}");
+    let shown = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap_err().to_string();
+    assert!(shown.starts_with("the MCP server `test` did not start as MCP servers do: "), "{shown}");
     let wanted = "(exit status: 1); it last wrote to its error output: no licence for ***";
-    assert!(told.ends_with(wanted), "{told}");
+    assert!(shown.ends_with(wanted), "{shown}");
     let bench = Bench::new("hangs");
     let servers = bench.servers(|limits| limits.start = Duration::from_millis(300));
     let begun = std::time::Instant::now();
-    let told = servers.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
-    assert_eq!(told, "the MCP server `test` was not ready within 0.3 s");
+    let shown = servers.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
+    assert_eq!(shown, "the MCP server `test` was not ready within 0.3 s");
     assert!(begun.elapsed() < PATIENCE);
 }
 

@@ -134,7 +134,7 @@ impl Tools {
         outcome.plain().into_owned()
     }
 
-    /// What was told of a call that failed.
+    /// The error of a call that failed.
     pub(crate) async fn failed(&self, name: &str) -> String {
         let outcome = self.call(name, json!({})).await;
         assert_eq!(outcome.status, OutcomeStatus::Failed, "{outcome:?}");

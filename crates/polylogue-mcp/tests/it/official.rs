@@ -43,8 +43,8 @@ fn servers(declared: &Value) -> Servers {
 #[tokio::test]
 async fn everything_lists_calls_tells_of_progress_and_has_resources() {
     let Some(declared) = of_npm("everything", &["stdio"]) else { return };
-    let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
-    let kept = Arc::clone(&heard);
+    let received: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let kept = Arc::clone(&received);
     let servers = servers(&declared).on_progress(move |progress| kept.lock().unwrap().push(progress.done));
     let tools = Tools::of(&servers).await;
     assert_eq!(tools.done("echo", json!({"message": "hi"})).await, "Echo: hi");
@@ -59,7 +59,7 @@ async fn everything_lists_calls_tells_of_progress_and_has_resources() {
     );
     let long = json!({"duration": 0.4, "steps": 4});
     assert!(tools.done("trigger-long-running-operation", long).await.contains("completed"));
-    assert_eq!(*heard.lock().unwrap(), [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(*received.lock().unwrap(), [1.0, 2.0, 3.0, 4.0]);
     let listed = tools.done("list_resources", json!({})).await;
     let uri =
         listed.split_whitespace().find(|word| word.starts_with("demo:") && word.ends_with("architecture.md"));
@@ -82,21 +82,21 @@ async fn everything_works_by_http_too() {
     let Some((mut child, declared)) = everything_elsewhere() else { return };
     let address = declared["url"].as_str().unwrap()["http://".len()..].trim_end_matches("/mcp").to_owned();
     until("it listens", || std::net::TcpStream::connect(&address).is_ok()).await;
-    let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
-    let kept = Arc::clone(&heard);
+    let received: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let kept = Arc::clone(&received);
     let servers = servers(&declared).on_progress(move |progress| kept.lock().unwrap().push(progress.done));
     let tools = Tools::of(&servers).await;
     assert_eq!(tools.done("echo", json!({"message": "hi"})).await, "Echo: hi");
     let long = json!({"duration": 0.4, "steps": 4});
     assert!(tools.done("trigger-long-running-operation", long).await.contains("completed"));
-    assert_eq!(*heard.lock().unwrap(), [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(*received.lock().unwrap(), [1.0, 2.0, 3.0, 4.0]);
     let listed = tools.done("list_resources", json!({})).await;
     let uri = listed.split_whitespace().find(|word| word.starts_with("demo:"));
     let text = tools.done("read_resource", json!({"uri": uri.unwrap()})).await;
     assert!(text.starts_with("demo://"), "{text}");
     assert!(tools.failed("echo").await.contains("message"));
     let (called, ()) = tokio::join!(tools.failed("trigger-long-running-operation"), async {
-        until("it has begun", || heard.lock().unwrap().len() > 4).await;
+        until("it has begun", || received.lock().unwrap().len() > 4).await;
         child.kill().await.unwrap();
     });
     assert!(called.contains("it is reached anew for the next call"), "{called}");
@@ -107,8 +107,8 @@ async fn everything_works_by_http_too() {
 async fn wrong_arguments_and_refusals_are_results_that_failed() {
     let Some(declared) = of_npm("everything", &["stdio"]) else { return };
     let tools = Tools::of(&servers(&declared)).await;
-    let told = tools.failed("echo").await;
-    assert!(told.contains("message"), "{told}");
+    let shown = tools.failed("echo").await;
+    assert!(shown.contains("message"), "{shown}");
     let gone = tools.call("read_resource", json!({"uri": "demo://no/such"})).await;
     assert_eq!(gone.status, OutcomeStatus::Failed, "{gone:?}");
     assert_eq!(tools.done("echo", json!({"message": "hi"})).await, "Echo: hi");
@@ -139,9 +139,9 @@ async fn a_server_in_python_tells_the_time() {
     let Some(declared) = of_pypi("mcp_server_time") else { return };
     let tools = Tools::of(&servers(&declared)).await;
     let asked = json!({"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"});
-    let told = tools.call("convert_time", asked).await;
-    let [Part::Data(told)] = &told.parts[..] else { panic!("{told:?}") };
-    assert_eq!(told["target"]["timezone"], "Asia/Tokyo", "{told}");
+    let shown = tools.call("convert_time", asked).await;
+    let [Part::Data(shown)] = &shown.parts[..] else { panic!("{shown:?}") };
+    assert_eq!(shown["target"]["timezone"], "Asia/Tokyo", "{shown}");
     let wrong = tools.call("get_current_time", json!({"timezone": "Mars/Olympus"})).await;
     assert_eq!(wrong.status, OutcomeStatus::Failed, "{wrong:?}");
 }

@@ -72,7 +72,7 @@ async fn what_a_server_says_is_marked_as_words_from_outside_when_it_fails_as_wel
     {
         let outcome = tools.call(tool, args).await;
         assert_eq!(outcome.outside.as_deref(), Some("the MCP server `test`"), "{tool}");
-        let told = polylogue_core::plain(&outcome.for_model()).into_owned();
-        assert!(told.starts_with("From the MCP server `test`. ") && told.contains("<outside "), "{told}");
+        let shown = polylogue_core::plain(&outcome.for_model()).into_owned();
+        assert!(shown.starts_with("From the MCP server `test`. ") && shown.contains("<outside "), "{shown}");
     }
 }

@@ -47,13 +47,13 @@ async fn a_server_that_dies_costs_a_call_and_not_the_run() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_halted_tells_the_server() {
+async fn a_cancelled_run_cancels_the_call_at_the_server() {
     let bench = Bench::new("fine");
     let (chat, mut log) = chat(&bench, r#"[{"Ann": {"calls": [{"tool": "test_slow"}]}}]"#).await;
-    let halt = log.cancellation();
+    let cancel = log.cancellation();
     let (ended, ()) = tokio::join!(chat.run_in(&mut log, "go"), async {
         bench.noted("begun").await;
-        halt.now();
+        cancel.now();
     });
     assert!(matches!(ended.as_ref().map(|run| &run.status), Ok(Status::Cancelled)), "{ended:?}");
     bench.noted("cancelled").await;

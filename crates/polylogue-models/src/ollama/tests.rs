@@ -35,11 +35,11 @@ fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
 }
 
 fn stream(pieces: &[&[u8]]) -> (Result<Reply, DecodeError>, String) {
-    let mut heard = Heard::default();
+    let mut received = Heard::default();
     let mut decoder = Decoder::<Ollama>::default();
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut heard));
-    let reply = with_request(|request| fed.and_then(|()| decoder.finish(request, &mut heard)));
-    (reply, heard.0)
+    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut received));
+    let reply = with_request(|request| fed.and_then(|()| decoder.finish(request, &mut received)));
+    (reply, received.0)
 }
 
 fn whole(body: &[u8]) -> Result<Reply, DecodeError> {
@@ -56,8 +56,8 @@ fn calls_are_whole_have_objects_for_arguments_and_get_ids_of_their_own() {
         r#"{"message":{"content":"","tool_calls":[{"function":{"name":"c"}},{"id":"call_abcd1234","function":{"name":"d","arguments":null}},{}]},"done":false}"#,
         END,
     ];
-    let (reply, heard) = stream(&[lines.join("\n").as_bytes()]);
-    assert_eq!(heard, r#"<0 a {"x":1}><1 a {"x":1}><2 b {"y":2}><3 c ><4 d >"#);
+    let (reply, received) = stream(&[lines.join("\n").as_bytes()]);
+    assert_eq!(received, r#"<0 a {"x":1}><1 a {"x":1}><2 b {"y":2}><3 c ><4 d >"#);
     let calls = reply.unwrap().calls();
     let made: Vec<_> =
         calls.iter().map(|call| (call.id.as_str(), call.tool.as_str(), call.args.to_string())).collect();

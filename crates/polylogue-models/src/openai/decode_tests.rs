@@ -39,11 +39,11 @@ fn with_request<T>(entries: &[Entry], run: impl FnOnce(&Request<'_>) -> T) -> T 
 }
 
 fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, DecodeError>, String) {
-    let mut heard = Heard::default();
+    let mut received = Heard::default();
     let mut decoder = Decoder::<ChatCompletions>::default();
-    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut heard));
-    let reply = with_request(entries, |request| fed.and_then(|()| decoder.finish(request, &mut heard)));
-    (reply, heard.0)
+    let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut received));
+    let reply = with_request(entries, |request| fed.and_then(|()| decoder.finish(request, &mut received)));
+    (reply, received.0)
 }
 
 fn stream(body: &str) -> (Result<Reply, DecodeError>, String) {
@@ -51,11 +51,11 @@ fn stream(body: &str) -> (Result<Reply, DecodeError>, String) {
 }
 
 fn whole(body: &str) -> (Result<Reply, DecodeError>, String) {
-    let mut heard = Heard::default();
+    let mut received = Heard::default();
     let reply = with_request(&[], |request| {
-        Decoder::<ChatCompletions>::default().whole(body.as_bytes(), request, &mut heard)
+        Decoder::<ChatCompletions>::default().whole(body.as_bytes(), request, &mut received)
     });
-    (reply, heard.0)
+    (reply, received.0)
 }
 
 /// A stream of these choices' deltas.
@@ -142,7 +142,7 @@ fn what_is_unknown_stays_unknown() {
 }
 
 #[test]
-fn a_whole_body_is_read_in_one_line_or_many_and_told_as_pieces_too() {
+fn a_whole_body_is_read_in_one_line_or_many_and_streamed_too() {
     let body = json!({
         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
             "role": "assistant", "content": "Hi", "reasoning_content": "hm",
@@ -154,9 +154,9 @@ fn a_whole_body_is_read_in_one_line_or_many_and_told_as_pieces_too() {
         "usage": {"prompt_tokens": 1, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}},
     });
     for text in [body.to_string(), serde_json::to_string_pretty(&body).unwrap()] {
-        for (reply, heard) in [whole(&text), stream(&text)] {
+        for (reply, received) in [whole(&text), stream(&text)] {
             let reply = reply.unwrap();
-            assert_eq!(heard, "(hm)[Hi]<0 f {\"a\":1}><1 f {\"b\":2}><2 f >");
+            assert_eq!(received, "(hm)[Hi]<0 f {\"a\":1}><1 f {\"b\":2}><2 f >");
             assert_eq!(reply.parts[..2], [Part::Thought("hm".into()), Part::text("Hi")]);
             let expected =
                 [("call_abcdef", "{\"a\":1}"), ("call_Jo1_3_1", "{\"b\":2}"), ("call_Jo1_3_2", "{}")];
@@ -209,8 +209,8 @@ fn parallel_calls_are_put_together_whatever_is_missing() {
         assert_eq!(calls(&reply), [call(ids[0], "{\"a\":1}"), call(ids[1], "{\"b\":2}")], "{deviation}");
         assert_eq!(reply.finish, Finish::Calls, "{deviation}");
     }
-    let (_, heard) = stream(&deltas(&usual));
-    assert_eq!(heard, "<0 f ><0 - {\"a\"><0 - :1}><1 f {\"b\":2}>");
+    let (_, received) = stream(&deltas(&usual));
+    assert_eq!(received, "<0 f ><0 - {\"a\"><0 - :1}><1 f {\"b\":2}>");
 }
 
 #[test]
@@ -260,29 +260,29 @@ fn reasoning_comes_by_any_name_and_inside_tags() {
         [r#"{"content":"<think>h"}"#, r#"{"content":"m</think>\n\n"}"#, r#"{"content":"yes"}"#],
         [r#"{"content":"\n<thi"}"#, r#"{"content":"nk>hm</thin"}"#, r#"{"content":"k>\nyes"}"#],
     ] {
-        let (reply, heard) = stream(&deltas(&pieces));
+        let (reply, received) = stream(&deltas(&pieces));
         assert_eq!(reply.unwrap().parts, [Part::Thought("hm".into()), Part::text("yes")], "{pieces:?}");
-        assert!(heard.ends_with("[yes]") && heard.starts_with('('), "{heard}");
+        assert!(received.ends_with("[yes]") && received.starts_with('('), "{received}");
     }
 }
 
 // The reply was cut off in the middle of a thought: no word of it is an answer.
 #[test]
 fn a_thought_that_never_ends_is_a_thought_to_its_end() {
-    let (reply, heard) =
+    let (reply, received) =
         stream(&deltas(&[r#"{"content":"<thi"}"#, r#"{"content":"nk>hm, {}"}"#, r#"{"content":"</thi"}"#]));
     assert_eq!(reply.unwrap().parts, [Part::Thought("hm, {}</thi".into())]);
-    assert_eq!(heard, "(hm, {})(</thi)");
+    assert_eq!(received, "(hm, {})(</thi)");
 }
 
 #[test]
-fn a_thought_that_was_told_as_text_is_taken_back() {
-    let (reply, heard) = stream(&deltas(&[r#"{"content":"hm</thi"}"#, r#"{"content":"nk>\n\nyes"}"#]));
+fn reasoning_that_was_streamed_as_text_is_retracted() {
+    let (reply, received) = stream(&deltas(&[r#"{"content":"hm</thi"}"#, r#"{"content":"nk>\n\nyes"}"#]));
     assert_eq!(reply.unwrap().parts, [Part::Thought("hm".into()), Part::text("yes")]);
-    assert_eq!(heard, "[hm</thi][nk>\n\nyes]Restart(hm)[yes]");
+    assert_eq!(received, "[hm</thi][nk>\n\nyes]Restart(hm)[yes]");
     let call = r#"{"content":null,"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]}"#;
-    let (reply, heard) = stream(&deltas(&[r#"{"content":"hm</think>"}"#, call]));
-    assert_eq!((reply.unwrap().parts.len(), &*heard), (2, "[hm</think>]<0 f {}>Restart(hm)<0 f {}>"));
+    let (reply, received) = stream(&deltas(&[r#"{"content":"hm</think>"}"#, call]));
+    assert_eq!((reply.unwrap().parts.len(), &*received), (2, "[hm</think>]<0 f {}>Restart(hm)<0 f {}>"));
 }
 
 #[test]
@@ -298,9 +298,9 @@ fn finish_reasons_are_understood_and_unknown_ones_are_unknown() {
         let body = USUAL.replace("\"stop\"", &format!("\"{reason}\""));
         assert_eq!(stream(&body).0.unwrap().finish, expected, "{reason}");
     }
-    let (reply, heard) = stream(&deltas(&[r#"{"refusal":"I can"}"#, r#"{"refusal":"not"}"#]));
+    let (reply, received) = stream(&deltas(&[r#"{"refusal":"I can"}"#, r#"{"refusal":"not"}"#]));
     let reply = reply.unwrap();
-    assert_eq!((reply.parts, reply.finish, &*heard), (text("I cannot"), Finish::Filter, "[I can][not]"));
+    assert_eq!((reply.parts, reply.finish, &*received), (text("I cannot"), Finish::Filter, "[I can][not]"));
 }
 
 #[test]

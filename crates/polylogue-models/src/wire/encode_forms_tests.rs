@@ -35,9 +35,9 @@ fn pictures_of_tools_follow_the_last_result_of_their_run_for_models_that_see() {
 }
 
 /// Role and text of each message after the system text.
-fn told(body: &Value) -> Vec<String> {
+fn reported(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] != "system");
-    let told = |message: &Value| {
+    let reported = |message: &Value| {
         let content = &message["content"];
         let parts: Vec<&str> = match content.as_array() {
             Some(parts) => parts.iter().map(|part| part["text"].as_str().unwrap_or("[picture]")).collect(),
@@ -45,7 +45,7 @@ fn told(body: &Value) -> Vec<String> {
         };
         format!("{}: {}", message["role"].as_str().unwrap(), parts.join(" | "))
     };
-    messages.map(told).collect()
+    messages.map(reported).collect()
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn texts_that_no_participant_wrote_are_sent_only_where_the_provider_needs_them()
         returned("c1", "look", vec![Part::text("a cat")]),
         Entry::user("Well?"),
     ];
-    let sent = |style: Style| told(&Asked::new().json(&entries, &style));
+    let sent = |style: Style| reported(&Asked::new().json(&entries, &style));
     let plain = ["assistant: Hello.", "assistant: Wait.", "tool: a cat", "user: Well?"];
     assert_eq!(sent(Style { merge: false, ..STYLE }), plain);
     let alternating = [
@@ -88,7 +88,7 @@ fn words_after_the_pictures_of_a_tool_join_their_message_where_roles_alternate()
     ];
     let words = "(The pictures that `look` returned. Nobody said what stands in them.)";
     let sent =
-        |style: Style| told(&Asked::new().json(&entries, &Style { vision: true, ..style }))[3..].to_vec();
+        |style: Style| reported(&Asked::new().json(&entries, &Style { vision: true, ..style }))[3..].to_vec();
     let joined = format!("user: {words} | [picture] | Well? | Which one?");
     assert_eq!(sent(STYLE), [joined.as_str()]);
     assert_eq!(sent(Style { bridge: true, ..STYLE }), ["assistant: Noted.", joined.as_str()]);

@@ -381,9 +381,9 @@ proptest! {
             let part = &entries[..length];
             let body = grown.body(part, &style);
             prop_assert_eq!(&body, &Asked::new().body(part, &style));
-            let told = Forms { merge, vision, bridge }.sent(part);
+            let reported = Forms { merge, vision, bridge }.sent(part);
             let plain = Style { merge: false, vision: false, bridge: false, ..style };
-            prop_assert_eq!(&body, &Asked::new().body(&told, &plain), "what is shown of it is what is sent");
+            prop_assert_eq!(&body, &Asked::new().body(&reported, &plain), "what is shown of it is what is sent");
             let json: Value = serde_json::from_slice(&body).unwrap();
             if merge {
                 prop_assert_eq!(strict(&json, bridge), Ok(()));

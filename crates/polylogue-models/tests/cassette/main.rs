@@ -61,11 +61,11 @@ impl Asked {
     }
 
     async fn of(&self, model: &impl Model) -> Result<Reply, ModelError> {
-        self.heard(model).await.0
+        self.received(model).await.0
     }
 
     /// The reply, and the pieces in which it came.
-    async fn heard(&self, model: &impl Model) -> (Result<Reply, ModelError>, Vec<Delta>) {
+    async fn received(&self, model: &impl Model) -> (Result<Reply, ModelError>, Vec<Delta>) {
         let Self { at, who, nth, system, entries, tools, params } = self;
         let origin = Origin { at, who, nth: *nth };
         let wire = &EncodeCache::default();

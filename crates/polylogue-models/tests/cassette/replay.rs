@@ -11,14 +11,14 @@ async fn a_reply_is_replayed_in_the_same_pieces_and_an_error_is_the_same_error()
     let broken = (vec![Delta::Text("Half a sen".into())], Err(error()));
     let model = Recorder::new(Fake::new([rich_answer(), broken.clone()]), &Cassette::create(&file).unwrap());
     let (first, second) = (Asked::new("A", 0), Asked::new("A", 1));
-    assert_eq!(first.heard(&model).await, flip(rich_answer()), "recording changes nothing");
-    assert_eq!(second.heard(&model).await, flip(broken.clone()));
+    assert_eq!(first.received(&model).await, flip(rich_answer()), "recording changes nothing");
+    assert_eq!(second.received(&model).await, flip(broken.clone()));
 
     let recording = Recording::open(&file).unwrap();
     let replayer = recording.model("fake:model");
-    assert_eq!(second.heard(&replayer).await, flip(broken));
+    assert_eq!(second.received(&replayer).await, flip(broken));
     assert_eq!(recording.unplayed(), ["call 1 of `A`"]);
-    assert_eq!(first.heard(&replayer).await, flip(rich_answer()));
+    assert_eq!(first.received(&replayer).await, flip(rich_answer()));
     assert_eq!(recording.unplayed(), [""; 0]);
 }
 

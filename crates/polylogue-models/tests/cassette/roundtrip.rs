@@ -152,12 +152,12 @@ proptest! {
         let model = Recorder::new(fake, &Cassette::create(&file).unwrap());
         runtime.block_on(async {
             for (asked, (pieces, result)) in &calls {
-                assert_eq!(asked.heard(&model).await, (result.clone(), pieces.clone()));
+                assert_eq!(asked.received(&model).await, (result.clone(), pieces.clone()));
             }
             let recording = Recording::open(&file).unwrap();
             let replayer = recording.model("fake:model");
             for (asked, (pieces, result)) in &calls {
-                assert_eq!(asked.heard(&replayer).await, (result.clone(), pieces.clone()));
+                assert_eq!(asked.received(&replayer).await, (result.clone(), pieces.clone()));
             }
             assert!(recording.unplayed().is_empty());
         });

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod weather;
+
 use std::time::Duration;
 
 use polylogue_core::{
@@ -100,9 +102,9 @@ impl DeltaSink for Heard {
 
 /// Asks, and tells the reply and the pieces.
 pub(crate) async fn ask(model: &EndpointModel, asked: &Asked) -> (Result<Reply, ModelError>, String) {
-    let mut heard = Heard::default();
-    let reply = model.complete(&asked.request(), &mut heard).await;
-    (reply, heard.0)
+    let mut received = Heard::default();
+    let reply = model.complete(&asked.request(), &mut received).await;
+    (reply, received.0)
 }
 
 pub(crate) async fn reply(model: &EndpointModel) -> Result<Reply, ModelError> {

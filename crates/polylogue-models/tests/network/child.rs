@@ -6,7 +6,7 @@ use polylogue_models::{Config, Endpoint, Env, Provider, Retries};
 
 use crate::common::{reply, text};
 
-/// What stands before what the child heard, among what a test prints.
+/// The prefix of what the child received, in the output of a test.
 const HEARD: &str = "heard: ";
 
 /// Asks the endpoint at `base_url` in a process with `vars`, and returns the words of the reply or the error.
@@ -21,9 +21,9 @@ pub(crate) async fn ask(base_url: &str, vars: &[(&str, &str)]) -> String {
     child.envs(vars.iter().copied());
     let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    let heard = printed.lines().find_map(|line| line.split_once(HEARD)).expect(&printed);
+    let received = printed.lines().find_map(|line| line.split_once(HEARD)).expect(&printed);
     assert!(output.status.success(), "{printed}");
-    heard.1.to_owned()
+    received.1.to_owned()
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The ways to an endpoint: over encrypted connections, and through proxies.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-#![allow(clippy::print_stdout, reason = "a child process tells its parent what it heard")]
+#![allow(clippy::print_stdout, reason = "a child process reports to its parent what it received")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -33,12 +33,12 @@ async fn a_certificate_whose_authority_is_named_in_the_environment_is_trusted() 
     let tls = Tls::start(server.address(), "127.0.0.1").await;
     let authority = tls.authority();
     let trusting = [("SSL_CERT_FILE", authority.to_str().unwrap())];
-    let heard = child::ask(&format!("https://{}/v1", tls.address), &trusting).await;
-    assert_eq!((heard.as_str(), server.count()), ("over an encrypted connection", 1));
+    let received = child::ask(&format!("https://{}/v1", tls.address), &trusting).await;
+    assert_eq!((received.as_str(), server.count()), ("over an encrypted connection", 1));
 
     // The same authority vouches for no other name.
-    let heard = child::ask(&format!("https://localhost:{}/v1", tls.address.port()), &trusting).await;
-    assert!(heard.contains("is not trusted: ") && heard.contains("name"), "{heard}");
+    let received = child::ask(&format!("https://localhost:{}/v1", tls.address.port()), &trusting).await;
+    assert!(received.contains("is not trusted: ") && received.contains("name"), "{received}");
     assert_eq!(server.count(), 1);
 }
 
@@ -48,9 +48,9 @@ async fn without_certificates_the_error_says_how_to_install_them() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "").unwrap();
-    let heard = child::ask("https://127.0.0.1:1/v1", &[("SSL_CERT_FILE", empty.to_str().unwrap())]).await;
-    assert!(heard.contains("https://127.0.0.1:1/v1 cannot be trusted: "), "{heard}");
-    assert!(heard.contains("`ca-certificates`"), "{heard}");
+    let received = child::ask("https://127.0.0.1:1/v1", &[("SSL_CERT_FILE", empty.to_str().unwrap())]).await;
+    assert!(received.contains("https://127.0.0.1:1/v1 cannot be trusted: "), "{received}");
+    assert!(received.contains("`ca-certificates`"), "{received}");
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ async fn the_hint_for_a_server_that_is_not_ollama_names_the_address() {
 }
 
 #[tokio::test]
-async fn a_retry_takes_back_the_pieces_that_were_told_and_waits_as_long_as_asked() {
+async fn a_retry_retracts_the_streamed_deltas_and_waits_as_long_as_requested() {
     let server = Server::start(Playbook::list([
         Answer::text("It is rai").with(Quirk::Truncated),
         Answer::status(503).retry_after_secs(1),
@@ -105,11 +105,11 @@ async fn a_retry_takes_back_the_pieces_that_were_told_and_waits_as_long_as_asked
     ]))
     .await;
     let begun = std::time::Instant::now();
-    let (reply, heard) =
+    let (reply, received) =
         ask(&model(Config { retries: quick(3), ..config(&server) }), &Asked::default()).await;
     assert_eq!(text(&reply.unwrap()), "It is sunny.");
-    let (before, after) = heard.split_once('|').unwrap();
-    assert!("It is rai".starts_with(before) && after == "It is sunny.", "{heard}");
+    let (before, after) = received.split_once('|').unwrap();
+    assert!("It is rai".starts_with(before) && after == "It is sunny.", "{received}");
     assert!(begun.elapsed() >= Duration::from_secs(1));
     assert_eq!(server.unused(), 0);
 }

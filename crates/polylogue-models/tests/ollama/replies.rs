@@ -7,27 +7,9 @@ use polylogue_models::{Config, Timeouts};
 use polylogue_test::server::{Answer, Behaviour, Field, Quirk, Server};
 use serde_json::json;
 
-use crate::common::{Asked, ask, calls, model, reply, text};
+use crate::common::weather::{is_weather, weather};
+use crate::common::{Asked, ask, model, reply, text};
 use crate::config;
-
-fn weather() -> Answer {
-    Answer::text("It is sunny \u{2600} in \"Oslo\".")
-        .think("Where? In Oslo.")
-        .call("weather", json!({"city": "Oslo"}))
-        .call("weather", json!({"city": "Rome", "days": [1, 2]}))
-        .usage(12, 34)
-}
-
-fn is_weather(reply: &Reply, case: &str) {
-    assert_eq!(reply.parts[0], Part::Thought("Where? In Oslo.".into()), "{case}");
-    assert_eq!(text(reply), "It is sunny \u{2600} in \"Oslo\".", "{case}");
-    let calls = calls(reply);
-    let made: Vec<_> = calls.iter().map(|(_, tool, args)| (&**tool, &**args)).collect();
-    let expected = [("weather", r#"{"city":"Oslo"}"#), ("weather", r#"{"city":"Rome","days":[1,2]}"#)];
-    assert_eq!(made, expected, "{case}");
-    assert!(calls[0].0 != calls[1].0 && calls[0].0.len() >= 9, "{case}: {calls:?}");
-    assert_eq!(reply.finish, Finish::Calls, "{case}");
-}
 
 #[tokio::test]
 async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
@@ -62,15 +44,16 @@ async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
             let case = format!("{quirks:?}, stream {stream}");
             let answer = quirks.iter().cloned().fold(weather(), Answer::with);
             let server = Server::start(Behaviour::from(answer)).await;
-            let (reply, heard) = ask(&model(Config { stream, ..config(&server) }), &Asked::default()).await;
+            let (reply, received) =
+                ask(&model(Config { stream, ..config(&server) }), &Asked::default()).await;
             let reply = reply.unwrap_or_else(|error| panic!("{case}: {error:?}"));
             is_weather(&reply, &case);
             let known = Usage { input: Some(12), output: Some(34), ..Usage::default() };
             let usage = if quirks.contains(&NoUsage) { Usage::default() } else { known };
             assert_eq!(reply.usage, usage, "{case}");
-            let heard = heard.replace(")(", "");
-            assert!(heard.starts_with("(Where? In Oslo.)It is sunny"), "{case}: {heard}");
-            assert!(heard.ends_with(r#"<weather>{"city":"Rome","days":[1,2]}"#), "{case}: {heard}");
+            let received = received.replace(")(", "");
+            assert!(received.starts_with("(Where? In Oslo.)It is sunny"), "{case}: {received}");
+            assert!(received.ends_with(r#"<weather>{"city":"Rome","days":[1,2]}"#), "{case}: {received}");
             assert_eq!(server.violations(), [""; 0], "{case}");
         }
     }

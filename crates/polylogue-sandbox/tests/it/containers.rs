@@ -49,8 +49,8 @@ fn fake(dir: &Dir, name: &str) -> Sandbox {
     Sandbox::container(dir.0.join("work"), engine(&dir.0, name, "python:3"))
 }
 
-/// What the engine was told, but for what differs from run to run.
-fn told(dir: &Dir) -> Vec<String> {
+/// The arguments of the engine, except those that differ from run to run.
+fn shown(dir: &Dir) -> Vec<String> {
     let args = std::fs::read_to_string(dir.0.join("args")).unwrap();
     let all = args.lines().filter(|arg| !arg.starts_with("--cidfile=") && !arg.starts_with("--name="));
     let all = all.filter(|arg| !arg.starts_with("--user="));
@@ -67,7 +67,7 @@ fn an_engine_receives_every_option_of_the_sandbox() {
     let work = sandbox.work().canonicalize().unwrap();
     assert_eq!((ended.how, text(&ended)), (How::Exited(3), format!("{}\nA\nerr\n", work.display())));
     assert_eq!(
-        told(&dir),
+        shown(&dir),
         [
             "--rm",
             "--read-only",
@@ -103,9 +103,9 @@ fn podman_receives_its_own_options() {
     let sandbox = fake(&dir, "podman").network(Network::Host);
     assert!(sandbox.warning().is_some());
     run(&sandbox, &sh("true"));
-    let told = told(&dir);
-    assert!(!told.iter().any(|arg| arg.starts_with("--network")), "{told:?}");
-    assert!(told.contains(&"--mount=type=bind,source=DIR/work,target=/work,relabel=private".to_owned()));
+    let shown = shown(&dir);
+    assert!(!shown.iter().any(|arg| arg.starts_with("--network")), "{shown:?}");
+    assert!(shown.contains(&"--mount=type=bind,source=DIR/work,target=/work,relabel=private".to_owned()));
 }
 
 #[test]
@@ -155,11 +155,11 @@ fn programs_in_containers_can_be_spoken_with() {
     let (input, mut speak) = std::io::pipe().unwrap();
     speak.write_all(b"hello\n").unwrap();
     drop(speak);
-    let mut heard = Vec::new();
-    let streams = Streams { input: Some(input), output: &mut |bytes| heard.extend_from_slice(bytes) };
+    let mut received = Vec::new();
+    let streams = Streams { input: Some(input), output: &mut |bytes| received.extend_from_slice(bytes) };
     let how = fake(&dir, "docker").run_streamed(&Program::new("cat"), &Cancellation::new(), streams).unwrap();
-    assert_eq!((how, &*heard), (How::Exited(0), &b"hello\n"[..]));
-    assert!(told(&dir).contains(&"--interactive".to_owned()));
+    assert_eq!((how, &*received), (How::Exited(0), &b"hello\n"[..]));
+    assert!(shown(&dir).contains(&"--interactive".to_owned()));
 }
 
 #[test]
@@ -213,12 +213,12 @@ fn an_engine_whose_daemon_does_not_run_says_so() {
     .unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let engine = Engine::new(path, "python:3");
-    let told = format!("the container engine `docker` made no container: docker: {why}");
+    let shown = format!("the container engine `docker` made no container: docker: {why}");
     let error = engine.answers().unwrap_err();
-    assert!(matches!(&error, Error::Refused { why } if *why == told), "{error}");
+    assert!(matches!(&error, Error::Refused { why } if *why == shown), "{error}");
     let error =
         Sandbox::container(dir.0.join("work"), engine).run(&sh("true"), &Cancellation::new()).unwrap_err();
-    assert!(matches!(&error, Error::Refused { why } if *why == told), "{error}");
+    assert!(matches!(&error, Error::Refused { why } if *why == shown), "{error}");
 }
 
 /// The file to which the engine writes that the container is there.

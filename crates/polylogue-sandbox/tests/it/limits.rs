@@ -91,7 +91,7 @@ fn page_tables_are_memory() {
 }
 
 #[test]
-fn a_fork_bomb_goes_off_in_a_small_room() {
+fn a_fork_bomb_reaches_the_limit_of_processes() {
     let bomb = python("import os, time\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(0.01)");
     let change = |limits: &mut Limits| (limits.processes, limits.time) = (20, Duration::from_secs(3));
     let Some(ended) = limited(&bomb, change) else { return };
@@ -126,28 +126,28 @@ fn many_quick_programs_cannot_fill_the_work_directory() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let sandbox = sandbox.limited(Limits { disk_bytes: 10 << 20, ..Limits::default() });
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for nth in 0..12 {
         // One file with bytes, and one that is all hole, which could be filled later without growing.
         let code = format!("head -c 4000000 /dev/zero > f{nth}; truncate -s 4000000 h{nth}; echo ended");
         match sandbox.run(&sh(&code), &Cancellation::new()) {
-            Ok(ended) => told.push(ended.how),
+            Ok(ended) => shown.push(ended.how),
             Err(error) => {
                 assert!(error.to_string().contains("holds more than twice what it may, 10 MiB"), "{error}");
                 break;
             }
         }
     }
-    assert!(told.contains(&How::TooMuchDisk), "{told:?}");
+    assert!(shown.contains(&How::TooMuchDisk), "{shown:?}");
     let mut bytes = 0;
     for entry in std::fs::read_dir(sandbox.work()).unwrap() {
         bytes += entry.unwrap().metadata().unwrap().len();
     }
-    assert!(bytes <= 21 << 20, "{bytes} bytes after {told:?}");
+    assert!(bytes <= 21 << 20, "{bytes} bytes after {shown:?}");
     assert_eq!(sandbox.room(), 0);
 }
 
-/// A program can make room in a directory that is full.
+/// A program can delete files in a directory that is full.
 #[test]
 fn files_can_be_removed_from_a_full_work_directory() {
     let dir = Dir::new();

@@ -208,12 +208,12 @@ fn a_refusal_says_why() {
         .arg(std::env::current_exe().unwrap())
         .env(REFUSED, "1")
         .output();
-    let told = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
-    if !told.contains("told: ") {
-        return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {told}"));
+    let shown = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
+    if !shown.contains("told: ") {
+        return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {shown}"));
     }
-    assert!(told.contains("No space left on device (os error 28)"), "{told}");
-    assert!(told.contains("sysctl user.max_user_namespaces"), "{told}");
+    assert!(shown.contains("No space left on device (os error 28)"), "{shown}");
+    assert!(shown.contains("sysctl user.max_user_namespaces"), "{shown}");
 }
 
 /// A refusal whose cause passes is not remembered, and a directory for temporary files in which nothing can be made refuses
@@ -243,11 +243,11 @@ fn a_refusal_is_not_remembered() {
         .env("POLYLOGUE_DIR", dir.0.canonicalize().unwrap())
         .env("TMPDIR", "/proc/nothing/can/be/made/here")
         .output();
-    let told = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
-    if told.contains("Permission denied") && !told.contains("told: ") {
-        return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {told}"));
+    let shown = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
+    if shown.contains("Permission denied") && !shown.contains("told: ") {
+        return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {shown}"));
     }
-    assert!(told.contains("told: ") && told.contains("then: enclosed"), "{told}");
+    assert!(shown.contains("told: ") && shown.contains("then: enclosed"), "{shown}");
 }
 
 /// How much later a program starts than without an enclosure: the least of many times, since machines are busy. It is to be

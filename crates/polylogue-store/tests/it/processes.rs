@@ -1,5 +1,5 @@
 //! What happens to a store when its process is killed, its disk is full or its folder cannot be written: other
-//! processes, which are this very program, told by variables what to do.
+//! processes, which are this very program, which read their task from variables.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -80,13 +80,13 @@ async fn begin_and_close(kind: Kind, place: &Path) {
     store.release(claim).await.unwrap();
 }
 
-/// The last number that a child told in its output.
+/// The last number that a child printed.
 pub(crate) fn acknowledged(output: &[u8]) -> u64 {
-    told(&mut output.lines(), usize::MAX).unwrap_or_default()
+    shown(&mut output.lines(), usize::MAX).unwrap_or_default()
 }
 
-/// The last number a child told, reading to the end or to the `most`-th number.
-pub(crate) fn told(lines: &mut impl Iterator<Item = std::io::Result<String>>, most: usize) -> Option<u64> {
+/// The last number that a child printed, reading to the end or to the `most`-th number.
+pub(crate) fn shown(lines: &mut impl Iterator<Item = std::io::Result<String>>, most: usize) -> Option<u64> {
     lines
         .map_while(Result::ok)
         .filter_map(|line| line.strip_prefix(ACKNOWLEDGED)?.parse().ok())
@@ -119,11 +119,11 @@ async fn killed(kind: Kind) {
     for round in 0..ROUNDS {
         let mut child = child("exec \"$@\"", "append", kind, dir.path()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let some = told(&mut lines, 2 + usize::try_from(random.below(40)).unwrap());
+        let some = shown(&mut lines, 2 + usize::try_from(random.below(40)).unwrap());
         std::thread::sleep(Duration::from_micros(random.below(3000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        let acknowledged = told(&mut lines, usize::MAX).or(some).expect("the child told something");
+        let acknowledged = shown(&mut lines, usize::MAX).or(some).expect("the child printed a number");
         // The dead process's claim blocks no other, and a live one's is refused at once.
         let store = kind.open(dir.path()).unwrap();
         let claim = store.claim(&id("a")).await.unwrap();
@@ -149,7 +149,7 @@ async fn sqlite_loses_nothing_when_its_process_is_killed() {
 pub(crate) fn writing(task: &str, kind: Kind, place: &Path) -> Child {
     let mut child = child("exec \"$@\"", task, kind, place).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    told(&mut lines, 2).expect("the child writes");
+    shown(&mut lines, 2).expect("the child writes");
     // It continues to write: its lines are read so that it does not block.
     std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
     child
@@ -263,7 +263,7 @@ async fn a_limit_on_the_length_of_files_costs_nothing_that_was_kept() {
         let output =
             child("trap '' XFSZ; ulimit -f 800; exec \"$@\"", "grow", kind, dir.path()).output().unwrap();
         assert!(output.status.success(), "{kind:?}: {}", String::from_utf8_lossy(&output.stdout));
-        let next = told(&mut output.stdout.lines(), usize::MAX).unwrap();
+        let next = shown(&mut output.stdout.lines(), usize::MAX).unwrap();
         let kept = kind.open(dir.path()).unwrap().read(&id("a"), 0).await.unwrap();
         assert_events(&kept, 0, next);
     }
@@ -276,7 +276,7 @@ async fn a_process_that_dies_of_the_limit_loses_nothing() {
         // Here the signal is not ignored: it kills.
         let output = child("ulimit -f 800; exec \"$@\"", "append", kind, dir.path()).output().unwrap();
         assert!(!output.status.success());
-        let next = told(&mut output.stdout.lines(), usize::MAX).unwrap();
+        let next = shown(&mut output.stdout.lines(), usize::MAX).unwrap();
         let store = kind.open(dir.path()).unwrap();
         let kept: Vec<Event> = store.read(&id("a"), 0).await.unwrap();
         assert!(kept.len() as u64 >= next && next > 20, "{} kept, {next} acknowledged", kept.len());

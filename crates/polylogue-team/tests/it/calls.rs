@@ -6,7 +6,7 @@ use polylogue::AnyModel;
 use polylogue_models::Env;
 use polylogue_team::{BuildContext, Grant, Overrides, Team, load, parse};
 
-fn told(rest: &str, tools: &str) -> String {
+fn shown(rest: &str, tools: &str) -> String {
     let text = format!(
         "name: t\nagents: [{{name: A, tools: {tools}}}]\nchat: {{participants: [A], stop: {{max_turns: 1}}}}\n{rest}"
     );
@@ -56,9 +56,9 @@ fn calls_that_cannot_be_made_are_reported_at_their_line() {
         ),
         ("openapi: {pets: {}}".into(), "[]", "`file`"),
     ] {
-        let told = told(&rest, tools);
-        assert!(told.contains(expected), "{rest}: {told}");
-        assert!(!told.contains("my-own-secret"), "{told}");
+        let shown = shown(&rest, tools);
+        assert!(shown.contains(expected), "{rest}: {shown}");
+        assert!(!shown.contains("my-own-secret"), "{shown}");
     }
 }
 

@@ -62,9 +62,9 @@ async fn agents_share_the_teams_memory_or_have_their_own() {
     let facts = memory.list(None, 9).await.unwrap();
     let kept: Vec<_> = facts.iter().map(|fact| (fact.scope.as_str(), fact.text.as_str())).collect();
     assert_eq!(kept, [("tea room/Bob", "Bob likes black tea."), ("tea room", "Guests like green tea.")]);
-    // Cy heard of tea, and was reminded of what Ann wrote in the same conversation; Dee has no memory.
-    let told = |said: &str, who: &str| said.lines().any(|line| line.contains(&format!("{who} is prompted")));
-    assert!(!told(&first, "Dee"), "{first}");
+    // Cy received a message about tea, and a reminder of what Ann wrote in the same conversation; Dee has no memory.
+    let shown = |said: &str, who: &str| said.lines().any(|line| line.contains(&format!("{who} is prompted")));
+    assert!(!shown(&first, "Dee"), "{first}");
     let second = run(&team, &memory, "two", "Who likes green tea?").await;
     for (who, fact) in [("Ann", "Guests like green tea."), ("Cy", "Guests like green tea.")] {
         let at = second.find(&format!("{who} is prompted: ")).unwrap_or_else(|| panic!("{who}\n{second}"));
@@ -115,15 +115,15 @@ script:
   - A: done
 ",
     );
-    let told = run(&team, &AnyMemory::new(Slow(facts.clone())), "one", "go").await;
+    let shown = run(&team, &AnyMemory::new(Slow(facts.clone())), "one", "go").await;
     let came: Vec<&str> =
-        told.lines().filter_map(|line| line.split_once(" A gets #A-0-")?.1.get(3..)).collect();
+        shown.lines().filter_map(|line| line.split_once(" A gets #A-0-")?.1.get(3..)).collect();
     let (nothing, fact) = ("Nothing is remembered about that.", "Guests like green tea.");
     assert_eq!(
         [came[0], came[1], came[3], came[4]],
         [nothing, "Remembered as #1.", "#1 is forgotten.", nothing]
     );
-    assert!(came.len() == 5 && came[2].ends_with(fact), "{told}");
+    assert!(came.len() == 5 && came[2].ends_with(fact), "{shown}");
     assert!(facts.list(None, 9).await.unwrap().is_empty());
 }
 

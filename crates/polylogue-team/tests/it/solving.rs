@@ -123,7 +123,7 @@ async fn a_talk_is_ended_by_a_stop_too_and_summed_up_by_a_model() {
 
 /// Every agent is asked after every turn, and none is ever done: no other limit comes before that of the iterations.
 #[tokio::test]
-async fn the_limit_on_iterations_is_the_only_one_and_leaves_room_for_a_summary() {
+async fn the_limit_on_iterations_is_the_only_one_and_a_summary_follows() {
     let turns: String = (0..40)
         .map(|_| "{B: b}, {B: left}, {B: 'yes'}, {A: a}, {A: left}, {A: 'yes'}, ".to_owned())
         .collect();
@@ -188,9 +188,9 @@ fn agents_receive_the_tools_of_their_tasks() {
           script: [{A: x}]}",
     );
     let assistants = team.assistants(&|_| Ok(AnyModel::new(team.script.clone().model("script")))).unwrap();
-    let told: Vec<Vec<&str>> = assistants
+    let shown: Vec<Vec<&str>> = assistants
         .iter()
         .map(|assistant| assistant.specs().iter().map(|spec| spec.name.as_str()).collect())
         .collect();
-    assert_eq!(told, [vec!["chess"], vec![], vec!["chess", "high_low"], vec![]]);
+    assert_eq!(shown, [vec!["chess"], vec![], vec!["chess", "high_low"], vec![]]);
 }

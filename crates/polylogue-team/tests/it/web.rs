@@ -46,8 +46,8 @@ fn mistakes_are_reported_at_their_line() {
         ("web: {pages: ../up}", "[web_fetch]", "the pages in `../up` cannot be brought along: "),
         ("web: {index: x}", "[web_fetch]", "unknown key `index`"),
     ] {
-        let told = wrong(web, tools);
-        assert!(told.contains(expected), "{web} {tools}: {told}");
+        let shown = wrong(web, tools);
+        assert!(shown.contains(expected), "{web} {tools}: {shown}");
     }
 }
 

@@ -188,8 +188,8 @@ async fn a_person_approves_tool_calls_of_every_kind_of_caller() {
             let (log, questions, _) = play(&team, &BuildContext::none(), &["no, not so", "no, not so"]).await;
             assert_eq!(questions.len(), asked, "{how}");
             assert!(questions.iter().all(|text| text.starts_with("`Ann` calls `")), "{questions:?}");
-            let told = format!("{:?}", log.events().await);
-            assert_eq!(told.matches("it was rejected. not so").count() > 0, asked > 0, "{how}\n{told}");
+            let shown = format!("{:?}", log.events().await);
+            assert_eq!(shown.matches("it was rejected. not so").count() > 0, asked > 0, "{how}\n{shown}");
         }
     }
 }
@@ -398,9 +398,9 @@ script:
     let place = tempfile::tempdir().unwrap();
     let (log, ..) = play(&team, &BuildContext::at(place.path().join("work")), &[]).await;
     let came = outcomes(&log).await;
-    let told: Vec<&str> = came[1..].iter().map(|(_, text)| text.trim()).collect();
+    let shown: Vec<&str> = came[1..].iter().map(|(_, text)| text.trim()).collect();
     let printed = "exitcode: 0 (execution succeeded)\nCode output: zero two";
-    assert_eq!(told, ["2 a.txt", "Replaced it once in `a.txt`.", printed, "zero two"], "{came:?}");
+    assert_eq!(shown, ["2 a.txt", "Replaced it once in `a.txt`.", printed, "zero two"], "{came:?}");
 }
 
 #[tokio::test]

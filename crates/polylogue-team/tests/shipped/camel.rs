@@ -220,8 +220,8 @@ async fn the_specifier_receives_the_task_both_roles_and_the_word_limit() {
     let overrides = Overrides { vars: [("word_limit".into(), "33".into())].into(), ..Overrides::default() };
     let played = play(&shipped(&overrides)).await;
     let [asked] = played.asked_of("Specifier")[..] else { panic!("it is asked once") };
-    for told in ["Stock Trader", "Python Programmer", "in 33 words or less"] {
-        assert!(asked.system.contains(told), "{}", asked.system);
+    for shown in ["Stock Trader", "Python Programmer", "in 33 words or less"] {
+        assert!(asked.system.contains(shown), "{}", asked.system);
     }
     assert_eq!(asked.texts(), ["Develop a trading bot for the stock market"]);
 }

@@ -91,8 +91,8 @@ async fn a_coder_solves_a_problem_with_programs_and_mends_them() {
     let [broken, mended] = came.as_slice() else { panic!("{came:?}") };
     assert!(broken.1.starts_with("exitcode: 1 (execution failed)\nCode output: Traceback"), "{broken:?}");
     assert!(broken.1.contains("NameError: name 'Fraction' is not defined"), "{broken:?}");
-    let told = "exitcode: 0 (execution succeeded)\nCode output: projection: 1/5 -3/5\nproduct: 2 cross: 0";
-    assert_eq!((mended.0, &*mended.1), (OutcomeStatus::Done, told));
+    let shown = "exitcode: 0 (execution succeeded)\nCode output: projection: 1/5 -3/5\nproduct: 2 cross: 0";
+    assert_eq!((mended.0, &*mended.1), (OutcomeStatus::Done, shown));
     assert!(played.summary.contains("\\boxed"), "{}", played.summary);
 }
 
@@ -104,7 +104,7 @@ async fn a_planner_is_asked_as_a_function_and_functions_mend_a_file() {
     let failed: Vec<bool> = came.iter().map(|(status, _)| *status == OutcomeStatus::Failed).collect();
     assert_eq!(failed, [false, true, false, false, false], "{came:?}");
     assert!(came[0].1.starts_with("1. Run the tests") && came[4].1 == "3 tests passed", "{came:?}");
-    // The planner knows the question alone, in a room of its own.
+    // The planner knows only the question, in a separate chat.
     let [asked] = played.asked_of("Planner")[..] else { panic!("the planner is asked once") };
     assert_eq!(asked.texts().len(), 1);
     assert!(asked.texts()[0].contains("How do I go about it?"));

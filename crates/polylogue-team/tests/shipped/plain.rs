@@ -69,14 +69,14 @@ async fn server(next: &Slot) -> Server {
 
 /// What was said where, and how every chat ended; chats that run at the same time stand one after the other.
 fn course(played: &Played) -> Vec<(String, String)> {
-    let told = |body: &Body| match body {
+    let shown = |body: &Body| match body {
         Body::Message(message) => Some(format!("{}: {}", message.from, message.plain())),
         Body::Passed { who } => Some(format!("{who} passes")),
         Body::Closed { reason, summary } => Some(format!("{reason}: {summary}")),
         _ => None,
     };
     let mut course: Vec<(String, String)> =
-        played.events.iter().filter_map(|event| Some((event.at.to_string(), told(&event.body)?))).collect();
+        played.events.iter().filter_map(|event| Some((event.at.to_string(), shown(&event.body)?))).collect();
     course.sort_by(|one, other| one.0.cmp(&other.0));
     course
 }

@@ -283,8 +283,8 @@ async fn reflections_stay_with_the_solver_and_decisions_are_dropped() {
 #[tokio::test(start_paused = true)]
 async fn the_first_message_of_a_talk_is_copied_or_given_and_goes_to_its_owner() {
     let copied = played("number-list").await;
-    let told = "[user]:\nMy list is empty: []. Please give me the first numbers!";
-    assert!(history(&copied, "Giver").contains(told));
+    let shown = "[user]:\nMy list is empty: []. Please give me the first numbers!";
+    assert!(history(&copied, "Giver").contains(shown));
     assert_eq!(course(&copied).0.first().map(String::as_str), Some("Giver"));
 
     let overrides =
@@ -309,8 +309,8 @@ async fn what_each_side_knows_is_what_its_model_was_sent() {
         let played = play(&team).await;
         let chat = transcript(&played);
         for who in team.chat.participants.iter().map(|name| name.as_str()) {
-            let lens = ViewOptions { forget_private_turns: true, ..ViewOptions::default() };
-            let knows = History::through(&chat, &name(who), lens).entries;
+            let options = ViewOptions { forget_private_turns: true, ..ViewOptions::default() };
+            let knows = History::through(&chat, &name(who), options).entries;
             // The last turn alone was not sent to anybody yet: its words, or the trace of its tool.
             let begins = |asked: &crate::stage::Asked| {
                 asked.entries.iter().zip(&knows).take_while(|(sent, known)| sent == known).count()

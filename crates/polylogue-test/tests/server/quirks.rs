@@ -26,7 +26,7 @@ fn fragments(quirk: Quirk) -> Vec<Value> {
 }
 
 #[test]
-fn usage_is_never_told() {
+fn usage_is_never_shown() {
     let events = once(Answer::text(TEXT).with(Quirk::NoUsage), &with_usage()).events();
     assert!(events.iter().all(|event| event.get("usage").is_none() && event["choices"] != json!([])));
     assert_eq!(once(Answer::text(TEXT).with(Quirk::NoUsage), &hello()).json().get("usage"), None);

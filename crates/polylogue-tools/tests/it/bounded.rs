@@ -51,7 +51,7 @@ async fn a_call_that_takes_too_long_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_is_returned_beyond_its_room_is_left_out() {
+async fn results_beyond_the_limit_are_cut() {
     let tool = Bounded::new(Slow::new()).at_most(10);
     assert_eq!(done(&tool, json!({"text": "0123456789"})).await, "0123456789");
     assert_eq!(done(&tool, json!({"text": "0123456789ab"})).await, "0123456789\n(2 more bytes are left out)");

@@ -103,7 +103,7 @@ async fn wrong_arguments_are_named_in_the_result() {
         args[name] = value;
         args
     };
-    for (args, told) in [
+    for (args, shown) in [
         (json!({}), "`name` is missing"),
         (with("name", json!(1)), "`name` must be a text, not 1"),
         (with("count", json!("3")), "`count` must be a whole number, not \"3\""),
@@ -118,7 +118,7 @@ async fn wrong_arguments_are_named_in_the_result() {
             "there is no argument `file`; there is `name`, `count`, `size`, `loud`, `tone`, `files`",
         ),
     ] {
-        assert_eq!(failed(&tool, args).await, told);
+        assert_eq!(failed(&tool, args).await, shown);
     }
 }
 
@@ -192,7 +192,7 @@ fn declarations_that_contradict_themselves_are_refused() {
         json!({"a": argument})
     };
     let plain = || a(json!({}));
-    for (command, arguments, told) in [
+    for (command, arguments, shown) in [
         (json!([]), json!({}), "its first word must be the program"),
         (json!([""]), json!({}), "its first word must be the program"),
         (json!([{"when": "a", "words": ["x"]}]), plain(), "its first word must be the program"),
@@ -221,7 +221,7 @@ fn declarations_that_contradict_themselves_are_refused() {
         (json!(["x", "{a}"]), a(json!({"minimum": 1})), "`a` is no number, and has no minimum or maximum"),
     ] {
         let error = Command::new(declared(command, arguments), Sandbox::enclosed("work")).unwrap_err();
-        assert_eq!(error.to_string(), format!("the command `test`: {told}"));
+        assert_eq!(error.to_string(), format!("the command `test`: {shown}"));
     }
     // In Rust a declaration is a value as any other.
     let declaration = Declaration {

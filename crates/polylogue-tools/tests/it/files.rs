@@ -10,7 +10,7 @@ use polylogue_tools::files::{self, Folder, edit, list, read, search, write};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
-use crate::{Dir, done, failed, told};
+use crate::{Dir, done, failed, shown};
 
 fn folder(dir: &Dir) -> Folder {
     Folder::at(dir.work())
@@ -278,14 +278,14 @@ async fn a_race_is_not_won() {
     });
     let (mut inside, mut links) = (0_u32, 0_u32);
     for nth in 0..1_000 {
-        let (status, text) = told(&read(&folder), json!({"path": "sub/file"})).await;
+        let (status, text) = shown(&read(&folder), json!({"path": "sub/file"})).await;
         match status {
             OutcomeStatus::Done => assert!(text == "inside" || text.starts_with("new"), "{text}"),
             _ => links += u32::from(text.contains("link")),
         }
         inside += u32::from(status == OutcomeStatus::Done);
         let args = json!({"path": "sub/file", "content": format!("new {nth}")});
-        let _ = told(&write(&folder), args).await;
+        let _ = shown(&write(&folder), args).await;
         let found = done(&search(&folder), json!({"pattern": "outside"})).await;
         assert_eq!(found, "Nothing was found.");
     }
@@ -352,11 +352,11 @@ async fn no_path_of_many_leads_outside() {
             path.push(names[usize::try_from((state >> 33) % names.len() as u64).unwrap()]);
         }
         let path = path.join("/");
-        let (status, text) = told(&read(&folder), json!({"path": path})).await;
+        let (status, text) = shown(&read(&folder), json!({"path": path})).await;
         assert!(status != OutcomeStatus::Done || text == "inside" || text == "new", "{path}: {text}");
         read_some += u32::from(status == OutcomeStatus::Done);
         let (status, _) =
-            told(&write(&folder), json!({"path": format!("{path}/new"), "content": "new"})).await;
+            shown(&write(&folder), json!({"path": format!("{path}/new"), "content": "new"})).await;
         wrote_some += u32::from(status == OutcomeStatus::Done);
     }
     assert!(read_some > 20 && wrote_some > 20, "{read_some} read, {wrote_some} written");
@@ -380,10 +380,10 @@ async fn the_limit_of_the_work_directory_holds_for_files_that_are_written() {
     for nth in 0..3 {
         done(&write, json!({"path": format!("f{nth}"), "content": content})).await;
     }
-    let told = failed(&write, json!({"path": "f3", "content": content})).await;
+    let shown = failed(&write, json!({"path": "f3", "content": content})).await;
     assert!(
-        told.starts_with("the work directory has no room for 300000 bytes: it may hold 1048576"),
-        "{told}"
+        shown.starts_with("the work directory has no room for 300000 bytes: it may hold 1048576"),
+        "{shown}"
     );
     assert!(!dir.work().join("f3").exists());
     std::fs::remove_file(dir.work().join("f0")).unwrap();

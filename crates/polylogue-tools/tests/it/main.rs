@@ -85,11 +85,11 @@ pub(crate) fn held() -> Arc<Resources> {
 
 /// The results of the calls of a log, in words.
 pub(crate) fn returned(events: &[Arc<Event>]) -> Vec<String> {
-    let told = |event: &Arc<Event>| match &event.body {
+    let shown = |event: &Arc<Event>| match &event.body {
         Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
         _ => None,
     };
-    events.iter().filter_map(told).collect()
+    events.iter().filter_map(shown).collect()
 }
 
 /// Calls `tool` in the conversation of the test.
@@ -117,7 +117,7 @@ pub(crate) async fn call_in(held: &Resources, tool: &impl Tool, args: Value) -> 
 }
 
 /// The outcome of a call, in words.
-pub(crate) async fn told(tool: &impl Tool, args: Value) -> (OutcomeStatus, String) {
+pub(crate) async fn shown(tool: &impl Tool, args: Value) -> (OutcomeStatus, String) {
     match call(tool, args).await {
         Ok(outcome) => (outcome.status, plain(&outcome.parts).into_owned()),
         Err(error) => (OutcomeStatus::Failed, error.0),
@@ -126,15 +126,15 @@ pub(crate) async fn told(tool: &impl Tool, args: Value) -> (OutcomeStatus, Strin
 
 /// The result of a call that worked.
 pub(crate) async fn done(tool: &impl Tool, args: Value) -> String {
-    match told(tool, args).await {
+    match shown(tool, args).await {
         (OutcomeStatus::Done, text) => text,
         other => panic!("{other:?}"),
     }
 }
 
-/// What a call that failed was told.
+/// The error of a call that failed.
 pub(crate) async fn failed(tool: &impl Tool, args: Value) -> String {
-    match told(tool, args).await {
+    match shown(tool, args).await {
         (OutcomeStatus::Failed, text) => text,
         other => panic!("{other:?}"),
     }

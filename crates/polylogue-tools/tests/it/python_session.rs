@@ -12,7 +12,7 @@ use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox};
 use serde_json::json;
 
-use crate::{Dir, call, call_in, held, sandbox, told};
+use crate::{Dir, call, call_in, held, sandbox, shown};
 
 /// The first pixel that ever was: a whole PNG.
 const PIXEL: &str =
@@ -26,7 +26,7 @@ fn limited(sandbox: Sandbox, change: impl FnOnce(&mut Limits)) -> PythonSession 
 
 /// What a session says to pieces of code, one after the other.
 async fn says(session: &PythonSession, code: &str) -> String {
-    let (status, text) = told(session, json!({"code": code})).await;
+    let (status, text) = shown(session, json!({"code": code})).await;
     if status == Done { text } else { format!("failed: {text}") }
 }
 
@@ -132,7 +132,7 @@ async fn a_session_that_dies_is_replaced() {
     assert!(text.contains("The session ended (Ended by signal 11)"), "{text}");
     let text = says(&session, "import os\nos._exit(7)").await;
     assert!(text.contains("The session ended (Exit code 7)"), "{text}");
-    // Memory for which there is no room is an error like others.
+    // Memory beyond the limit is an error like others.
     assert!(says(&session, "x = bytearray(1 << 30)").await.ends_with("MemoryError"));
     assert_eq!(says(&session, "1 + 1").await, "2");
 }
@@ -143,13 +143,13 @@ async fn it_can_be_restarted() {
     let Some(sandbox) = sandbox(&dir) else { return };
     let session = PythonSession::new(sandbox);
     says(&session, "x = 1").await;
-    let (status, text) = told(&session, json!({"restart": true})).await;
+    let (status, text) = shown(&session, json!({"restart": true})).await;
     assert_eq!((status, &*text), (Done, "(no output)"));
     assert!(says(&session, "x").await.contains("NameError"));
     says(&session, "x = 1").await;
     session.restart(&held()).await;
     assert!(says(&session, "x").await.contains("NameError"));
-    assert_eq!(told(&session, json!({})).await, (Failed, "`code` must be a text: what to run next".into()));
+    assert_eq!(shown(&session, json!({})).await, (Failed, "`code` must be a text: what to run next".into()));
 }
 
 #[tokio::test]
@@ -162,9 +162,9 @@ async fn pictures_are_parts() {
     let outcome = call(&session, json!({"code": picture})).await.unwrap();
     assert_eq!(pictures(&outcome), [format!("data:image/png;base64,{PIXEL}")]);
     // It is a file, too, and the text before it says so.
-    let told = outcome.plain().into_owned();
-    let name = told.split_once("Picture: ").unwrap().1.strip_suffix(" (1x1)").unwrap();
-    assert!(name.starts_with("picture-") && name.ends_with(".png"), "{told}");
+    let shown = outcome.plain().into_owned();
+    let name = shown.split_once("Picture: ").unwrap().1.strip_suffix(" (1x1)").unwrap();
+    assert!(name.starts_with("picture-") && name.ends_with(".png"), "{shown}");
     assert!(std::fs::read(dir.work().join(name)).unwrap().starts_with(b"\x89PNG"));
     // A link that is in its place leads nowhere.
     std::fs::remove_file(dir.work().join(name)).unwrap();
@@ -332,12 +332,12 @@ async fn no_interpreter_is_an_error_that_says_so() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let (status, text) =
-        told(&PythonSession::new(sandbox.clone()).interpreter("no-python"), json!({"code": "1"})).await;
+        shown(&PythonSession::new(sandbox.clone()).interpreter("no-python"), json!({"code": "1"})).await;
     assert_eq!(
         (status, &*text),
         (Failed, "there is no program `no-python` in /usr/local/bin, /usr/bin, /bin")
     );
-    let (status, text) = told(&PythonSession::new(sandbox).interpreter("false"), json!({"code": "1"})).await;
+    let (status, text) = shown(&PythonSession::new(sandbox).interpreter("false"), json!({"code": "1"})).await;
     assert_eq!((status, &*text), (Failed, "`false` started no session: Exit code 1"));
 }
 

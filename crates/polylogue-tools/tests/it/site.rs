@@ -52,11 +52,11 @@ impl Site {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let (act, heard) = (Arc::new(act), Arc::clone(&asked));
+        let (act, received) = (Arc::new(act), Arc::clone(&asked));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (act, heard) = (Arc::clone(&act), Arc::clone(&heard));
-                tokio::spawn(serve(stream, act, heard));
+                let (act, received) = (Arc::clone(&act), Arc::clone(&received));
+                tokio::spawn(serve(stream, act, received));
             }
         });
         Self { port, asked }
@@ -93,7 +93,7 @@ impl Site {
 async fn serve(
     mut stream: TcpStream,
     act: Arc<impl Fn(String, TcpStream) -> Act + Send + Sync + 'static>,
-    heard: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
 ) {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
@@ -107,7 +107,7 @@ async fn serve(
             .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
         if body.len() >= length.unwrap_or(0usize) {
             let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-            heard.lock().unwrap().push(text.clone());
+            received.lock().unwrap().push(text.clone());
             let _ = act(path, stream).await;
             return;
         }

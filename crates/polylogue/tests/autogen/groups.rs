@@ -24,8 +24,8 @@ fn speaker(who: &str) -> Function {
 }
 
 /// Ann, Bob and Cid, who speak by themselves.
-fn room(policy: impl Policy) -> ChatBuilder {
-    Chat::named("room")
+fn group_chat(policy: impl Policy) -> ChatBuilder {
+    Chat::named("group")
         .participant(speaker("Ann"))
         .participant(speaker("Bob"))
         .participant(speaker("Cid"))
@@ -59,11 +59,11 @@ fn choices(events: &[Arc<Event>]) -> Vec<Choice> {
 
 /// The conversation as a model was sent it, one entry a line.
 fn sent(entries: &[Entry]) -> Vec<String> {
-    let told = |entry: &Entry| match entry {
+    let shown = |entry: &Entry| match entry {
         Entry::System { parts } => format!("system: {}", plain(parts)),
         Entry::User { parts } => format!("user: {}", plain(parts)),
         Entry::Assistant { parts } => format!("assistant: {}", plain(parts)),
         Entry::Tool { tool, outcome, .. } => format!("{tool}: {}", outcome.plain()),
     };
-    entries.iter().map(told).collect()
+    entries.iter().map(shown).collect()
 }

@@ -121,13 +121,13 @@ async fn what_does_not_trigger_it_is_replied_to_as_usual() {
 async fn the_first_message_may_be_computed_from_the_turn() {
     // item 98: a function gets recipient, messages and sender
     let message = Outer::own(|turn| {
-        let heard = turn.last_message().unwrap();
+        let streamed = turn.last_message().unwrap();
         let messages = turn.transcript().message_count();
         format!(
             "{} said to {} as message {messages}: {}",
-            heard.message.from,
+            streamed.message.from,
             turn.me(),
-            heard.message.plain()
+            streamed.message.plain()
         )
     });
     let (_, events) = asked("hi", clerk(Nested::new(echo("inner")).message(message))).await;

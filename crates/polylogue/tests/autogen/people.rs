@@ -40,12 +40,12 @@ pub(crate) fn questions(events: &[Arc<Event>]) -> Vec<&str> {
 }
 
 /// Ann says `lines`, and Bob, whose person may step in, has an automatic reply to each. Ann begins.
-fn pair(lines: &'static [&'static str], oversight: HumanInput, turns: u64) -> Chat {
+fn pair(lines: &'static [&'static str], human_input: HumanInput, turns: u64) -> Chat {
     let ann = Function::new("Ann", move |turn| {
         let nth = turn.transcript().turns_of(turn.me());
         Ok(Act::say(lines[usize::try_from(nth).unwrap() % lines.len()]))
     });
-    let bob = Stack::new("Bob").unwrap().then(oversight).otherwise("auto");
+    let bob = Stack::new("Bob").unwrap().then(human_input).otherwise("auto");
     Chat::named("pair")
         .participant(ann.unwrap())
         .participant(bob)
@@ -74,9 +74,9 @@ fn replies(events: &[Arc<Event>]) -> Vec<String> {
 
 /// What Bob does at a message: `over` is whether he has reached the limit on automatic replies, `ends` whether the
 /// message terminates the conversation. Returns whether his person was asked, and what he said or why it ended.
-async fn cell(oversight: HumanInput, over: bool, ends: bool, answer: &str) -> (bool, String) {
+async fn cell(human_input: HumanInput, over: bool, ends: bool, answer: &str) -> (bool, String) {
     let lines: &[&str] = if ends { &["hello", "TERMINATE"] } else { &["hello", "hello again"] };
-    let chat = pair(lines, oversight.max_auto_replies(if over { 1 } else { 9 }), 4);
+    let chat = pair(lines, human_input.max_auto_replies(if over { 1 } else { 9 }), 4);
     let mut log = log().await;
     let mut status = chat.run_in(&mut log, "").await.unwrap().status;
     let mut asked = false;
@@ -235,9 +235,9 @@ async fn a_person_who_speaks_while_calls_wait_answers_each_of_them() {
 // Item 34: who asks, whom they answer, what Enter and `exit` do.
 #[tokio::test]
 async fn the_question_says_who_asks_and_what_to_type() {
-    async fn asked(oversight: HumanInput, lines: &'static [&'static str], task: &str) -> String {
+    async fn asked(human_input: HumanInput, lines: &'static [&'static str], task: &str) -> String {
         let mut log = log().await;
-        let status = pair(lines, oversight, 9).run_in(&mut log, task).await.unwrap().status;
+        let status = pair(lines, human_input, 9).run_in(&mut log, task).await.unwrap().status;
         let Status::Waiting(questions) = status else { panic!("a person is asked") };
         assert_eq!(questions[0].1.who, name("Bob"));
         questions[0].1.text.to_string()
@@ -309,7 +309,7 @@ async fn exit_is_forgiven_its_case_and_spaces() {
 async fn what_ends_a_conversation() {
     let never = HumanInput::never;
     let word = |line: &polylogue_core::Line| line.message.plain().contains("DONE");
-    for (oversight, said, expected) in [
+    for (human_input, said, expected) in [
         (never(), "TERMINATE", ENDED),
         (never(), " TERMINATE\n", ENDED),
         (never(), "ok TERMINATE", "2 of 2 turns"),
@@ -320,7 +320,7 @@ async fn what_ends_a_conversation() {
         (never().terminate_when("work done", word), "It is DONE", "the condition `work done` held"),
     ] {
         let lines: &'static [&'static str] = Box::leak(Box::new([said]));
-        let (status, _) = run(&pair(lines, oversight, 2), "Say DONE, then TERMINATE").await;
+        let (status, _) = run(&pair(lines, human_input, 2), "Say DONE, then TERMINATE").await;
         assert_eq!(closed(&status).0, expected, "{said}");
     }
     let bob = Stack::new("Bob")

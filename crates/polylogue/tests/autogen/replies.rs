@@ -29,7 +29,7 @@ fn passes_on() -> impl Reply {
 /// What `stack` does with a `message`, and nothing else.
 async fn replies_to(stack: Stack, message: Message) -> Status {
     let from = message.from.clone();
-    let chat = Chat::named("room").participant(stack).opening(move |_| vec![message.clone()]);
+    let chat = Chat::named("group").participant(stack).opening(move |_| vec![message.clone()]);
     let other = Function::new("Other", |_| Ok(Act::Pass)).unwrap();
     let chat = if from == name("Other") { chat.participant(other) } else { chat };
     run(&chat.policy(until(max_turns(1), round_robin())).build().unwrap(), "").await.0
@@ -304,7 +304,7 @@ async fn agents_are_layers() {
         stack().then(Human::new("Bob").unwrap()).then(quiet.clone()).then(inner(text)).otherwise("none")
     };
     for (answer, office, said) in [("mine", "theirs", "mine"), (" ", "theirs", "theirs"), ("", "", "none")] {
-        let chat = Chat::named("room").participant(whole(office)).policy(sequential()).build().unwrap();
+        let chat = Chat::named("group").participant(whole(office)).policy(sequential()).build().unwrap();
         let (status, _) = talk(&chat, "hi", &[answer]).await;
         assert_eq!(closed(&status).1, said);
     }

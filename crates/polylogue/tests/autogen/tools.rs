@@ -133,7 +133,7 @@ async fn two_calls_in_one_message_are_answered_in_one_message_in_their_order() {
 // Item 60, trap T13: the outcome has the error, and the chat continues.
 #[tokio::test]
 async fn whatever_is_wrong_with_a_call_is_its_outcome() {
-    for (call, told) in [
+    for (call, shown) in [
         (json!({"tool": "clock_tower"}), "There is no tool `clock_tower`. There is `clock`, `exchange`."),
         (
             json!({"tool": "exchange", "args": "{amount: 1}"}),
@@ -152,7 +152,7 @@ async fn whatever_is_wrong_with_a_call_is_its_outcome() {
         let model = script(&steps.to_string());
         let (status, events) = run(&pair(&model, executor), "go").await;
         let text = printed(&events);
-        assert!(text.contains(told), "{told}\n{text}");
+        assert!(text.contains(shown), "{shown}\n{text}");
         assert_eq!(closed(&status).0, "3 of 3 turns", "{text}");
     }
 }
@@ -163,7 +163,8 @@ async fn an_executor_answers_calls_of_tools_that_it_does_not_have() {
     let chat = |others: usize, executor: Executor| {
         let ann = Assistant::new("Ann", script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}]"#)).unwrap();
         let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Pardon?");
-        let chat = Chat::named("room").participant(ann.suggest_tool(clock().spec().clone())).participant(bob);
+        let chat =
+            Chat::named("group").participant(ann.suggest_tool(clock().spec().clone())).participant(bob);
         let other = |_| Function::new("Cem", |_| Ok(Act::Pass)).unwrap();
         (0..others)
             .map(other)
@@ -257,11 +258,11 @@ async fn who_only_advertises_a_tool_never_runs_it() {
 async fn the_tool_of_a_name_that_was_given_last_counts() {
     let other = || Declared::new("clock", "Tells the hour.", async |_: ()| Ok("twelve"));
     let ann = Assistant::new("Ann", script("[]")).unwrap();
-    let told = |ann: &Assistant| ann.specs().iter().map(|spec| spec.description.clone()).collect::<Vec<_>>();
+    let shown = |ann: &Assistant| ann.specs().iter().map(|spec| spec.description.clone()).collect::<Vec<_>>();
     let advertises = ann.clone().suggest_tool(clock().spec().clone()).suggest_tool(other().spec().clone());
-    assert_eq!(told(&advertises), ["Tells the hour."]);
-    assert_eq!(told(&advertises.tool(clock())), ["Tells the time."]);
-    assert_eq!(told(&ann.tool(clock()).suggest_tool(other().spec().clone())), ["Tells the hour."]);
+    assert_eq!(shown(&advertises), ["Tells the hour."]);
+    assert_eq!(shown(&advertises.tool(clock())), ["Tells the time."]);
+    assert_eq!(shown(&ann.tool(clock()).suggest_tool(other().spec().clone())), ["Tells the hour."]);
     let model = script(r#"[{"Ann": {"calls": [{"tool": "clock"}]}}, {"Ann": "ok"}]"#);
     let (_, events) = run(&pair(&model, Executor::new().tool(clock()).tool(other())), "go").await;
     assert_eq!(outcomes(&events, "Bob")[0][0].2, [Part::text("twelve")]);
@@ -349,7 +350,7 @@ async fn calls_of_several_agents_are_distinguished() {
     let private = polylogue_core::Audience::Only(vec![name("Cem")]);
     let bob = Stack::new("Bob").unwrap().then(Executor::new().tool(echo)).otherwise("nothing to do");
     let silent = |who| Function::new(who, |_| Ok(Act::Pass)).unwrap();
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(silent("Ann"))
         .participant(silent("Cem"))
         .participant(silent("Dan"))
@@ -372,7 +373,7 @@ async fn outcomes_are_text_for_all_but_the_caller() {
     let bob = Stack::new("Bob").unwrap().then(executor);
     let spy = Spy::on(script(r#"[{"Cem": "I see."}]"#));
     let cem = Assistant::new("Cem", spy.model()).unwrap();
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(ann)
         .participant(bob)
         .participant(cem)

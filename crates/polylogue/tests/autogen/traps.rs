@@ -65,10 +65,10 @@ async fn a_run_can_be_cancelled_and_continued() {
         Chat::named("alone").participant(bob).policy(sequential()).build().unwrap()
     };
     let mut log = log().await;
-    let halt = log.cancellation();
+    let cancel = log.cancellation();
     let stop = async {
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;
-        halt.now();
+        cancel.now();
     };
     let slow = chat(r#"[{"Bob": {"say": "never", "delay_ms": 600000}}]"#);
     let (status, ()) = tokio::join!(slow.run_in(&mut log, "go"), stop);

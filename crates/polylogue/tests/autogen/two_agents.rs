@@ -56,7 +56,7 @@ fn folded(events: &[Arc<Event>]) -> Transcript {
 }
 
 /// Speakers and texts in the chat.
-fn room(events: &[Arc<Event>]) -> Vec<String> {
+fn messages(events: &[Arc<Event>]) -> Vec<String> {
     let said = |line: &polylogue_core::Line| format!("{}: {}", line.message.from, line.message.plain());
     folded(events).messages().map(said).collect()
 }
@@ -72,7 +72,7 @@ async fn one_turn_is_one_message_of_each_side() {
     let chat = pair(assistant("Ann", &model), assistant("Bob", &model), turns(1));
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(closed(&status), ("2 of 2 messages".into(), "r1".into()));
-    assert_eq!(room(&events), ["Ann: hi", "Bob: r1"]);
+    assert_eq!(messages(&events), ["Ann: hi", "Bob: r1"]);
     let ann = [Entry::assistant("hi"), Entry::user("r1")];
     assert_eq!(view(&events, "Ann"), ann);
     assert_eq!(view(&events, "Bob"), [Entry::user("hi"), Entry::assistant("r1")]);
@@ -97,7 +97,7 @@ async fn two_turns_are_four_messages() {
     let model = spy.model();
     let chat = pair(assistant("Ann", &model), assistant("Bob", &model), turns(2));
     let (_, events) = run(&chat, "hi").await;
-    assert_eq!(room(&events), ["Ann: hi", "Bob: b1", "Ann: a1", "Bob: b2"]);
+    assert_eq!(messages(&events), ["Ann: hi", "Bob: b1", "Ann: a1", "Bob: b2"]);
     let order: Vec<Name> = spy.asked().into_iter().map(|asked| asked.who).collect();
     assert_eq!(order, ["Bob", "Ann", "Bob"].map(name));
 }
@@ -109,7 +109,7 @@ async fn a_stop_ends_the_chat_and_no_agent_answers_itself() {
     let (status, events) = run(&chat, "hi").await;
     let Status::Closed { reason, .. } = status else { panic!("it is over") };
     assert_eq!(reason, StopReason::from(Reason::AutoReplies { who: name("Bob"), limit: 1 }));
-    assert_eq!(room(&events), ["Ann: hi", "Bob: Bob 0", "Ann: Ann 1"]);
+    assert_eq!(messages(&events), ["Ann: hi", "Bob: Bob 0", "Ann: Ann 1"]);
 }
 
 // Item 5.
@@ -117,7 +117,7 @@ async fn a_stop_ends_the_chat_and_no_agent_answers_itself() {
 async fn without_a_limit_on_turns_those_on_replies_end_it() {
     let chat = pair(brief_parrot("Ann", 2), brief_parrot("Bob", 2), round_robin());
     let (status, events) = run(&chat, "hi").await;
-    assert_eq!(room(&events).len(), 5);
+    assert_eq!(messages(&events).len(), 5);
     assert_eq!(closed(&status).0, "Bob's limit of 2 replies without human input");
 }
 
@@ -129,7 +129,7 @@ fn five_thousand_messages_need_no_stack() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (status, events) = runtime.block_on(run(&chat, "hi"));
         assert_eq!(closed(&status).0, "5000 of 5000 messages");
-        room(&events).len()
+        messages(&events).len()
     };
     let thread = std::thread::Builder::new().stack_size(512 * 1024).spawn(long).unwrap();
     assert_eq!(thread.join().unwrap(), 5_000);
@@ -142,7 +142,7 @@ async fn a_message_without_content_is_none_and_an_empty_text_is_one() {
     let bob = Function::new("Bob", |_| Ok(Act::Say(vec![Part::text("")]))).unwrap();
     let chat = Chat::named("pair").participant(ann).participant(bob).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "hi").await;
-    assert_eq!(room(&events), ["user: hi", "Bob: "]);
+    assert_eq!(messages(&events), ["user: hi", "Bob: "]);
     assert!(printed(&events).contains("Ann passes"));
 }
 
@@ -208,10 +208,10 @@ async fn a_message_without_a_wish_for_a_reply_gets_none() {
             .unwrap()
     };
     let (_, events) = run(&chat(0), "").await;
-    assert_eq!(room(&events), ["Ann: note this"]);
+    assert_eq!(messages(&events), ["Ann: note this"]);
     assert_eq!(view(&events, "Bob"), [Entry::user("note this")]);
     let (_, events) = run(&chat(1), "").await;
-    assert_eq!(room(&events), ["Ann: note this", "Bob: Bob 0"]);
+    assert_eq!(messages(&events), ["Ann: note this", "Bob: Bob 0"]);
 }
 
 // Item 12. An agent without any input is prompted to begin: no model accepts an empty request.
@@ -249,7 +249,7 @@ async fn a_result_does_not_change_when_the_recipient_talks_again() {
     let before = printed(&first);
     let (_, second) = run(&chat, "two").await;
     assert_eq!(printed(&first), before);
-    assert_eq!(room(&second), ["Ann: two", "Bob: Bob 0"]);
+    assert_eq!(messages(&second), ["Ann: two", "Bob: Bob 0"]);
 }
 
 // Item 15.
@@ -263,7 +263,7 @@ async fn the_first_message_may_be_computed() {
     let chat =
         Chat::named("pair").participant(parrot("Ann")).participant(parrot("Bob")).opening_from(opening);
     let (_, events) = run(&chat.policy(turns(1)).build().unwrap(), "weather").await;
-    assert_eq!(room(&events)[0], "Ann: Ann to Bob: weather in \"Oslo\"");
+    assert_eq!(messages(&events)[0], "Ann: Ann to Bob: weather in \"Oslo\"");
 }
 
 // Item 16.
@@ -275,7 +275,7 @@ async fn a_person_is_asked_for_the_first_message_when_there_is_none() {
         .participant(parrot("Bob"))
         .policy(until(max_turns(2), round_robin()));
     let (_, events) = talk(&chat.build().unwrap(), "", &["Hello Bob"]).await;
-    assert_eq!(room(&events), ["Ann: Hello Bob", "Bob: Bob 1"]);
+    assert_eq!(messages(&events), ["Ann: Hello Bob", "Bob: Bob 1"]);
     let text = printed(&events);
     assert!(text.contains("Ann asks: You speak as `Ann`, and nobody has said anything yet."), "{text}");
     assert!(text.contains("Ann is answered: Hello Bob"), "{text}");
@@ -290,7 +290,7 @@ async fn a_failure_leaves_what_was_said_and_who_failed() {
     let error = chat.run_in(&mut log, "hi").await.unwrap_err();
     assert!(matches!(error, Error::Model(_)), "{error}");
     let events = log.events().await;
-    assert_eq!(room(&events), ["Ann: hi", "Bob: b1", "Ann: Ann 1"]);
+    assert_eq!(messages(&events), ["Ann: hi", "Bob: b1", "Ann: Ann 1"]);
     assert!(matches!(&events.last().unwrap().body, Body::Failed { who, .. } if *who == name("Bob")));
 }
 
@@ -300,8 +300,8 @@ async fn one_definition_serves_several_conversations_at_once() {
     let chat = pair(brief_parrot("Ann", 2), brief_parrot("Bob", 2), round_robin());
     let both = tokio::join!(run(&chat, "one"), run(&chat, "two"));
     for ((status, events), task) in [(both.0, "one"), (both.1, "two")] {
-        assert_eq!(room(&events)[0], format!("Ann: {task}"));
-        assert_eq!(room(&events).len(), 5);
+        assert_eq!(messages(&events)[0], format!("Ann: {task}"));
+        assert_eq!(messages(&events).len(), 5);
         assert!(closed(&status).0.starts_with("Bob's limit"));
     }
 }

@@ -56,9 +56,9 @@ async fn an_agent_is_asked_and_remembers() {
         {"Ann": "Done again."}]"#;
     let text = play(script, |cast| {
         let bob = Function::new("Bob", |turn| {
-            let heard: Vec<_> =
+            let received: Vec<_> =
                 turn.transcript().messages().map(|line| line.message.plain().into_owned()).collect();
-            Ok(Act::say(heard.join(", ")))
+            Ok(Act::say(received.join(", ")))
         });
         let critic = AgentTool::agent(bob.unwrap()).named("critic").description("Says what is wrong.");
         alone(cast.assistant("Ann").agent_tool(critic), 2)
@@ -111,7 +111,7 @@ async fn an_empty_result_is_reported() {
         alone(ann.agent_tool(AgentTool::agent(leaver.unwrap())).agent_tool(AgentTool::agent(mute("mute"))), 1)
     })
     .await;
-    for told in [
+    for shown in [
         "#c1 failed: Nothing came of it: no participant said anything; 1 of 1 turn",
         "#c2 failed: Nothing came of it: leaver left: had enough",
         "#c3 failed: Nothing came of it\n",
@@ -119,7 +119,7 @@ async fn an_empty_result_is_reported() {
         "#c5 failed: `task` must be a text that says what is to be done",
         "#c6 failed: The arguments of `mute` must be a JSON object",
     ] {
-        assert!(text.contains(told), "{told}\n{text}");
+        assert!(text.contains(shown), "{shown}\n{text}");
     }
 }
 

@@ -113,11 +113,15 @@ async fn question(args: Value) -> polylogue_core::Question {
 
 #[tokio::test]
 async fn a_question_shows_the_exact_arguments_whole_and_nothing_invisible() {
-    let told = "echo `id` [ok](http://a.example/) **!**\u{202e}\u{200b}\u{1b}[2J\u{9b}1m\u{e0041}";
-    let question = question(serde_json::json!({"text": told})).await;
+    let reported = "echo `id` [ok](http://a.example/) **!**\u{202e}\u{200b}\u{1b}[2J\u{9b}1m\u{e0041}";
+    let question = question(serde_json::json!({"text": reported})).await;
     let shown = "    │ {\"text\":\"echo `id` [ok](http://a.example/) **!**⟨U+202E⟩⟨U+200B⟩\\u001b[2J⟨U+009B⟩1m⟨U+E0041⟩\"}";
     assert!(question.text.lines().any(|line| line == shown), "{}", question.text);
-    assert_eq!(question.call.unwrap().args, serde_json::json!({"text": told}), "the log has it unchanged");
+    assert_eq!(
+        question.call.unwrap().args,
+        serde_json::json!({"text": reported}),
+        "the log has it unchanged"
+    );
     let long: Vec<String> = (0..300).map(|nth| format!("line {nth}!")).collect();
     let question = self::question(serde_json::json!({"text": long})).await;
     assert!(question.text.contains("with (304 lines, all of them shown):"), "{}", question.text);

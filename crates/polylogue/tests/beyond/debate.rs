@@ -10,7 +10,7 @@ use crate::stage::{Cast, events, events_with, fails, log, name, play, print};
 const OPTIONS: [&str; 3] = ["red", "dark red", "blue"];
 
 fn council(cast: &Cast<'_>, debate: Debate) -> Chat {
-    cast.room(&["A", "B", "C"]).private_agent(cast.assistant("Chair")).policy(debate).build().unwrap()
+    cast.chat(&["A", "B", "C"]).private_agent(cast.assistant("Chair")).policy(debate).build().unwrap()
 }
 
 fn debate() -> Debate {
@@ -125,8 +125,8 @@ async fn a_participant_who_left_is_not_asked_again_and_an_earlier_vote_still_cou
     let script = r#"[{"A": "red"}, {"B": "x"}, {"B": "x"}, {"A": "still red"}, {"B": "oh"}, {"A": "red"}, {"B": "red"}]"#;
     let answers = |nth| ["blue", "exit"][nth];
     let events = events_with(script, &answers, |cast| {
-        let room = cast.room(&["A", "B"]).participant(Human::new("Me").unwrap());
-        room.policy(debate().rounds(0).tie(Tie::Again(3))).build().unwrap()
+        let builder = cast.chat(&["A", "B"]).participant(Human::new("Me").unwrap());
+        builder.policy(debate().rounds(0).tie(Tie::Again(3))).build().unwrap()
     })
     .await;
     let tallies =
@@ -138,14 +138,14 @@ async fn a_participant_who_left_is_not_asked_again_and_an_earlier_vote_still_cou
 async fn a_debate_that_all_leave_or_one_stops_ends() {
     let leave = |who: &str| Function::new(who, |_| Ok(Act::Leave("bored".into()))).unwrap();
     let said = play("[]", |_| {
-        Chat::named("room").participant(leave("A")).participant(leave("B")).policy(debate()).build().unwrap()
+        Chat::named("group").participant(leave("A")).participant(leave("B")).policy(debate()).build().unwrap()
     })
     .await;
     assert!(said.ends_with("closed (no participant is left; B left last: bored): "), "{said}");
     let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "fire".into() }));
     let said = play("[]", |_| {
-        let room = Chat::named("room").participant(Function::new("A", stop).unwrap());
-        room.policy(debate()).build().unwrap()
+        let builder = Chat::named("group").participant(Function::new("A", stop).unwrap());
+        builder.policy(debate()).build().unwrap()
     })
     .await;
     assert!(said.ends_with("closed (stopped by fire): "), "{said}");
@@ -156,7 +156,7 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
     let script: polylogue_models::Script =
         serde_json::from_str(r#"[{"A": "1"}, {"A": "red"}, {"A": "2"}, {"A": "blue"}]"#).unwrap();
     let a = polylogue::Assistant::new("A", polylogue::AnyModel::new(script.model("test"))).unwrap();
-    let chat = Chat::named("room").participant(a).policy(debate()).build().unwrap();
+    let chat = Chat::named("group").participant(a).policy(debate()).build().unwrap();
     let mut log = log().await;
     let red = chat.run_in(&mut log, "task").await.unwrap().status;
     let blue = chat.continue_with(&mut log, Message::text(Name::user(), "and now?")).await.unwrap().status;

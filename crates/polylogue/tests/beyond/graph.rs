@@ -25,20 +25,20 @@ fn end(said: &str) -> &str {
 /// Every participant says its scripted text, or else its own name.
 async fn run(script: &str, flow: Graph) -> String {
     let graph = flow.build().unwrap();
-    play(script, |cast| room(cast, script, &graph)).await
+    play(script, |cast| graph_chat(cast, script, &graph)).await
 }
 
-fn room(cast: &Cast<'_>, script: &str, graph: &polylogue::policies::graph::CheckedGraph) -> Chat {
-    let mut room = Chat::named("room");
+fn graph_chat(cast: &Cast<'_>, script: &str, graph: &polylogue::policies::graph::CheckedGraph) -> Chat {
+    let mut builder = Chat::named("group");
     for who in graph.nodes() {
-        room = if script.contains(&format!("\"{who}\"")) {
-            room.participant(cast.assistant(who.as_str()))
+        builder = if script.contains(&format!("\"{who}\"")) {
+            builder.participant(cast.assistant(who.as_str()))
         } else {
             let said = who.to_string();
-            room.participant(Function::new(who.as_str(), move |_| Ok(Act::say(said.clone()))).unwrap())
+            builder.participant(Function::new(who.as_str(), move |_| Ok(Act::say(said.clone()))).unwrap())
         };
     }
-    room.policy(graph.clone()).build().unwrap()
+    builder.policy(graph.clone()).build().unwrap()
 }
 
 #[tokio::test]
@@ -174,9 +174,9 @@ async fn conditions_read_the_state_as_it_was_then() {
     let said = play(script, |cast| {
         let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
         let critic = cast.assistant("Critic").tool(SetState::new().only(["good"]));
-        let room =
-            Chat::named("room").participant(say("Writer")).participant(critic).participant(say("Printer"));
-        room.policy(graph.clone()).build().unwrap()
+        let builder =
+            Chat::named("group").participant(say("Writer")).participant(critic).participant(say("Printer"));
+        builder.policy(graph.clone()).build().unwrap()
     })
     .await;
     assert_eq!(order(&said), "Writer Critic Writer Critic Printer");
@@ -197,10 +197,10 @@ async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
     ] {
         let events = events_with("[]", &|nth| answers[nth], |_| {
             let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
-            let room = Chat::named("room")
+            let builder = Chat::named("group")
                 .participant(say("Writer"))
                 .participant(polylogue::Human::new("Boss").unwrap());
-            room.participant(say("Printer")).policy(graph.clone()).build().unwrap()
+            builder.participant(say("Printer")).policy(graph.clone()).build().unwrap()
         })
         .await;
         let said = print(&events);
@@ -212,7 +212,7 @@ async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
     let said = play("[]", |_| {
         let leave = Function::new("A", |_| Ok(Act::Leave("home".into()))).unwrap();
         let b = Function::new("B", |_| Ok(Act::Pass)).unwrap();
-        Chat::named("room").participant(leave).participant(b).policy(graph.clone()).build().unwrap()
+        Chat::named("group").participant(leave).participant(b).policy(graph.clone()).build().unwrap()
     })
     .await;
     assert_eq!(end(&said), "closed (A left: home): ");
@@ -224,13 +224,13 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
     let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "A".into() }));
     let said = play("[]", |_| {
         let b = Function::new("B", |_| Ok(Act::Pass)).unwrap();
-        let room = Chat::named("room").participant(Function::new("A", stop).unwrap()).participant(b);
-        room.policy(graph.clone()).build().unwrap()
+        let builder = Chat::named("group").participant(Function::new("A", stop).unwrap()).participant(b);
+        builder.policy(graph.clone()).build().unwrap()
     })
     .await;
     assert_eq!(end(&said), "closed (stopped by A): ");
     let count = |turn: &polylogue::Turn<'_>| Ok(Act::say(turn.transcript().lines().len().to_string()));
-    let chat = Chat::named("room").participant(Function::new("A", count).unwrap());
+    let chat = Chat::named("group").participant(Function::new("A", count).unwrap());
     let chat = chat.participant(Function::new("B", count).unwrap()).policy(graph).build().unwrap();
     let mut log = log().await;
     chat.run_in(&mut log, "task").await.unwrap();
@@ -242,7 +242,7 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
 async fn a_node_that_is_no_participant_is_a_fault_of_the_team() {
     let graph = Graph::of(["A", "B"]).edge(("A", "B")).build().unwrap();
     let error =
-        fails(r#"[{"A": "hm"}]"#, |cast| cast.room(&["A"]).policy(graph.clone()).build().unwrap()).await;
+        fails(r#"[{"A": "hm"}]"#, |cast| cast.chat(&["A"]).policy(graph.clone()).build().unwrap()).await;
     assert!(error.contains("gives a turn to `B`, who is no participant"), "{error}");
 }
 
@@ -252,8 +252,9 @@ async fn long_loops_come_to_their_end() {
         let graph = Graph::of(["A", "B", "End"]).starts_with("A").edge(("A", "B")).edge(edge);
         let graph = graph.edge(Edge::from(("B", "End")).otherwise()).build().unwrap();
         let say = |who: &str| Function::new(who, |_| Ok(Act::say("on"))).unwrap();
-        let room = Chat::named("room").participant(say("A")).participant(say("B")).participant(say("End"));
-        let chat = room.policy(graph).max_turns(1000).build().unwrap();
+        let builder =
+            Chat::named("group").participant(say("A")).participant(say("B")).participant(say("End"));
+        let chat = builder.policy(graph).max_turns(1000).build().unwrap();
         let mut log = log().await;
         let status = chat.run_in(&mut log, "task").await.unwrap().status;
         assert!(matches!(status, Status::Closed { reason: StopReason::Finished, .. }), "{status:?}");

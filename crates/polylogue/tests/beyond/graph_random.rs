@@ -40,7 +40,7 @@ fn graph(chance: &mut Chance) -> Graph {
 }
 
 /// Every participant says one of two words, by the number of messages before.
-fn room(graph: &CheckedGraph, salt: usize) -> Chat {
+fn graph_chat(graph: &CheckedGraph, salt: usize) -> Chat {
     let say = |nth: usize, who: &polylogue::Name| {
         Function::new(who.as_str(), move |turn| {
             let again = (turn.transcript().lines().len() * 7 + nth * 3 + salt).is_multiple_of(3);
@@ -48,10 +48,13 @@ fn room(graph: &CheckedGraph, salt: usize) -> Chat {
         })
         .unwrap()
     };
-    let room = Chat::named("room").max_turns(12);
-    let room =
-        graph.nodes().iter().enumerate().fold(room, |room, (nth, who)| room.participant(say(nth, who)));
-    room.policy(graph.clone()).build().unwrap()
+    let builder = Chat::named("group").max_turns(12);
+    let builder = graph
+        .nodes()
+        .iter()
+        .enumerate()
+        .fold(builder, |builder, (nth, who)| builder.participant(say(nth, who)));
+    builder.policy(graph.clone()).build().unwrap()
 }
 
 // Trap T41: graphs that stalled. With an `otherwise` edge no participant waits in vain, whatever the graph and wherever its log
@@ -62,7 +65,7 @@ async fn whatever_the_graph_it_comes_to_its_end_or_its_limit() {
     let (mut played, mut finished) = (0, 0);
     for salt in 0..150 {
         let graph = graph(&mut chance).build().unwrap();
-        let said = play("[]", |_| room(&graph, salt)).await;
+        let said = play("[]", |_| graph_chat(&graph, salt)).await;
         let end = said.lines().last().unwrap();
         played += 1;
         finished += usize::from(end.contains("every participant has spoken"));

@@ -225,7 +225,7 @@ async fn a_stranger_at_the_start_is_a_fault_of_the_team() {
     let error = fails("[]", |cast| {
         let policy = handoffs(name("Absent"), AfterHandoff::Stay);
         let idle = Function::new("Idle", |_| Ok(Act::Pass)).unwrap();
-        cast.room(&[]).participant(idle).policy(policy).build().unwrap()
+        cast.chat(&[]).participant(idle).policy(policy).build().unwrap()
     })
     .await;
     assert!(error.contains("`Absent`, who is no participant"), "{error}");
@@ -236,7 +236,7 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
     let script = r#"[{"Front": {"calls": [{"tool": "transfer_to_Experts", "args": {"note": "error 7"}}]}},
         {"One": {"say": "a fuse", "expect": {"last": "error 7"}}}, {"Two": "change the fuse"}]"#;
     let said = play(script, |cast| {
-        let experts = cast.room(&["One", "Two"]).policy(polylogue::sequential());
+        let experts = cast.chat(&["One", "Two"]).policy(polylogue::sequential());
         let experts =
             Chat::named("Experts").participant(experts.build().unwrap()).policy(polylogue::sequential());
         let front = cast.assistant("Front").tool(Handoff::to("Experts", "").unwrap());

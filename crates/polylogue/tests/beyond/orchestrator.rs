@@ -39,7 +39,7 @@ fn short() -> Orchestrator {
 }
 
 fn lab(cast: &Cast<'_>, ledger: Orchestrator) -> Chat {
-    cast.room(&["Coder", "Surfer"]).private_agent(cast.assistant("Planner")).policy(ledger).build().unwrap()
+    cast.chat(&["Coder", "Surfer"]).private_agent(cast.assistant("Planner")).policy(ledger).build().unwrap()
 }
 
 async fn run(steps: &[(&str, String)], ledger: Orchestrator) -> String {
@@ -147,8 +147,8 @@ async fn a_scribe_with_a_schema_and_a_planner_who_is_a_participant() {
     ]);
     let said = play(&script.to_string(), |cast| {
         let params = Params { schema: Some(Progress::schema(&team)), ..Params::default() };
-        let room = cast.room(&["Planner", "Coder"]).private_agent(cast.assistant("Clerk").params(params));
-        room.policy(short().scribe(name("Clerk"))).build().unwrap()
+        let builder = cast.chat(&["Planner", "Coder"]).private_agent(cast.assistant("Clerk").params(params));
+        builder.policy(short().scribe(name("Clerk"))).build().unwrap()
     })
     .await;
     assert!(
@@ -167,8 +167,8 @@ async fn a_participant_who_left_is_not_selected_and_without_participants_it_ends
     let script = Value::Array(script).to_string();
     let events = events_with(&script, &|_| "exit", |cast| {
         let coder = Function::new("Coder", |_| Ok(Act::Leave("tired".into()))).unwrap();
-        let room = Chat::named("room").participant(coder).participant(Human::new("Me").unwrap());
-        room.private_agent(cast.assistant("Planner")).policy(short()).build().unwrap()
+        let builder = Chat::named("group").participant(coder).participant(Human::new("Me").unwrap());
+        builder.private_agent(cast.assistant("Planner")).policy(short()).build().unwrap()
     })
     .await;
     let said = print(&events);
@@ -180,14 +180,14 @@ async fn a_participant_who_left_is_not_selected_and_without_participants_it_ends
 async fn without_its_planner_or_after_a_stop_it_ends() {
     let said = play("[]", |cast| {
         let planner = Function::new("Planner", |_| Ok(Act::Leave("bored".into()))).unwrap();
-        cast.room(&["Coder"]).private_agent(planner).policy(short()).build().unwrap()
+        cast.chat(&["Coder"]).private_agent(planner).policy(short()).build().unwrap()
     })
     .await;
     assert!(said.ends_with("closed (Planner left: bored): "), "{said}");
     let said = play("[]", |cast| {
         let stop = |_: &polylogue::Turn<'_>| Ok(Act::Stop(StopReason::Stopped { by: "Planner".into() }));
         let planner = Function::new("Planner", stop).unwrap();
-        cast.room(&["Coder"]).private_agent(planner).policy(short()).build().unwrap()
+        cast.chat(&["Coder"]).private_agent(planner).policy(short()).build().unwrap()
     })
     .await;
     assert!(said.ends_with("closed (stopped by Planner): "), "{said}");
@@ -207,14 +207,15 @@ async fn the_planner_receives_the_task_the_team_and_the_facts() {
     let assistant = |who| Assistant::new(who, AnyModel::new(script.model("test"))).unwrap();
     let coder = assistant("Coder").description("Writes programs.");
     let ledger = Orchestrator::new("Planner").unwrap().participant(&coder).participant(&assistant("Surfer"));
-    let room = Chat::named("lab")
+    let builder = Chat::named("lab")
         .participant(coder)
         .participant(assistant("Surfer"))
         .private_agent(assistant("Planner"));
-    let room = room.policy(ledger).build().unwrap();
+    let builder = builder.policy(ledger).build().unwrap();
     let mut log = log().await;
-    room.run_in(&mut log, "task").await.unwrap();
-    let status = room.continue_with(&mut log, Message::text(Name::user(), "and more")).await.unwrap().status;
+    builder.run_in(&mut log, "task").await.unwrap();
+    let status =
+        builder.continue_with(&mut log, Message::text(Name::user(), "and more")).await.unwrap().status;
     assert!(matches!(status, Status::Closed { summary, .. } if &*summary == "8"));
 }
 

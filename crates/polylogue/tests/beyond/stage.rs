@@ -25,8 +25,8 @@ impl Cast<'_> {
     }
 
     /// A chat of assistants with these names.
-    pub(crate) fn room(&self, names: &[&str]) -> ChatBuilder {
-        names.iter().fold(Chat::named("room"), |room, who| room.participant(self.assistant(who)))
+    pub(crate) fn chat(&self, names: &[&str]) -> ChatBuilder {
+        names.iter().fold(Chat::named("group"), |builder, who| builder.participant(self.assistant(who)))
     }
 }
 

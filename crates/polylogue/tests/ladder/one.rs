@@ -47,8 +47,8 @@ async fn the_partner_reads_what_the_tool_returned_and_the_talk_is_forgotten() {
     let spy = Spy::on(AnyModel::new(lines(&["Ack.", "Ack.", JSON, "Ack.", "Ack.", JSON])));
     let master = five(talker(spy.model(), must()));
     let player = Function::new("P", |turn| {
-        let heard = turn.last_message().map(|line| line.message.plain().into_owned());
-        Ok(polylogue::Act::say(format!("I heard: {}", heard.unwrap_or_default())))
+        let received = turn.last_message().map(|line| line.message.plain().into_owned());
+        Ok(polylogue::Act::say(format!("I heard: {}", received.unwrap_or_default())))
     });
     let chat = Chat::named("game").participant(master).participant(player.unwrap());
     let chat = chat.policy(until(max_turns(3), round_robin())).build().unwrap();
@@ -130,12 +130,12 @@ async fn examples_are_read_and_forgotten() {
     let taught = || must().example("compare 1 with the secret 2", json!({"secret": 2, "guess": 1}));
     let example = "to `compare 1 with the secret 2` you would write:\n{\"secret\":2,\"guess\":1}";
     let done = turn(lines(&["ack", JSON, "end"]), |model| talker(model, taught())).await;
-    let told: Vec<bool> = prompts(&done.asked).iter().map(|prompt| prompt.contains(example)).collect();
-    assert_eq!(told, [false, true, false]);
+    let shown: Vec<bool> = prompts(&done.asked).iter().map(|prompt| prompt.contains(example)).collect();
+    assert_eq!(shown, [false, true, false]);
     assert!(!done.remembers.join("\n").contains("secret 2"));
     let done = turn(lines(&["ack", "ack", JSON]), |model| five(talker(model, taught()))).await;
-    let told: Vec<bool> = prompts(&done.asked).iter().map(|prompt| prompt.contains(example)).collect();
-    assert_eq!(told, [false, true, false], "after the instructions");
+    let shown: Vec<bool> = prompts(&done.asked).iter().map(|prompt| prompt.contains(example)).collect();
+    assert_eq!(shown, [false, true, false], "after the instructions");
     assert_eq!(done.remembers.len(), 5);
     assert!(!done.remembers.join("\n").contains("secret 2"));
 }
@@ -181,9 +181,9 @@ async fn json_that_is_no_object_counts_as_arguments_that_do_not_fit() {
         assert_eq!(done.reason, "M's limit of 1 error in the arguments of `high_low`", "{json}");
     }
     let done = turn(lines(&["a", "[1,2]", JSON, "end"]), |model| talker(model, must())).await;
-    let told = &prompts(&done.asked)[2];
-    assert!(told.contains("the arguments must be a JSON object; got [1,2]"), "{told}");
-    assert!(told.contains("{\"secret\":\"<integer>\",\"guess\":\"<integer>\"}"), "{told}");
+    let shown = &prompts(&done.asked)[2];
+    assert!(shown.contains("the arguments must be a JSON object; got [1,2]"), "{shown}");
+    assert!(shown.contains("{\"secret\":\"<integer>\",\"guess\":\"<integer>\"}"), "{shown}");
 }
 
 // Item 62: arguments that do not fit come back with how they look; the tool is not run with them.
@@ -191,9 +191,9 @@ async fn json_that_is_no_object_counts_as_arguments_that_do_not_fit() {
 async fn arguments_that_do_not_fit_are_reported_with_their_format() {
     let misfit = r#"{"secret": "seven", "guess": 3}"#;
     let done = turn(lines(&["a", misfit, JSON, "end"]), |model| talker(model, must())).await;
-    let told = &prompts(&done.asked)[2];
-    assert!(told.contains("`secret` must be of type integer; got \"seven\""), "{told}");
-    assert!(told.contains("{\"secret\":\"<integer>\",\"guess\":\"<integer>\"}"), "{told}");
+    let shown = &prompts(&done.asked)[2];
+    assert!(shown.contains("`secret` must be of type integer; got \"seven\""), "{shown}");
+    assert!(shown.contains("{\"secret\":\"<integer>\",\"guess\":\"<integer>\"}"), "{shown}");
     let calls = done.events.iter().filter(|event| matches!(event.body, Body::ToolCalled { .. })).count();
     assert_eq!(calls, 1);
 }

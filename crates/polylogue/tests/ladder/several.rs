@@ -85,9 +85,9 @@ async fn a_choice_is_one_exact_name() {
         ["ack", "ok", "yes", "clock or high_low", "clockwork", "the CLOCK", "enough", "no", "It is noon."];
     let done = turn(lines(&replies), both).await;
     assert_eq!(called(&done), ["clock"]);
-    let told = prompts(&done.asked);
-    assert!(told[4].starts_with("That named more than one tool. Answer with exactly one"), "{}", told[4]);
-    assert!(told[5].starts_with("That named none of the tools."), "{}", told[5]);
+    let shown = prompts(&done.asked);
+    assert!(shown[4].starts_with("That named more than one tool. Answer with exactly one"), "{}", shown[4]);
+    assert!(shown[5].starts_with("That named none of the tools."), "{}", shown[5]);
     assert!(done.asked.iter().all(|asked| asked.params == done.asked[0].params));
 }
 

@@ -109,8 +109,8 @@ async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
             _ => false,
         });
         assert_eq!(thoughts.count(), 4, "way {nth}: the log has them");
-        let heard = |body: &Body| matches!(body, Body::Message(m) if m.parts.iter().any(|p| matches!(p, Part::Thought(_))));
-        assert!(!events.iter().any(|event| heard(&event.body)), "way {nth}: no agent says them");
+        let received = |body: &Body| matches!(body, Body::Message(m) if m.parts.iter().any(|p| matches!(p, Part::Thought(_))));
+        assert!(!events.iter().any(|event| received(&event.body)), "way {nth}: no agent says them");
         assert_eq!(server.violations(), [""; 0]);
     }
 }

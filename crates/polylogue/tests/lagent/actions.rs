@@ -83,11 +83,11 @@ async fn a_tool_of_a_toolkit_is_called_by_both_names() {
     }
     assert_eq!(call("Shop", json!({})).await, ("sold".into(), RunState::Done));
     assert_eq!(call("Shop.run", json!({})).await.1, RunState::Done);
-    let told: Value = serde_json::from_str(&shop().instructions()).unwrap();
+    let shown: Value = serde_json::from_str(&shop().instructions()).unwrap();
     let names: Vec<&str> =
-        told.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        shown.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["Shop.price", "Shop", "Shop.run", "broken", "finish", "python"]);
-    assert_eq!(told[0]["parameters"]["required"], json!(["article"]));
+    assert_eq!(shown[0]["parameters"]["required"], json!(["article"]));
 }
 
 /// L32, L34: what is not in the table is not there, whatever the dots in its name.
@@ -112,8 +112,8 @@ async fn a_near_miss_is_answered_with_the_right_name() {
         Spy::on(script(r#"[{"bot": {"calls": [{"tool": "pyton", "args": {}}]}}, {"bot": "so be it"}]"#));
     let bot = agent("bot", &spy.model()).tool(python).tool(Finish::default());
     session().await.call(&bot, "go").await.unwrap();
-    let told = plain(spy.asked().pop().unwrap().entries.last().unwrap().parts()).into_owned();
-    assert_eq!(told, "There is no tool `pyton`. Did you mean `python`? There is `python`, `finish`.");
+    let shown = plain(spy.asked().pop().unwrap().entries.last().unwrap().parts()).into_owned();
+    assert_eq!(shown, "There is no tool `pyton`. Did you mean `python`? There is `python`, `finish`.");
 }
 
 /// L33: arguments that are unknown, missing or of another type are named; errors give the reason; the chat continues.
@@ -249,10 +249,10 @@ async fn messages_of_executors_and_peers_can_have_custom_introductions() {
     let spy = Spy::on(script(
         r#"[{"solver": "```\nShop```"}, {"solver": "It is sold."}, {"reader": "Good."}, {"solver": "Thanks."}]"#,
     ));
-    let mut lens = ViewOptions::default();
-    lens.prefix.insert(name("runner"), "The tool returned:".into());
+    let mut options = ViewOptions::default();
+    options.prefix.insert(name("runner"), "The tool returned:".into());
     let block = ToolBlock::new("shop").between("```\n", "```").validate(|name| Ok(json!({"name": name})));
-    let solver = Parsed::new(agent("solver", &spy.model()).view(lens), block);
+    let solver = Parsed::new(agent("solver", &spy.model()).view(options), block);
     let reader = AnyAgent::new(agent("reader", &spy.model()));
     let session = session().await;
     let called = session.call(&solver, "Sell it.").await.unwrap();
@@ -282,9 +282,9 @@ async fn what_the_validation_of_a_block_objected_to_reaches_the_model() {
     let refused = session.call(&shop(), called).await.unwrap();
     assert_eq!(Ran::of(&refused).unwrap().state, RunState::NotRead);
     session.call(&solver, refused).await.unwrap();
-    let told = plain(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
+    let shown = plain(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
     assert_eq!(
-        told,
+        shown,
         "What you wrote does not have the required form and was not run: expected value at line 1 column 13"
     );
     let called = session.call(&solver, "And a list?").await.unwrap();

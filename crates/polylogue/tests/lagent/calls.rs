@@ -168,9 +168,9 @@ async fn a_writer_and_a_critic_make_a_call_each_per_round_and_one_more() {
         r#"[{"writer": "w1"}, {"critic": "c1"}, {"writer": "w2"}, {"critic": "c2"}, {"writer": "w3"}]"#,
     ));
     let mut blogger = Blogger::new("blogger", &spy.model(), 2);
-    let mut lens = polylogue_core::ViewOptions::default();
-    lens.prefix.insert(name("writer"), "Reflect on this:".into());
-    blogger.critic = blogger.critic.view(lens);
+    let mut options = polylogue_core::ViewOptions::default();
+    options.prefix.insert(name("writer"), "Reflect on this:".into());
+    blogger.critic = blogger.critic.view(options);
     let session = session().await;
     assert_eq!(session.call(&blogger, "roses").await.unwrap().plain(), "w3");
     let asked = spy.asked();

@@ -19,8 +19,8 @@ pub(crate) fn script(json: &str) -> Script {
 
 pub(crate) type Agents<'a> = &'a dyn Fn(&Calls) -> Vec<AnyAgent>;
 
-/// What happened in each room, in its order: rooms that are busy at the same time are interleaved as it comes.
-fn by_room(events: &[Arc<Event>]) -> Vec<(Path, Body)> {
+/// The events of each chat, in their order: chats that are busy at the same time are interleaved as it comes.
+fn by_chat(events: &[Arc<Event>]) -> Vec<(Path, Body)> {
     let mut all: Vec<(Path, Body)> =
         uncharged(events).iter().map(|event| (event.at.clone(), event.body.clone())).collect();
     all.sort_by(|one, other| one.0.cmp(&other.0));
@@ -82,7 +82,7 @@ pub(crate) async fn cut(
     let whole = play(store(), &[], agents, calls).await;
     for at in 0..whole.len() {
         let again = play(store(), &whole[..at], agents, calls).await;
-        assert_eq!(by_room(&again), by_room(&whole), "cut before event {at}: {:?}", whole[at]);
+        assert_eq!(by_chat(&again), by_chat(&whole), "cut before event {at}: {:?}", whole[at]);
     }
     whole
 }
@@ -102,9 +102,9 @@ async fn composites_in_a_session_resume_at_every_cut() {
     };
     let calls = [(0, "first"), (1, "beside"), (0, "second")];
     let events = cut(&|| AnyStore::new(Memory::new()), &agents, &calls).await;
-    let mut rooms: Vec<&str> = events.iter().map(|event| event.at.as_str()).collect();
-    rooms.sort_unstable();
-    rooms.dedup();
+    let mut paths: Vec<&str> = events.iter().map(|event| event.at.as_str()).collect();
+    paths.sort_unstable();
+    paths.dedup();
     let expected = [
         "",
         "/house/blogger",
@@ -114,7 +114,7 @@ async fn composites_in_a_session_resume_at_every_cut() {
         "/house/items/1",
         "/solo",
     ];
-    assert_eq!(rooms, expected);
+    assert_eq!(paths, expected);
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 //! Every kind of composite, cut after every event and run again in fresh agents: the log is the same, and no finished model call is
-//! made again. Each is called twice in one session, so that rooms are entered anew.
+//! made again. Each is called twice in one session, so that inner chats are reopened.
 
 use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::layers::hook::Around;

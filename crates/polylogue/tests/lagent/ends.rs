@@ -58,7 +58,7 @@ async fn a_cancelled_call_continues_later() {
     let bot = agent("bot", &script(r#"[{"bot": {"say": "one", "delay_ms": 60000}}, {"bot": "two"}]"#));
     let session = Arc::new(session().await);
     session.call(&AnyAgent::new(Function::new("first", |_| Ok(Act::say("hi"))).unwrap()), "x").await.unwrap();
-    let halt = session.log().cancellation();
+    let cancel = session.log().cancellation();
     let calling = tokio::spawn({
         let (session, bot) = (Arc::clone(&session), bot.clone());
         async move { session.call(&bot, "go").await }
@@ -66,7 +66,7 @@ async fn a_cancelled_call_continues_later() {
     while session.log().events().await.len() < 8 {
         tokio::task::yield_now().await;
     }
-    halt.now();
+    cancel.now();
     assert!(matches!(calling.await.unwrap(), Err(Error::Interrupt(Interrupt::Cancelled))));
     let error = session.call(&bot, "other").await.unwrap_err();
     assert!(error.to_string().contains("a call in `test` is not over"), "{error}");
@@ -98,7 +98,7 @@ async fn an_agent_that_left_is_back_when_it_is_called_again() {
     };
     let twice = Twice("twice".try_into().unwrap(), AnyAgent::new(Function::new("bot", act).unwrap()));
     assert_eq!(session().await.call(&twice, "stay").await.unwrap().plain(), "heard stay");
-    let chat = Chat::named("room").participant(twice).policy(sequential()).build().unwrap();
+    let chat = Chat::named("group").participant(twice).policy(sequential()).build().unwrap();
     let (_, events) = run(&chat, "stay").await;
     assert!(
         events
@@ -179,8 +179,8 @@ async fn an_agent_that_survives_a_failure_survives_it_again() {
     let session = session().await;
     assert_eq!(session.call(&stubborn, "go").await.unwrap().plain(), "back");
     let state = session.state(&stubborn).await.unwrap();
-    let heard: Vec<_> = state.get("bad.memory").unwrap().iter().map(|message| message.plain()).collect();
-    assert_eq!(heard, ["g", "back"]);
+    let received: Vec<_> = state.get("bad.memory").unwrap().iter().map(|message| message.plain()).collect();
+    assert_eq!(received, ["g", "back"]);
     let events = session.log().events().await;
     let undone = events.iter().filter(|event| matches!(event.body, Body::RolledBack { .. })).count();
     assert_eq!(undone, 2);

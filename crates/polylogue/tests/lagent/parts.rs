@@ -100,11 +100,11 @@ impl Agent for House {
         let asks = self.items.iter().enumerate();
         let asks: Vec<_> =
             asks.map(|(nth, item)| AgentCall::labelled(format!("items.{nth}"), item, &message)).collect();
-        let mut heard = String::new();
+        let mut received = String::new();
         for reply in turn.ask_all(asks).await {
-            heard.push_str(&reply?.plain());
+            received.push_str(&reply?.plain());
         }
-        turn.prompt(format!("Of all: {heard}")).await?;
+        turn.prompt(format!("Of all: {received}")).await?;
         let own = turn.ask_model(ModelCall::of(&self.model)).await?;
         Ok(Act::Say(turn.ask(&self.blogger, own.plain().into_owned()).await?.parts))
     }

@@ -74,9 +74,9 @@ async fn calls_are_made_in_rounds_until_there_is_a_text() {
     assert_eq!(spy.asked().len(), 2);
     let asked = &spy.asked()[1];
     assert_eq!(roles(asked), "uattt");
-    let told: Vec<String> =
+    let shown: Vec<String> =
         asked.entries[2..].iter().map(|entry| plain(entry.parts()).into_owned()).collect();
-    assert_eq!(told, [r#"found "x""#, "There is no tool `serch`. There is `search`.", "no such page"]);
+    assert_eq!(shown, [r#"found "x""#, "There is no tool `serch`. There is `search`.", "no such page"]);
     // The results are those of the calls, in their order, and both are in the log.
     let Entry::Assistant { parts } = &asked.entries[1] else { panic!("{:?}", asked.entries) };
     let called = parts.iter().filter_map(|part| match part {
@@ -241,10 +241,10 @@ Plan: use it
     assert_eq!(session.call(&rewoo, "Why?").await.unwrap().plain(), "so");
     assert_eq!(spy.asked().len(), 2);
     assert_eq!(calls(&session).await, 3);
-    let told = last(&spy.asked()[1]);
+    let shown = last(&spy.asked()[1]);
     let expected = "Answer the question from this evidence.\n\nPlan: find a\n#E1: [1,2]\n\n\
                     Plan: use it\n#E2: found [[1,2],[\"see [1,2]]\",3]]\n\nPlan: \n#E3: found \"plain words\"\n\nQuestion: Why?";
-    assert_eq!(told, expected);
+    assert_eq!(shown, expected);
 }
 
 #[tokio::test]
@@ -307,7 +307,7 @@ async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_contin
     let script = script(&format!(r#"[{CALL}, {CALL}, {{"bot": "found it"}}]"#));
     let bot = agent("bot", &script).tool(search());
     let chat =
-        Chat::named("room").participant(React::new(bot).rounds(1)).policy(sequential()).build().unwrap();
+        Chat::named("group").participant(React::new(bot).rounds(1)).policy(sequential()).build().unwrap();
     let store = AnyStore::new(Memory::new());
     let mut log = Log::create(store, LogId::new("limit").unwrap()).await.unwrap();
     let ended = chat.run_in(&mut log, "Find it.").await.unwrap().status;

@@ -46,8 +46,8 @@ async fn a_history_of_nothing_says_so() {
     let bot = agent("bot", &spy.model()).tool(GetHistory::default());
     let chat = Chat::named("solo").participant(bot).policy(sequential()).build().unwrap();
     chat.run_in(&mut crate::stage::log().await, "").await.unwrap();
-    let told = spy.asked().pop().unwrap().entries.pop().unwrap();
-    assert_eq!(plain(told.parts()), "Nothing was said yet.");
+    let shown = spy.asked().pop().unwrap().entries.pop().unwrap();
+    assert_eq!(plain(shown.parts()), "Nothing was said yet.");
 }
 
 /// Z15: an agent is offered what it was given, and nothing else: no shell, no files.
@@ -86,7 +86,7 @@ async fn last(session: &Session, bot: &Assistant) -> String {
     session.state(bot).await.unwrap().get("memory").unwrap().last().unwrap().plain().into_owned()
 }
 
-/// L45: what a model writes behind a stop word is neither told nor remembered, whether its server knows stop words or
+/// L45: what a model writes after a stop word is neither streamed nor remembered, whether its server knows stop words or
 /// not; it ends as every reply does.
 #[tokio::test]
 async fn a_reply_ends_before_a_stop_word() {

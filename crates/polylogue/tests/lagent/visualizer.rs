@@ -49,8 +49,8 @@ impl Visualizer {
         }
     }
 
-    async fn work(&self, turn: &mut Turn<'_>, agent: &Parsed, told: Message) -> Result<Message> {
-        let mut message = turn.ask(agent, told).await?;
+    async fn work(&self, turn: &mut Turn<'_>, agent: &Parsed, shown: Message) -> Result<Message> {
+        let mut message = turn.ask(agent, shown).await?;
         while Block::calls(&message).is_some() {
             let done = turn.ask(&self.executor, message).await?;
             assert_eq!(done.from, "executor");
@@ -89,7 +89,7 @@ async fn two_share_an_executor_until_one_has_the_final_answer() {
     assert_eq!(session.call(&agent, "Draw it.").await.unwrap().plain(), "Final Answer: chart.png");
     assert_eq!(session.call(&agent, "Again.").await.unwrap().plain(), "Final Answer: at once");
     assert_eq!(spy.asked().len(), 5);
-    // All rooms are in this session, though the agent names no layers.
+    // All inner chats are in this session, though the agent names no layers.
     let state = session.state(&agent).await.unwrap();
     let keys: Vec<_> = state.keys().collect();
     assert_eq!(keys, ["memory", "researcher.memory", "executor.memory", "charter.memory"]);

@@ -98,8 +98,8 @@ async fn a_window_keeps_the_system_text_and_the_last_messages() {
     let work = work(6);
     let script = talk(&[], &refs(&work));
     let make = |model: &_| {
-        let lens = ViewOptions { window: Window::Messages(4), ..ViewOptions::default() };
-        let programmer = agent("Python_programmer", model).view(lens);
+        let options = ViewOptions { window: Window::Messages(4), ..ViewOptions::default() };
+        let programmer = agent("Python_programmer", model).view(options);
         polylogue::tasks::RolePlay::new(programmer, agent("Trader", model))
             .max_rounds(6)
             .build("role_play")

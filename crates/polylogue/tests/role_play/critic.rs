@@ -40,8 +40,8 @@ async fn each_is_asked_n_times_and_the_first_number_is_chosen() {
     assert_eq!((&first.system, &first.entries), (&second.system, &second.entries));
     assert!(first.system.as_ref().unwrap().starts_with("===== RULES OF THE USER"));
     // No agent sees a rejected proposal.
-    let heard = format!("{:?}", came.asked("Python_programmer")[0].entries);
-    assert!(heard.contains("Instruction: b") && !heard.contains("Instruction: a"), "{heard}");
+    let received = format!("{:?}", came.asked("Python_programmer")[0].entries);
+    assert!(received.contains("Instruction: b") && !received.contains("Instruction: a"), "{received}");
 }
 
 #[tokio::test]
@@ -52,10 +52,10 @@ async fn the_critic_receives_the_task_the_criteria_and_the_options() {
     };
     let came = play(TWO, "Trade wheat", make).await;
     let system = came.asked("Critic")[0].system.clone().unwrap();
-    for told in
+    for reported in
         ["Trade wheat", "Python programmer", "Trader", "by this: brevity.", "Be strict.", "write in French"]
     {
-        assert!(system.contains(told), "{system}");
+        assert!(system.contains(reported), "{system}");
     }
     let asked = last_asked(&came, 0);
     assert!(

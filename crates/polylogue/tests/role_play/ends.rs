@@ -325,7 +325,7 @@ async fn custom_conditions_are_added() {
 struct Stops {
     model: AnyModel,
     at: Name,
-    halt: Cancellation,
+    cancel: Cancellation,
 }
 
 impl Model for Stops {
@@ -334,7 +334,7 @@ impl Model for Stops {
     }
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         if *request.origin.who == self.at {
-            self.halt.after_step();
+            self.cancel.after_step();
         }
         self.model.complete(request, deltas).await
     }
@@ -344,8 +344,9 @@ impl Model for Stops {
 #[tokio::test]
 async fn a_stop_leaves_the_transcript_and_asks_no_other_agent() {
     let mut log = log().await;
-    let halt = log.cancellation();
-    let model = Stops { model: script(&talk(&[], &[DO, DID, DONE])), at: name("Trader"), halt: halt.clone() };
+    let cancel = log.cancellation();
+    let model =
+        Stops { model: script(&talk(&[], &[DO, DID, DONE])), at: name("Trader"), cancel: cancel.clone() };
     let chat = role_play(&AnyModel::new(model)).build("role_play").unwrap();
     let status = chat.run_in(&mut log, "Trade").await.unwrap().status;
     assert_eq!(status, Status::Cancelled);
@@ -354,7 +355,7 @@ async fn a_stop_leaves_the_transcript_and_asks_no_other_agent() {
     assert_eq!(said, [Name::user(), name("Trader")]);
     let calls = log.transcript().await.unwrap().usage().calls;
     assert_eq!(calls, 1);
-    halt.clear();
+    cancel.clear();
     let status = chat.resume(&mut log).await.unwrap().status;
     assert_eq!(status, Status::Cancelled, "the trader stops it again");
     let said = log.transcript().await.unwrap().turns();

@@ -106,8 +106,8 @@ async fn braces_are_literal_in_ideas_tasks_plans_roles_and_prompts() {
 async fn the_specifier_receives_both_roles_and_the_word_limit() {
     let came = specify(IDEA, "Trade wheat.").await;
     let asked = asks(came.asked("Specifier")[0]);
-    for told in ["Python programmer", "Trader", IDEA, "at most 50 words"] {
-        assert!(asked.contains(told), "{asked}");
+    for shown in ["Python programmer", "Trader", IDEA, "at most 50 words"] {
+        assert!(asked.contains(shown), "{asked}");
     }
     let make = |model: &AnyModel| {
         role_play(model).specify(agent("Specifier", model)).word_limit(7).build("role_play").unwrap()

@@ -68,7 +68,7 @@ async fn a_failure_while_asked_changes_nothing() {
                     {"one": "RA3"}, {"one": "no"}, {"two": "B1"}, {"two": "B2"}, {"two": "B3"}]"#;
     let spy = Spy::on(AnyModel::new(Shaky { model: script(steps), failed: false.into() }));
     let solve = GroupSolve::of([one(&spy).self_terminating(), two(&spy)], EndMode::FirstCompletion);
-    let chat = solve.chat("room").unwrap();
+    let chat = solve.chat("group").unwrap();
     let mut log = log().await;
     assert!(chat.run_in(&mut log, "").await.unwrap_err().to_string().contains("gone"));
     let Status::Closed { reason, .. } = chat.resume(&mut log).await.unwrap().status else {
@@ -76,8 +76,9 @@ async fn a_failure_while_asked_changes_nothing() {
     };
     assert_eq!(reason.to_string(), "the task of one is complete");
     let last = spy.asked().into_iter().rev().find(|asked| asked.who.as_str() == "one").unwrap();
-    let told = ["user P1", "assistant A1", "user B2", "assistant A2", "user B3", "assistant A3", "user REFL"];
-    assert_eq!(lines(&last.entries)[..7], told);
+    let shown =
+        ["user P1", "assistant A1", "user B2", "assistant A2", "user B3", "assistant A3", "user REFL"];
+    assert_eq!(lines(&last.entries)[..7], shown);
 }
 
 // Items 37 and 38.

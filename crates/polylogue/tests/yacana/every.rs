@@ -91,10 +91,10 @@ impl Model for Plays {
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
         let at = usize::from(request.origin.who.as_str() == "two");
-        let told = plain(request.entries.last().unwrap().parts()).into_owned();
+        let shown = plain(request.entries.last().unwrap().parts()).into_owned();
         let letter = ["A", "B"][at];
         let (mut answers, mut checks) = (self.answers.lock().unwrap(), self.checks.lock().unwrap());
-        Ok(Reply::text(match told.as_str() {
+        Ok(Reply::text(match shown.as_str() {
             Check::REFLECTION => format!("R{letter}{}", checks[at]),
             Check::DECISION => {
                 checks[at] += 1;
@@ -121,19 +121,19 @@ struct Expected {
 }
 
 impl Expected {
-    fn pair(&mut self, at: usize, told: &str, answer: &str) {
-        self.knows[at].extend([format!("user {told}"), format!("assistant {answer}")]);
+    fn pair(&mut self, at: usize, shown: &str, answer: &str) {
+        self.knows[at].extend([format!("user {shown}"), format!("assistant {answer}")]);
     }
 
-    fn ask(&mut self, at: usize, told: &str) {
-        self.asked.push(format!("{}: {told}", ["one", "two"][at]));
+    fn ask(&mut self, at: usize, shown: &str) {
+        self.asked.push(format!("{}: {shown}", ["one", "two"][at]));
     }
 
-    fn answer(&mut self, at: usize, told: &str) -> String {
-        self.ask(at, told);
+    fn answer(&mut self, at: usize, shown: &str) -> String {
+        self.ask(at, shown);
         self.answers[at] += 1;
         let answer = format!("{}{}", ["A", "B"][at], self.answers[at]);
-        self.pair(at, told, &answer);
+        self.pair(at, shown, &answer);
         answer
     }
 

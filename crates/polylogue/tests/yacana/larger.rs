@@ -54,8 +54,8 @@ async fn every_agent_sees_all_messages_and_its_own_as_assistant() {
             polylogue_core::View::of(&played.chat, &name(who), polylogue_core::ViewOptions::default())
                 .entries()
                 .to_vec();
-        let told = |line: &str| line.trim_start_matches(['A', 'B', 'C', ':', ' ']).to_owned();
-        words(&lines(&entries))[2..].iter().map(|line| told(line)).collect::<Vec<_>>()
+        let shown = |line: &str| line.trim_start_matches(['A', 'B', 'C', ':', ' ']).to_owned();
+        words(&lines(&entries))[2..].iter().map(|line| shown(line)).collect::<Vec<_>>()
     };
     assert_eq!(view("A"), view("B"));
     assert_eq!(view("B"), view("C"));

@@ -112,8 +112,8 @@ async fn a_system_text_is_never_the_first_message() {
 #[tokio::test]
 async fn system_texts_stay_in_front() {
     let spy = numbered(2);
-    let told = agent("one", spy.model()).system("Be brief.");
-    let solve = GroupSolve::of([Task::new(told, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
+    let shown = agent("one", spy.model()).system("Be brief.");
+    let solve = GroupSolve::of([Task::new(shown, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
     for asked in played.spy.asked() {
         assert_eq!(asked.system.as_deref(), (asked.who.as_str() == "one").then_some("Be brief."));

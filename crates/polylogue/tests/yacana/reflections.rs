@@ -45,8 +45,8 @@ async fn the_speaker_is_asked_twice_before_the_next_speaks() {
 #[tokio::test]
 async fn the_decision_is_asked_for_with_the_reflection_in_sight() {
     let asked = asked_twice(false).await.spy.asked();
-    let told = [&BEFORE[..], &["user REFL", "assistant RA2", "user YES/NO"]].concat();
-    assert_eq!(lines(&asked[5].entries), told);
+    let shown = [&BEFORE[..], &["user REFL", "assistant RA2", "user YES/NO"]].concat();
+    assert_eq!(lines(&asked[5].entries), shown);
 }
 
 // Item 33.
@@ -62,8 +62,8 @@ async fn a_reflection_leaves_no_trace() {
 async fn a_reflection_can_be_kept_where_it_was_made() {
     let played = asked_twice(true).await;
     // Later requests have it, and no yes or no.
-    let told = [&BEFORE[..], &["user REFL", "assistant RA2", "user B3"]].concat();
-    assert_eq!(lines(&played.spy.asked()[7].entries), told);
+    let shown = [&BEFORE[..], &["user REFL", "assistant RA2", "user B3"]].concat();
+    assert_eq!(lines(&played.spy.asked()[7].entries), shown);
     assert!(played.knows("one").iter().all(|line| !line.contains("YES/NO") && !line.contains("yes")));
 }
 

@@ -10,7 +10,7 @@ use crate::table::{Played, agent, numbered, one, two};
 
 #[track_caller]
 fn refused(solve: GroupSolve, why: &str) {
-    let error = solve.chat("room").unwrap_err().to_string();
+    let error = solve.chat("group").unwrap_err().to_string();
     assert!(error.starts_with(why), "{error}");
 }
 
@@ -46,8 +46,8 @@ fn a_group_has_two_tasks_and_an_iteration() {
 async fn what_was_refused_can_be_put_right() {
     let spy = numbered(2);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
-    assert!(solve.clone().chat("room").is_err());
-    let chat = solve.max_iterations(1).chat("room").unwrap();
+    assert!(solve.clone().chat("group").is_err());
+    let chat = solve.max_iterations(1).chat("group").unwrap();
     for _ in 0..2 {
         let played = Played::chat(spy.clone(), &chat).await;
         assert_eq!(played.knows("one").len(), 4);
@@ -82,7 +82,7 @@ fn settings_of_two_are_refused_for_three() {
             "the recipient of the first message, its text, and reconciled first messages are settings of two",
         );
     }
-    assert!(three().chat("room").is_ok());
+    assert!(three().chat("group").is_ok());
 }
 
 // Item 54.
@@ -117,7 +117,7 @@ fn what_a_task_cannot_do_is_refused() {
     );
     refused(group(Task::new(agent("one", spy.model()), " \n")), "the task of `one` has no prompt");
     let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
-    assert!(group(person().media(media)).chat("room").is_ok());
+    assert!(group(person().media(media)).chat("group").is_ok());
     let same = group(one(&spy).self_terminating()).check(Check::default().words("no", "No"));
     refused(same, "`no` and `No` cannot tell whether a task is complete");
     let named = ["a", "TaskManager", "c"].map(|who| Task::new(agent(who, spy.model()), "P"));
@@ -153,8 +153,8 @@ fn a_question_that_asks_nothing_is_refused() {
     {
         refused(group(check), "what an agent is asked about its task is empty");
     }
-    for (temperature, told) in [(-0.1, "-0.1"), (f64::NAN, "NaN"), (2.1, "2.1")] {
-        let why = format!("the temperature of a decision is {told}, and must be between 0 and 2");
+    for (temperature, shown) in [(-0.1, "-0.1"), (f64::NAN, "NaN"), (2.1, "2.1")] {
+        let why = format!("the temperature of a decision is {shown}, and must be between 0 and 2");
         refused(group(Check::default().temperature(Some(temperature))), &why);
     }
 }

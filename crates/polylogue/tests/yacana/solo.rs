@@ -24,8 +24,8 @@ async fn a_task_leaves_its_prompt_and_its_answer_for_the_next() {
 #[tokio::test]
 async fn a_task_that_forgets_leaves_nothing() {
     let spy = lists(&["A1", "yes, it is", "A3"], &[]);
-    let told = agent("one", spy.model()).system("Be brief.");
-    let task = |prompt: &str| Task::new(told.clone(), prompt);
+    let shown = agent("one", spy.model()).system("Be brief.");
+    let task = |prompt: &str| Task::new(shown.clone(), prompt);
     let chat = tasks("all", [task("P1"), task("Is it?").forget(), task("P3")]).unwrap();
     let played = Played::chat(spy, &chat).await;
     assert_eq!(played.knows("one"), ["user P1", "assistant A1", "user P3", "assistant A3"]);

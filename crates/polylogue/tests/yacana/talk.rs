@@ -21,10 +21,10 @@ async fn an_answer_is_sent_byte_for_byte() {
     let spy = lists(&[odd[0], odd[1]], &["B1", odd[2]]);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
-    let told = |at: usize| {
+    let shown = |at: usize| {
         polylogue_core::plain(played.spy.asked()[at].entries.last().unwrap().parts()).into_owned()
     };
-    assert_eq!((told(2).as_str(), told(3).as_str()), (odd[0], odd[2]));
+    assert_eq!((shown(2).as_str(), shown(3).as_str()), (odd[0], odd[2]));
 }
 
 // Item 5; defect 13: it is in the chat all the same.

@@ -203,7 +203,7 @@ fn a_document_has_it_too() {
 }
 
 #[test]
-fn what_was_said_with_a_call_while_it_was_written_is_not_told_again() {
+fn text_before_a_call_that_was_streamed_is_not_shown_again() {
     let mut stage = Stage::live(80, 24);
     let mut events = events().into_iter().map(|event| event.body);
     events.by_ref().take(5).for_each(|body| stage.root(body));

@@ -100,7 +100,7 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
 }
 
 #[test]
-fn a_turn_that_fails_tells_what_was_told_in_it() {
+fn a_failed_turn_shows_what_was_streamed_in_it() {
     let mut stage = Stage::live(70, 40);
     stage.root(opened(&["A", "B"], "user", "hi"));
     begins(&mut stage, "A", &[]);

@@ -340,7 +340,7 @@ chats: [{name: lonely, participants: [Idle], stop: {max_turns: 1}}]
 }
 
 #[test]
-fn authors_of_summaries_need_room_in_the_name() {
+fn a_chat_whose_summary_has_an_author_has_a_shorter_name() {
     let long = "x".repeat(57);
     let text = format!(
         "name: {long}\nagents: [{{name: A}}]\nchat: {{participants: [A], stop: {{max_turns: 1}}, summary: {{reflect: {{}}}}}}\n"

@@ -134,7 +134,7 @@ fn a_human_selector_is_a_person_and_no_participant() {
 }
 
 #[test]
-fn a_member_whom_the_transitions_do_not_name_is_probably_forgotten() {
+fn a_participant_that_transitions_do_not_name_is_a_warning() {
     check_pattern(
         "{group: {transitions: {allowed: {A: [A]}}}}",
         &expect![[r#"

@@ -28,7 +28,7 @@ fn check_chat(chat: &str, expected: &Expect) {
 const TWO: &str = "{who: A, prompt: a}, {who: B, prompt: b}";
 
 #[test]
-fn everybody_who_talks_has_one_task() {
+fn every_agent_in_the_discussion_has_one_task() {
     check_pattern(
         "{group_solve: {tasks: [{who: A, prompt: a}, {who: C, prompt: c}]}}",
         &expect![[r#"
@@ -323,7 +323,7 @@ fn the_first_message_is_of_a_talk_of_two() {
 }
 
 #[test]
-fn the_words_of_a_decision_can_be_told_apart() {
+fn the_words_of_a_decision_are_distinct() {
     for words in ["{open: not yet, complete: 'no'}", "{open: 'NO', complete: 'no'}", "{open: 'yes'}"] {
         let check = format!("check: {{words: {words}}}");
         let text = format!(

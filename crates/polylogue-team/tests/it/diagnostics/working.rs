@@ -409,7 +409,7 @@ chats:
 }
 
 #[test]
-fn who_asks_whom_is_bounded() {
+fn chains_of_agent_tools_are_bounded() {
     let names: Vec<String> = (0..9).map(|n| format!("A{n}")).collect();
     let agent = |name: &String| {
         let others: Vec<&str> = names.iter().filter(|other| *other != name).map(String::as_str).collect();

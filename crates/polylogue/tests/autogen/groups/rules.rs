@@ -30,7 +30,7 @@ async fn a_chain_ends_without_candidates_and_asks_no_model_with_a_single_one() {
     let spy = Spy::on(script("[]"));
     let chain = Transitions::allowed([after("Ann", &["Bob"]), after("Bob", &["Cid"])]);
     let group = Group::selected_by(name("sel")).transitions(chain);
-    let chat = begun_by_ann(room(group).private_agent(Selector::new("sel", spy.model()).unwrap()));
+    let chat = begun_by_ann(group_chat(group).private_agent(Selector::new("sel", spy.model()).unwrap()));
     let (status, events) = run(&chat, "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
     assert_eq!(closed(&status).0, "no participant may speak after Cid");
@@ -43,7 +43,7 @@ async fn a_chain_ends_without_candidates_and_asks_no_model_with_a_single_one() {
 async fn disallowed_transitions_are_the_complement() {
     // Ann may not follow herself, and Bob not her; Bob is followed by himself alone.
     let graph = Transitions::disallowed([after("Ann", &["Ann", "Bob"]), after("Bob", &["Ann", "Cid"])]);
-    let chat = room(until(max_turns(3), Group::round_robin().transitions(graph)));
+    let chat = group_chat(until(max_turns(3), Group::round_robin().transitions(graph)));
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     let among: Vec<Vec<Name>> = choices(&events).into_iter().map(|choice| choice.of).collect();
     // Nothing is said of Cid, so anybody may follow.
@@ -55,7 +55,7 @@ async fn disallowed_transitions_are_the_complement() {
 #[tokio::test]
 async fn who_may_repeat_can_be_said() {
     let among = async |repeat| {
-        let chat = room(until(max_turns(2), Group::round_robin().repeat(repeat)));
+        let chat = group_chat(until(max_turns(2), Group::round_robin().repeat(repeat)));
         let (_, events) = run(&begun_by_ann(chat), "hi").await;
         choices(&events).into_iter().map(|choice| choice.of).collect::<Vec<_>>()
     };
@@ -87,8 +87,8 @@ fn rules_that_contradict_or_name_strangers_are_errors() {
 async fn a_chat_checks_its_rules_before_the_first_turn() {
     let group = Group::round_robin().transitions(Transitions::allowed([after("Zoe", &["Ann"])]));
     let mut log = log().await;
-    let error = room(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `room` has `Zoe` in its transitions, who is no participant");
+    let error = group_chat(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
+    assert_eq!(error.to_string(), "the policy of `group` has `Zoe` in its transitions, who is no participant");
     assert_eq!(log.events().await.len(), 1, "no participant had a turn");
 }
 
@@ -110,7 +110,7 @@ fn what_is_hardly_meant_is_a_warning() {
 async fn an_empty_list_ends_the_run() {
     let graph = || Transitions::allowed([after("Ann", &[]), after("Bob", &["Ann"]), after("Cid", &["Ann"])]);
     for group in [Group::round_robin(), Group::random(Some(1)), Group::by(|_, of| of[0].clone().into())] {
-        let (status, events) = run(&begun_by_ann(room(group.transitions(graph()))), "hi").await;
+        let (status, events) = run(&begun_by_ann(group_chat(group.transitions(graph()))), "hi").await;
         assert_eq!(speakers(&events), "Ann");
         assert_eq!(closed(&status).0, "no participant said anything; no participant may speak after Ann");
     }
@@ -121,6 +121,6 @@ async fn an_empty_list_ends_the_run() {
 async fn a_custom_rule_cannot_leave_the_graph() {
     let graph = Transitions::allowed([after("Ann", &["Bob"])]);
     let group = Group::by(|_, _| name("Cid").into()).transitions(graph);
-    let error = begun_by_ann(room(group)).run_in(&mut log().await, "hi").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `room` picks `Cid` where only Bob may speak");
+    let error = begun_by_ann(group_chat(group)).run_in(&mut log().await, "hi").await.unwrap_err();
+    assert_eq!(error.to_string(), "the policy of `group` picks `Cid` where only Bob may speak");
 }

@@ -19,7 +19,7 @@ async fn selected(
 ) -> (Vec<Choice>, Vec<crate::stage::Asked>) {
     let spy = Spy::on(script(replies));
     let group = until(max_turns(turns), Group::selected_by(name("sel")));
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(speaker("Ann"))
         .participant(speaker("Coder"))
         .participant(speaker("Coder_2"))
@@ -48,7 +48,7 @@ async fn a_model_that_answers_a_name_gives_that_participant_the_turn() {
     let selector = Selector::new("sel", spy.model()).unwrap();
     let selector =
         selector.system("Play:\n{roles}\nOf {agentlist}, {no one else}.").prompt("Now one of {agentlist}.");
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(described("Ann", "asks"))
         .participant(described("Bob", "answers {roles}"))
         .participant(described("Cid", ""))
@@ -107,7 +107,8 @@ async fn three_unclear_answers_leave_it_to_the_order_and_the_log_says_so() {
         r#"[{"sel": "?"}, {"sel": ""}, {"sel": "Ann, Coder"}, {"sel": "x"}, {"sel": "x"}, {"sel": "x"}]"#;
     let spy = Spy::on(script(replies));
     let group = Group::selected_by(name("sel")).repeat(Repeat::No);
-    let chat = room(until(max_turns(2), group)).private_agent(Selector::new("sel", spy.model()).unwrap());
+    let chat =
+        group_chat(until(max_turns(2), group)).private_agent(Selector::new("sel", spy.model()).unwrap());
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     assert_eq!(speakers(&events), "Ann Bob Cid");
     let choice = &choices(&events)[0];
@@ -144,7 +145,7 @@ async fn names_are_found_as_whole_words_and_the_longest_match_wins() {
         assert_eq!(choice.by, by_selector(), "{reply}: {choice:?}");
         let (_, events) = {
             let selector = Selector::new("sel", script(&format!(r#"[{{"sel": "{reply}"}}]"#))).unwrap();
-            let chat = Chat::named("room")
+            let chat = Chat::named("group")
                 .participant(speaker("Ann"))
                 .participant(speaker("Coder"))
                 .participant(speaker("Coder_2"))
@@ -173,7 +174,7 @@ async fn a_model_can_be_constrained_to_the_names() {
 async fn chance_chooses_only_among_those_who_may_speak_and_can_be_repeated() {
     let play = async |seed| {
         let policy = until(max_turns(40), Group::random(seed).repeat(Repeat::No));
-        let (_, events) = run(&room(policy).build().unwrap(), "hi").await;
+        let (_, events) = run(&group_chat(policy).build().unwrap(), "hi").await;
         (speakers(&events), choices(&events))
     };
     let (first, chosen) = play(Some(1)).await;
@@ -191,7 +192,7 @@ async fn chance_chooses_only_among_those_who_may_speak_and_can_be_repeated() {
 #[tokio::test]
 async fn a_person_selects_by_number_or_name_and_sees_what_to_type() {
     let policy = until(max_turns(5), Group::selected_by(name("chair")));
-    let chat = room(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
+    let chat = group_chat(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
     let answers = ["3.", "bob", "", "seven", "99", "0", "Q"];
     let (_, events) = talk(&chat, "hi", &answers).await;
     assert_eq!(speakers(&events), "user Cid Bob Cid Ann Bob");
@@ -211,7 +212,7 @@ async fn a_person_selects_by_number_or_name_and_sees_what_to_type() {
 #[tokio::test]
 async fn a_person_who_chooses_can_end_the_conversation() {
     let policy = Group::selected_by(name("chair"));
-    let chat = room(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
+    let chat = group_chat(policy).private_agent(HumanSelector::new("chair").unwrap()).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["1", " EXIT "]).await;
     assert_eq!(closed(&status), ("chair left: said `exit`".into(), "Ann 1".into()));
     assert_eq!(speakers(&events), "user Ann");
@@ -228,7 +229,7 @@ async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
         _ => Pick::End,
     };
     let selector = Selector::new("sel", script(r#"[{"sel": "Bob"}]"#)).unwrap();
-    let chat = room(Group::by(rule)).private_agent(selector).build().unwrap();
+    let chat = group_chat(Group::by(rule)).private_agent(selector).build().unwrap();
     let (status, events) = run(&chat, "hi").await;
     let by: Vec<Chooser> = choices(&events).into_iter().map(|choice| choice.by).collect();
     assert_eq!(by, [Chooser::Rule, by_selector(), Chooser::Chance { seed: 3 }, Chooser::Rule]);
@@ -241,9 +242,9 @@ async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
 async fn a_rule_that_names_a_stranger_is_an_error() {
     let rule = |chat: &Transcript, _: &[Name]| name(["Ann", "Zoe"][usize::from(chat.turns() > 0)]).into();
     let mut log = log().await;
-    let error = room(Group::by(rule)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
+    let error = group_chat(Group::by(rule)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
     let Error::Config(why) = error else { panic!("{error}") };
-    assert_eq!(why.to_string(), "the policy of `room` picks `Zoe` where only Ann, Bob, Cid may speak");
+    assert_eq!(why.to_string(), "the policy of `group` picks `Zoe` where only Ann, Bob, Cid may speak");
     assert_eq!(speakers(&log.events().await), "user Ann");
 }
 
@@ -264,16 +265,20 @@ async fn a_selector_that_names_an_unknown_participant_leaves_it_to_the_order() {
         (Act::Pass, "`boss` said nothing"),
     ] {
         let boss = Function::new("boss", move |_| Ok(said.clone())).unwrap();
-        let chat =
-            room(until(max_turns(1), Group::selected_by(name("boss")))).private_agent(boss).build().unwrap();
+        let chat = group_chat(until(max_turns(1), Group::selected_by(name("boss"))))
+            .private_agent(boss)
+            .build()
+            .unwrap();
         let (_, events) = run(&chat, "hi").await;
         assert_eq!(choices(&events)[0].by, Chooser::Fallback { why: why.into() });
         assert_eq!(speakers(&events), "user Ann");
     }
     // A name as plain text is a selection.
     let boss = Function::new("boss", |_| Ok(Act::say("I want to hear Cid."))).unwrap();
-    let chat =
-        room(until(max_turns(1), Group::selected_by(name("boss")))).private_agent(boss).build().unwrap();
+    let chat = group_chat(until(max_turns(1), Group::selected_by(name("boss"))))
+        .private_agent(boss)
+        .build()
+        .unwrap();
     assert_eq!(speakers(&run(&chat, "hi").await.1), "user Cid");
 }
 
@@ -289,12 +294,12 @@ async fn no_way_of_choosing_leads_out_of_the_transitions() {
         ])
     };
     let selector = |replies: &str| Selector::new("sel", script(replies)).unwrap().attempts(1);
-    let chat = room(until(max_messages(4), Group::selected_by(name("sel")).transitions(graph())));
+    let chat = group_chat(until(max_messages(4), Group::selected_by(name("sel")).transitions(graph())));
     let chat =
         begun_by_ann(chat.private_agent(selector(r#"[{"sel": "Ann"}, {"sel": "Bob"}, {"sel": "Cid"}]"#)));
     // Ann, Bob and Cid each name themselves, which the transitions do not allow.
     assert_eq!(speakers(&run(&chat, "hi").await.1), "Ann Bob Cid Ann");
-    let chat = begun_by_ann(room(until(max_messages(30), Group::random(Some(5)).transitions(graph()))));
+    let chat = begun_by_ann(group_chat(until(max_messages(30), Group::random(Some(5)).transitions(graph()))));
     let spoken = speakers(&run(&chat, "hi").await.1);
     let who: Vec<&str> = spoken.split(' ').collect();
     assert!(who.windows(2).all(|pair| graph().allow(&name(pair[0]), &name(pair[1]))), "{spoken}");
@@ -317,8 +322,9 @@ async fn the_role_of_the_prompt_changes_only_the_role_of_the_prompt() {
 async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
     let replies = r#"[{"sel": "Bob"}, {"sel": {"error": {"message": "the line broke"}}}, {"sel": "Cid"}]"#;
     let selector = Selector::new("sel", script(replies)).unwrap();
-    let chat =
-        begun_by_ann(room(until(max_turns(2), Group::selected_by(name("sel")))).private_agent(selector));
+    let chat = begun_by_ann(
+        group_chat(until(max_turns(2), Group::selected_by(name("sel")))).private_agent(selector),
+    );
     let mut log = log().await;
     let error = chat.run_in(&mut log, "hi").await.unwrap_err();
     assert!(error.to_string().contains("the line broke"), "{error}");
@@ -332,7 +338,7 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
 // A selector that is not in the chat is a configuration error.
 #[tokio::test]
 async fn a_missing_selector_is_an_error() {
-    let chat = room(Group::selected_by(name("sel"))).build().unwrap();
+    let chat = group_chat(Group::selected_by(name("sel"))).build().unwrap();
     let error = chat.run_in(&mut log().await, "hi").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `room` gives a turn to `sel`, who is no participant");
+    assert_eq!(error.to_string(), "the policy of `group` gives a turn to `sel`, who is no participant");
 }

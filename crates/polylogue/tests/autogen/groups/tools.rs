@@ -32,7 +32,7 @@ fn runner(who: &str, which: &str, by: fn(i64) -> i64) -> Stack {
 fn tooled(spy: &Spy, policy: impl Policy) -> Chat {
     let ann = Assistant::new("Ann", spy.model()).unwrap();
     let offered = ["double", "triple", "cube"].map(|which| tool(which, |n| n).spec().clone());
-    Chat::named("room")
+    Chat::named("group")
         .participant(speaker("Bob"))
         .participant(offered.into_iter().fold(ann, Assistant::suggest_tool))
         .participant(runner("Two", "double", |n| n * 2))
@@ -86,10 +86,10 @@ async fn a_call_that_no_participant_can_run_is_reported_to_the_caller() {
     let (_, events) = run(&chat, "hi").await;
     // The error is sent once; after another call, the others continue.
     assert_eq!(speakers(&events), "user Bob Ann Ann Two Three Bob Ann");
-    let told = sent(&spy.asked()[1].entries);
-    assert_eq!(told[3], "cube: This call was not made.");
+    let shown = sent(&spy.asked()[1].entries);
+    assert_eq!(shown[3], "cube: This call was not made.");
     let last = "user: Nobody here runs the tool `cube`. There is `double` (Two), `triple` (Three).";
-    assert_eq!(told.last().unwrap(), last);
+    assert_eq!(shown.last().unwrap(), last);
 }
 
 // Trap T14: a custom rule need not know of tools.
@@ -116,7 +116,7 @@ async fn the_owner_of_tools_can_be_a_private_agent() {
         r#"[{"Ann": {"calls": [{"tool": "double", "args": {"of": 5}}]}}, {"Ann": "10"}, {"Ann": "bye"}]"#,
     );
     let ann = assistant("Ann", &model).suggest_tool(tool("double", |n| n).spec().clone());
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(ann)
         .participant(speaker("Bob"))
         .private_agent(runner("Two", "double", |n| n * 2))
@@ -134,7 +134,7 @@ async fn cleared(answers: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
         Spy::on(script(r#"[{"Bob": "b1"}, {"Bob": "b2"}]"#)),
     );
     let me = Stack::new("Me").unwrap().then(HumanInput::always().clear_command());
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(Assistant::new("Ann", ann.model()).unwrap())
         .participant(Assistant::new("Bob", bob.model()).unwrap())
         .participant(me.then(of(|_| Ok(Some(Act::say("auto"))))))
@@ -187,7 +187,7 @@ async fn clearing_keeps_calls_and_results_together() {
             r#"[{"Ann": {"say": "asks", "calls": [{"tool": "double", "args": {"of": 5}}]}}, {"Ann": "ten"}, {"Ann": "end"}]"#,
         ));
         let me = Stack::new("Me").unwrap().then(HumanInput::always().clear_command());
-        let chat = Chat::named("room")
+        let chat = Chat::named("group")
             .participant(
                 Assistant::new("Ann", spy.model())
                     .unwrap()

@@ -17,7 +17,7 @@ use crate::stage::{Spy, closed, log};
 /// A group of agents that speak by one script, with what is sent to them.
 fn scripted(spy: &Spy, names: &[&str], policy: impl Policy) -> ChatBuilder {
     let add = |chat: ChatBuilder, who: &&str| chat.participant(Assistant::new(who, spy.model()).unwrap());
-    names.iter().fold(Chat::named("room"), add).policy(policy)
+    names.iter().fold(Chat::named("group"), add).policy(policy)
 }
 
 // Items 74 and 75. All participants see the same text; the opening counts as a message.
@@ -44,7 +44,7 @@ async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
     let selector = Spy::on(script(r#"[{"sel": "Bob"}]"#));
     let policy = until(says("TERMINATE"), Group::selected_by(name("sel")));
     let bob = Function::new("Bob", |_| Ok(Act::say("done TERMINATE"))).unwrap();
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(speaker("Ann"))
         .participant(bob)
         .participant(speaker("Cid"))
@@ -63,21 +63,21 @@ async fn a_terminating_message_ends_the_chat_before_the_next_selection() {
 // Item 87.
 #[tokio::test]
 async fn a_persons_exit_and_a_participants_limit_end_the_run() {
-    let bob = |oversight| Stack::new("Bob").unwrap().then(oversight).otherwise("auto");
-    let room = |oversight| {
-        let chat = Chat::named("room")
+    let bob = |human_input| Stack::new("Bob").unwrap().then(human_input).otherwise("auto");
+    let trio = |human_input| {
+        let chat = Chat::named("group")
             .participant(speaker("Ann"))
-            .participant(bob(oversight))
+            .participant(bob(human_input))
             .participant(speaker("Cid"));
         chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap()
     };
-    let (status, events) = talk(&room(HumanInput::always()), "hi", &["well", "exit"]).await;
+    let (status, events) = talk(&trio(HumanInput::always()), "hi", &["well", "exit"]).await;
     assert!(
         matches!(&status, Status::Closed { reason: StopReason::Left { who, .. }, .. } if *who == "Bob"),
         "{status:?}"
     );
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
-    let (status, events) = run(&room(HumanInput::never().max_auto_replies(1)), "hi").await;
+    let (status, events) = run(&trio(HumanInput::never().max_auto_replies(1)), "hi").await;
     let limit = StopReason::from(Reason::AutoReplies { who: name("Bob"), limit: 1 });
     assert!(matches!(&status, Status::Closed { reason, .. } if *reason == limit), "{status:?}");
     assert_eq!(speakers(&events), "user Ann Bob Cid Ann");
@@ -88,7 +88,7 @@ async fn a_persons_exit_and_a_participants_limit_end_the_run() {
 async fn participants_are_introduced_once_and_before_all_else() {
     let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1"}, {"Ann": "a2"}, {"Bob": "b2"}]"#));
     let member = |who: &str, about: &str| Assistant::new(who, spy.model()).unwrap().description(about);
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(member("Ann", "adds\nnumbers"))
         .participant(member("Bob", ""))
         .introduction_of(introduce)
@@ -132,7 +132,7 @@ async fn a_group_twice_in_a_sequence_starts_anew_with_the_first_result() {
 #[tokio::test]
 async fn a_group_twice_in_a_sequence_can_continue() {
     let spy = Spy::on(script(TWO_RUNS));
-    let group = numbers(&spy).continues(name("room")).build().unwrap();
+    let group = numbers(&spy).continues(name("group")).build().unwrap();
     let outer =
         Chat::named("twice").participant(group).policy(until(max_turns(2), round_robin())).build().unwrap();
     let (status, _) = run(&outer, "3").await;
@@ -143,18 +143,18 @@ async fn a_group_twice_in_a_sequence_can_continue() {
 // Item 92, trap T20: an outsider begins, and the summary is the last message of the run all the same.
 #[tokio::test]
 async fn the_summary_is_the_last_message_whichever_agent_started() {
-    let chat = room(until(max_turns(2), Group::round_robin()));
+    let chat = group_chat(until(max_turns(2), Group::round_robin()));
     let (status, _) = run(&chat.build().unwrap(), "from outside").await;
     assert_eq!(closed(&status).1, "Bob 2");
     let (status, _) =
-        run(&begun_by_ann(room(until(max_turns(2), Group::round_robin()))), "from within").await;
+        run(&begun_by_ann(group_chat(until(max_turns(2), Group::round_robin()))), "from within").await;
     assert_eq!(closed(&status).1, "Cid 2");
 }
 
 // Item 93, trap T22.
 #[tokio::test]
 async fn a_group_in_a_group_contributes_its_summary_and_the_outer_continues() {
-    let inner = room(until(max_turns(2), Group::round_robin())).build().unwrap();
+    let inner = group_chat(until(max_turns(2), Group::round_robin())).build().unwrap();
     let outer = Chat::named("house")
         .participant(speaker("Dan"))
         .participant(inner)
@@ -172,7 +172,7 @@ async fn pictures_survive() {
     let picture = || Part::Media(Media { kind: "image/png".into(), url: "https://example.org/a.png".into() });
     let spy = Spy::on(script(r#"[{"Bob": "I see"}, {"Cid": "me too"}]"#));
     let ann = Function::new("Ann", move |_| Ok(Act::Say(vec![Part::text("look"), picture()]))).unwrap();
-    let chat = Chat::named("room")
+    let chat = Chat::named("group")
         .participant(ann)
         .participant(Assistant::new("Bob", spy.model()).unwrap())
         .participant(Assistant::new("Cid", spy.model()).unwrap())
@@ -194,7 +194,7 @@ async fn a_group_continues_in_another_process() {
         let member =
             |who| Assistant::new(who, spy.model()).unwrap().tool(polylogue::tools::GetHistory::default());
         let group = joining(name("Cid"), max_turns(2), JoinHistory::All, Group::selected_by(name("sel")));
-        Chat::named("room")
+        Chat::named("group")
             .participant(member("Ann"))
             .participant(member("Bob"))
             .late_joiner(member("Cid"))
@@ -228,20 +228,20 @@ async fn a_group_continues_in_another_process() {
 // Item 96, trap T35.
 #[test]
 fn names_are_given_once() {
-    let twice = Chat::named("room")
+    let twice = Chat::named("group")
         .participant(speaker("Ann"))
         .participant(speaker("Ann"))
         .policy(Group::round_robin());
     let Err(Error::Config(why)) = twice.build() else { panic!("two agents have one name") };
-    assert_eq!(why.to_string(), "two agents of `room` are named `Ann`");
+    assert_eq!(why.to_string(), "two agents of `group` are named `Ann`");
     let selector = Selector::new("Ann", script("[]")).unwrap();
     let twice =
-        Chat::named("room").participant(speaker("Ann")).private_agent(selector).policy(Group::round_robin());
+        Chat::named("group").participant(speaker("Ann")).private_agent(selector).policy(Group::round_robin());
     assert!(twice.build().is_err());
-    let Err(Error::Config(why)) = Chat::named("room").policy(Group::round_robin()).build() else {
+    let Err(Error::Config(why)) = Chat::named("group").policy(Group::round_robin()).build() else {
         panic!("a group without participants")
     };
-    assert_eq!(why.to_string(), "`room` has no participants");
+    assert_eq!(why.to_string(), "`group` has no participants");
 }
 
 // Members join when they are called, see what the rule says, and leave; the conversation continues (issue: joining and
@@ -251,7 +251,7 @@ async fn late_joiners_see_the_configured_history() {
     let seen_by_cid = async |sees| {
         let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1 Cid!"}, {"Cid": "c1"}]"#));
         let member = |who| Assistant::new(who, spy.model()).unwrap();
-        let chat = Chat::named("room")
+        let chat = Chat::named("group")
             .participant(member("Ann"))
             .participant(member("Bob"))
             .late_joiner(member("Cid"));
@@ -272,7 +272,7 @@ async fn late_joiners_see_the_configured_history() {
 async fn a_group_continues_until_one_is_left() {
     let human = |who: &str| Human::new(who).unwrap();
     let chat =
-        Chat::named("room").participant(speaker("Ann")).participant(human("Bob")).participant(human("Cid"));
+        Chat::named("group").participant(speaker("Ann")).participant(human("Bob")).participant(human("Cid"));
     let chat = chat.policy(until(max_turns(20), Group::round_robin())).build().unwrap();
     let (status, events) = talk(&chat, "hi", &["exit", "well", "exit"]).await;
     assert_eq!(speakers(&events), "user Ann Cid Ann");
@@ -283,6 +283,6 @@ async fn a_group_continues_until_one_is_left() {
 #[tokio::test]
 async fn a_stranger_cannot_join() {
     let group = joining(name("Zoe"), max_turns(1), JoinHistory::All, Group::round_robin());
-    let error = room(group).build().unwrap().run_in(&mut log().await, "hi").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `room` admits `Zoe`, who is not waiting to join");
+    let error = group_chat(group).build().unwrap().run_in(&mut log().await, "hi").await.unwrap_err();
+    assert_eq!(error.to_string(), "the policy of `group` admits `Zoe`, who is not waiting to join");
 }

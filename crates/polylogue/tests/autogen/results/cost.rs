@@ -106,10 +106,10 @@ fn picks() -> AnyModel {
 
 /// The rows of a report: where, who, for what, and how many calls.
 fn rows(report: &Report) -> Vec<String> {
-    let told = |row: &polylogue::runs::report::Row| {
+    let shown = |row: &polylogue::runs::report::Row| {
         format!("{:8} {} {:?} {}", row.at.as_str(), row.who, row.purpose, row.spent.calls)
     };
-    report.rows.iter().map(told).collect()
+    report.rows.iter().map(shown).collect()
 }
 
 #[tokio::test]

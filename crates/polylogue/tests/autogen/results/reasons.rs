@@ -237,13 +237,13 @@ async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_ques
         .build()
         .unwrap();
     let (_, events) = answered(&chat, &["fine", "", "bye"]).await;
-    let told = |report: &Report| -> Vec<String> {
+    let reported = |report: &Report| -> Vec<String> {
         let tell =
             |a: &polylogue::runs::report::Answer| format!("{} {} `{}` `{}`", a.at, a.who, a.question, a.text);
         report.answers.iter().map(tell).collect()
     };
     let report = Report::of(&events);
-    assert_eq!(told(&report), [" Me `Well?` `fine`", "/inner.1 You `And you?` ``", " Me `Well?` `bye`"]);
+    assert_eq!(reported(&report), [" Me `Well?` `fine`", "/inner.1 You `And you?` ``", " Me `Well?` `bye`"]);
     assert!(report.questions.is_empty());
 
     let (status, events) = answered(&chat, &["fine"]).await;

@@ -40,12 +40,12 @@ async fn the_opening_of_a_chat_need_not_be_its_summary() {
     assert_eq!(closed(&run(&chat.build().unwrap(), "go").await.0).1, "");
 }
 
-/// Ann and Bob say a word each; the summary is asked for with the view `lens`. Every request, and the summary.
-async fn reflection(lens: ViewOptions) -> (Vec<crate::stage::Asked>, String) {
+/// Ann and Bob say a word each; the summary is requested with the given view. Every request, and the summary.
+async fn reflection(options: ViewOptions) -> (Vec<crate::stage::Asked>, String) {
     let spy = Spy::on(script(r#"[{"Ann": "two"}, {"Bob": "one"}, {"Bobs_summary": "They counted."}]"#));
     let [ann, bob] = ["Ann", "Bob"].map(|who| Assistant::new(who, spy.model()).unwrap().system("Count."));
     // On Bob's model: who it is on is said, and not searched for.
-    let summary = Assistant::new("Bobs_summary", spy.model()).unwrap().view(lens);
+    let summary = Assistant::new("Bobs_summary", spy.model()).unwrap().view(options);
     let chat = Chat::named("pair")
         .participant(ann)
         .participant(bob)
