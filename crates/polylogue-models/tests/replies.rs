@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use common::weather::{is_weather, weather};
 use common::{Asked, KEY, ask, config, model, reply, text};
-use polylogue_core::{Fault, Finish, ModelErrorKind as Kind, Part, Reply};
+use polylogue_core::{Fault, ModelErrorKind as Kind};
 use polylogue_models::{Config, Timeouts};
 use polylogue_test::server::{Answer, Behaviour, Quirk, Server};
-use serde_json::json;
 
 /// Every deviation that leaves the reply readable, and none at all.
 fn tolerable() -> Vec<(&'static str, Option<Quirk>)> {

@@ -46,10 +46,10 @@ fn asked(who: &str, nth: u64, last: &str) -> Asked {
 
 impl Asked {
     async fn of(&self, model: &Scripted) -> Result<Reply, ModelError> {
-        self.heard_by(model, &mut ()).await
+        self.streamed_to(model, &mut ()).await
     }
 
-    async fn heard_by(&self, model: &Scripted, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+    async fn streamed_to(&self, model: &Scripted, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let Self { at, who, nth, system, entries, tools } = self;
         let origin = Origin { at, who, nth: *nth };
         let (params, wire) = (&Params::default(), &EncodeCache::default());
@@ -128,7 +128,7 @@ async fn a_paced_step_comes_word_by_word_after_its_delay() {
     let yaml = "[{A: {think: hm, say: one two  three, delay_ms: 400, calls: [{tool: t, args: {a: 1}}]}}]";
     let model = script(yaml).paced(10.0).model("s");
     let mut ear = Ear { began: tokio::time::Instant::now(), pieces: Vec::new() };
-    let reply = asked("A", 0, "go").heard_by(&model, &mut ear).await.unwrap();
+    let reply = asked("A", 0, "go").streamed_to(&model, &mut ear).await.unwrap();
     let text = |text: &str| Delta::Text(text.to_owned());
     let call = Delta::Call { index: 0, tool: Some("t".to_owned()), args: r#"{"a":1}"#.to_owned() };
     let expected = [
@@ -148,7 +148,7 @@ async fn the_words_of_a_long_reply_keep_the_pace() {
     let words = vec!["word"; 600].join(" ");
     let model = Script::new([ScriptStep::say(name("A"), words)]).paced(300.0).model("s");
     let mut ear = Ear { began: tokio::time::Instant::now(), pieces: Vec::new() };
-    asked("A", 0, "go").heard_by(&model, &mut ear).await.unwrap();
+    asked("A", 0, "go").streamed_to(&model, &mut ear).await.unwrap();
     let last = ear.pieces.last().unwrap().0;
     assert!((1_990..2_005).contains(&last), "599 words at 300 a second take 1997 ms, not {last}");
 }
@@ -157,7 +157,7 @@ async fn the_words_of_a_long_reply_keep_the_pace() {
 async fn a_step_without_pace_comes_at_once_and_in_one_piece() {
     let model = script("[{A: {say: one two, pace: 0}}]").paced(10.0).model("s");
     let mut ear = Ear { began: tokio::time::Instant::now(), pieces: Vec::new() };
-    asked("A", 0, "go").heard_by(&model, &mut ear).await.unwrap();
+    asked("A", 0, "go").streamed_to(&model, &mut ear).await.unwrap();
     assert!(matches!(&ear.pieces[..], [(_, Delta::Text(text))] if text == "one two"));
 }
 
@@ -166,7 +166,7 @@ async fn dropping_the_future_ends_the_reply() {
     let model = script("[{A: {say: one two three, delay_ms: 1000, pace: 1}}]").model("s");
     let mut ear = Ear { began: tokio::time::Instant::now(), pieces: Vec::new() };
     let asked = asked("A", 0, "go");
-    let reply = asked.heard_by(&model, &mut ear);
+    let reply = asked.streamed_to(&model, &mut ear);
     assert!(tokio::time::timeout(Duration::from_millis(2500), reply).await.is_err());
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(ear.pieces.len(), 2);
@@ -196,7 +196,7 @@ async fn a_failing_step_is_an_error_of_the_kind_its_status_stands_for() {
 async fn a_reply_can_break_off() {
     let model = script("[{A: {say: 'Half a sen', error: {message: connection reset}}}]").model("s");
     let mut ear = Ear { began: tokio::time::Instant::now(), pieces: Vec::new() };
-    asked("A", 0, "go").heard_by(&model, &mut ear).await.unwrap_err();
+    asked("A", 0, "go").streamed_to(&model, &mut ear).await.unwrap_err();
     assert!(matches!(&ear.pieces[..], [(_, Delta::Text(text))] if text == "Half a sen"));
 }
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Finish, ModelErrorKind as Kind, Part, Reply, Usage};
+use polylogue_core::{Finish, ModelErrorKind as Kind, Usage};
 use polylogue_models::{Config, Timeouts};
 use polylogue_test::server::{Answer, Behaviour, Field, Quirk, Server};
-use serde_json::json;
 
 use crate::common::weather::{is_weather, weather};
 use crate::common::{Asked, ask, model, reply, text};

@@ -50,7 +50,7 @@ fn fake(dir: &Dir, name: &str) -> Sandbox {
 }
 
 /// The arguments of the engine, except those that differ from run to run.
-fn shown(dir: &Dir) -> Vec<String> {
+fn arguments_of(dir: &Dir) -> Vec<String> {
     let args = std::fs::read_to_string(dir.0.join("args")).unwrap();
     let all = args.lines().filter(|arg| !arg.starts_with("--cidfile=") && !arg.starts_with("--name="));
     let all = all.filter(|arg| !arg.starts_with("--user="));
@@ -67,7 +67,7 @@ fn an_engine_receives_every_option_of_the_sandbox() {
     let work = sandbox.work().canonicalize().unwrap();
     assert_eq!((ended.how, text(&ended)), (How::Exited(3), format!("{}\nA\nerr\n", work.display())));
     assert_eq!(
-        shown(&dir),
+        arguments_of(&dir),
         [
             "--rm",
             "--read-only",
@@ -103,7 +103,7 @@ fn podman_receives_its_own_options() {
     let sandbox = fake(&dir, "podman").network(Network::Host);
     assert!(sandbox.warning().is_some());
     run(&sandbox, &sh("true"));
-    let shown = shown(&dir);
+    let shown = arguments_of(&dir);
     assert!(!shown.iter().any(|arg| arg.starts_with("--network")), "{shown:?}");
     assert!(shown.contains(&"--mount=type=bind,source=DIR/work,target=/work,relabel=private".to_owned()));
 }
@@ -159,7 +159,7 @@ fn programs_in_containers_can_be_spoken_with() {
     let streams = Streams { input: Some(input), output: &mut |bytes| received.extend_from_slice(bytes) };
     let how = fake(&dir, "docker").run_streamed(&Program::new("cat"), &Cancellation::new(), streams).unwrap();
     assert_eq!((how, &*received), (How::Exited(0), &b"hello\n"[..]));
-    assert!(shown(&dir).contains(&"--interactive".to_owned()));
+    assert!(arguments_of(&dir).contains(&"--interactive".to_owned()));
 }
 
 #[test]

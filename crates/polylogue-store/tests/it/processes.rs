@@ -82,11 +82,14 @@ async fn begin_and_close(kind: Kind, place: &Path) {
 
 /// The last number that a child printed.
 pub(crate) fn acknowledged(output: &[u8]) -> u64 {
-    shown(&mut output.lines(), usize::MAX).unwrap_or_default()
+    last_number(&mut output.lines(), usize::MAX).unwrap_or_default()
 }
 
 /// The last number that a child printed, reading to the end or to the `most`-th number.
-pub(crate) fn shown(lines: &mut impl Iterator<Item = std::io::Result<String>>, most: usize) -> Option<u64> {
+pub(crate) fn last_number(
+    lines: &mut impl Iterator<Item = std::io::Result<String>>,
+    most: usize,
+) -> Option<u64> {
     lines
         .map_while(Result::ok)
         .filter_map(|line| line.strip_prefix(ACKNOWLEDGED)?.parse().ok())
@@ -119,11 +122,11 @@ async fn killed(kind: Kind) {
     for round in 0..ROUNDS {
         let mut child = child("exec \"$@\"", "append", kind, dir.path()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let some = shown(&mut lines, 2 + usize::try_from(random.below(40)).unwrap());
+        let some = last_number(&mut lines, 2 + usize::try_from(random.below(40)).unwrap());
         std::thread::sleep(Duration::from_micros(random.below(3000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        let acknowledged = shown(&mut lines, usize::MAX).or(some).expect("the child printed a number");
+        let acknowledged = last_number(&mut lines, usize::MAX).or(some).expect("the child printed a number");
         // The dead process's claim blocks no other, and a live one's is refused at once.
         let store = kind.open(dir.path()).unwrap();
         let claim = store.claim(&id("a")).await.unwrap();
@@ -149,7 +152,7 @@ async fn sqlite_loses_nothing_when_its_process_is_killed() {
 pub(crate) fn writing(task: &str, kind: Kind, place: &Path) -> Child {
     let mut child = child("exec \"$@\"", task, kind, place).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    shown(&mut lines, 2).expect("the child writes");
+    last_number(&mut lines, 2).expect("the child writes");
     // It continues to write: its lines are read so that it does not block.
     std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
     child
@@ -263,7 +266,7 @@ async fn a_limit_on_the_length_of_files_costs_nothing_that_was_kept() {
         let output =
             child("trap '' XFSZ; ulimit -f 800; exec \"$@\"", "grow", kind, dir.path()).output().unwrap();
         assert!(output.status.success(), "{kind:?}: {}", String::from_utf8_lossy(&output.stdout));
-        let next = shown(&mut output.stdout.lines(), usize::MAX).unwrap();
+        let next = last_number(&mut output.stdout.lines(), usize::MAX).unwrap();
         let kept = kind.open(dir.path()).unwrap().read(&id("a"), 0).await.unwrap();
         assert_events(&kept, 0, next);
     }
@@ -276,7 +279,7 @@ async fn a_process_that_dies_of_the_limit_loses_nothing() {
         // Here the signal is not ignored: it kills.
         let output = child("ulimit -f 800; exec \"$@\"", "append", kind, dir.path()).output().unwrap();
         assert!(!output.status.success());
-        let next = shown(&mut output.stdout.lines(), usize::MAX).unwrap();
+        let next = last_number(&mut output.stdout.lines(), usize::MAX).unwrap();
         let store = kind.open(dir.path()).unwrap();
         let kept: Vec<Event> = store.read(&id("a"), 0).await.unwrap();
         assert!(kept.len() as u64 >= next && next > 20, "{} kept, {next} acknowledged", kept.len());

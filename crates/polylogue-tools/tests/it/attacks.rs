@@ -8,7 +8,7 @@ use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox, shell};
 use serde_json::json;
 
-use crate::{Dir, sandbox, shown};
+use crate::{Dir, result_of, sandbox};
 
 /// Programs of a session that run on after its call.
 fn in_background(code: &str) -> String {
@@ -29,13 +29,13 @@ async fn directories_that_are_exchanged_for_links_leak_no_names() {
     let swap = format!(
         "import ctypes, os\nlibc = ctypes.CDLL(None)\nos.makedirs('d', exist_ok=True)\nos.symlink('{outside}', 'link')\nwhile True: libc.renameat2(-100, b'd', -100, b'link', 2)"
     );
-    shown(&session, json!({"code": in_background(&swap)})).await;
+    result_of(&session, json!({"code": in_background(&swap)})).await;
     let shell = shell(sandbox);
     for _ in 0..CALLS {
-        let (_, text) = shown(&shell, json!({"code": "touch d/mine 2>/dev/null; true"})).await;
+        let (_, text) = result_of(&shell, json!({"code": "touch d/mine 2>/dev/null; true"})).await;
         assert!(!text.contains("private"), "{text}");
     }
-    shown(&session, json!({"code": "import os\nos.kill(-1, 9)"})).await;
+    result_of(&session, json!({"code": "import os\nos.kill(-1, 9)"})).await;
 }
 
 /// Where the channel of a session is, for code that looks for it: the pipes that are no standard stream.
@@ -98,7 +98,7 @@ async fn a_flood_of_lines_holds_up_no_limit() {
     let code = format!(
         "{flood}\nimport signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nwhile True: pass"
     );
-    let ((_, text), grown) = growth(shown(&session, json!({"code": code}))).await;
+    let ((_, text), grown) = growth(result_of(&session, json!({"code": code}))).await;
     assert!(text.contains("Timeout: interrupted after 3 s"), "{text}");
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert!(grown < 200 << 20, "this process grew by {} MiB", grown >> 20);
@@ -106,7 +106,7 @@ async fn a_flood_of_lines_holds_up_no_limit() {
     let code = format!(
         "{flood}\nfor n in range(1000):\n  open(f'f{{n}}', 'wb').write(bytes(1 << 20))\n  time.sleep(0.01)"
     );
-    let (_, text) = shown(&session, json!({"code": code})).await;
+    let (_, text) = result_of(&session, json!({"code": code})).await;
     assert!(text.contains("the work directory grew too large"), "{text}");
 }
 
@@ -127,9 +127,9 @@ if not fork():
 ";
     // With the key of its own call, which it may well find out.
     let find = "import gc\nKEY = next((getattr(o, 'key', None) for o in gc.get_objects() if type(o).__name__ == 'Wire'), None)\nWRITABLE = writable()";
-    shown(&session, json!({"code": format!("{CHANNEL}\n{find}\n{forge}\nNone")})).await;
+    result_of(&session, json!({"code": format!("{CHANNEL}\n{find}\n{forge}\nNone")})).await;
     for _ in 0..3 {
-        let (status, text) = shown(&session, json!({"code": "time.sleep(0.3)\n6 * 7"})).await;
+        let (status, text) = result_of(&session, json!({"code": "time.sleep(0.3)\n6 * 7"})).await;
         assert_eq!((status, &*text), (Done, "42"));
     }
 }
@@ -152,7 +152,7 @@ if not fork():
 None"#
     );
     let ((), grown) = growth(async {
-        shown(&session, json!({"code": code})).await;
+        result_of(&session, json!({"code": code})).await;
         tokio::time::sleep(Duration::from_secs(5)).await;
     })
     .await;
@@ -175,22 +175,22 @@ if not fork():
         for fd in select.select(kept, [], [])[0]: open('taken', 'ab').write(os.read(fd, 1 << 16))
 None"
     );
-    shown(&session, json!({"code": code})).await;
+    result_of(&session, json!({"code": code})).await;
     let taken = || std::fs::read_to_string(dir.work().join("taken")).unwrap_or_default();
     let begun = Instant::now();
     for _ in 0..20 {
         if taken().contains("key") {
             break;
         }
-        let (status, text) = shown(&session, json!({"code": "6 * 7"})).await;
+        let (status, text) = result_of(&session, json!({"code": "6 * 7"})).await;
         assert!(text.contains("42") || status != Done, "{text}");
     }
     assert!(taken().contains("key"), "it takes calls of others");
     assert!(begun.elapsed() < Duration::from_secs(120), "no call takes longer than its limit");
-    shown(&session, json!({"code": "1", "restart": true})).await;
+    result_of(&session, json!({"code": "1", "restart": true})).await;
     let before = taken();
     for _ in 0..5 {
-        let (status, text) = shown(&session, json!({"code": "6 * 7"})).await;
+        let (status, text) = result_of(&session, json!({"code": "6 * 7"})).await;
         assert_eq!((status, &*text), (Done, "42"));
     }
     assert_eq!(taken(), before, "it is gone");
@@ -205,7 +205,7 @@ async fn copies_of_the_interpreter_have_no_channel() {
     let code = format!(
         "{CHANNEL}\nkept = set(os.readlink(f'/proc/self/fd/{{fd}}') for fd in (1, 2))\nif not os.fork():\n  print('left', [fd for fd in pipes() if os.readlink(f'/proc/self/fd/{{fd}}') not in kept])\n  os._exit(0)\nos.wait()\nNone"
     );
-    let (_, text) = shown(&session, json!({"code": code})).await;
+    let (_, text) = result_of(&session, json!({"code": code})).await;
     assert_eq!(text, "left []");
 }
 

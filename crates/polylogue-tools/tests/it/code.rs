@@ -6,7 +6,7 @@ use polylogue_core::{OutcomeStatus, Tool};
 use polylogue_tools::code::{Code, Limits, Sandbox, javascript, python, save, shell};
 use serde_json::json;
 
-use crate::{Dir, call, done, failed, reported, sandbox};
+use crate::{Dir, call, done, failed, result_of, sandbox};
 
 const OK: &str = "exitcode: 0 (execution succeeded)\nCode output:";
 
@@ -144,7 +144,7 @@ async fn output_memory_and_files_are_bounded() {
     let out = failed(&python(sandbox.clone()), json!({"code": "x = bytearray(1 << 30)"})).await;
     assert!(out.contains("MemoryError"), "{out}");
     let code = "with open('big', 'wb') as f:\n    for _ in range(64): f.write(bytes(1 << 16))";
-    let (status, out) = reported(&python(sandbox), json!({"code": code})).await;
+    let (status, out) = result_of(&python(sandbox), json!({"code": code})).await;
     assert_eq!(status, OutcomeStatus::Failed, "{out}");
     assert!(std::fs::metadata(dir.work().join("big")).unwrap().len() <= 1 << 20);
 }
@@ -194,7 +194,7 @@ async fn a_link_left_behind_leads_nowhere() {
     done(&tool, json!({"code": code})).await;
     for file in ["a.py", "out/b.py", "root/etc/b.py"] {
         let (_, out) =
-            reported(&python(sandbox.clone()), json!({"code": "print(1)", "filename": file})).await;
+            result_of(&python(sandbox.clone()), json!({"code": "print(1)", "filename": file})).await;
         assert!(!out.contains("mine"), "{out}");
     }
     assert_eq!(dir.read("secret.py"), "print('mine')");

@@ -10,7 +10,7 @@ use polylogue_tools::files::{self, Folder, edit, list, read, search, write};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
-use crate::{Dir, done, failed, shown};
+use crate::{Dir, done, failed, result_of};
 
 fn folder(dir: &Dir) -> Folder {
     Folder::at(dir.work())
@@ -278,14 +278,14 @@ async fn a_race_is_not_won() {
     });
     let (mut inside, mut links) = (0_u32, 0_u32);
     for nth in 0..1_000 {
-        let (status, text) = shown(&read(&folder), json!({"path": "sub/file"})).await;
+        let (status, text) = result_of(&read(&folder), json!({"path": "sub/file"})).await;
         match status {
             OutcomeStatus::Done => assert!(text == "inside" || text.starts_with("new"), "{text}"),
             _ => links += u32::from(text.contains("link")),
         }
         inside += u32::from(status == OutcomeStatus::Done);
         let args = json!({"path": "sub/file", "content": format!("new {nth}")});
-        let _ = shown(&write(&folder), args).await;
+        let _ = result_of(&write(&folder), args).await;
         let found = done(&search(&folder), json!({"pattern": "outside"})).await;
         assert_eq!(found, "Nothing was found.");
     }
@@ -352,11 +352,11 @@ async fn no_path_of_many_leads_outside() {
             path.push(names[usize::try_from((state >> 33) % names.len() as u64).unwrap()]);
         }
         let path = path.join("/");
-        let (status, text) = shown(&read(&folder), json!({"path": path})).await;
+        let (status, text) = result_of(&read(&folder), json!({"path": path})).await;
         assert!(status != OutcomeStatus::Done || text == "inside" || text == "new", "{path}: {text}");
         read_some += u32::from(status == OutcomeStatus::Done);
         let (status, _) =
-            shown(&write(&folder), json!({"path": format!("{path}/new"), "content": "new"})).await;
+            result_of(&write(&folder), json!({"path": format!("{path}/new"), "content": "new"})).await;
         wrote_some += u32::from(status == OutcomeStatus::Done);
     }
     assert!(read_some > 20 && wrote_some > 20, "{read_some} read, {wrote_some} written");

@@ -117,7 +117,7 @@ pub(crate) async fn call_in(held: &Resources, tool: &impl Tool, args: Value) -> 
 }
 
 /// The outcome of a call, in words.
-pub(crate) async fn shown(tool: &impl Tool, args: Value) -> (OutcomeStatus, String) {
+pub(crate) async fn result_of(tool: &impl Tool, args: Value) -> (OutcomeStatus, String) {
     match call(tool, args).await {
         Ok(outcome) => (outcome.status, plain(&outcome.parts).into_owned()),
         Err(error) => (OutcomeStatus::Failed, error.0),
@@ -126,7 +126,7 @@ pub(crate) async fn shown(tool: &impl Tool, args: Value) -> (OutcomeStatus, Stri
 
 /// The result of a call that worked.
 pub(crate) async fn done(tool: &impl Tool, args: Value) -> String {
-    match shown(tool, args).await {
+    match result_of(tool, args).await {
         (OutcomeStatus::Done, text) => text,
         other => panic!("{other:?}"),
     }
@@ -134,7 +134,7 @@ pub(crate) async fn done(tool: &impl Tool, args: Value) -> String {
 
 /// The error of a call that failed.
 pub(crate) async fn failed(tool: &impl Tool, args: Value) -> String {
-    match shown(tool, args).await {
+    match result_of(tool, args).await {
         (OutcomeStatus::Failed, text) => text,
         other => panic!("{other:?}"),
     }

@@ -12,7 +12,7 @@ use polylogue_tools::PythonSession;
 use polylogue_tools::code::{Limits, Sandbox};
 use serde_json::json;
 
-use crate::{Dir, call, call_in, held, sandbox, shown};
+use crate::{Dir, call, call_in, held, result_of, sandbox};
 
 /// The first pixel that ever was: a whole PNG.
 const PIXEL: &str =
@@ -26,7 +26,7 @@ fn limited(sandbox: Sandbox, change: impl FnOnce(&mut Limits)) -> PythonSession 
 
 /// What a session says to pieces of code, one after the other.
 async fn says(session: &PythonSession, code: &str) -> String {
-    let (status, text) = shown(session, json!({"code": code})).await;
+    let (status, text) = result_of(session, json!({"code": code})).await;
     if status == Done { text } else { format!("failed: {text}") }
 }
 
@@ -143,13 +143,16 @@ async fn it_can_be_restarted() {
     let Some(sandbox) = sandbox(&dir) else { return };
     let session = PythonSession::new(sandbox);
     says(&session, "x = 1").await;
-    let (status, text) = shown(&session, json!({"restart": true})).await;
+    let (status, text) = result_of(&session, json!({"restart": true})).await;
     assert_eq!((status, &*text), (Done, "(no output)"));
     assert!(says(&session, "x").await.contains("NameError"));
     says(&session, "x = 1").await;
     session.restart(&held()).await;
     assert!(says(&session, "x").await.contains("NameError"));
-    assert_eq!(shown(&session, json!({})).await, (Failed, "`code` must be a text: what to run next".into()));
+    assert_eq!(
+        result_of(&session, json!({})).await,
+        (Failed, "`code` must be a text: what to run next".into())
+    );
 }
 
 #[tokio::test]
@@ -332,12 +335,13 @@ async fn no_interpreter_is_an_error_that_says_so() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let (status, text) =
-        shown(&PythonSession::new(sandbox.clone()).interpreter("no-python"), json!({"code": "1"})).await;
+        result_of(&PythonSession::new(sandbox.clone()).interpreter("no-python"), json!({"code": "1"})).await;
     assert_eq!(
         (status, &*text),
         (Failed, "there is no program `no-python` in /usr/local/bin, /usr/bin, /bin")
     );
-    let (status, text) = shown(&PythonSession::new(sandbox).interpreter("false"), json!({"code": "1"})).await;
+    let (status, text) =
+        result_of(&PythonSession::new(sandbox).interpreter("false"), json!({"code": "1"})).await;
     assert_eq!((status, &*text), (Failed, "`false` started no session: Exit code 1"));
 }
 

@@ -29,7 +29,7 @@ async fn tools_are_called_by_objects_with_a_schema() {
     expect![[r#"
         0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
         1 turn M
-        2 M is prompted: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"type":"object","properties":{"secret":{"type":"integer","format":"int64","description":"The number that is to be guessed"},"guess":{"type":"integer","format":"int64","description":"The player's guess"}},"required":["secret","guess"]}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then shown what it returned. To answer:\n{"say": "your answer", "call": null}
+        2 M is prompted: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"type":"object","properties":{"secret":{"type":"integer","format":"int64","description":"The number that is to be guessed"},"guess":{"type":"integer","format":"int64","description":"The player's guess"}},"required":["secret","guess"]}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then told what it returned. To answer:\n{"say": "your answer", "call": null}
         3 script:test replies to M (stop): {"say": null, "call": {"tool": "high_low", "args": {"secret": 7, "guess": 3}}}
         4 M calls high_low {"secret":7,"guess":3} #text-1-1
         5 M gets #text-1-1: The secret number is higher. // (tool)
@@ -141,9 +141,9 @@ async fn a_model_that_refuses_is_asked_in_the_next_way_in_the_same_turn() {
         0 opened [M] "Compare 7 and 3." | user: Compare 7 and 3.
         1 turn M
         2 M finds that script:test does not support calling tools: tools are not supported
-        3 M is prompted: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"type":"object","properties":{"secret":{"type":"integer","format":"int64","description":"The number that is to be guessed"},"guess":{"type":"integer","format":"int64","description":"The player's guess"}},"required":["secret","guess"]}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then shown what it returned. To answer:\n{"say": "your answer", "call": null}
+        3 M is prompted: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"type":"object","properties":{"secret":{"type":"integer","format":"int64","description":"The number that is to be guessed"},"guess":{"type":"integer","format":"int64","description":"The player's guess"}},"required":["secret","guess"]}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then told what it returned. To answer:\n{"say": "your answer", "call": null}
         4 M finds that script:test does not support keeping to a JSON Schema: json_schema is not supported
-        5 M is prompted: Never mind the form of replies that you were shown above: just write text.\n\nThere is a tool named `high_low` that you may use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
+        5 M is prompted: Never mind the form of replies that you were told above: just write text.\n\nThere is a tool named `high_low` that you may use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
         6 script:test replies to M (stop): ack
         7 M is prompted: Would the tool `high_low` help you to solve this task, and why?\n<task>\nCompare 7 and 3.\n</task>
         8 script:test replies to M (stop): It helps.

@@ -87,8 +87,12 @@ fn rules_that_contradict_or_name_strangers_are_errors() {
 async fn a_chat_checks_its_rules_before_the_first_turn() {
     let group = Group::round_robin().transitions(Transitions::allowed([after("Zoe", &["Ann"])]));
     let mut log = log().await;
-    let error = group_chat(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `group` has `Zoe` in its transitions, who is no participant");
+    let error =
+        group_chat(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the policy of `group` has `Zoe` in its transitions, who is no participant"
+    );
     assert_eq!(log.events().await.len(), 1, "no participant had a turn");
 }
 
