@@ -72,6 +72,27 @@ fn the_list_has_pages_and_filters() {
         home.run(&["runs", "--state", "done", "--team", "talk", "--since", "1h"]).ok().out.lines().count(),
         3
     );
+    assert_eq!(home.run(&["runs", "--task", "COUNT"]).ok().out.lines().count(), 3);
+    assert_eq!(home.run(&["runs", "--task", "sing"]).ok().out, "");
     assert!(home.run(&["runs", "--after", "nonsense"]).exits(2).err.contains("expected the cursor"));
     assert!(home.run(&["runs", "--since", "3 weeks"]).exits(2).err.contains("expected a time"));
+}
+
+#[test]
+fn what_the_program_does_is_logged_on_request_and_texts_only_at_the_level_trace() {
+    let mut home = Home::new();
+    home.file("talk.yaml", TEAM);
+    let run =
+        |home: &Home, option: &[&str]| home.run(&[&["run", "talk.yaml", "--offline"], option].concat()).ok();
+    assert!(!run(&home, &[]).err.contains("INFO"));
+    let brief = run(&home, &["-v"]);
+    assert_eq!(brief.err.matches("model replied who=Ann").count(), 1, "{}", brief.err);
+    assert!(brief.err.contains("run ended") && !brief.err.contains("appended"), "{}", brief.err);
+    let more = run(&home, &["-vv"]);
+    assert!(more.err.contains("appended") && more.err.contains("turn{at= who=Bob}"), "{}", more.err);
+    assert!(!more.err.contains("two") && !more.out.contains("INFO"), "{}", more.err);
+    home.set("RUST_LOG", "polylogue_core=trace");
+    assert!(run(&home, &[]).err.contains("two"));
+    home.set("RUST_LOG", "a=b=c");
+    assert!(home.run(&["runs"]).exits(2).err.contains("`RUST_LOG` cannot be read"));
 }

@@ -29,8 +29,8 @@ fn conversations_are_listed_newest_first_and_found_by_the_beginning_of_their_id(
     let runs: Vec<_> =
         runs.lines().map(|line| line.split_once("ago").map_or(line, |(_, rest)| rest)).collect();
     expect![[r#"
-          student-teacher               8 events  limit: the limit of 2 turns
-          writer-critic                20 events  done: Critic's message matched `^APPROVED`
+          student-teacher        2 turns            $0  limit: the limit of 2 turns  My test came back positive, and it finds 9 of 10 who are ill. So I am 90 percent likely to be ill, am I not?
+          writer-critic          6 turns            $0  done: Critic's message matched `^APPROVED`  Write the label that stands beside a lighthouse lens of 1823 in a museum of technology, at most 60 words
         --- 0"#]]
     .assert_eq(&runs.join("\n"));
     let id = rows[1]["id"].as_str().unwrap();
@@ -274,9 +274,10 @@ fn the_whole_of_the_help() {
         Commands:
           new          Write a commented team file to begin with
           run          Run a team on a task
+          chat         Chat with a model or a team, line by line
           batch        Run a team on many tasks, each in its own conversation
           resume       Resume a conversation, or continue one that has ended with another message
-          runs         List conversations, each by its last event; `verify` checks all events
+          runs         List conversations with their state, cost and task
           send         Send a message to a conversation that no process runs; `resume` continues it
           fork         Fork a conversation: begin another one with its first events
           show         Show a conversation, or the requests to an agent's model
@@ -287,6 +288,7 @@ fn the_whole_of_the_help() {
           trust        List and revoke your trust in team files
           import       Convert an AutoGen definition to a team file
           mcp          Serve teams as tools for MCP hosts, over standard input and output
+          config       Show and change your settings, such as the default model
           doctor       Show the keys, endpoints and stores that are configured
           schema       Print the JSON Schema of team files, for editors
           completions  Print completions for a shell
@@ -294,10 +296,12 @@ fn the_whole_of_the_help() {
           help         Print this message or the help of the given subcommand(s)
 
         Options:
-              --color <WHEN>  When to use colours [default: auto] [possible values: auto, always, never]
-              --store <PATH>  The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
-          -h, --help          Print help
-          -V, --version       Print version
+              --color <WHEN>   When to use colours [default: auto] [possible values: auto, always, never]
+              --config <FILE>  The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
+              --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+          -v, --verbose...     Log to standard error what the program does, and show private prompts and replies in full; `-vv` logs more, `RUST_LOG` sets what
+          -h, --help           Print help
+          -V, --version        Print version
 
         Exit codes:
           0  done                     4  over budget
@@ -313,7 +317,7 @@ fn the_whole_of_the_help() {
 
         Arguments:
           <ID>       The conversation: its id, the beginning of its id, or `last`
-          [MESSAGE]  The next message of a conversation that has ended; `-` reads it from standard input
+          [MESSAGE]  The next message of a conversation that has ended; `@FILE` reads it from a file, `-` from standard input
 
         Options:
               --as <NAME>                    Author of the message: a participant. Default: `user`
@@ -339,7 +343,9 @@ fn the_whole_of_the_help() {
               --no-stream                    Do not stream: request and show complete replies
               --thoughts                     Show the reasoning of models
               --color <WHEN>                 When to use colours [default: auto] [possible values: auto, always, never]
+              --config <FILE>                The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
+          -v, --verbose...                   Log to standard error what the program does, and show private prompts and replies in full; `-vv` logs more, `RUST_LOG` sets what
           -h, --help                         Print help
 
         The limits that the conversation began under hold until you give another value, which is kept instead.
