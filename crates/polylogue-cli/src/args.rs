@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod change;
 pub(crate) mod chat;
 pub(crate) mod config;
+pub(crate) mod folder;
 pub(crate) mod memory;
 pub(crate) mod new;
 pub(crate) mod piped;
@@ -125,6 +126,10 @@ pub(crate) struct Run {
     /// The task of the team; `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`
     pub(crate) task: Option<String>,
 
+    /// Attach a picture (PNG, JPEG, GIF, WebP) or a text file to the task; can be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) models: Models,
 
@@ -134,6 +139,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) allowed: Allowed,
+
+    #[command(flatten)]
+    pub(crate) folder: folder::Folder,
 
     #[command(flatten)]
     pub(crate) limits: Limits,
@@ -187,6 +195,9 @@ pub(crate) struct Resume {
 
     #[command(flatten)]
     pub(crate) allowed: Allowed,
+
+    #[command(flatten)]
+    pub(crate) folder: folder::Folder,
 
     #[command(flatten)]
     pub(crate) limits: Limits,

@@ -33,6 +33,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) permits: &'a args::Permits,
     /// The user's own document of MCP servers.
     pub(crate) servers: Option<PathBuf>,
+    /// The user's own folder in which agents work.
+    pub(crate) dir: Option<PathBuf>,
     pub(crate) limits: LimitOverrides,
     pub(crate) shared_budget: bool,
     /// What the conversation was allowed when it began.
@@ -64,6 +66,7 @@ impl<'a> Launch<'a> {
             models,
             permits: &allowed.permits,
             servers: allowed.mcp.clone(),
+            dir: None,
             limits: limits.overrides(),
             shared_budget: false,
             before: Vec::new(),
@@ -75,6 +78,10 @@ impl<'a> Launch<'a> {
 
     /// Asks for the user's trust where that is needed, and prepares the team to run at the place of `store`.
     pub(crate) async fn prepare(self, store: Option<&Path>) -> Result<Prepared, CliError> {
+        if self.dir.is_some() && !self.team.needs_workplace() {
+            let what = format!("no agent of `{}` runs programs or works with files", self.team.name);
+            return Err(CliError::usage(what).hint("give an agent `tools: [files]`, or leave out `--dir`"));
+        }
         let options = self.options();
         let place = place::of(store)?;
         let tells = self.shown.is_none_or(|settings| settings.output.is_conversation());
@@ -117,6 +124,7 @@ impl<'a> Launch<'a> {
         RunOptions {
             models,
             servers: self.servers.clone(),
+            dir: self.dir.clone(),
             limits: self.limits,
             shared_budget: self.shared_budget,
             resumed: self.resumed,

@@ -1,11 +1,19 @@
 //! Limits of the command line.
 
 use polylogue::Limits;
-use polylogue_core::StopReason;
+use polylogue_core::{RunOutcome, StopReason};
 
-/// The option that raises the limit of the whole run that ended it, with its value as the help shows it. Limits of a chat have no
-/// option.
-pub(crate) fn option(reason: &StopReason, limits: &Limits) -> Option<&'static str> {
+/// What continues a conversation that ended for this reason, after `polylogue resume ID`: the option that raises a limit of the
+/// whole run, with its value as the help shows it, or a message, from which the limits of a chat count again.
+pub(crate) fn way_on(reason: &StopReason, limits: &Limits) -> Option<&'static str> {
+    option(reason, limits).or_else(|| (reason.outcome() == RunOutcome::Limit).then_some(MORE))
+}
+
+/// A message for agents that a limit of their team stopped.
+pub(crate) const MORE: &str = "\"Continue.\"";
+
+/// The option that raises the limit of the whole run that ended it.
+fn option(reason: &StopReason, limits: &Limits) -> Option<&'static str> {
     match reason {
         StopReason::Turns { limit } => (limits.turns == Some(*limit)).then_some("--max-turns N"),
         StopReason::Calls { limit } => (limits.max_calls() == *limit).then_some("--max-calls N"),

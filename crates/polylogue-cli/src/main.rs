@@ -1,6 +1,7 @@
 //! The `polylogue` command-line program.
 
 mod args;
+mod attachments;
 mod commands;
 mod error;
 mod launch;

@@ -208,7 +208,7 @@ impl Runner {
         let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
         let resumable = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.outcome()));
         let option = match &status {
-            Ok(Status::Closed { reason, .. }) => limit::option(reason, conversation.limits()),
+            Ok(Status::Closed { reason, .. }) => limit::way_on(reason, conversation.limits()),
             Ok(Status::Waiting(_)) => Some("--answer TEXT"),
             _ => None,
         };

@@ -41,7 +41,8 @@ fn sealer() -> Option<Sealer> {
     // Rules for approvals may be about this team.
     let has_rules = place::of_rules().is_some_and(|rules| rules.exists());
     Some(Arc::new(move |stored: &StoredTeam| {
-        let needs_none = stored.allowed.is_empty() && stored.mcp.is_none() && !has_rules;
+        let needs_none =
+            stored.allowed.is_empty() && stored.mcp.is_none() && stored.dir.is_none() && !has_rules;
         if needs_none { None } else { TrustFile::seal(&stored.content()?) }
     }))
 }

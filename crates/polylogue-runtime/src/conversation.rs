@@ -163,6 +163,11 @@ impl Conversation {
         Err(Error::NotSent { id: self.id().clone() })
     }
 
+    /// Adds `message` to one that has not begun: its run appends the message after the task, before the first turn.
+    pub fn attach(&self, message: Message) {
+        self.0.handle.send(message);
+    }
+
     /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless
     /// it would end again at once. [`run`](Self::run) continues it.
     ///

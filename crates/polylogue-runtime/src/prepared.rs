@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polylogue::runs::batch::BatchStart;
-use polylogue_core::{AnyModel, Chat, LimitOverrides, Limits, LogId};
+use polylogue_core::{AnyModel, Capability, Chat, LimitOverrides, Limits, LogId, Model as _};
 use polylogue_team::{Loaded, Team, Usage};
 
 use crate::memory::{TeamMemory, memory_of_others};
@@ -20,6 +20,9 @@ pub struct RunOptions {
     pub models: ModelOptions,
     /// The user's own document of MCP servers, a JSON file with `mcpServers`.
     pub servers: Option<PathBuf>,
+    /// A folder of the user's in which programs and files of agents work, instead of a work directory of the conversation: a
+    /// whole path.
+    pub dir: Option<PathBuf>,
     /// Limits of each conversation, over those of the team.
     pub limits: LimitOverrides,
     /// Whether all conversations share a budget: models of unknown price are then refused, as under a limit on cost.
@@ -142,6 +145,17 @@ impl Prepared {
         self.models.unbounded(&self.team)
     }
 
+    /// The models of the team that take no pictures, as far as that is known.
+    #[must_use]
+    pub fn models_without_vision(&self) -> Vec<String> {
+        let sees = |name: &str| {
+            let model = self.models.model_or(None, name).ok()?;
+            model.capabilities().has(Capability::Vision)
+        };
+        let names = self.team.models().into_iter().filter(|_| !self.is_scripted());
+        names.filter(|name| sees(name) == Some(false)).map(str::to_owned).collect()
+    }
+
     /// The MCP servers, which all its conversations share.
     #[must_use]
     pub const fn servers(&self) -> &TeamServers {
@@ -229,7 +243,8 @@ impl TeamRun<'_> {
     /// When the team cannot be built.
     pub fn chat(&self, id: &LogId) -> Result<Chat> {
         let Prepared { place, access, models, servers, memory, .. } = self.prepared;
-        let context = memory.furnish(servers.furnish(place.context(&self.team, id, access)?));
+        let context =
+            memory.furnish(servers.furnish(place.context(&self.team, id, access, self.project())?));
         Ok(self.team.build_at(&|name| models.model_or(self.script.as_ref(), name), &context)?)
     }
 
@@ -254,13 +269,22 @@ impl TeamRun<'_> {
             mcp: options.servers.as_deref().map(absolute).transpose()?,
             remote_tools: servers.described(),
             limits: options.limits,
+            dir: options.dir.clone(),
             seal: None,
         };
         Ok(stored.sealed(access.sealer.as_ref()))
     }
 
-    pub(crate) const fn place(&self) -> &Place {
-        &self.prepared.place
+    /// Makes the work directory of the conversation `id`, unless it works in a folder of the user's.
+    pub(crate) fn make_work_dir(&self, id: &LogId) -> Result<()> {
+        match self.project() {
+            Some(_) => Ok(()),
+            None => self.prepared.place.make_work_dir(&self.team, id),
+        }
+    }
+
+    fn project(&self) -> Option<&Path> {
+        self.prepared.options.dir.as_deref()
     }
 
     /// The beginning of a conversation with a known `id`, for a [`Batch`](polylogue::runs::batch::Batch). Makes its work
@@ -269,7 +293,7 @@ impl TeamRun<'_> {
     /// # Errors
     /// When the team cannot be built, or the work directory not be made.
     pub fn batch_start(&self, id: LogId, title: String) -> Result<BatchStart> {
-        self.place().make_work_dir(&self.team, &id)?;
+        self.make_work_dir(&id)?;
         let (chat, meta) = (self.chat(&id)?, self.stored()?.meta(title)?);
         Ok(BatchStart { id, meta, chat, task: self.task().to_owned() })
     }

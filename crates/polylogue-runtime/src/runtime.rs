@@ -92,7 +92,7 @@ impl Runtime {
             }
         };
         let (chat, log) = (run.chat(log.id())?, log.limits(run.limits()));
-        run.place().make_work_dir(run.team(), log.id())?;
+        run.make_work_dir(log.id())?;
         let opened = Opened { task: run.task().to_owned(), limits: run.limits(), changed: None };
         Ok(self.register(Conversation::new(chat, log, opened)))
     }
@@ -107,7 +107,7 @@ impl Runtime {
             return Ok(conversation);
         }
         let run = prepared.run();
-        prepared.place().make_work_dir(run.team(), id)?;
+        run.make_work_dir(id)?;
         let chat = run.chat(id)?;
         let log = self.claim(id, options.take_over).await?;
         let events = log.events().await;

@@ -36,6 +36,9 @@ pub struct StoredTeam {
     /// The user's own document of MCP servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<PathBuf>,
+    /// The user's own folder in which its agents work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<PathBuf>,
     /// What models were told of the tools of MCP servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remote_tools: Vec<Described>,
@@ -77,7 +80,7 @@ impl StoredTeam {
     /// What the seal is of.
     #[must_use]
     pub fn content(&self) -> Option<Vec<u8>> {
-        serde_json::to_vec(&(&self.team, &self.digest, &self.allowed, &self.mcp)).ok()
+        serde_json::to_vec(&(&self.team, &self.digest, &self.allowed, &self.mcp, &self.dir)).ok()
     }
 
     /// Identifies the stored team itself, for one without a valid seal.

@@ -12,10 +12,17 @@ use crate::{Access, Error, Place, Result};
 
 impl Place {
     /// What the agents of `team` are built with in the conversation `id`: its work directory, and what they may use.
-    pub(crate) fn context(&self, team: &Team, id: &LogId, access: &Access) -> Result<BuildContext> {
-        let context = match team.needs_workplace() {
-            true => BuildContext::at(self.work_dir(id)?),
-            false => BuildContext::none(),
+    pub(crate) fn context(
+        &self,
+        team: &Team,
+        id: &LogId,
+        access: &Access,
+        project: Option<&Path>,
+    ) -> Result<BuildContext> {
+        let context = match (team.needs_workplace(), project) {
+            (true, Some(project)) => BuildContext::project(project),
+            (true, None) => BuildContext::at(self.work_dir(id)?),
+            (false, _) => BuildContext::none(),
         };
         let context = context.grant(access.all_grants()).with_env(access.env.clone());
         Ok(context.with_rules(access.rules.clone(), access.digest.clone()))

@@ -21,6 +21,8 @@ use crate::working::{SandboxBackend, SandboxSettings};
 #[derive(Debug, Clone, Default)]
 pub struct BuildContext {
     dir: Option<PathBuf>,
+    /// Whether the directory is the user's own project.
+    is_project: bool,
     granted: BTreeSet<Grant>,
     /// Whether agents are only looked at: then nothing is asked of the machine.
     unused: bool,
@@ -41,6 +43,17 @@ impl BuildContext {
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self { dir: Some(dir.into()), ..Self::default() }
+    }
+
+    /// The user's own directory `dir`, which is there. A person is asked before a program runs in it or a file in it is changed, unless
+    /// a rule of the user allows that.
+    #[must_use]
+    pub fn project(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: Some(dir.into()), is_project: true, ..Self::default() }
+    }
+
+    pub(crate) const fn is_project(&self) -> bool {
+        self.is_project
     }
 
     /// None: a team that runs programs cannot be built with it.

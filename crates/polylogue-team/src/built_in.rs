@@ -98,6 +98,11 @@ pub(crate) fn is_work_tool(name: &str) -> bool {
     name == FILES || work_tools(&Sandbox::enclosed("work")).iter().any(|tool| tool.spec().name == name)
 }
 
+/// Whether calls of the tool `name` change files of the work directory.
+pub(crate) fn changes_files(name: &str) -> bool {
+    ["write_file", "edit_file"].contains(&name)
+}
+
 /// Whether calls of the tool `name` run what the model wrote as a program.
 pub(crate) fn runs_programs(name: &str) -> bool {
     ["python", "shell", "javascript", "python_session"].contains(&name)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::folder::Folder;
 use super::piped;
 use super::shared::{Allowed, Limits, Models, Output, variable};
 use crate::shipped::team_file;
@@ -35,6 +36,9 @@ pub(crate) struct Chat {
 
     #[command(flatten)]
     pub(crate) allowed: Allowed,
+
+    #[command(flatten)]
+    pub(crate) folder: Folder,
 
     #[command(flatten)]
     pub(crate) limits: Limits,

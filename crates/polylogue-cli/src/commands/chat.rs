@@ -78,6 +78,7 @@ async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> R
     };
     let mut launch = Launch::of(loaded, file, &args.models, &args.allowed, args.limits);
     launch.shown = Some(settings);
+    launch.dir = args.folder.path()?;
     let prepared = launch.prepare(cli.store.as_deref()).await?;
     if settings.output.is_conversation() {
         tell_scripted(&prepared, false);
@@ -111,6 +112,7 @@ async fn stored(
         id,
         models: &args.models,
         allowed: &args.allowed,
+        dir: args.folder.path()?,
         limits: args.limits.overrides(),
         asks: true,
         settings,

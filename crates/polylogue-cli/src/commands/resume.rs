@@ -1,5 +1,6 @@
 //! `polylogue resume`: continue a conversation.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use polylogue::{Message, Name};
@@ -25,6 +26,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         id: &id,
         models: &args.models,
         allowed: &args.allowed,
+        dir: args.folder.path()?,
         limits: args.limits.overrides(),
         asks: args.answer.is_none(),
         settings: &settings,
@@ -36,10 +38,17 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         return Err(polylogue_runtime::Error::NoQuestion { id }.into());
     }
     let message = message(args, &conversation)?;
-    if let Resumed::EndsAgain(reason) = conversation.resume(message).await? {
-        let way = match limit::option(&reason, conversation.limits()) {
-            Some(option) => format!("a higher limit (`{option}`) continues it"),
-            None => "raise the limit, or say something more".into(),
+    let resumed = conversation.resume(message).await?;
+    if resumed == Resumed::Done {
+        tell(&format!("`{id}` is over; `polylogue resume {id} {}` continues it", limit::MORE));
+    }
+    if let Resumed::EndsAgain(reason) = resumed {
+        let way = match limit::way_on(&reason, conversation.limits()) {
+            Some(option) if option.starts_with('-') => format!("a higher limit (`{option}`) continues it"),
+            Some(more) => {
+                format!("`polylogue resume {id} {more}` continues it, and the team's limits count again")
+            }
+            None => "say something more to continue it".into(),
         };
         tell(&format!("nothing is done: `{id}` would end again at once: {reason}; {way}"));
     }
@@ -62,6 +71,8 @@ pub(super) struct Stored<'a> {
     pub(super) id: &'a LogId,
     pub(super) models: &'a args::Models,
     pub(super) allowed: &'a args::Allowed,
+    /// The user's own folder in which agents work.
+    pub(super) dir: Option<PathBuf>,
     pub(super) limits: LimitOverrides,
     /// Whether there may be a person to ask.
     pub(super) asks: bool,
@@ -81,6 +92,10 @@ impl Stored<'_> {
             capabilities: self.models.capabilities.or(stored.capabilities),
             ..self.models.clone()
         };
+        if let Some(dir) = stored.dir.as_ref().filter(|_| !is_sealed && self.dir.is_none()) {
+            let what = format!("the agents of `{}` worked in the folder `{}`", self.id, dir.display());
+            return Err(CliError::usage(what).hint("if they may, name it with `--dir`"));
+        }
         let events: Vec<_> = runtime.store().read(self.id, 0).await?.into_iter().map(Arc::new).collect();
         let before = LimitOverrides::last_of(&events).unwrap_or(stored.limits);
         if let Some(model) = &models.model {
@@ -95,6 +110,7 @@ impl Stored<'_> {
             models: &models,
             permits: &self.allowed.permits,
             servers: self.allowed.mcp.clone().or(stored.mcp.filter(|_| is_sealed)),
+            dir: self.dir.or(stored.dir.filter(|_| is_sealed)),
             limits: self.limits.or(before),
             shared_budget: false,
             before: if is_sealed { stored.allowed } else { Vec::new() },

@@ -1,6 +1,7 @@
 //! `polylogue run`: a team on a task.
 
-use polylogue::{Chat, Limits};
+use polylogue::{Chat, Limits, Message, Name};
+use polylogue_core::Part;
 use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
@@ -12,7 +13,7 @@ use crate::tell::tell_wrapped;
 use crate::text_arg::text_of;
 use crate::trust::rules::Always;
 use crate::user_config::default_model;
-use crate::{args, place, trust};
+use crate::{args, attachments, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliError> {
     let input = args.piped.of(args.task.as_deref(), None)?;
@@ -24,14 +25,20 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         default_model: default.as_ref().map(|given| given.value.clone()),
         ..Overrides::default()
     };
+    let attached = args.attach.iter().map(|file| attachments::part(file)).collect::<Result<Vec<_>, _>>()?;
     let loaded = trust::load(&args.team, &overrides, &args.allowed.permits)?;
     let settings = settings(cli, args.output);
     let mut launch = Launch::of(loaded, &args.team, &args.models, &args.allowed, args.limits);
     launch.shown = Some(&settings);
+    launch.dir = args.folder.path()?;
     // Whatever is wrong with the team shows before there is a store.
     let mut prepared = launch.prepare(cli.store.as_deref()).await?;
+    check_pictures(&prepared, &attached)?;
     let runtime = place::open(cli.store.as_deref())?;
     let conversation = runtime.begin(&prepared.run()).await?;
+    if !attached.is_empty() {
+        conversation.attach(Message { parts: attached, ..Message::text(Name::user(), "") });
+    }
     if settings.output.is_conversation() {
         introduce(&prepared, conversation.chat(), conversation.limits(), overrides.task.is_some());
         tell_default_model(&prepared, default.as_ref());
@@ -48,6 +55,16 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     }
     .run()
     .await
+}
+
+/// Refuses pictures for models that are known to take none, before any is called.
+fn check_pictures(prepared: &Prepared, attached: &[Part]) -> Result<(), CliError> {
+    let blind = prepared.models_without_vision();
+    match blind.first().filter(|_| attached.iter().any(attachments::is_picture)) {
+        None => Ok(()),
+        Some(model) => Err(CliError::usage(format!("a picture is attached, and `{model}` takes none"))
+            .hint("leave it out, choose another model with `--model`, or add `vision` to its capabilities if it takes pictures")),
+    }
 }
 
 /// Says what a person has to know before it begins: who speaks, and what ends it at the latest.

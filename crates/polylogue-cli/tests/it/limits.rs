@@ -130,3 +130,45 @@ fn limits_of_one_are_in_the_singular() {
     let ended = home.run(&[&RUN[..], &["--max-turns", "1", "--max-calls", "1"]].concat()).exits(3);
     assert!(ended.err.contains("pair: at most 1 turn in all, 1 model call;"), "{}", ended.err);
 }
+
+#[test]
+fn after_a_limit_of_the_team_the_last_line_says_how_to_continue() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: pair\ntask: Talk\nagents: [{name: Ann}, {name: Bob}]\nchat: {participants: [Ann, Bob], max_turns: 2}\n\
+         script: [{Ann: A1}, {Bob: B1}, {Ann: A2}, {Bob: B2}]\n",
+    );
+    let ended = home.run(&["run", "team.yaml", "--offline"]).exits(3);
+    let command = format!("polylogue resume {} \"Continue.\"", home.id());
+    assert!(ended.out.contains(&format!("`{command}`")), "{}", ended.out);
+    let bare = home.run(&["resume", "last"]).exits(3);
+    assert!(bare.err.contains(&format!("`{command}` continues it")), "{}", bare.err);
+    let more = home.shell(&command).exits(3);
+    assert!(more.out.contains("A2") && more.out.contains("B2"), "{}", more.out);
+    // One that reached its goal says so, too.
+    home.file("done.yaml", "name: one\ntask: Talk\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\nscript: [{Ann: A1}]\n");
+    home.run(&["run", "done.yaml", "--offline"]).ok();
+    let over = home.run(&["resume", "last"]).ok();
+    assert!(
+        over.err.contains(&format!("is over; `polylogue resume {} \"Continue.\"`", home.id())),
+        "{}",
+        over.err
+    );
+}
+
+#[test]
+fn a_person_who_was_handed_to_gives_the_turn_back() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: desk\ntask: Refund me\nagents: [{name: Bot, handoffs: [Clerk]}, {name: Clerk, handoffs: [Kim]}, {name: Kim, human: true}]\n\
+         chat: {participants: [Bot, Clerk, Kim], pattern: {handoffs: {start: Bot, then: stay}}, stop: {says: {text: Refunded, by: Clerk}, max_turns: 8}}\n\
+         script: [{Bot: {calls: [{tool: transfer_to_Clerk, args: {note: Please look.}}]}}, {Clerk: {calls: [{tool: transfer_to_Kim, args: {note: May I?}}]}}, {Clerk: Refunded}]\n",
+    );
+    let ran = home.run_reading("Yes, you may.\n", &["run", "team.yaml", "--offline"]).ok();
+    let events = home.events();
+    let said = of_type(&events, "message");
+    let names: Vec<&str> = said.iter().map(|event| event["from"].as_str().unwrap()).collect();
+    assert!(names.ends_with(&["Kim", "Clerk"]), "{names:?}\n{}", ran.out);
+}

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod attached;
+#[cfg(test)]
 mod bad;
 #[cfg(test)]
 mod batch;
@@ -20,6 +22,8 @@ mod doctor;
 mod endpoints;
 #[cfg(test)]
 mod first_run;
+#[cfg(test)]
+mod folders;
 #[cfg(test)]
 mod forks;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::builder::AgentBuilder;
 use crate::approval::{ApprovalRule, CodeApproval};
-use crate::built_in::{file_tool_names, known_tools, runs_programs};
+use crate::built_in::{changes_files, file_tool_names, known_tools, runs_programs};
 use crate::path::{is_path, normalized};
 use crate::rules::{Deed, Rules};
 use crate::team::host;
@@ -19,8 +19,11 @@ use crate::working::SandboxBackend;
 impl AgentBuilder<'_> {
     /// Approval of code. Code that nothing isolates always needs it, whatever the file says.
     pub(super) fn approval_of_code(&self, given: Option<&CodeApproval>) -> Result<Approval<Block>> {
-        let given =
-            if self.is_open() { &CodeApproval::Always } else { given.unwrap_or(&CodeApproval::Never) };
+        let given = if self.is_open() || self.context.is_project() {
+            &CodeApproval::Always
+        } else {
+            given.unwrap_or(&CodeApproval::Never)
+        };
         let (asks, known) = (given.build()?, Known::of(self));
         Ok(Approval::by(move |block: &Block| known.decide(&known.deed_of_code(block), || asks(block))))
     }
@@ -29,10 +32,12 @@ impl AgentBuilder<'_> {
     pub(super) fn approval_of_calls(&self, given: Option<&ApprovalRule>) -> Result<Approval<Wanted>> {
         let asks = given.unwrap_or(&ApprovalRule::Never).build()?;
         let (known, is_open) = (Known::of(self), self.is_open());
+        let is_project = self.context.is_project();
         Ok(Approval::by(move |wanted: &Wanted| {
             let tool = &*wanted.call.tool;
-            let is_bare = is_open && (runs_programs(tool) || known.commands.contains_key(tool));
-            known.decide(&known.deed_of_call(wanted), || is_bare || asks(wanted))
+            let runs = runs_programs(tool) || known.commands.contains_key(tool);
+            let is_guarded = runs && (is_open || is_project) || is_project && changes_files(tool);
+            known.decide(&known.deed_of_call(wanted), || is_guarded || asks(wanted))
         }))
     }
 

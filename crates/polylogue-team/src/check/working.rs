@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use polylogue::policies::handoff::Handoff;
+use polylogue_config::At;
 use polylogue_core::{Name, Tool as _};
 use polylogue_tools::code::Sandbox;
-use polylogue_tools::command::Command;
+use polylogue_tools::command::{Command, Declaration, Words};
 
 use crate::agent::{Agent, ModelKeys};
 use crate::built_in::{FILES, known_tools, of_one_chat};
@@ -15,7 +16,7 @@ use crate::outline::Outline;
 use crate::source::Span;
 use crate::team::Team;
 use crate::tooling::{GivenTool, OwnTool};
-use crate::working::{AgentTool, SandboxBackend, SandboxSettings};
+use crate::working::{AgentTool, SandboxBackend, SandboxSettings, base_name};
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     check_sandbox(&team.sandbox, report);
@@ -214,5 +215,39 @@ pub(super) fn check_declared(team: &Team, report: &mut Report<'_>) {
             let hint = "name it among the `tools` of an agent, or leave it out";
             report.warning(&command.span, format!("no agent has the command `{}`", command.name), hint);
         }
+        check_scripts(command, team, report);
+    }
+}
+
+/// What the names of scripts end with.
+const SCRIPTS: [&str; 8] = [".py", ".sh", ".js", ".mjs", ".rb", ".pl", ".R", ".lua"];
+
+/// Warns of scripts that a command names and the team does not bring along: they are not in the work directory.
+fn check_scripts(command: &At<Declaration>, team: &Team, report: &mut Report<'_>) {
+    let is_script = |word: &&str| {
+        let is_plain = !word.starts_with(['/', '-']) && !word.contains('{');
+        is_plain && (word.starts_with("./") || SCRIPTS.iter().any(|ending| word.ends_with(ending)))
+    };
+    let words = command.value.command.iter().flat_map(|words| match words {
+        Words::One(word) => std::slice::from_ref(word),
+        Words::When { words, .. } => words.as_slice(),
+    });
+    for word in words.map(String::as_str).filter(is_script) {
+        let path = word.trim_start_matches("./");
+        if team.files.iter().any(|file| file.name() == path) {
+            continue;
+        }
+        let name = base_name(path);
+        let hint = match team.files.iter().any(|file| file.name() == name) {
+            true => format!("files have no folders there: write `{name}`"),
+            false => {
+                format!("bring it along with `files: [{path}]`, or run with `--dir` and a folder that has it")
+            }
+        };
+        let message = format!(
+            "the command `{}` needs `{word}`, which is not among the `files` of the team",
+            command.name
+        );
+        report.warning(&command.span, message, hint);
     }
 }

@@ -47,6 +47,9 @@ pub enum AfterHandoff {
 ///
 /// A custom tool hands over by an outcome with [`Part::Data`] `{"handoff": "Name"}`.
 ///
+/// A person who was handed to has no such tool: after their message the turn goes back to the agent that handed over, except
+/// with [`AfterHandoff::End`].
+///
 /// The chat ends when the next speaker has left or has not joined.
 pub fn handoffs(start: Name, after: AfterHandoff) -> impl Policy {
     move |chat: &Transcript| {
@@ -68,6 +71,18 @@ fn go_on(start: &Name, after: &AfterHandoff, chat: &Transcript) -> Step {
     match (after, spoken) {
         (_, None) => speak(holder, chat, None),
         (AfterHandoff::End, _) => Step::close(StopReason::Finished, chat),
+        (_, Some(turn)) if turn.who == holder && is_of_person(last_turn(chat)) => match giver(chat) {
+            Some(giver) => speak(giver, chat, Some(Chooser::Handoff)),
+            None => go_on_after(after, holder, chat),
+        },
+        _ => go_on_after(after, holder, chat),
+    }
+}
+
+/// The step after a turn of one that can hand over.
+fn go_on_after(after: &AfterHandoff, holder: Name, chat: &Transcript) -> Step {
+    let spoken = chat.recent_turns().next();
+    match (after, spoken) {
         (AfterHandoff::Stay, Some(turn)) if turn.is_silent && is_present(chat, &turn.who) => {
             Step::close(StopReason::from(Reason::NoReply { who: turn.who.clone() }), chat)
         }
@@ -106,6 +121,26 @@ fn holder(start: &Name, chat: &Transcript) -> Name {
         _ => None,
     };
     chat.events().iter().rev().find_map(handed).unwrap_or_else(|| start.clone())
+}
+
+/// Who handed over last.
+fn giver(chat: &Transcript) -> Option<Name> {
+    let events = chat.events();
+    let requests = |event: &Arc<Event>, is: fn(&TurnRequest) -> bool| match &event.body {
+        Body::TurnStarted { turns } => {
+            turns.iter().find(|request| is(request)).map(|request| request.who.clone())
+        }
+        _ => None,
+    };
+    let handed = events.iter().rposition(|event| requests(event, is_handoff).is_some())?;
+    let before = events.get(..handed)?;
+    before.iter().rev().find_map(|event| requests(event, |request| !request.to.is_private()))
+}
+
+/// Whether a person spoke in `turn`: there was an answer, and no model was called. A person has no tool to hand over with.
+fn is_of_person(turn: &[Arc<Event>]) -> bool {
+    let answered = turn.iter().any(|event| matches!(event.body, Body::InputProvided { .. }));
+    answered && !turn.iter().any(|event| matches!(event.body, Body::ModelReplied(_)))
 }
 
 fn is_handoff(request: &TurnRequest) -> bool {
