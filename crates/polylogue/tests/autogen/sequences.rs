@@ -369,3 +369,27 @@ async fn private_messages_are_carried_over_to_those_they_are_for() {
     assert_eq!(openings(&events), ["Ann: A\nContext: \npsst", "user: B\nContext: \none"]);
     let _: TaskFrom = Carryover::task().task_from();
 }
+
+#[tokio::test]
+async fn a_participant_that_left_is_not_waited_for() {
+    let leaves = || Function::new("first", |_| Ok(Act::Leave("tired".into()))).unwrap();
+    let says = |who: &str| Function::new(who, |_| Ok(Act::say("here"))).unwrap();
+    let order = Dag::new([("first", vec![]), ("second", vec!["first"]), ("third", vec!["second"])]).unwrap();
+    let chat =
+        Chat::named("work").participant(leaves()).participant(says("second")).participant(says("third"));
+    let chat = chat.policy(order).build().unwrap();
+    let turns = |events: &[Arc<Event>]| {
+        let requests = events.iter().filter_map(|event| match &event.body {
+            Body::TurnStarted { turns } => Some(turns),
+            _ => None,
+        });
+        requests.flatten().map(|turn| turn.who.to_string()).collect::<Vec<_>>()
+    };
+    let mut log = log().await;
+    let ended = chat.run_in(&mut log, "").await.unwrap();
+    assert_eq!(turns(ended.events()), ["first", "second", "third"]);
+    assert_eq!(closed(&ended.status).1, "here");
+    // When the conversation continues, it is still gone, and the others have their turns again.
+    let again = chat.continue_with(&mut log, "again").await.unwrap();
+    assert_eq!(turns(again.events())[3..], ["second", "third"]);
+}
