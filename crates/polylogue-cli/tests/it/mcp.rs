@@ -57,7 +57,7 @@ fn gone(home: &Home) {
     }
 }
 
-const ECHO: (&str, &str) = ("s_echo", "{text: heard}");
+const ECHO: (&str, &str) = ("s_echo", "{text: received}");
 
 #[test]
 fn servers_of_a_team_have_to_be_allowed_and_then_really_work() {
@@ -92,7 +92,7 @@ fn nothing_is_started_by_looking_and_only_what_agents_name_is_by_running() {
     home.run(&["doctor", "team.yaml"]);
     assert_eq!(starts(&home), 0);
     let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "mcp"]).exits(5);
-    assert!(ran.out.contains("heard"), "{}", ran.out);
+    assert!(ran.out.contains("received"), "{}", ran.out);
     assert_eq!(starts(&home), 1);
     gone(&home);
     home.run(&["show", "last", "--as", "Ann"]).ok();
@@ -110,7 +110,7 @@ fn a_document_of_ones_own_is_consent_and_is_found_again_from_elsewhere() {
     // What a server is handed is in no log: when the home is given up, nothing in it holds the key.
     home.set("SERVER_KEY", KEY);
     let ran = home.run(&["run", "team.yaml", "--offline", "--mcp", "servers.json"]).exits(5);
-    assert!(ran.out.contains("heard") && !ran.err.contains("warning"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.contains("received") && !ran.err.contains("warning"), "{}\n{}", ran.out, ran.err);
     gone(&home);
     fs::create_dir(home.path("elsewhere")).unwrap();
     let resumed = home.shell("cd elsewhere; polylogue resume last --answer 'Thank you.'");
@@ -128,7 +128,7 @@ fn ones_own_server_goes_before_one_of_the_team() {
     team(&home, "mcp: {s: {command: /no/such/program}}", "[{mcp: s}]", &[ECHO]);
     home.file("servers.json", &document(&home, "s"));
     let ran = home.run(&["run", "team.yaml", "--offline", "--mcp", "servers.json"]).exits(5);
-    assert!(ran.out.contains("heard"), "{}", ran.out);
+    assert!(ran.out.contains("received"), "{}", ran.out);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_remote_server_and_no_other_receives_a_key_from_a_variable() {
     }
     assert_eq!(notes(&home).matches("begun").count(), 0);
     let ran = home.run(&["run", "team.yaml", "--offline", "--allow", "mcp,env"]).exits(5);
-    assert!(ran.out.contains("heard") && ran.out.contains("the disk is on fire, key ***"), "{}", ran.out);
+    assert!(ran.out.contains("received") && ran.out.contains("the disk is on fire, key ***"), "{}", ran.out);
     assert!(!home.run(&["show", "last", "--json"]).ok().out.contains("hunter22"));
 }
 
@@ -299,7 +299,7 @@ script: [{{Ann: {{calls: [{{tool: s_echo, args: {{text: received}}}}]}}}}, {{Ann
     home.file("outer.yaml", &outer(""));
     assert!(home.run(&["run", "outer.yaml", "--offline"]).exits(2).err.contains("add `--allow mcp`"));
     let ran = home.run(&["run", "outer.yaml", "--offline", "--allow", "mcp"]).ok();
-    assert!(ran.out.contains("heard"), "{}", ran.out);
+    assert!(ran.out.contains("received"), "{}", ran.out);
     home.file("outer.yaml", &outer("mcp: {s: {command: other}}"));
     let twice = home.run(&["check", "outer.yaml"]).exits(2);
     assert!(
