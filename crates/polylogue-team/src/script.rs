@@ -75,17 +75,17 @@ struct FullReply {
     #[key(none = "`script_pace`", range = 0..=10_000)]
     pace: Option<f64>,
     /// Expectations on the model request. The call fails if one is not met.
-    #[key(none = "not checked")]
-    expect: Option<ExpectKeys>,
+    #[key(as = Option<ExpectKeys>, none = "not checked")]
+    expect: Option<Expectation>,
     /// Token usage that the call reports.
-    #[key(none = "none")]
-    usage: Option<UsageKeys>,
+    #[key(as = Option<UsageKeys>, none = "none")]
+    usage: Option<Usage>,
     /// Error with which the call fails.
-    #[key(none = "none: the call succeeds")]
-    error: Option<ErrorKeys>,
+    #[key(as = Option<ErrorKeys>, none = "none: the call succeeds")]
+    error: Option<ScriptError>,
     /// Finish reason of the reply.
-    #[key(none = "`calls` with calls, otherwise `stop`")]
-    finish: Option<FinishWord>,
+    #[key(as = Option<FinishWord>, none = "`calls` with calls, otherwise `stop`")]
+    finish: Option<Finish>,
 }
 
 /// A tool call.
@@ -114,7 +114,7 @@ enum Arguments {
 
 /// Expectations on a model request.
 #[derive(Config)]
-#[config(name = "ScriptExpectation")]
+#[config(name = "ScriptExpectation", for = Expectation)]
 struct ExpectKeys {
     /// Text that the last message must contain.
     #[key(as = Option<StepText>, none = "not checked")]
@@ -129,7 +129,7 @@ struct ExpectKeys {
 
 /// Token usage.
 #[derive(Config)]
-#[config(name = "ScriptUsage")]
+#[config(name = "ScriptUsage", for = Usage)]
 struct UsageKeys {
     /// Number of input tokens.
     #[key(none = "unknown")]
@@ -147,7 +147,7 @@ struct UsageKeys {
 
 /// Error of a model call.
 #[derive(Config)]
-#[config(name = "ScriptError")]
+#[config(name = "ScriptError", for = ScriptError)]
 struct ErrorKeys {
     /// HTTP status.
     #[key(none = "the connection fails", range = 100..=599)]
@@ -158,7 +158,7 @@ struct ErrorKeys {
 
 /// Finish reason of a reply.
 #[derive(Config)]
-#[config(name = "ScriptFinish")]
+#[config(name = "ScriptFinish", for = Finish)]
 enum FinishWord {
     /// The reply is complete.
     Stop,
@@ -185,12 +185,6 @@ impl FullReply {
     fn of(self, who: Name) -> ScriptStep {
         let Self { say, think, calls, delay_ms, pace, expect, usage, error, finish } = self;
         let text = |text: Option<String>| text.map(Arc::from);
-        let usage = usage.map(|UsageKeys { input, output, cached, reasoning }| Usage {
-            input,
-            output,
-            cached,
-            reasoning,
-        });
         ScriptStep {
             who,
             say: text(say),
@@ -198,10 +192,10 @@ impl FullReply {
             calls: calls.into_iter().map(CallKeys::call).collect(),
             delay_ms,
             pace,
-            error: error.map(|ErrorKeys { status, message }| ScriptError { status, message }),
-            expect: expect.map(|ExpectKeys { last, system, tools }| Expectation { last, system, tools }),
+            error,
+            expect,
             usage: usage.unwrap_or_default(),
-            finish: finish.map(FinishWord::finish),
+            finish,
         }
     }
 }
@@ -216,18 +210,6 @@ impl CallKeys {
     }
 }
 
-impl FinishWord {
-    const fn finish(self) -> Finish {
-        match self {
-            Self::Stop => Finish::Stop,
-            Self::Calls => Finish::Calls,
-            Self::Length => Finish::Length,
-            Self::Filter => Finish::Filter,
-            Self::Unknown => Finish::Unknown,
-        }
-    }
-}
-
 impl From<&ScriptStep> for Reply {
     fn from(step: &ScriptStep) -> Self {
         if let Some(text) =
@@ -237,18 +219,16 @@ impl From<&ScriptStep> for Reply {
         }
         let step = step.clone();
         let text = |text: Option<Arc<str>>| text.map(|text| text.to_string());
-        let Usage { input, output, cached, reasoning } = step.usage;
-        let usage = UsageKeys { input, output, cached, reasoning };
         Self::Full(Box::new(FullReply {
             say: text(step.say),
             think: text(step.think),
             calls: step.calls.into_iter().map(CallKeys::from).collect(),
             delay_ms: step.delay_ms,
             pace: step.pace,
-            expect: step.expect.map(|Expectation { last, system, tools }| ExpectKeys { last, system, tools }),
-            usage: (!step.usage.is_unknown()).then_some(usage),
-            error: step.error.map(|ScriptError { status, message }| ErrorKeys { status, message }),
-            finish: step.finish.map(FinishWord::from),
+            expect: step.expect,
+            usage: (!step.usage.is_unknown()).then_some(step.usage),
+            error: step.error,
+            finish: step.finish,
         }))
     }
 }
@@ -261,17 +241,5 @@ impl From<ScriptCall> for CallKeys {
             other => Arguments::Text(Leaf(other.to_string())),
         };
         Self { tool, args, id }
-    }
-}
-
-impl From<Finish> for FinishWord {
-    fn from(finish: Finish) -> Self {
-        match finish {
-            Finish::Stop => Self::Stop,
-            Finish::Calls => Self::Calls,
-            Finish::Length => Self::Length,
-            Finish::Filter => Self::Filter,
-            _ => Self::Unknown,
-        }
     }
 }
