@@ -4,11 +4,8 @@
 //! use what is in the folder, or the folder may use what is in the file, not both. An arrow is any use of an item from
 //! one to the other, wherever in their subtrees. Re-exports are no uses, and neither are method calls, because they
 //! name no module: `impl` blocks of one type may be spread over several files.
-//!
-//! `xtask/cycles.toml` lists the circles that are left. It only shrinks: a module that is listed and in no circle any
-//! more is found, too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::finding::Finding;
 use crate::modules::{Level, Tree};
@@ -31,12 +28,8 @@ const KERNEL_LAYERS: [&str; 12] = [
     "run",
 ];
 
-/// The circles that are left.
-const LIST: &str = "xtask/cycles.toml";
-
 const HINT: &str =
     "move what both need into a module below them, or an `impl` block up to the module that it calls";
-const LIST_HINT: &str = "the list of circles only shrinks: see xtask/cycles.toml";
 const KERNEL_HINT: &str = "the order is `KERNEL_LAYERS` in xtask/src/checks/modules.rs; see ARCHITECTURE.md";
 
 /// The modules of each crate that has any: `lib.rs`, then `main.rs`.
@@ -48,52 +41,26 @@ pub(crate) fn crates(repo: &Repo) -> Vec<(String, Tree)> {
     roots.filter_map(|(name, root)| Some((name, Tree::of(repo, &root)?))).collect()
 }
 
-/// The circles that are left, by crate and level.
-type Left = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
-
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
-    let left: Left = match toml::from_str(repo.text(LIST).unwrap_or_default()) {
-        Ok(left) => left,
-        Err(error) => return vec![Finding::new(LIST, 1, format!("no list of circles: {error}"), LIST_HINT)],
-    };
     let mut found = Vec::new();
-    let mut seen = Left::new();
     for (name, tree) in crates(repo) {
         for level in tree.levels() {
-            let allowed = left.get(&name).and_then(|levels| levels.get(title(&level)));
-            let in_circles: BTreeSet<String> = level.cycles().into_iter().flatten().collect();
-            for cycle in level.cycles() {
-                found.extend(circle(&name, &level, &cycle, allowed));
-            }
-            seen.entry(name.clone())
-                .or_default()
-                .entry(title(&level).to_owned())
-                .or_default()
-                .extend(in_circles);
+            found.extend(level.cycles().iter().filter_map(|cycle| circle(&name, &level, cycle)));
             if name == KERNEL && level.within.is_empty() {
                 found.extend(kernel(&level));
             }
         }
     }
-    found.extend(outdated(&left, &seen));
     found
 }
 
-/// The name of a level in the list.
+/// The name of a level.
 fn title(level: &Level) -> &str {
     if level.within.is_empty() { "crate" } else { &level.within }
 }
 
-/// A circle, unless all of it is in the list.
-fn circle(
-    name: &str,
-    level: &Level,
-    cycle: &BTreeSet<String>,
-    allowed: Option<&BTreeSet<String>>,
-) -> Option<Finding> {
-    if allowed.is_some_and(|allowed| cycle.is_subset(allowed)) {
-        return None;
-    }
+/// A circle, with its arrows.
+fn circle(name: &str, level: &Level, cycle: &BTreeSet<String>) -> Option<Finding> {
     let round = |(from, to): &(String, String)| cycle.contains(from) && cycle.contains(to);
     let arrows: Vec<_> = level.arrows.iter().filter(|(arrow, _)| round(arrow)).collect();
     let (_, first) = arrows.first()?;
@@ -103,21 +70,6 @@ fn circle(
     let names: Vec<_> = cycle.iter().map(String::as_str).collect();
     let what = format!("`{name}`, {}: {} use each other in a circle", title(level), names.join(", "));
     Some(Finding::new(&first.file, first.line, what + &shown.collect::<String>(), HINT))
-}
-
-/// What is in the list and in no circle any more.
-fn outdated(left: &Left, seen: &Left) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for (name, levels) in left {
-        for (title, modules) in levels {
-            let now = seen.get(name).and_then(|levels| levels.get(title)).cloned().unwrap_or_default();
-            for module in modules.difference(&now) {
-                let flaw = format!("`{module}` of `{name}`, {title}, is in no circle any more: remove it");
-                found.push(Finding::new(LIST, 1, flaw, LIST_HINT));
-            }
-        }
-    }
-    found
 }
 
 /// The order of the kernel's layers.

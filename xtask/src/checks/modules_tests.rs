@@ -1,18 +1,13 @@
 use super::*;
 use crate::fixture::{brief, repo};
 
-/// What is found in the crate `c` with these files of `src`, and this list of circles.
-fn found_with(list: &str, files: &[(&str, &str)]) -> Vec<String> {
+/// What is found in the crate `c` with these files of `src`.
+fn found(files: &[(&str, &str)]) -> Vec<String> {
     let mut all: Vec<(String, &str)> =
         files.iter().map(|(file, text)| (format!("c/src/{file}"), *text)).collect();
     all.push(("c/Cargo.toml".into(), "[package]\nname = \"c\"\n"));
-    all.push((LIST.into(), list));
     let all: Vec<(&str, &str)> = all.iter().map(|(file, text)| (file.as_str(), *text)).collect();
     brief(&check(&repo(&all)))
-}
-
-fn found(files: &[(&str, &str)]) -> Vec<String> {
-    found_with("", files)
 }
 
 const CIRCLE: [(&str, &str); 3] = [
@@ -74,19 +69,6 @@ fn a_file_that_reexports_and_uses_its_folder_is_above_it() {
     assert_eq!(found(&files).len(), 1, "{:?}", found(&files));
     let files = [("lib.rs", "mod a;"), ("a.rs", "mod x;\npub use x::g;\npub struct B;"), folder];
     assert!(found(&files).is_empty(), "{:?}", found(&files));
-}
-
-#[test]
-fn the_list_of_circles_only_shrinks() {
-    assert!(found_with("[c]\ncrate = [\"a\", \"b\"]", &CIRCLE).is_empty());
-    let longer = found_with("[c]\ncrate = [\"a\", \"b\", \"d\"]\na = [\"x\"]", &CIRCLE);
-    let flaw = |module: &str, level: &str| {
-        format!("xtask/cycles.toml:1: `{module}` of `c`, {level}, is in no circle any more: remove it")
-    };
-    assert_eq!(longer, [flaw("x", "a"), flaw("d", "crate")]);
-    assert_eq!(found_with("[c]\ncrate = [\"a\"]", &CIRCLE).len(), 1);
-    let broken = found_with("[c", &CIRCLE);
-    assert!(broken[0].starts_with("xtask/cycles.toml:1: no list of circles: "), "{broken:?}");
 }
 
 #[test]

@@ -176,6 +176,7 @@ fn what_is_done_stays_done() {
         done: Critic's message matched `^APPROVED` · 6 turns · tokens unknown · $0 · TIME
         `polylogue show ID`
         --- 0
+        `ID` is over; `polylogue resume ID "Continue."` continues it
     "#]]
     .assert_eq(&ran.masked(&home));
     assert_eq!(home.events(), before);
@@ -332,6 +333,7 @@ fn the_whole_of_the_help() {
               --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
               --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
               --mcp <FILE>                   MCP servers for agents that name them: a JSON file with `mcpServers`
+              --dir <FOLDER>                 Let agents work in this folder instead of a work directory of the conversation; you are asked before they run programs in it or change files
               --max-turns <N>                Maximum number of turns, in all chats
               --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
