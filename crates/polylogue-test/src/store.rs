@@ -1,4 +1,4 @@
-//! Conformance tests of every [`Store`].
+//! Conformance tests of every [`Store`](polylogue_core::Store).
 //!
 //! ```
 //! # async fn example() {
@@ -24,7 +24,7 @@ use polylogue_core::AnyStore;
 
 use self::support::Report;
 
-/// Checks that the stores created by `make` follow every rule of [`Store`]. Each call must return a new, empty store.
+/// Checks that the stores created by `make` follow every rule of [`Store`](polylogue_core::Store). Each call must return a new, empty store.
 ///
 /// Needs no runtime beyond what the store itself needs.
 ///

@@ -37,7 +37,7 @@ impl Team {
         of_agents.chain(for_tasks).map(|tool| &tool.value)
     }
 
-    /// Whether it may run programs, or work with files: then it is built at a [`BuildContext`].
+    /// Whether it may run programs, or work with files: then it is built with a [`BuildContext`](crate::BuildContext).
     #[must_use]
     pub fn needs_workplace(&self) -> bool {
         self.works() || self.teams.iter().any(|sub| sub.team.needs_workplace())
