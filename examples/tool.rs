@@ -1,8 +1,6 @@
-//! A tool for a model that cannot call functions: the tool is explained in the prompt, and the model writes arguments as JSON.
+//! A function as a tool: the model reads its name, its doc comment and its parameters.
 
-use polylogue::agents::tooling::{PromptedTool, ToolCalling};
-use polylogue::tasks::{Task, tasks};
-use polylogue::{Assistant, tool};
+use polylogue::{Assistant, Chat, models, sequential, tool};
 use polylogue_examples::{Result, play};
 
 /// Compares a guess with a secret number.
@@ -13,10 +11,11 @@ fn high_low(secret: u32, guess: u32) -> String {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
-    let model = polylogue::models::scripted(
-        r#"[{"Master": "I see."}, {"Master": "{\"secret\": 7, \"guess\": 3}"}, {"Master": "No: it is greater than 3."}]"#,
+    let model = models::scripted(
+        r#"[{"Master": {"calls": [{"tool": "high_low", "args": {"secret": 7, "guess": 3}}]}},
+            {"Master": "No: it is greater than 3."}]"#,
     )?;
-    let (master, tool) = (Assistant::new("Master", model)?, PromptedTool::new(high_low).mandatory());
-    let master = master.tool_calling(ToolCalling::Text);
-    play(&tasks("game", [Task::new(master, "The secret is 7. Is it 3?").prompted_tool(tool)])?, "", &[]).await
+    let master = Assistant::new("Master", model)?.tool(high_low);
+    let chat = Chat::named("game").participant(master).order(sequential()).build()?;
+    play(&chat, "The secret is 7. Is it 3?", &[]).await
 }

@@ -395,6 +395,8 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_tool"),
             &expect![[r#"
+                user: The secret is 7. Is it 3?
+
                 Master: No: it is greater than 3.
 
                 (every participant has spoken)

@@ -41,7 +41,7 @@ pub(crate) struct Cli {
     #[arg(short, long, global = true, display_order = LAST, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// When to use colours
+    /// When to use colors
     #[arg(long, global = true, display_order = LAST, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }

@@ -14,6 +14,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Fork) -> Result<Ex
     let runtime = place::existing(cli.store.as_deref())?;
     let id = runtime.find(&args.id).await?;
     let text = args.say.as_deref().map(text_of).transpose()?;
+    if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+        return Err(CliError::usage("there is no text to say"));
+    }
     let Fork { id: fork, files } = runtime.fork(&id, &ForkPoint { event: args.at, text }).await?;
     write(&Sanitized::row(fork.as_str()))?;
     tell(&format!("`{fork}` is a fork of `{id}`: `polylogue resume {fork}` continues it"));

@@ -41,7 +41,7 @@ fn list(templates: &[Template]) -> Result<Exit, CliError> {
     for template in templates {
         text += &format!("  {:width$}  {}\n", template.name, template.about());
     }
-    text += "\nDemos, which run without a model, a key or a network, by `polylogue run demo:NAME`:\n";
+    text += "\nDemos, which run without a model or a key, by `polylogue run demo:NAME`:\n";
     for names in shipped::teams().chunks(6) {
         text += &format!("  {}\n", names.join(", "));
     }

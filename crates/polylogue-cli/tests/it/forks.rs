@@ -40,6 +40,8 @@ fn a_fork_is_another_conversation_with_another_message() {
     assert!(home.run(&["runs"]).ok().out.contains(&format!("(fork of {id} before event {at})")));
     let wrong = home.run(&["fork", &id, "--at", "99"]).exits(2);
     assert!(wrong.err.contains("cannot be forked before event 99"), "{}", wrong.err);
+    let empty = home.run(&["fork", &id, "--at", &at, "--say", " "]).exits(2);
+    assert!(empty.err.contains("there is no text to say"), "{}", empty.err);
 }
 
 #[test]

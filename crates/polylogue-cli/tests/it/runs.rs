@@ -297,7 +297,7 @@ fn the_whole_of_the_help() {
           help         Print this message or the help of the given subcommand(s)
 
         Options:
-              --color <WHEN>   When to use colours [default: auto] [possible values: auto, always, never]
+              --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>  The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
           -v, --verbose...     Log to standard error what the program does, and show private prompts and replies in full; `-vv` logs more, `RUST_LOG` sets what
@@ -344,7 +344,7 @@ fn the_whole_of_the_help() {
               --style <STYLE>                Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
               --no-stream                    Do not stream: request and show complete replies
               --thoughts                     Show the reasoning of models
-              --color <WHEN>                 When to use colours [default: auto] [possible values: auto, always, never]
+              --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>                The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
           -v, --verbose...                   Log to standard error what the program does, and show private prompts and replies in full; `-vv` logs more, `RUST_LOG` sets what
