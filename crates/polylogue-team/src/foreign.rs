@@ -110,6 +110,7 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(AUTOGEN, "send_introductions", CHATS, "`introductions`"),
     key(AUTOGEN, "summary_method", CHATS, "`summary`"),
     key(AUTOGEN, "clear_history", &["InnerChat"], "the opposite of `continues: self`"),
+    key(AUTOGEN, "clear_history", &["Chat"], "the opposite of `continues` of a chat in `chats`"),
     key(AUTOGEN, "message", &["InnerChat"], "`task`"),
     key(AUTOGEN, "message", &["Chat"], "`opening`"),
     key(GUESS, "by", &["Stop"], "`says: {text: ..., by: ...}`"),

@@ -86,6 +86,10 @@ fn keys_of_chats_that_people_guess_are_answered() {
         ("until: x", "`until` is `stop` here"),
         ("max_rounds: 3", "`max_rounds` is `max_turns` here"),
         ("max_round: 3", "AutoGen's `max_round` is `max_turns` here"),
+        (
+            "clear_history: false",
+            "AutoGen's `clear_history` is the opposite of `continues` of a chat in `chats` here",
+        ),
         ("max_iterations: 3", "Yacana's `max_iterations` is `max_turns` here"),
         ("max_steps: 3", "`max_steps` is `max_turns` here"),
         ("stop: {says: x, by: A}", "`by` is `says: {text: ..., by: ...}` here"),
