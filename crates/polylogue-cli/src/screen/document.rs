@@ -180,7 +180,7 @@ impl File {
         let message = &said.message;
         let to = match &message.to {
             Audience::All => String::new(),
-            Audience::Only(names) if names.is_empty() => " (aside)".into(),
+            Audience::Only(names) if names.is_empty() => " (private)".into(),
             Audience::Only(names) => {
                 let others = names.iter().filter(|name| **name != message.from);
                 let others: Vec<_> = others.map(Name::as_str).collect();

@@ -95,9 +95,9 @@ impl Renderer {
             Kind::ToolReturned(returned) => self.returned(at, returned),
             Kind::Message(said) if said.is_note && (self.format.whole || self.note_is_shown) => {}
             Kind::Message(said) => self.said(at, said),
-            Kind::PrivateReply { who, text } => self.private(at, &format!("{who} (aside): "), text),
+            Kind::PrivateReply { who, text } => self.private(at, &format!("{who} (private): "), text),
             Kind::Decision { who, text } => {
-                self.note(at, &format!("{who} (aside): {}", folded(text)), Style::DIM);
+                self.note(at, &format!("{who} (private): {}", folded(text)), Style::DIM);
             }
             Kind::InputRequired(question) => self.asked(at, question),
             Kind::InputProvided { is_repeated: true, .. } => {}

@@ -223,7 +223,7 @@ fn a_solved_group_is_shown_side_by_side() {
         Guesser -> Keeper:
         1?
 
-        Guesser (aside): the task is not complete: yes
+        Guesser (private): the task is not complete: yes
 
         Keeper -> Guesser:
         You won!

@@ -10,7 +10,7 @@ fn the_society_that_ships_plays_itself_and_shows_what_each_was_sent() {
     let home = Home::new();
     let ran = home.run(&["run", &shipped("society")]).ok();
     for part in
-        ["Specifier (aside): ", "Instruction: Define the configuration", "get_history", "<CAMEL_TASK_DONE>"]
+        ["Specifier (private): ", "Instruction: Define the configuration", "get_history", "<CAMEL_TASK_DONE>"]
     {
         assert!(ran.out.contains(part), "{part}\n{}", ran.out);
     }

@@ -184,7 +184,7 @@ fn the_conversation_as_a_markdown_file() {
 
         *critic ends: Coder said \`TERMINATE\`*
 
-        ### A (aside)
+        ### A (private)
 
         no one hears
 

@@ -152,7 +152,7 @@ fn a_document_has_it_too() {
 
         Add
 
-        ### Pick (aside)
+        ### Pick (private)
 
         Ann
 
@@ -187,7 +187,7 @@ fn a_document_has_it_too() {
         and no more
         ```
 
-        ### Pick (aside)
+        ### Pick (private)
 
         Zoe
 

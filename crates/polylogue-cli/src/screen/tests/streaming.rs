@@ -430,7 +430,7 @@ fn an_aside_is_not_streamed() {
         stage.sees()
     );
     stage.root(cued("A"));
-    assert!(stage.sees().contains("selector (aside): A, because it knows\n"), "{}", stage.sees());
+    assert!(stage.sees().contains("selector (private): A, because it knows\n"), "{}", stage.sees());
 }
 
 #[test]

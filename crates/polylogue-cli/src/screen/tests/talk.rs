@@ -193,7 +193,7 @@ fn who_is_addressed() {
         A → B, C
         to two
 
-        B (aside): C (+1 line)
+        B (private): C (+1 line)
 
         C → all
         (says nothing)

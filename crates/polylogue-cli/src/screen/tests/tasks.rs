@@ -58,9 +58,9 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
         user → all
         hi
 
-        A (aside): the task is not complete: yes
+        A (private): the task is not complete: yes
 
-        A (aside): the task counts as not complete, as the answer says
+        A (private): the task counts as not complete, as the answer says
         neither: hard (+1 line)
 
         A → itself
@@ -82,9 +82,9 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
         user -> all:
         hi
 
-        A (aside): the task is not complete: yes
+        A (private): the task is not complete: yes
 
-        A (aside): the task counts as not complete, as the answer says neither: hard (+1 line)
+        A (private): the task counts as not complete, as the answer says neither: hard (+1 line)
 
         A -> itself:
         There is more.
