@@ -102,26 +102,26 @@ impl Runner {
 
     /// Runs the chat as far as it goes, and shows what happens.
     async fn step(&mut self, view: &mut View, signals: &mut Signals) -> polylogue_runtime::Result<Status> {
-        let halt = self.conversation.cancellation();
+        let cancellation = self.conversation.cancellation();
         let progress = &mut self.progress;
         let mut run = std::pin::pin!(self.conversation.run());
         let mut ticks = tokio::time::interval(TICK);
         let status = loop {
             tokio::select! {
                 biased;
-                () = signals.next() => obey(signals, &halt, &mut view.screen),
-                Some(signal) = view.watch.next() => view.show(&signal, &halt).await,
+                () = signals.next() => obey(signals, &cancellation, &mut view.screen),
+                Some(signal) = view.watch.next() => view.show(&signal, &cancellation).await,
                 // Once an order was given, what it does stands there.
-                Some(said) = heard(progress), if !halt.is_requested() => {
-                    view.hear(|screen| noticed(screen, &said), &halt);
+                Some(said) = next_notice(progress), if !cancellation.is_requested() => {
+                    view.apply(|screen| noticed(screen, &said), &cancellation);
                 }
                 status = &mut run => break status,
-                _ = ticks.tick() => { view.hear(Screen::tick, &halt); }
+                _ = ticks.tick() => { view.apply(Screen::tick, &cancellation); }
             }
         };
         // What was appended last is shown before the outcome.
         while let Some(Some(signal)) = view.watch.next().now_or_never() {
-            view.show(&signal, &halt).await;
+            view.show(&signal, &cancellation).await;
         }
         status
     }
@@ -216,7 +216,7 @@ impl Runner {
         let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));
         let end = RunEnd { state, status: told, spent, turns, elapsed, id, resumable, option, files, store };
         self.tell_question(&status, &end);
-        view.hear(|screen| screen.end(&end), &conversation.cancellation());
+        view.apply(|screen| screen.end(&end), &conversation.cancellation());
         let is_shown =
             self.is_seen() && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
         // What was appended is kept, whatever the store says now.
@@ -267,7 +267,7 @@ pub(crate) struct View {
 impl View {
     /// Shows that the conversation begins.
     pub(crate) fn begin(&mut self, conversation: &Conversation) {
-        self.hear(
+        self.apply(
             |screen| screen.begin(conversation.id(), conversation.chat().name()),
             &conversation.cancellation(),
         );
@@ -280,7 +280,7 @@ impl View {
 
     /// Shows an event of an earlier process.
     pub(crate) fn show_again(&mut self, event: &Event) {
-        self.hear(|screen| screen.reread(event), &Cancellation::default());
+        self.apply(|screen| screen.reread(event), &Cancellation::default());
     }
 
     /// From now on, messages of the user in the outermost chat are not shown.
@@ -290,12 +290,12 @@ impl View {
 
     /// Nothing changes in place until the run continues.
     pub(crate) fn rest(&mut self) {
-        self.hear(Screen::rest, &Cancellation::default());
+        self.apply(Screen::rest, &Cancellation::default());
     }
 
     /// Whether the output is closed or cannot be written.
     pub(crate) fn is_gone(&mut self) -> bool {
-        self.broken.is_some() || self.hear(|_| Ok(Flow::Go), &Cancellation::default()) == Flow::Gone
+        self.broken.is_some() || self.apply(|_| Ok(Flow::Go), &Cancellation::default()) == Flow::Gone
     }
 
     /// Why the output could not be written, if it could not.
@@ -304,7 +304,7 @@ impl View {
             .map_or(Ok(()), |why| Err(CliError::failed(format!("the output cannot be written: {why}"))))
     }
 
-    async fn show(&mut self, signal: &polylogue::Update, halt: &Cancellation) {
+    async fn show(&mut self, signal: &polylogue::Update, cancellation: &Cancellation) {
         if let polylogue::Update::Event(event) = signal
             && self.hides_user
             && event.at.is_root()
@@ -312,44 +312,44 @@ impl View {
         {
             return self.screen.recall(event);
         }
-        let Flow::Reread(from) = self.hear(|screen| screen.hear(signal), halt) else { return };
+        let Flow::Reread(from) = self.apply(|screen| screen.update(signal), cancellation) else { return };
         // The screen fell behind. Whatever cannot be read now is read when the next event comes.
         for event in self.runtime.store().read(&self.id, from).await.unwrap_or_default() {
-            self.hear(|screen| screen.reread(&event), halt);
+            self.apply(|screen| screen.reread(&event), cancellation);
         }
     }
 
     /// Shows a question that was asked in an earlier process, and what was said before it.
-    fn remind(&mut self, events: &[Arc<Event>], at: &Path, question: &Question, halt: &Cancellation) {
+    fn remind(&mut self, events: &[Arc<Event>], at: &Path, question: &Question, cancellation: &Cancellation) {
         let here = || events.iter().rev().filter(|event| event.at == *at);
         let asked = |body: &Body| matches!(body, Body::InputRequired(asked) if asked == question);
         let said = |body: &Body| matches!(body, Body::Message(_) | Body::Posted(_));
         for event in
             here().find(|event| said(&event.body)).into_iter().chain(here().find(|event| asked(&event.body)))
         {
-            self.hear(|screen| screen.remind(event), halt);
+            self.apply(|screen| screen.remind(event), cancellation);
         }
     }
 
     /// When the output is closed or cannot be written, the run ends after its step.
-    fn hear(
+    fn apply(
         &mut self,
         show: impl FnOnce(&mut Screen<io::Stdout>) -> io::Result<Flow>,
-        halt: &Cancellation,
+        cancellation: &Cancellation,
     ) -> Flow {
         let flow = show(&mut self.screen).unwrap_or_else(|error| {
             self.broken.get_or_insert(error);
             Flow::Gone
         });
         if flow == Flow::Gone {
-            halt.after_step();
+            cancellation.after_step();
         }
         flow
     }
 }
 
 /// What the next MCP server says; nothing, ever, when there are none.
-async fn heard(progress: &mut Option<UnboundedReceiver<Progress>>) -> Option<Progress> {
+async fn next_notice(progress: &mut Option<UnboundedReceiver<Progress>>) -> Option<Progress> {
     match progress {
         Some(progress) => progress.recv().await,
         None => None,
@@ -362,8 +362,8 @@ fn noticed(screen: &mut Screen<io::Stdout>, said: &Progress) -> io::Result<Flow>
 }
 
 /// Passes an order to stop on, and says what it does.
-fn obey(signals: &Signals, halt: &Cancellation, screen: &mut Screen<io::Stdout>) {
-    if signals.pass_on(halt) && !screen.notice(FINISHING).unwrap_or(false) {
+fn obey(signals: &Signals, cancellation: &Cancellation, screen: &mut Screen<io::Stdout>) {
+    if signals.pass_on(cancellation) && !screen.notice(FINISHING).unwrap_or(false) {
         tell(FINISHING);
     }
 }

@@ -93,7 +93,7 @@ impl AutoGenRenderer {
             }
             Kind::ToolCalled { who, call, is_requested, .. } => self.called(&key(who), call, *is_requested),
             Kind::ToolReturned(returned) => self.returned(&key(&returned.who), returned),
-            Kind::Message(said) => self.heard(at, said),
+            Kind::Message(said) => self.shown(at, said),
             Kind::InputRequired(question) => self.asked(at, question),
             Kind::InputProvided { to, text, .. } => self.answered(&key(to), text),
             Kind::Failed { who, error } => {
@@ -142,7 +142,7 @@ impl AutoGenRenderer {
         }
         let mut chat = ChatState::of(opening);
         self.chats.values().for_each(|before| chat.continue_from(before));
-        // A member who speaks is heard by others: this is no mere sequence of chats.
+        // A participant that speaks to others: this is more than a sequence of chats.
         chat.has_speakers = self.spoken.contains(at) || chat.begins_by_member();
         let is_spoken = chat.has_speakers;
         self.chats.insert(at.clone(), chat);
@@ -243,7 +243,7 @@ impl AutoGenRenderer {
         self.notice(&format!("EXECUTING CODE BLOCK (inferred language is {language})..."), NOTICE);
     }
 
-    fn heard(&mut self, at: &Path, said: &ShownMessage) {
+    fn shown(&mut self, at: &Path, said: &ShownMessage) {
         match said.source {
             // It came with the opening, and is printed when the chat has speakers.
             Source::Opening => {}

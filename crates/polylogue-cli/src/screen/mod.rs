@@ -152,7 +152,7 @@ impl<W: Write> Screen<W> {
     /// Begins the view of the conversation `id` of the team `team`.
     ///
     /// # Errors
-    /// As [`Screen::hear`].
+    /// As [`Screen::update`].
     pub(crate) fn begin(&mut self, id: &LogId, team: &Name) -> io::Result<Flow> {
         let text = match &self.kind {
             Kind::Json => json::line(&RunLine::RunStarted { id, team })?,
@@ -178,7 +178,7 @@ impl<W: Write> Screen<W> {
     /// Shows an event of an earlier process after all, such as a question that is still open.
     ///
     /// # Errors
-    /// As [`Screen::hear`].
+    /// As [`Screen::update`].
     pub(crate) fn remind(&mut self, event: &Event) -> io::Result<Flow> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.remind(event),
@@ -193,7 +193,7 @@ impl<W: Write> Screen<W> {
     ///
     /// # Errors
     /// When the output cannot be written. A closed output is no error, but [`Flow::Gone`].
-    pub(crate) fn hear(&mut self, signal: &Update) -> io::Result<Flow> {
+    pub(crate) fn update(&mut self, signal: &Update) -> io::Result<Flow> {
         match signal {
             Update::Event(event) => {
                 self.is_behind = self.next.is_some_and(|next| event.seq + 1 < next);
@@ -228,7 +228,7 @@ impl<W: Write> Screen<W> {
     /// Shows an event that was read from the store, after [`Flow::Reread`].
     ///
     /// # Errors
-    /// As [`Screen::hear`].
+    /// As [`Screen::update`].
     pub(crate) fn reread(&mut self, event: &Event) -> io::Result<Flow> {
         self.event(event, false)
     }
@@ -255,7 +255,7 @@ impl<W: Write> Screen<W> {
     /// to tell.
     ///
     /// # Errors
-    /// As [`Screen::hear`].
+    /// As [`Screen::update`].
     pub(crate) fn notice(&mut self, text: &str) -> io::Result<bool> {
         let Kind::Live(live) = &mut self.kind else { return Ok(false) };
         let text = live.notice(text);
@@ -266,7 +266,7 @@ impl<W: Write> Screen<W> {
     /// Shows that time passes. To be called about ten times a second.
     ///
     /// # Errors
-    /// As [`Screen::hear`].
+    /// As [`Screen::update`].
     pub(crate) fn tick(&mut self) -> io::Result<Flow> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.tick(),
@@ -279,7 +279,7 @@ impl<W: Write> Screen<W> {
     /// beginning of a row, so that the caller can use the terminal.
     ///
     /// # Errors
-    /// As [`Screen::hear`].
+    /// As [`Screen::update`].
     pub(crate) fn rest(&mut self) -> io::Result<Flow> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.rest(),
@@ -291,7 +291,7 @@ impl<W: Write> Screen<W> {
     /// Ends the view: with the closing lines, or the result. Nothing is shown after it.
     ///
     /// # Errors
-    /// As [`Screen::hear`].
+    /// As [`Screen::update`].
     pub(crate) fn end(&mut self, ending: &RunEnd) -> io::Result<Flow> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.end(ending),

@@ -136,7 +136,7 @@ fn played(settings: Settings, script: &Script, rows: usize, is_lost: &dyn Fn(usi
 }
 
 fn hear(stage: &mut Stage, signal: &Update, events: &[Event]) {
-    if let Flow::Reread(from) = stage.screen.hear(signal).unwrap() {
+    if let Flow::Reread(from) = stage.screen.update(signal).unwrap() {
         for event in events.iter().skip(usize::try_from(from).unwrap()) {
             stage.screen.reread(event).unwrap();
         }

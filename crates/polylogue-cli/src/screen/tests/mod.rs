@@ -165,7 +165,7 @@ impl Stage {
 
     pub(super) fn at(&mut self, at: &Path, body: Body) {
         let event = self.event_at(at, body);
-        assert_eq!(self.screen.hear(&Update::Event(Arc::new(event))).unwrap(), Flow::Go);
+        assert_eq!(self.screen.update(&Update::Event(Arc::new(event))).unwrap(), Flow::Go);
     }
 
     pub(super) fn root(&mut self, body: Body) {
@@ -174,7 +174,7 @@ impl Stage {
 
     pub(super) fn piece_at(&mut self, at: &Path, who: &str, piece: Delta) {
         let signal = Update::Delta { at: at.clone(), who: name(who), delta: piece };
-        assert_eq!(self.screen.hear(&signal).unwrap(), Flow::Go);
+        assert_eq!(self.screen.update(&signal).unwrap(), Flow::Go);
     }
 
     /// Text arrives, and then enough time passes that it is shown.

@@ -7,7 +7,7 @@ use proptest::test_runner::RngSeed;
 use super::*;
 
 fn hear(stage: &mut Stage, event: &Event) -> Flow {
-    stage.screen.hear(&Update::Event(Arc::new(event.clone()))).unwrap()
+    stage.screen.update(&Update::Event(Arc::new(event.clone()))).unwrap()
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn a_watcher_that_missed_signals_shows_every_message_once() {
     // Lost: the rest of the reply, its event, and the beginning of the next turn.
     let lost =
         [said("B", "The beginning and the end"), cued("A")].map(|body| stage.event_at(&Path::root(), body));
-    assert_eq!(stage.screen.hear(&Update::Missed { updates: 9, seq: 2 }).unwrap(), Flow::Reread(2));
+    assert_eq!(stage.screen.update(&Update::Missed { updates: 9, seq: 2 }).unwrap(), Flow::Reread(2));
     for event in &lost {
         assert_eq!(stage.screen.reread(event).unwrap(), Flow::Go);
     }
@@ -62,7 +62,7 @@ fn a_reply_with_missing_pieces_is_shown_when_it_is_whole() {
     stage.root(opened(&["A", "B"], "A", "Go"));
     stage.root(cued("B"));
     stage.text("B", "The beginning");
-    assert_eq!(stage.screen.hear(&Update::Missed { updates: 3, seq: 2 }).unwrap(), Flow::Reread(2));
+    assert_eq!(stage.screen.update(&Update::Missed { updates: 3, seq: 2 }).unwrap(), Flow::Reread(2));
     stage.text("B", "the end");
     assert!(stage.sees().ends_with("A → B\nGo\n\nB is writing... 0.0s\n"), "{}", stage.sees());
     // From its next reply on, all pieces are there.
@@ -170,11 +170,11 @@ fn a_reader_that_leaves_is_no_error() {
     let event = stage.event_at(&Path::root(), said("A", "hi"));
     let signal = Update::Event(Arc::new(event));
     let mut screen = Screen::new(Broken(io::ErrorKind::BrokenPipe, 0), "team", PLAIN, size(), clock());
-    assert_eq!(screen.hear(&signal).unwrap(), Flow::Gone);
+    assert_eq!(screen.update(&signal).unwrap(), Flow::Gone);
     assert_eq!(screen.end(&ending()).unwrap(), Flow::Gone);
     assert_eq!(screen.out.1, 1, "it is not tried again");
     let mut screen = Screen::new(Broken(io::ErrorKind::StorageFull, 0), "team", PLAIN, size(), clock());
-    assert!(screen.hear(&signal).is_err());
+    assert!(screen.update(&signal).is_err());
 }
 
 #[derive(Debug, Clone)]
@@ -214,7 +214,7 @@ const SAID: usize = 11;
 /// Reads again what the screen has not shown.
 fn catch_up(stage: &mut Stage, log: &[Event]) {
     let missed = Update::Missed { updates: 1, seq: 0 };
-    let Flow::Reread(from) = stage.screen.hear(&missed).unwrap() else { panic!("it has to be read again") };
+    let Flow::Reread(from) = stage.screen.update(&missed).unwrap() else { panic!("it has to be read again") };
     for event in log.iter().filter(|event| event.seq >= from) {
         assert_eq!(stage.screen.reread(event).unwrap(), Flow::Go);
     }
@@ -256,7 +256,7 @@ proptest! {
             match step {
                 Step::Piece(who, delta) => {
                     let update = Update::Delta { at: at.clone(), who: name(NAMES[who]), delta };
-                    stage.screen.hear(&update).unwrap();
+                    stage.screen.update(&update).unwrap();
                 }
                 Step::Body { who, kind, text, lost } => {
                     let mark = format!("mark{index}.");
