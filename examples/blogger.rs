@@ -61,9 +61,9 @@ async fn main() -> Result {
     let blogger = Blogger {
         name: Name::new("blogger")?,
         writer: Assistant::new("writer", model.clone())?
-            .system("You write posts, and revise them when criticised."),
+            .system("You write posts, and revise them when criticized."),
         critic: Assistant::new("critic", model)?
-            .system("You criticise.")
+            .system("You criticize.")
             .view(ViewOptions { prefix, ..ViewOptions::default() }),
         max_turn: 1,
     };
@@ -78,8 +78,8 @@ async fn main() -> Result {
     let mut done = posts.join_all().await;
     done.sort_by_key(|(nth, ..)| *nth);
     for (_, topic, post) in done {
-        let (post, criticised) = post?;
-        println!("{topic}: {post} (criticised: {})", criticised.join(" | "));
+        let (post, criticized) = post?;
+        println!("{topic}: {post} (criticized: {})", criticized.join(" | "));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ impl Agent for Coder {
     }
 
     fn layers(&self) -> Vec<Layer> {
-        vec![Layer::labelled("agent", &self.agent)]
+        vec![Layer::labeled("agent", &self.agent)]
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {

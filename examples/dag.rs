@@ -7,8 +7,8 @@ use polylogue_examples::{Result, play};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result {
     let model = polylogue::models::scripted(
-        r#"[{"Clerk": "A ton costs 90."}, {"Reporter": "The harbour is closed."},
-            {"Analyst": {"say": "Buy: it will be 100.", "expect": {"last": "Context: \nA ton costs 90.\nThe harbour"}}}]"#,
+        r#"[{"Clerk": "A ton costs 90."}, {"Reporter": "The harbor is closed."},
+            {"Analyst": {"say": "Buy: it will be 100.", "expect": {"last": "Context: \nA ton costs 90.\nThe harbor"}}}]"#,
     )?;
     let order = Dag::new([("prices", vec![]), ("news", vec![]), ("report", vec!["prices", "news"])])?;
     let step = |chat: &str, who: &str, carry: Carryover| -> Result<Chat> {

@@ -16,7 +16,7 @@ async fn talk(model: &str) -> Result<()> {
         .participant(
             Assistant::new("Poet", &model)?.system("You write haiku, and revise them after each remark."),
         )
-        .participant(Assistant::new("Critic", &model)?.system("You criticise haiku, in one sentence."))
+        .participant(Assistant::new("Critic", &model)?.system("You criticize haiku, in one sentence."))
         .order(round_robin())
         .stop(stop::max_turns(4))
         .build()?;

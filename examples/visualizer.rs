@@ -59,7 +59,7 @@ struct Search {
 }
 
 const FORM: &str =
-    "Work with other assistants towards an answer. Whoever has it begins a reply with `Final Answer`.";
+    "Work with other assistants toward an answer. Whoever has it begins a reply with `Final Answer`.";
 
 fn visualizer(model: &AnyModel) -> Result<Visualizer> {
     // These replace a browser and Python.

@@ -1,4 +1,4 @@
-//! The reference: a loop over hyper that keeps its serialised history and appends to it.
+//! The reference: a loop over hyper that keeps its serialized history and appends to it.
 //!
 //! It does what is necessary and nothing else: two agents, each with its history as bytes; a request is a copy of the
 //! history with a closing; it appends the text of a reply to both histories. It has no log, no limits and no retries.

@@ -6,7 +6,7 @@ mod tests {
     use std::process::{Command, Output};
 
     use expect_test::{Expect, expect};
-    use polylogue_test::server::{Answer, Behaviour, Playbook, Server};
+    use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 
     /// The program in a folder where nothing is, with none of the user's settings.
     fn program(path: &str) -> (Command, tempfile::TempDir) {
@@ -68,7 +68,7 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_resume"),
             &expect![[r#"
-            Monday: Traveller is asked: Traveller, it is your turn. Enter passes, `exit` leaves.
+            Monday: Traveler is asked: Traveler, it is your turn. Enter passes, `exit` leaves.
             Friday: Booked: 9:40, a seat at the window.
             -- 3 of 3 turns
         "#]],
@@ -119,7 +119,7 @@ mod tests {
             &expect![[r#"
                 prices: A ton costs 90.
 
-                news: The harbour is closed.
+                news: The harbor is closed.
 
                 report: Buy: it will be 100.
 
@@ -513,11 +513,11 @@ mod tests {
         check(
             env!("CARGO_BIN_EXE_blogger"),
             &expect![[r#"
-            AI: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
-            biotechnology: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
-            new energy: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
-            video games: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
-            pop music: A longer draft. (criticised: writer: A draft. | critic: Longer, please.)
+            AI: A longer draft. (criticized: writer: A draft. | critic: Longer, please.)
+            biotechnology: A longer draft. (criticized: writer: A draft. | critic: Longer, please.)
+            new energy: A longer draft. (criticized: writer: A draft. | critic: Longer, please.)
+            video games: A longer draft. (criticized: writer: A draft. | critic: Longer, please.)
+            pop music: A longer draft. (criticized: writer: A draft. | critic: Longer, please.)
         "#]],
         );
     }
@@ -626,7 +626,7 @@ mod tests {
             let reply = replies.iter().find(|(asks, _)| asked.last_text().contains(asks));
             reply.map_or_else(|| Answer::unexpected(asked.last_text()), |(_, text)| Answer::text(*text))
         });
-        let server = Server::start(Behaviour::from(book).text_only()).await;
+        let server = Server::start(Behavior::from(book).text_only()).await;
         let (mut program, _folder) = program(env!("CARGO_BIN_EXE_small_model"));
         program.arg("compatible:small").env("OPENAI_BASE_URL", server.base_url());
         let Output { status, stdout, stderr } = program.output().unwrap();

@@ -12,7 +12,7 @@ pub(crate) struct Manifest {
     pub(crate) name: String,
     /// Whether it has a description.
     pub(crate) described: bool,
-    /// Whether it names its licence or takes it from the workspace.
+    /// Whether it names its license or takes it from the workspace.
     pub(crate) licensed: bool,
     /// Whether it takes its lints from the workspace.
     pub(crate) linted: bool,

@@ -12,7 +12,7 @@ use crate::source::Source;
 const NOT_OURS: [&str; 5] = [".git", "target", "node_modules", ".polylogue", ".venv"];
 
 /// What the checks read ends with one of these; of other files they want only the name.
-const READ: [&str; 4] = [".rs", ".md", ".toml", ".ci/run"];
+const READ: [&str; 5] = [".yaml", ".rs", ".md", ".toml", ".ci/run"];
 
 /// Everything the checks look at, read once.
 pub(crate) struct Repo {

@@ -10,7 +10,7 @@ use polylogue_runtime::{MODEL_HINT, ModelOptions, Prepared, RunOptions, Want, me
 use polylogue_team::{Loaded, Team};
 
 use crate::error::CliError;
-use crate::screen::{ColourWish, Looks, Output, Settings};
+use crate::screen::{ColorWish, Looks, Output, Settings};
 use crate::tell::{tell, tell_wrapped};
 use crate::trust::pins::{self, Asking};
 use crate::trust::{self, Request};
@@ -182,10 +182,10 @@ pub(crate) fn settings(cli: &args::Cli, output: args::Output) -> Settings {
 }
 
 /// When colors are used.
-pub(crate) const fn wish(color: args::Color) -> ColourWish {
+pub(crate) const fn wish(color: args::Color) -> ColorWish {
     match color {
-        args::Color::Auto => ColourWish::Auto,
-        args::Color::Always => ColourWish::Always,
-        args::Color::Never => ColourWish::Never,
+        args::Color::Auto => ColorWish::Auto,
+        args::Color::Always => ColorWish::Always,
+        args::Color::Never => ColorWish::Never,
     }
 }

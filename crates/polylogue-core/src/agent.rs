@@ -56,7 +56,7 @@ impl Layer {
 
     /// An agent that is called as `label`.
     #[must_use]
-    pub fn labelled(label: impl Into<Arc<str>>, agent: &(impl Agent + Clone)) -> Self {
+    pub fn labeled(label: impl Into<Arc<str>>, agent: &(impl Agent + Clone)) -> Self {
         Self { label: label.into(), ..Self::of(agent) }
     }
 }

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_the_provider_asks_for_is_honoured_or_refused() {
+    async fn what_the_provider_asks_for_is_honored_or_refused() {
         let (policy, jitter) = (policy(), Jitter::new(Some(1)));
         let mut attempts = Attempts::begin(&policy, &jitter);
         let wait = attempts.next(Some(Duration::from_secs(20))).unwrap();

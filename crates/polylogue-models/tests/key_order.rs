@@ -8,7 +8,7 @@ mod common;
 use common::{Asked, ask, calls, model, text};
 use polylogue_core::{Call, Entry, Outcome, Params, Part, ToolSpec};
 use polylogue_models::{Config, Retries};
-use polylogue_test::server::{Answer, Behaviour, Playbook, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"reasoning":{"type":"string"},"answer":{"type":"string"}},"required":["reasoning","answer"]}"#;
@@ -39,7 +39,7 @@ fn count(bytes: &[u8], value: &str) -> usize {
 #[tokio::test]
 async fn schemas_arguments_and_values_keep_their_order_on_every_wire() {
     let answer = Answer::text("").call_raw("submit", ARGUMENTS);
-    let server = Server::start(Behaviour::from(Playbook::always(answer))).await;
+    let server = Server::start(Behavior::from(Playbook::always(answer))).await;
     let ollama = Config { retries: Retries::none(), ..Config::ollama(&server.ollama_url()) };
     for config in [common::config(&server), ollama] {
         for stream in [true, false] {

@@ -11,7 +11,7 @@ use polylogue_core::{Capabilities, Capability, Entry, Model, ModelErrorKind, Par
 use polylogue_models::{
     Cassette, Config, Endpoint, EndpointModel, Finding, LearnedCapabilities, Probed, Recorder, Recording,
 };
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 use serde_json::json;
 use tempfile::tempdir;
 
@@ -42,7 +42,7 @@ fn found(place: &Path, server: &Server, capability: Capability) -> Option<Findin
 async fn what_was_refused_is_not_asked_for_again_in_a_later_process() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("below").join("capabilities.json");
-    let server = Server::start(Behaviour::from("Sunny.").text_only()).await;
+    let server = Server::start(Behavior::from("Sunny.").text_only()).await;
     let first = ask(&model_at(&server, &place), &with_tools()).await.0.unwrap_err();
     assert_eq!((first.kind, server.count()), (ModelErrorKind::Unsupported(Capability::Tools), 1));
     let again = ask(&model_at(&server, &place), &with_tools()).await.0.unwrap_err();
@@ -62,7 +62,7 @@ async fn what_was_done_is_known_too() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("capabilities.json");
     let answer = Answer::text(r#"{"sky": "blue"}"#).call("weather", json!({}));
-    let server = Server::start(Behaviour::from(Playbook::always(answer))).await;
+    let server = Server::start(Behavior::from(Playbook::always(answer))).await;
     let model = model_at(&server, &place);
     ask(&model, &with_tools()).await.0.unwrap();
     assert!(found(&place, &server, Capability::Tools).unwrap().has);
@@ -70,7 +70,7 @@ async fn what_was_done_is_known_too() {
     ask(&model, &with_schema()).await.0.unwrap();
     assert!(found(&place, &server, Capability::Schema).unwrap().is_fresh());
     // A server that takes a tool and does nothing with it has shown nothing.
-    let silent = Server::start(Behaviour::from("Sunny.")).await;
+    let silent = Server::start(Behavior::from("Sunny.")).await;
     ask(&model_at(&silent, &place), &with_tools()).await.0.unwrap();
     assert_eq!(found(&place, &silent, Capability::Tools), None);
     assert_eq!(LearnedCapabilities::at(&place).all().len(), 1);
@@ -81,7 +81,7 @@ async fn what_was_done_is_known_too() {
 async fn a_file_that_is_of_no_use_is_as_good_as_none() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("capabilities.json");
-    let server = Server::start(Behaviour::from("Sunny.").text_only()).await;
+    let server = Server::start(Behavior::from("Sunny.").text_only()).await;
     let base = server.base_url();
     let old = json!({"polylogue_skills": 1, "models": {base: {"m": {
         "tools": {"has": false, "why": "long ago", "time_ms": 1}
@@ -104,7 +104,7 @@ async fn a_file_that_is_of_no_use_is_as_good_as_none() {
 async fn several_processes_add_to_one_file() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("capabilities.json");
-    let server = Server::start(Behaviour::from("Sunny.").text_only()).await;
+    let server = Server::start(Behavior::from("Sunny.").text_only()).await;
     let [one, other] = [model_at(&server, &place), model_at(&server, &place)];
     assert!(ask(&one, &with_tools()).await.0.is_err());
     assert!(ask(&other, &with_schema()).await.0.is_err());
@@ -116,17 +116,17 @@ async fn several_processes_add_to_one_file() {
 }
 
 /// Plays a model that is asked what it can do.
-fn probed_model(can: Capabilities) -> Behaviour {
+fn probed_model(can: Capabilities) -> Behavior {
     let play = move |asked: &Received, _: usize| {
         let form = asked.body.get("response_format").map(|form| form["type"].as_str().unwrap_or_default());
         match form {
             None if can.tools == Some(true) => Answer::tool("note", json!({"word": "ready"})),
             Some("json_schema") if can.schema == Some(true) => Answer::text(r#"{"shade_of_grass": "green"}"#),
             Some("json_object") if can.json == Some(true) => Answer::text(r#"{"grass": "green"}"#),
-            _ => Answer::text("It is `green`: {\"colour\": \"green\"}").usage(20, 10),
+            _ => Answer::text("It is `green`: {\"color\": \"green\"}").usage(20, 10),
         }
     };
-    Behaviour::from(Playbook::new(play))
+    Behavior::from(Playbook::new(play))
 }
 
 fn in_words(probed: &[Probed]) -> Vec<String> {
@@ -157,7 +157,7 @@ async fn a_model_is_probed_by_three_questions() {
     let error = ask(&model_at(&deaf, &place), &with_tools()).await.0.unwrap_err();
     assert_eq!(error.message, "as it was found before: it did not call the tool that it was told to call");
     // One that refuses; what it refused before is asked again.
-    let refuses = Server::start(Behaviour::from("x").text_only()).await;
+    let refuses = Server::start(Behavior::from("x").text_only()).await;
     let model = model_at(&refuses, &place);
     model.probe().await.unwrap();
     let probed = model.probe().await.unwrap();
@@ -169,10 +169,10 @@ async fn a_model_is_probed_by_three_questions() {
 async fn a_probe_that_does_not_tell_keeps_nothing() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("capabilities.json");
-    let cut = Server::start(Behaviour::from(Playbook::always(Answer::text("gr").finish("length")))).await;
+    let cut = Server::start(Behavior::from(Playbook::always(Answer::text("gr").finish("length")))).await;
     let probed = model_at(&cut, &place).probe().await.unwrap();
     assert!(probed.iter().all(|probed| probed.has.is_none()), "{probed:?}");
-    let locked = Server::start(Behaviour::from("x").key("another")).await;
+    let locked = Server::start(Behavior::from("x").key("another")).await;
     assert!(model_at(&locked, &place).probe().await.is_err());
     assert_eq!(locked.count(), 1, "the rest would be refused, too");
     assert!(LearnedCapabilities::at(&place).all().is_empty());
@@ -183,7 +183,7 @@ async fn a_probe_that_does_not_tell_keeps_nothing() {
 async fn what_was_never_asked_of_a_recorded_model_is_not_asked_in_the_replay() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("c.jsonl");
-    let server = Server::start(Behaviour::from("Sunny.").text_only()).await;
+    let server = Server::start(Behavior::from("Sunny.").text_only()).await;
     let cassette = Cassette::create(&place).unwrap();
     let recorder = Recorder::new(common::model(config(&server)), &cassette);
     let json = Params { json: true, ..Params::default() };

@@ -10,7 +10,7 @@ use common::weather::{is_weather, weather};
 use common::{Asked, KEY, ask, config, model, reply, text};
 use polylogue_core::{Fault, ModelErrorKind as Kind};
 use polylogue_models::{Config, Timeouts};
-use polylogue_test::server::{Answer, Behaviour, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, Quirk, Server};
 
 /// Every deviation that leaves the reply readable, and none at all.
 fn tolerable() -> Vec<(&'static str, Option<Quirk>)> {
@@ -36,7 +36,7 @@ fn tolerable() -> Vec<(&'static str, Option<Quirk>)> {
         "redirect",
         "status",
     ];
-    let quirks = Quirk::CATALOGUE.iter().filter(|entry| !spoiled.contains(&entry.name));
+    let quirks = Quirk::CATALOG.iter().filter(|entry| !spoiled.contains(&entry.name));
     quirks.map(|entry| (entry.name, Some(entry.quirk.clone()))).chain([("none", None)]).collect()
 }
 
@@ -47,7 +47,7 @@ async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
     for (name, quirk) in quirks {
         for stream in [true, false] {
             let answer = quirk.iter().fold(weather(), |answer, quirk| answer.with(quirk.clone()));
-            let server = Server::start(Behaviour::from(answer)).await;
+            let server = Server::start(Behavior::from(answer)).await;
             let config = Config { stream, ..config(&server) };
             let (reply, received) = ask(&model(config), &Asked::default()).await;
             let case = format!("{name}, stream {stream}");
@@ -87,14 +87,14 @@ async fn deviations_may_come_together() {
         Quirk::SplitEvery(1),
     ];
     let answer = all.into_iter().fold(weather(), Answer::with);
-    let server = Server::start(Behaviour::from(answer)).await;
+    let server = Server::start(Behavior::from(answer)).await;
     is_weather(&reply(&model(config(&server))).await.unwrap(), "all together");
 }
 
 #[tokio::test]
 async fn a_reply_in_two_thousand_pieces_is_whole() {
     let text = "word ".repeat(2000);
-    let server = Server::start(Behaviour::from(Answer::text(&*text).pieces(2000).usage(1, 2000))).await;
+    let server = Server::start(Behavior::from(Answer::text(&*text).pieces(2000).usage(1, 2000))).await;
     let (reply, received) = ask(&model(config(&server)), &Asked::default()).await;
     let reply = reply.unwrap();
     assert_eq!((common::text(&reply), reply.usage.output), (text.clone(), Some(2000)));
@@ -126,7 +126,7 @@ async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_ti
         (Quirk::Status(500), Kind::Refused, Kind::Refused, "status 500"),
     ] {
         for stream in [true, false] {
-            let server = Server::start(Behaviour::from(weather().with(quirk.clone()))).await;
+            let server = Server::start(Behavior::from(weather().with(quirk.clone()))).await;
             let begun = Instant::now();
             let timeouts = if streamed == Kind::Timeout { short } else { Timeouts::default() };
             let model = model(Config { stream, timeouts, ..config(&server) });
@@ -143,12 +143,12 @@ async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_ti
 #[tokio::test]
 async fn what_is_wrong_with_a_body_does_not_matter_after_the_mark_of_its_end() {
     for quirk in [Quirk::LengthTooLong, Quirk::BadChunk] {
-        let server = Server::start(Behaviour::from(weather().with(quirk))).await;
+        let server = Server::start(Behavior::from(weather().with(quirk))).await;
         let whole = reply(&model(Config { stream: false, ..config(&server) })).await;
         assert_eq!(whole.unwrap_err().kind, Kind::Connection);
         is_weather(&reply(&model(config(&server))).await.unwrap(), "`[DONE]` came");
     }
-    let server = Server::start(Behaviour::from(weather().with(Quirk::LengthTooShort))).await;
+    let server = Server::start(Behavior::from(weather().with(Quirk::LengthTooShort))).await;
     for stream in [true, false] {
         let error = reply(&model(Config { stream, ..config(&server) })).await.unwrap_err();
         assert_eq!(error.kind, Kind::Connection, "{error:?}");
@@ -178,7 +178,7 @@ async fn each_time_limit_is_an_error_of_its_own() {
         ),
     ] {
         let answer = Answer::text("one two three four five").pieces(5).with(quirk);
-        let server = Server::start(Behaviour::from(answer)).await;
+        let server = Server::start(Behavior::from(answer)).await;
         let error = reply(&model(Config { timeouts, ..config(&server) })).await.unwrap_err();
         assert_eq!((error.kind, &*error.message), (Kind::Timeout, says));
     }
@@ -188,7 +188,7 @@ async fn each_time_limit_is_an_error_of_its_own() {
 async fn a_slow_but_living_stream_outlasts_the_limits_between_pieces() {
     let answer =
         Answer::text("a b c d e f g h i j k l").pieces(12).with(Quirk::Pace(Duration::from_millis(200)));
-    let server = Server::start(Behaviour::from(answer)).await;
+    let server = Server::start(Behavior::from(answer)).await;
     // Ten times what a piece takes: a loaded machine may be late.
     let limit = Duration::from_secs(2);
     let timeouts = Timeouts { first_token: limit, idle: limit, ..Timeouts::default() };
@@ -200,7 +200,7 @@ async fn a_slow_but_living_stream_outlasts_the_limits_between_pieces() {
 
 #[tokio::test]
 async fn an_error_names_the_fault_and_never_shows_the_key() {
-    let server = Server::start(Behaviour::from(Answer::text("x").with(Quirk::EchoKey))).await;
+    let server = Server::start(Behavior::from(Answer::text("x").with(Quirk::EchoKey))).await;
     let config = Config { headers: vec![("x-api-key".into(), "another-secret".into())], ..config(&server) };
     let model = model(config);
     let error = reply(&model).await.unwrap_err();
@@ -217,9 +217,9 @@ async fn an_error_names_the_fault_and_never_shows_the_key() {
 
 #[tokio::test]
 async fn a_redirect_takes_the_key_nowhere() {
-    let other = Server::start(Behaviour::from("I am the wrong one.")).await;
+    let other = Server::start(Behavior::from("I am the wrong one.")).await;
     let place = format!("{}/chat/completions?key={KEY}", other.base_url());
-    let server = Server::start(Behaviour::from(Answer::text("x").with(Quirk::Redirect(place.into())))).await;
+    let server = Server::start(Behavior::from(Answer::text("x").with(Quirk::Redirect(place.into())))).await;
     let error = reply(&model(config(&server))).await.unwrap_err();
     assert!(error.message.contains(&other.base_url()), "{error}");
     assert!(!format!("{error:?}").contains(KEY), "{error:?}");
@@ -228,7 +228,7 @@ async fn a_redirect_takes_the_key_nowhere() {
 
 #[tokio::test]
 async fn an_unreachable_server_is_an_error_of_the_connection() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let config = config(&server);
     drop(server);
     let error = reply(&model(config)).await.unwrap_err();
@@ -240,7 +240,7 @@ async fn an_unreachable_server_is_an_error_of_the_connection() {
 #[tokio::test]
 async fn a_connection_that_does_not_come_about_meets_its_limit() {
     // The server takes the beginning of the encryption for that of a request, and waits for the rest of it.
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let base_url = server.base_url().replace("http://", "https://");
     let timeouts = Timeouts { connect: Duration::from_millis(300), ..Timeouts::default() };
     let error = reply(&model(Config { base_url, timeouts, ..config(&server) })).await.unwrap_err();

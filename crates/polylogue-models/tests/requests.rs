@@ -9,13 +9,13 @@ use polylogue_core::{
     Call, Capabilities, Capability, Entry, Media, Model, Outcome, OutcomeStatus, Part, Price, Usage,
 };
 use polylogue_models::{Cache, Config, Endpoint, Env, Models};
-use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Server};
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
     for stream in [true, false] {
-        let server = Server::start(Behaviour::from(Playbook::echo())).await;
+        let server = Server::start(Behavior::from(Playbook::echo())).await;
         let model = model(Config { stream, ..config(&server) });
         let mut asked = Asked::new([
             Entry::user("Begin."),
@@ -53,7 +53,7 @@ async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
 
 #[tokio::test]
 async fn tools_schemas_and_parameters_reach_the_server_as_they_are() {
-    let server = Server::start(Behaviour::from("{}")).await;
+    let server = Server::start(Behavior::from("{}")).await;
     let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
     asked.params = polylogue_core::Params {
         temperature: Some(0.2),
@@ -80,7 +80,7 @@ async fn tools_schemas_and_parameters_reach_the_server_as_they_are() {
 
 #[tokio::test]
 async fn streaming_is_the_endpoints_choice_and_the_requests_word_wins() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let mut asked = Asked::default();
     for (stream, extra, sent) in [
         (true, None, json!(true)),
@@ -97,7 +97,7 @@ async fn streaming_is_the_endpoints_choice_and_the_requests_word_wins() {
 
 #[tokio::test]
 async fn what_cannot_work_is_refused_before_anything_is_sent() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let without = Config { key: None, needs_key: true, ..config(&server) };
     let error = reply(&model(without)).await.unwrap_err();
     assert_eq!(error.hint.unwrap(), "no key was sent; set `TEST_API_KEY` in the environment or in `.env`");
@@ -110,7 +110,7 @@ async fn what_cannot_work_is_refused_before_anything_is_sent() {
 
 #[tokio::test]
 async fn a_server_without_tools_says_so_and_the_hint_too() {
-    let server = Server::start(Behaviour::from("x").text_only()).await;
+    let server = Server::start(Behavior::from("x").text_only()).await;
     let asked = Asked { tools: vec![weather()], ..Asked::default() };
     let error = ask(&model(config(&server)), &asked).await.0.unwrap_err();
     assert_eq!(error.status, Some(400));
@@ -119,7 +119,7 @@ async fn a_server_without_tools_says_so_and_the_hint_too() {
 
 #[tokio::test]
 async fn roles_are_kept_apart_where_that_is_wanted() {
-    let server = Server::start(Behaviour::from("x").history(History::Loose)).await;
+    let server = Server::start(Behavior::from("x").history(History::Loose)).await;
     let asked = Asked::new([Entry::user("a"), Entry::user("b")]);
     ask(&model(Config { merge: false, ..config(&server) }), &asked).await.0.unwrap();
     assert_eq!(server.requests()[0].messages().len(), 3);
@@ -127,7 +127,7 @@ async fn roles_are_kept_apart_where_that_is_wanted() {
 
 #[tokio::test]
 async fn the_environment_leads_to_the_server() {
-    let server = Server::start(Behaviour::from(Answer::text("hi").usage(10, 5)).key("sk-from-env")).await;
+    let server = Server::start(Behavior::from(Answer::text("hi").usage(10, 5)).key("sk-from-env")).await;
     let env = Env::of([("OPENAI_BASE_URL", server.base_url()), ("OPENAI_API_KEY", "sk-from-env".into())]);
     let models = Models::new(env);
     for spec in ["openai:gpt-4o", "openai/gpt-4o", "compatible:anything/at:all"] {
@@ -147,7 +147,7 @@ async fn the_environment_leads_to_the_server() {
 
 #[tokio::test]
 async fn the_base_url_may_be_written_in_several_ways() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let base = server.base_url();
     for url in [
         base.clone(),
@@ -181,7 +181,7 @@ fn a_price_can_be_given_instead_of_the_list_price() {
 #[tokio::test]
 async fn a_reply_whose_stream_stays_open_after_its_end_is_returned_at_once() {
     let answer = Answer::text("done").with(Quirk::NoLength);
-    let server = Server::start(Behaviour::from(answer)).await;
+    let server = Server::start(Behavior::from(answer)).await;
     assert_eq!(text(&reply(&model(config(&server))).await.unwrap()), "done");
 }
 
@@ -193,7 +193,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
         Capabilities::ALL.without(Capability::Vision),
         Capabilities::default().with(Capability::Vision),
     ] {
-        let server = Server::start(Behaviour::from("a cat")).await;
+        let server = Server::start(Behavior::from("a cat")).await;
         ask(&model(Config { capabilities, ..config(&server) }), &asked).await.0.unwrap();
         assert_eq!(server.violations(), [""; 0]);
         let messages = server.requests()[0].messages().to_vec();

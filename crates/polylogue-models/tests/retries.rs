@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use common::{Asked, ask, config, model, quick, reply, text};
 use polylogue_core::{DeltaRef, DeltaSink, Model as _, ModelErrorKind as Kind};
 use polylogue_models::{Config, Retries, Timeouts};
-use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 
-fn list(answers: impl IntoIterator<Item = Answer>) -> Behaviour {
+fn list(answers: impl IntoIterator<Item = Answer>) -> Behavior {
     Playbook::list(answers).into()
 }
 
@@ -156,7 +156,7 @@ async fn errors_in_the_middle_of_a_stream_are_tried_again_when_they_may_pass() {
 
 #[tokio::test]
 async fn a_server_that_comes_up_late_is_found() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let (address, config) = (server.address(), config(&server));
     drop(server);
     let model =

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use common::{Asked, ask, config, reply, text};
 use polylogue_models::{Config, Endpoint, Limits};
-use polylogue_test::server::{Answer, Behaviour, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, Quirk, Server};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_in_flight_are_bounded_over_all_models_of_an_endpoint() {
-    let behaviour = Behaviour::from("x").latency(Duration::from_millis(20));
-    let server = Server::start(behaviour).await;
+    let behavior = Behavior::from("x").latency(Duration::from_millis(20));
+    let server = Server::start(behavior).await;
     let limits = Limits { in_flight: Some(3), per_minute: None };
     let endpoint = Endpoint::new(Config { limits, ..config(&server) }).unwrap();
     let models = Arc::new([endpoint.model("m"), endpoint.clone().model("n")]);
@@ -35,7 +35,7 @@ async fn requests_in_flight_are_bounded_over_all_models_of_an_endpoint() {
 
 #[tokio::test]
 async fn requests_per_minute_are_bounded_too() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let limits = Limits { in_flight: None, per_minute: Some(2) };
     let endpoint = Endpoint::new(Config { limits, ..config(&server) }).unwrap();
     let model = endpoint.model("m");
@@ -52,7 +52,7 @@ async fn requests_per_minute_are_bounded_too() {
 async fn who_stops_listening_leaves_no_connection_and_no_slot_behind() {
     let answer = Answer::text("one two three four").pieces(4).with(Quirk::Stall(Duration::from_secs(60)));
     for answer in [answer, Answer::text("x").with(Quirk::Silent)] {
-        let server = Server::start(Behaviour::from(answer)).await;
+        let server = Server::start(Behavior::from(answer)).await;
         let limits = Limits { in_flight: Some(1), per_minute: None };
         let model = Endpoint::new(Config { limits, ..config(&server) }).unwrap().model("m");
         for round in 1..=3 {
@@ -71,7 +71,7 @@ async fn who_stops_listening_leaves_no_connection_and_no_slot_behind() {
 #[tokio::test]
 async fn an_aborted_call_does_not_spoil_the_next_of_the_same_view() {
     let silent = Answer::text("x").with(Quirk::Silent);
-    let server = Server::start(Behaviour::from(polylogue_test::server::Playbook::list([
+    let server = Server::start(Behavior::from(polylogue_test::server::Playbook::list([
         Answer::text("first"),
         silent,
         Answer::text("third"),
@@ -91,7 +91,7 @@ async fn an_aborted_call_does_not_spoil_the_next_of_the_same_view() {
 
 #[test]
 fn an_endpoint_outlives_the_runtime_it_was_used_in() {
-    let server = Server::bind(([127, 0, 0, 1], 0).into(), Behaviour::from("x")).unwrap();
+    let server = Server::bind(([127, 0, 0, 1], 0).into(), Behavior::from("x")).unwrap();
     let model = common::model(config(&server));
     for round in 1..=3 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,7 +1,7 @@
 //! What a conversation shows: its log, folded into typed items.
 //!
 //! [`Presentation`] is a pure function of the events: the same log gives the same items, whether the events come while they
-//! happen or are read afterwards, and each text is in one item only. A log has the same text in several events: a model replies,
+//! happen or are read afterward, and each text is in one item only. A log has the same text in several events: a model replies,
 //! the reply becomes a message, and the message may be the summary of a nested chat. Presenters turn items into lines, Markdown
 //! or a page; they decide how an item looks, not which items there are.
 //!

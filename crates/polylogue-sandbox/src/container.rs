@@ -55,7 +55,7 @@ impl Engine {
         options.add("ulimit", "core=0:0");
         options.add("tmpfs", "/tmp:rw,nosuid,nodev,size=256m");
         self.user(sandbox, &mut options)?;
-        options.add("mount", mount(sandbox.work(), Path::new("/work"), self.relabelled())?);
+        options.add("mount", mount(sandbox.work(), Path::new("/work"), self.relabeled())?);
         for path in &sandbox.readable {
             options.add("mount", mount(path, path, ",readonly")?);
         }
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// On systems with SELinux, Podman must relabel the work directory.
-    fn relabelled(&self) -> &'static str {
+    fn relabeled(&self) -> &'static str {
         if self.is_podman() { ",relabel=private" } else { "" }
     }
 

@@ -73,9 +73,7 @@ impl<'a> WatchDisk<'a> {
     /// Measures the directory after a program that ended as `how`, to find quick growth.
     pub(crate) fn after(&self, how: How) -> How {
         match how {
-            How::Exited(_) | How::Signalled(_) if used(self.sandbox.work()) > self.allowed => {
-                How::TooMuchDisk
-            }
+            How::Exited(_) | How::Signaled(_) if used(self.sandbox.work()) > self.allowed => How::TooMuchDisk,
             how => how,
         }
     }

@@ -21,7 +21,7 @@ pub enum How {
     /// It exited with this code.
     Exited(i32),
     /// By a signal from elsewhere: a crash, or the kernel's limit on the size of files.
-    Signalled(i32),
+    Signaled(i32),
     /// It was killed: it exceeded the time limit.
     TimedOut,
     /// It was killed: it wrote too much output.
@@ -42,7 +42,7 @@ impl How {
     pub const fn code(self) -> i32 {
         match self {
             Self::Exited(code) => code,
-            Self::Signalled(signal) => 128 + signal,
+            Self::Signaled(signal) => 128 + signal,
             Self::TimedOut => 124,
             Self::TooMuchOutput
             | Self::TooMuchMemory
@@ -58,8 +58,8 @@ impl fmt::Display for How {
         match self {
             Self::Exited(code) => write!(f, "Exit code {code}"),
             // SIGXFSZ: the same number on every Unix.
-            Self::Signalled(25) => f.write_str("Ended: a file grew too large"),
-            Self::Signalled(signal) => write!(f, "Ended by signal {signal}"),
+            Self::Signaled(25) => f.write_str("Ended: a file grew too large"),
+            Self::Signaled(signal) => write!(f, "Ended by signal {signal}"),
             Self::TimedOut => f.write_str("Timeout"),
             Self::TooMuchOutput => f.write_str("Ended: too much output"),
             Self::TooMuchMemory => f.write_str("Ended: too much memory"),

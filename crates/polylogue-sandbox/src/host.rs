@@ -67,7 +67,7 @@ pub(crate) fn supervised(
     };
     let mut is_over = || {
         let status = child.try_wait().ok().flatten()?;
-        Some(status.code().map_or_else(|| How::Signalled(status.signal().unwrap_or_default()), How::Exited))
+        Some(status.code().map_or_else(|| How::Signaled(status.signal().unwrap_or_default()), How::Exited))
     };
     let ends = end_of(pid);
     let running = Running {

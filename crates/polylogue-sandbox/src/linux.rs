@@ -256,7 +256,7 @@ impl Reports {
         loop {
             match self.pipe.read(&mut chunk) {
                 // It is gone without a word: killed from outside.
-                Ok(0) => return Some(self.how().unwrap_or(How::Signalled(libc::SIGKILL))),
+                Ok(0) => return Some(self.how().unwrap_or(How::Signaled(libc::SIGKILL))),
                 Ok(count) => self.bytes.extend_from_slice(chunk.get(..count).unwrap_or_default()),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(_) => return None,
@@ -278,7 +278,7 @@ impl Reports {
     fn how(&self) -> Option<How> {
         let (_, status) = self.all().find(|(stage, _)| *stage == Stage::Ended as u32)?;
         Some(if libc::WIFSIGNALED(status) {
-            How::Signalled(libc::WTERMSIG(status))
+            How::Signaled(libc::WTERMSIG(status))
         } else {
             How::Exited(libc::WEXITSTATUS(status))
         })

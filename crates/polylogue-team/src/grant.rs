@@ -21,7 +21,7 @@ pub enum Grant {
     OutsideFiles,
     /// Addresses and proxies are taken from the `.env` file of the current folder.
     Dotenv,
-    /// Prices of the team file below the list prices count towards limits. Without it, the list prices count.
+    /// Prices of the team file below the list prices count toward limits. Without it, the list prices count.
     Prices,
 }
 

@@ -11,7 +11,7 @@
 //!   --misbehave KIND  deviate in every answer, for instance `no-usage` or `stall=5000`; may be repeated
 //!   --history RULES   `strict` (default), `loose` or `any`: how requests are judged
 //!   --record FILE     write all requests to FILE, a JSON object per line, when standard input ends
-//!   --list            print the kinds of misbehaviour and end
+//!   --list            print the kinds of misbehavior and end
 //!   --help            print this and end
 //! ```
 //!
@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Received, Server};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Received, Server};
 use serde_json::json;
 
 /// How often it looks for new violations.
@@ -39,7 +39,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What the command line asks for.
 enum Wish {
-    Serve(Listen, Box<Behaviour>),
+    Serve(Listen, Box<Behavior>),
     List,
     Help,
 }
@@ -52,9 +52,9 @@ struct Listen {
 
 fn main() -> ExitCode {
     match wish(std::env::args().skip(1)) {
-        Ok(Wish::Serve(listen, behaviour)) => serve(&listen, *behaviour),
+        Ok(Wish::Serve(listen, behavior)) => serve(&listen, *behavior),
         Ok(Wish::List) => {
-            Quirk::CATALOGUE.iter().for_each(|entry| println!("{:24}{:?}", entry.name, entry.quirk));
+            Quirk::CATALOG.iter().for_each(|entry| println!("{:24}{:?}", entry.name, entry.quirk));
             ExitCode::SUCCESS
         }
         Ok(Wish::Help) => {
@@ -76,11 +76,11 @@ fn help() -> String {
     usage.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-fn serve(listen: &Listen, behaviour: Behaviour) -> ExitCode {
+fn serve(listen: &Listen, behavior: Behavior) -> ExitCode {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listen.port));
     // A record is of every request, which a forgetful server drops.
-    let behaviour = if listen.record.is_some() { behaviour } else { behaviour.forgetful() };
-    let server = match Server::bind(address, behaviour) {
+    let behavior = if listen.record.is_some() { behavior } else { behavior.forgetful() };
+    let server = match Server::bind(address, behavior) {
         Ok(server) => server,
         Err(error) => {
             eprintln!("error: cannot listen on `{address}`: {error}\nhint: choose another `--port`, or none");
@@ -143,9 +143,8 @@ fn wish(mut args: impl Iterator<Item = String>) -> Result<Wish, String> {
             _ => return Err(format!("there is no option `{option}`")),
         }
     }
-    let behaviour =
-        Behaviour::from(playbook.unwrap_or_else(Playbook::echo)).latency(latency).history(history);
-    Ok(Wish::Serve(listen, Box::new(quirks.into_iter().fold(behaviour, Behaviour::with))))
+    let behavior = Behavior::from(playbook.unwrap_or_else(Playbook::echo)).latency(latency).history(history);
+    Ok(Wish::Serve(listen, Box::new(quirks.into_iter().fold(behavior, Behavior::with))))
 }
 
 fn choose(chosen: &mut Option<Playbook>, playbook: Playbook) -> Result<(), String> {
@@ -182,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn options_become_a_behaviour() {
+    fn options_become_a_behavior() {
         let line = "--echo --port 8080 --latency-ms 50 --history loose --misbehave crlf --misbehave stall=5";
-        let Ok(Wish::Serve(listen, behaviour)) = wish_of(line) else { panic!("it serves") };
-        let shown = format!("{behaviour:?}");
+        let Ok(Wish::Serve(listen, behavior)) = wish_of(line) else { panic!("it serves") };
+        let shown = format!("{behavior:?}");
         assert_eq!((listen.port, listen.record), (8080, None));
         for part in ["latency: 50ms", "history: Loose", "quirks: [Crlf, Stall(5ms)]"] {
             assert!(shown.contains(part), "{shown}");
@@ -199,7 +198,7 @@ mod tests {
             ("--port", "`--port` needs a value"),
             ("--port 70000", "`--port` does not take `70000`"),
             ("--echo --text x", "exclude each other"),
-            ("--misbehave oddly", "no misbehaviour `oddly`"),
+            ("--misbehave oddly", "no misbehavior `oddly`"),
             ("--history lax", "does not take `lax`"),
             ("--record", "`--record` needs a value"),
             ("--script /nowhere/script.json", "cannot read `/nowhere/script.json`"),

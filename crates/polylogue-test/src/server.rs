@@ -25,7 +25,7 @@
 //! are real time.
 
 mod answer;
-mod behaviour;
+mod behavior;
 mod chunks;
 mod completion;
 mod http;
@@ -53,7 +53,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 pub use answer::Answer;
-pub use behaviour::{Behaviour, rendered};
+pub use behavior::{Behavior, rendered};
 pub use playbook::Playbook;
 pub use quirk::{Entry, Field, Quirk};
 pub use received::Received;
@@ -79,8 +79,8 @@ impl Server {
     /// When the machine has no port or thread left, as nothing a test can do would help; [`Server::bind`] returns
     /// the error instead.
     #[expect(clippy::panic, clippy::unused_async, reason = "for tests: an error would only be unwrapped")]
-    pub async fn start(behaviour: impl Into<Behaviour>) -> Self {
-        match Self::bind((Ipv4Addr::LOCALHOST, 0).into(), behaviour) {
+    pub async fn start(behavior: impl Into<Behavior>) -> Self {
+        match Self::bind((Ipv4Addr::LOCALHOST, 0).into(), behavior) {
             Ok(server) => server,
             Err(error) => panic!("the scripted server cannot start: {error}"),
         }
@@ -90,13 +90,13 @@ impl Server {
     ///
     /// # Errors
     /// When the address is taken, or the machine has no thread left.
-    pub fn bind(address: SocketAddr, behaviour: impl Into<Behaviour>) -> io::Result<Self> {
-        let behaviour = behaviour.into();
-        let listed = match &behaviour.play {
-            behaviour::Play::Book(book) => book.listed(),
-            behaviour::Play::Raw(_) => 0,
+    pub fn bind(address: SocketAddr, behavior: impl Into<Behavior>) -> io::Result<Self> {
+        let behavior = behavior.into();
+        let listed = match &behavior.play {
+            behavior::Play::Book(book) => book.listed(),
+            behavior::Play::Raw(_) => 0,
         };
-        let shared = Arc::new(Shared { behaviour, record: Record::default() });
+        let shared = Arc::new(Shared { behavior, record: Record::default() });
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();

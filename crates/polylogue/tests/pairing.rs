@@ -22,7 +22,7 @@ use polylogue_core::{
     Request, StopReason, TurnRequest, ViewOptions, Window,
 };
 use polylogue_models::{Config, Endpoint, EndpointModel};
-use polylogue_test::server::{Answer, Behaviour, History, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Received, Server};
 use serde_json::json;
 
 /// Numbers of a linear congruential generator (Knuth's MMIX), the same in every run.
@@ -296,8 +296,8 @@ struct Place {
 }
 
 impl Place {
-    async fn start(change: impl Fn(Behaviour) -> Behaviour) -> Self {
-        let server = Server::start(change(Behaviour::from(Playbook::new(reply)).forgetful())).await;
+    async fn start(change: impl Fn(Behavior) -> Behavior) -> Self {
+        let server = Server::start(change(Behavior::from(Playbook::new(reply)).forgetful())).await;
         Self { server, is_ollama: false, is_text_only: false, prompts: vec![PromptRole::User] }
     }
 
@@ -307,7 +307,7 @@ impl Place {
     }
 
     async fn text_only() -> Self {
-        Self { is_text_only: true, ..Self::start(Behaviour::text_only).await }
+        Self { is_text_only: true, ..Self::start(Behavior::text_only).await }
     }
 
     fn ollama(self) -> Self {
@@ -319,13 +319,13 @@ impl Place {
     async fn all() -> Vec<Self> {
         vec![
             Self::start(|usual| usual).await,
-            Self::start(Behaviour::plain_template).await.system(),
-            Self::start(Behaviour::no_user_after_tool).await,
+            Self::start(Behavior::plain_template).await.system(),
+            Self::start(Behavior::no_user_after_tool).await,
             Self::start(|usual| usual.no_user_after_tool().plain_template()).await.system(),
             Self::start(|usual| usual.history(History::Loose)).await.system(),
             Self::text_only().await,
             Self::start(|usual| usual).await.ollama(),
-            Self::start(Behaviour::plain_template).await.system().ollama(),
+            Self::start(Behavior::plain_template).await.system().ollama(),
             Self::text_only().await.ollama(),
             Self::start(|usual| usual.history(History::Loose)).await.system().ollama(),
         ]

@@ -83,7 +83,7 @@ fn texts(entries: &[Entry]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
-    let shown = Told::new([part("The sea is"), part(" grey and"), whole(" cold."), whole("And deep.")]);
+    let shown = Told::new([part("The sea is"), part(" gray and"), whole(" cold."), whole("And deep.")]);
     let chat = Chat::named("group")
         .participant(shown.agent())
         .policy(until(max_turns(2), round_robin()))
@@ -92,13 +92,13 @@ async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
     let (_, summary, events) = run(&chat).await;
     let report = Report::of(&events);
     let said: Vec<_> = report.messages.iter().map(|message| message.plain().into_owned()).collect();
-    assert_eq!(said, ["Tell me of the sea", "The sea is grey and cold.", "And deep."]);
+    assert_eq!(said, ["Tell me of the sea", "The sea is gray and cold.", "And deep."]);
     assert_eq!((&*summary, report.cut, report.spent.calls), ("And deep.", None, 4));
     let asked = shown.asked();
     assert_eq!(texts(&asked[1])[..2], ["Tell me of the sea", "The sea is"]);
     assert!(texts(&asked[1])[2].starts_with("Your last message was cut off."));
-    assert_eq!(texts(&asked[2])[1], "The sea is grey and");
-    assert_eq!(texts(&asked[3]), ["Tell me of the sea", "The sea is grey and cold.", "Go on."]);
+    assert_eq!(texts(&asked[2])[1], "The sea is gray and");
+    assert_eq!(texts(&asked[3]), ["Tell me of the sea", "The sea is gray and cold.", "Go on."]);
 }
 
 #[tokio::test]
@@ -124,12 +124,12 @@ async fn what_the_provider_filtered_is_marked_and_not_continued() {
 #[tokio::test]
 async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() {
     let limited = |shown: &Told| shown.agent().params(Params { max_tokens: Some(5), ..Params::default() });
-    let shown = Told::new([part("The sea"), whole(" is grey.")]);
+    let shown = Told::new([part("The sea"), whole(" is gray.")]);
     let report = Report::of(&run(&alone(limited(&shown))).await.2);
     assert_eq!((&*report.summary, report.cut, shown.asked().len()), ("The sea", Some(Finish::Length), 1));
-    let shown = Told::new([part("The sea"), whole(" is grey.")]);
+    let shown = Told::new([part("The sea"), whole(" is gray.")]);
     let report = Report::of(&run(&alone(limited(&shown).max_continuations(1))).await.2);
-    assert_eq!((&*report.summary, report.cut), ("The sea is grey.", None));
+    assert_eq!((&*report.summary, report.cut), ("The sea is gray.", None));
 }
 
 #[tokio::test]

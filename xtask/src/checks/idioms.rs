@@ -32,7 +32,7 @@ const IDIOMS: [(&str, &str); 22] = [
 /// Texts that models receive. Tests and the comparison with other systems pin them.
 const PROMPTS: [&str; 14] = [
     "sum up what came of this conversation",
-    "summarise what came of the conversation above",
+    "summarize what came of the conversation above",
     "in the place of somebody else",
     "then you are told its",
     "nobody said what stands in them",

@@ -22,7 +22,7 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
             lacks("description", "add `description = \"...\"` to `[package]`");
         }
         if !krate.licensed {
-            lacks("licence", "add `license.workspace = true` to `[package]`");
+            lacks("license", "add `license.workspace = true` to `[package]`");
         }
         if !krate.linted && krate.name != WRITES_LINTS_OUT {
             lacks("lints", "add `[lints]` with `workspace = true`");
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_crate_that_says_nothing_is_found() {
-        let flaws = ["description", "licence", "lints"];
+        let flaws = ["description", "license", "lints"];
         let wanted = flaws.map(|what| format!("c/Cargo.toml:1: the crate `a` has no {what}"));
         assert_eq!(found("[package]\nname = \"a\""), wanted);
         let empty = "[package]\nname = \"a\"\ndescription = \" \"\nlicense.workspace = false\n[lints.rust]\nunsafe_code = \"forbid\"";

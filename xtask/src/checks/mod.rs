@@ -10,6 +10,7 @@ pub(crate) mod modules;
 mod neutral;
 mod one_command;
 mod printing;
+mod spelling;
 mod teams;
 
 use crate::finding::Finding;
@@ -39,6 +40,7 @@ pub(crate) fn tidy(repo: &Repo) -> Report {
         links::check,
         one_command::check,
         idioms::check,
+        spelling::check,
         conformance::check,
     ] {
         findings.extend(check(repo));

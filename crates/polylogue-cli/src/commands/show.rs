@@ -30,7 +30,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     let looks = Looks::of(wish(cli.color), &io::stdout());
     let pictures = work::pictures(cli.store.as_deref(), &id, looks);
     let text = match &args.agent {
-        _ if args.cost => cost::shown(&events, args.json, looks.colour).map_err(unwritable)?,
+        _ if args.cost => cost::shown(&events, args.json, looks.color).map_err(unwritable)?,
         _ if args.history || args.side_by_side => {
             sides::shown(&runtime.stored_team(&id).await?, &events, args, looks)?
         }
@@ -48,9 +48,9 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
             document::markdown(&runtime.store().meta(&id).await?.title, &events, pictures)
         }
         None if args.style == args::Style::Autogen => {
-            document::autogen(&runtime.store().meta(&id).await?.title, &events, looks.colour)
+            document::autogen(&runtime.store().meta(&id).await?.title, &events, looks.color)
         }
-        None => document::shown(&events, looks.colour.then(|| Size::of_terminal().text_columns()), pictures),
+        None => document::shown(&events, looks.color.then(|| Size::of_terminal().text_columns()), pictures),
     };
     write(&text)?;
     let is_whole = args.agent.is_none() && !args.cost && !args.json && !args.history && !args.side_by_side;

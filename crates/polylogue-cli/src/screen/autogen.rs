@@ -21,7 +21,7 @@ use polylogue_core::{Body, Call, CallOutcome, Event, Message, Name, Opening, Out
 use serde_json::Value;
 
 use super::notice;
-use super::style::{Colour, Style};
+use super::style::{Color, Style};
 use super::text::Line;
 use polylogue_runtime::presentation::{
     Detail, Item, Kind, Presentation, ResultShown, ShownMessage, Source, ToolResult, TurnKey, ValueText,
@@ -31,11 +31,11 @@ use polylogue_runtime::presentation::{
 /// How wide the line below a message is, and the stars around the beginning of a chat.
 const RULE: usize = 80;
 
-const NAME: Style = Style::PLAIN.colour(Colour::Yellow);
-const TOOL: Style = Style::PLAIN.colour(Colour::Green);
-const NOTICE: Style = Style::PLAIN.colour(Colour::Red);
-const BANNER: Style = Style::PLAIN.colour(Colour::Blue);
-const RUNNING: Style = Style::PLAIN.colour(Colour::Magenta);
+const NAME: Style = Style::PLAIN.color(Color::Yellow);
+const TOOL: Style = Style::PLAIN.color(Color::Green);
+const NOTICE: Style = Style::PLAIN.color(Color::Red);
+const BANNER: Style = Style::PLAIN.color(Color::Blue);
+const RUNNING: Style = Style::PLAIN.color(Color::Magenta);
 
 /// Turns events into lines of that layout.
 pub(crate) struct AutoGenRenderer {

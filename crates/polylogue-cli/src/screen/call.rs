@@ -7,7 +7,7 @@ use std::time::Duration;
 use polylogue_core::{Call, Outcome, OutcomeStatus, Part};
 use serde_json::Value;
 
-use super::style::{Colour, Style};
+use super::style::{Color, Style};
 use super::text::{Line, folded};
 use polylogue_runtime::presentation::result_text;
 
@@ -49,7 +49,7 @@ fn sign(outcome: &Outcome) -> Line {
     let (sign, style) = match outcome.status {
         OutcomeStatus::Done => ("⚙ ", Style::DIM),
         OutcomeStatus::Failed => ("✗ ", Style::ERROR),
-        OutcomeStatus::Unknown => ("? ", Style::PLAIN.colour(Colour::Yellow)),
+        OutcomeStatus::Unknown => ("? ", Style::PLAIN.color(Color::Yellow)),
     };
     Line::new(sign, style)
 }

@@ -18,7 +18,7 @@ use polylogue_runtime::presentation::{
     Detail, Item, Kind, Presentation, ShownMessage, ToolResult, ValueText, result_text, value_text,
 };
 
-/// Everything that happened, for a terminal of `width` columns with colours, or as plain text.
+/// Everything that happened, for a terminal of `width` columns with colors, or as plain text.
 pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Sanitized {
     let mut renderer = Renderer::new(Format { width, whole: true, verbose: true, thoughts: true });
     renderer.pictures = pictures;
@@ -28,12 +28,12 @@ pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) 
 }
 
 /// What was said in the chat `title` and the chats within it, in the layout of AutoGen.
-pub(crate) fn autogen(title: &str, events: &[Event], colour: bool) -> Sanitized {
-    Sanitized::lines(&AutoGenRenderer::whole(title, events), colour)
+pub(crate) fn autogen(title: &str, events: &[Event], color: bool) -> Sanitized {
+    Sanitized::lines(&AutoGenRenderer::whole(title, events), color)
 }
 
 /// What a model was given: the system text and the entries, as they are, Markdown not rendered.
-pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) -> Sanitized {
+pub(crate) fn received(system: Option<&str>, entries: &[Entry], color: bool) -> Sanitized {
     let mut lines = Vec::new();
     if let Some(system) = system {
         head(&mut lines, "system");
@@ -54,7 +54,7 @@ pub(crate) fn received(system: Option<&str>, entries: &[Entry], colour: bool) ->
             lines.extend(raw_part(part));
         }
     }
-    Sanitized::lines(&lines, colour)
+    Sanitized::lines(&lines, color)
 }
 
 fn head(lines: &mut Vec<Line>, title: &str) {

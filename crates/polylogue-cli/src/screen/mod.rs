@@ -41,7 +41,7 @@ pub(crate) use end::{RunEnd, cost, time, tokens};
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
 pub(crate) use sanitized::Sanitized;
-pub(crate) use style::{ColourWish, Looks, Style};
+pub(crate) use style::{ColorWish, Looks, Style};
 
 use autogen::AutoGenRenderer;
 use json::RunLine;
@@ -130,7 +130,7 @@ impl<W: Write> Screen<W> {
                 Kind::Live(Box::new(Live::new(thoughts, settings.stream, size, clock)))
             }
             Output::Talk => Kind::Plain(Box::new(Plain::new(Format {
-                width: looks.colour.then_some(width),
+                width: looks.color.then_some(width),
                 whole: false,
                 verbose,
                 thoughts,
@@ -183,7 +183,7 @@ impl<W: Write> Screen<W> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.remind(event),
             Kind::Plain(plain) => plain.event(event),
-            Kind::AutoGen { looks, autogen } => plain::written(&autogen.event(event), looks.colour),
+            Kind::AutoGen { looks, autogen } => plain::written(&autogen.event(event), looks.color),
             Kind::Json | Kind::Result { .. } => String::new(),
         };
         self.write(&text)
@@ -241,7 +241,7 @@ impl<W: Write> Screen<W> {
         let text = match &mut self.kind {
             Kind::Live(live) => live.event(event, in_order),
             Kind::Plain(plain) => plain.event(event),
-            Kind::AutoGen { looks, autogen } => plain::written(&autogen.event(event), looks.colour),
+            Kind::AutoGen { looks, autogen } => plain::written(&autogen.event(event), looks.color),
             Kind::Json => json::line(event)?,
             Kind::Result { last, .. } => {
                 note_result(last, event);
@@ -300,7 +300,7 @@ impl<W: Write> Screen<W> {
                 let mut lines = autogen.unfinished();
                 lines.push(Line::default());
                 lines.extend(ending.lines(None));
-                plain::written(&lines, looks.colour)
+                plain::written(&lines, looks.color)
             }
             Kind::Json => json::line(&RunLine::of(ending))?,
             Kind::Result { looks, width, last } => result(last, *looks, *width),
@@ -342,7 +342,7 @@ fn note_result(last: &mut String, event: &Event) {
 fn result(text: &str, looks: Looks, width: usize) -> String {
     match text.trim_end() {
         "" => String::new(),
-        text if looks.colour => {
+        text if looks.color => {
             plain::written(&markdown::Markdown::lines(text, width, style::Style::PLAIN), true)
         }
         text => format!("{}\n", neutral(text)),

@@ -1,4 +1,4 @@
-//! A run as text that never moves the cursor: for files, pipes and people without colours.
+//! A run as text that never moves the cursor: for files, pipes and people without colors.
 
 use polylogue_core::Event;
 
@@ -13,14 +13,14 @@ use polylogue_runtime::presentation::{Detail, Presentation};
 pub(crate) struct Plain {
     fold: Presentation,
     renderer: Renderer,
-    colour: bool,
+    color: bool,
 }
 
 impl Plain {
-    /// With colours, Markdown is rendered for rows of `width` columns; without, it is written unchanged.
+    /// With colors, Markdown is rendered for rows of `width` columns; without, it is written unchanged.
     pub(crate) fn new(format: Format) -> Self {
-        let colour = format.width.is_some();
-        Self { fold: Presentation::new(Detail::Brief), renderer: Renderer::new(format), colour }
+        let color = format.width.is_some();
+        Self { fold: Presentation::new(Detail::Brief), renderer: Renderer::new(format), color }
     }
 
     /// Shows pictures so.
@@ -34,7 +34,7 @@ impl Plain {
     }
 
     pub(crate) fn event(&mut self, event: &Event) -> String {
-        written(&self.lines(event), self.colour)
+        written(&self.lines(event), self.color)
     }
 
     fn lines(&mut self, event: &Event) -> Vec<Line> {
@@ -48,11 +48,11 @@ impl Plain {
             lines.push(Line::default());
         }
         lines.extend(ending.lines(self.renderer.format.width));
-        written(&lines, self.colour)
+        written(&lines, self.color)
     }
 }
 
 /// `lines` with their ends.
-pub(crate) fn written(lines: &[Line], colour: bool) -> String {
-    Sanitized::lines(lines, colour).to_string()
+pub(crate) fn written(lines: &[Line], color: bool) -> String {
+    Sanitized::lines(lines, color).to_string()
 }

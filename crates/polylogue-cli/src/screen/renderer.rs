@@ -213,7 +213,7 @@ impl Renderer {
         self.last != Last::Nothing
     }
 
-    /// A name in its colour.
+    /// A name in its color.
     pub(crate) fn name(&mut self, name: &Name) -> Line {
         Line::new(name.as_str(), self.palette.of(name))
     }

@@ -24,11 +24,11 @@ impl Sanitized {
         Self::lines(&[Line::new(text, Style::PLAIN).trimmed()], false)
     }
 
-    /// `lines` with their ends, with escape sequences for styles if `colour`.
-    pub(crate) fn lines(lines: &[Line], colour: bool) -> Self {
+    /// `lines` with their ends, with escape sequences for styles if `color`.
+    pub(crate) fn lines(lines: &[Line], color: bool) -> Self {
         let mut out = String::new();
         for line in lines {
-            line.write(colour, &mut out);
+            line.write(color, &mut out);
             out.push('\n');
         }
         Self(out)

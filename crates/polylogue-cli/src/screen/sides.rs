@@ -53,21 +53,21 @@ fn block(role: &str, words: &str, width: usize) -> Vec<Line> {
 }
 
 /// One below the other, each under its name.
-pub(crate) fn below(sides: &[Side], colour: bool) -> Sanitized {
+pub(crate) fn below(sides: &[Side], color: bool) -> Sanitized {
     let titled = |side: &Side| {
         let title = Line::new(&format!("------ {} ------", side.title()), Style::BOLD);
-        [Sanitized::lines(&[title], colour), alone(side, colour)]
+        [Sanitized::lines(&[title], color), alone(side, color)]
     };
     sides.iter().flat_map(titled).collect()
 }
 
 /// One alone: its blocks, each with an empty line after it.
-pub(crate) fn alone(side: &Side, colour: bool) -> Sanitized {
+pub(crate) fn alone(side: &Side, color: bool) -> Sanitized {
     let Blocks { system, entries } = side.blocks(usize::MAX);
     let blocks = system.into_iter().chain(entries);
     let lines: Vec<Line> =
         blocks.flat_map(|block| block.into_iter().chain(std::iter::once(Line::default()))).collect();
-    Sanitized::lines(&lines, colour)
+    Sanitized::lines(&lines, color)
 }
 
 /// Between two columns.
@@ -77,13 +77,13 @@ const NARROWEST: usize = 16;
 
 /// Next to each other in `width` columns of the terminal: the nth entry of one beside the nth of the others. Those who do not
 /// fit come below.
-pub(crate) fn beside(sides: &[Side], width: usize, colour: bool) -> Sanitized {
+pub(crate) fn beside(sides: &[Side], width: usize, color: bool) -> Sanitized {
     let fit = ((width + GAP.len()) / (NARROWEST + GAP.len())).max(1);
     let tables = sides.chunks(fit).enumerate().flat_map(|(nth, sides)| {
         let gap = (nth > 0).then(Line::default);
         gap.into_iter().chain(table(sides, width))
     });
-    Sanitized::lines(&tables.collect::<Vec<Line>>(), colour)
+    Sanitized::lines(&tables.collect::<Vec<Line>>(), color)
 }
 
 fn table(sides: &[Side], width: usize) -> Vec<Line> {
@@ -107,7 +107,7 @@ fn table(sides: &[Side], width: usize) -> Vec<Line> {
     lines
 }
 
-/// `text` without what joins and colours emojis: terminals do not agree on the width of what comes of it, and columns would be
+/// `text` without what joins and colors emojis: terminals do not agree on the width of what comes of it, and columns would be
 /// out of line.
 fn of_one_width(text: &str) -> String {
     let mut before = None;
@@ -206,11 +206,10 @@ mod tests {
                 shown.lines().filter_map(|line| line.split_once(" | ")).map(|(_, right)| right).collect();
             assert!(whole.contains(&long), "nothing is cut off: {whole}");
         }
-        // In colour the same, but for the colours.
-        let [plain, colour] =
-            [false, true].map(|colour| beside(&[side("Keeper", &odd)], 40, colour).to_owned());
-        assert!(colour.starts_with("\u{1b}[1mKeeper\u{1b}[0m\n"), "{colour}");
-        let bare = colour.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+        // In color the same, but for the colors.
+        let [plain, color] = [false, true].map(|color| beside(&[side("Keeper", &odd)], 40, color).to_owned());
+        assert!(color.starts_with("\u{1b}[1mKeeper\u{1b}[0m\n"), "{color}");
+        let bare = color.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
         assert_eq!(bare, *plain);
     }
 

@@ -7,11 +7,11 @@ use polylogue_core::Name;
 
 /// What the person asked for with `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum ColourWish {
-    /// Colours on a terminal, unless `NO_COLOR` is set.
+pub(crate) enum ColorWish {
+    /// Colors on a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
-    /// Colours even when the output is no terminal.
+    /// Colors even when the output is no terminal.
     Always,
     /// Plain text.
     Never,
@@ -20,37 +20,37 @@ pub(crate) enum ColourWish {
 /// What this output can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Looks {
-    /// Colours and rendered Markdown; otherwise plain text.
-    pub(crate) colour: bool,
+    /// Colors and rendered Markdown; otherwise plain text.
+    pub(crate) color: bool,
     /// Lines that change in place; otherwise every line is final.
     pub(crate) live: bool,
 }
 
 impl Looks {
     /// Plain text that never moves the cursor.
-    pub(crate) const PLAIN: Self = Self { colour: false, live: false };
+    pub(crate) const PLAIN: Self = Self { color: false, live: false };
 
     /// What `out` can show in this process' environment.
-    pub(crate) fn of(wish: ColourWish, out: &impl IsTerminal) -> Self {
+    pub(crate) fn of(wish: ColorWish, out: &impl IsTerminal) -> Self {
         Self::choose(wish, out.is_terminal(), &|name| std::env::var(name).ok())
     }
 
     /// As [`Looks::of`], with the facts given. `NO_COLOR` counts when it is not empty (no-color.org), and a
     /// `TERM=dumb` understands no escape sequences.
-    pub(crate) fn choose(wish: ColourWish, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn choose(wish: ColorWish, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> Self {
         let able = terminal && env("TERM").is_none_or(|term| term != "dumb");
         let refused = env("NO_COLOR").is_some_and(|value| !value.is_empty());
         match wish {
-            ColourWish::Never => Self::PLAIN,
-            ColourWish::Always => Self { colour: true, live: able },
-            ColourWish::Auto => Self { colour: able && !refused, live: able && !refused },
+            ColorWish::Never => Self::PLAIN,
+            ColorWish::Always => Self { color: true, live: able },
+            ColorWish::Auto => Self { color: able && !refused, live: able && !refused },
         }
     }
 }
 
-/// A colour of the terminal's own palette, so that it fits the person's theme.
+/// A color of the terminal's own palette, so that it fits the person's theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colour {
+pub(crate) enum Color {
     Red,
     Green,
     Yellow,
@@ -64,7 +64,7 @@ pub(crate) enum Colour {
     BrightCyan,
 }
 
-impl Colour {
+impl Color {
     /// Its number in an SGR escape sequence (ECMA-48; 90 and up are the common bright extension).
     const fn sgr(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ impl Colour {
 /// How a piece of text looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Style {
-    pub(crate) colour: Option<Colour>,
+    pub(crate) color: Option<Color>,
     pub(crate) bold: bool,
     pub(crate) dim: bool,
     pub(crate) italic: bool,
@@ -97,17 +97,17 @@ pub(crate) struct Style {
 impl Style {
     /// As the terminal shows text by itself.
     pub(crate) const PLAIN: Self =
-        Self { colour: None, bold: false, dim: false, italic: false, underline: false, struck: false };
+        Self { color: None, bold: false, dim: false, italic: false, underline: false, struck: false };
     /// Of less weight: thoughts, hints, what is not said to anyone.
     pub(crate) const DIM: Self = Self { dim: true, ..Self::PLAIN };
     /// Of more weight.
     pub(crate) const BOLD: Self = Self { bold: true, ..Self::PLAIN };
     /// Something went wrong.
-    pub(crate) const ERROR: Self = Self { colour: Some(Colour::Red), bold: true, ..Self::PLAIN };
+    pub(crate) const ERROR: Self = Self { color: Some(Color::Red), bold: true, ..Self::PLAIN };
 
-    /// The same in a colour.
-    pub(crate) const fn colour(self, colour: Colour) -> Self {
-        Self { colour: Some(colour), ..self }
+    /// The same in a color.
+    pub(crate) const fn color(self, color: Color) -> Self {
+        Self { color: Some(color), ..self }
     }
 
     /// Begins the style. Styles do not nest: each begins from none and is ended by [`Style::END`].
@@ -120,7 +120,7 @@ impl Style {
             (self.struck, "9"),
         ];
         let marks = marks.into_iter().filter_map(|(on, code)| on.then_some(code));
-        let codes: Vec<&str> = marks.chain(self.colour.map(Colour::sgr)).collect();
+        let codes: Vec<&str> = marks.chain(self.color.map(Color::sgr)).collect();
         out.push_str("\x1b[");
         out.push_str(&codes.join(";"));
         out.push('m');
@@ -130,36 +130,36 @@ impl Style {
     pub(crate) const END: &'static str = "\x1b[0m";
 }
 
-/// Gives every speaker a colour that stays, in order of appearance. Red is left to errors.
+/// Gives every speaker a color that stays, in order of appearance. Red is left to errors.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Palette {
-    colours: HashMap<Name, Colour>,
+    colors: HashMap<Name, Color>,
 }
 
 impl Palette {
-    const COLOURS: [Colour; 10] = [
-        Colour::Cyan,
-        Colour::Green,
-        Colour::Magenta,
-        Colour::Yellow,
-        Colour::Blue,
-        Colour::BrightCyan,
-        Colour::BrightGreen,
-        Colour::BrightMagenta,
-        Colour::BrightYellow,
-        Colour::BrightBlue,
+    const COLORS: [Color; 10] = [
+        Color::Cyan,
+        Color::Green,
+        Color::Magenta,
+        Color::Yellow,
+        Color::Blue,
+        Color::BrightCyan,
+        Color::BrightGreen,
+        Color::BrightMagenta,
+        Color::BrightYellow,
+        Color::BrightBlue,
     ];
 
     /// The style of `name`.
     pub(crate) fn of(&mut self, name: &Name) -> Style {
-        let next = Self::COLOURS.get(self.colours.len() % Self::COLOURS.len()).copied();
-        let colour = match self.colours.get(name) {
-            Some(colour) => Some(*colour),
-            None => next.inspect(|colour| {
-                self.colours.insert(name.clone(), *colour);
+        let next = Self::COLORS.get(self.colors.len() % Self::COLORS.len()).copied();
+        let color = match self.colors.get(name) {
+            Some(color) => Some(*color),
+            None => next.inspect(|color| {
+                self.colors.insert(name.clone(), *color);
             }),
         };
-        Style { colour, ..Style::BOLD }
+        Style { color, ..Style::BOLD }
     }
 }
 
@@ -168,13 +168,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colour_needs_a_terminal_that_understands_it_and_a_person_who_wants_it() {
+    fn color_needs_a_terminal_that_understands_it_and_a_person_who_wants_it() {
         let looks = |wish, terminal, env: &'static [(&str, &str)]| {
             let get = |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned());
             let looks = Looks::choose(wish, terminal, &get);
-            (looks.colour, looks.live)
+            (looks.color, looks.live)
         };
-        use ColourWish::{Always, Auto, Never};
+        use ColorWish::{Always, Auto, Never};
         assert_eq!(looks(Auto, true, &[("TERM", "xterm")]), (true, true));
         assert_eq!(looks(Auto, true, &[]), (true, true));
         assert_eq!(looks(Auto, false, &[]), (false, false));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn speakers_keep_their_colour() {
+    fn speakers_keep_their_color() {
         let mut palette = Palette::default();
         let names: Vec<Name> = (0..12).map(|n| Name::new(format!("a{n}")).unwrap()).collect();
         let first: Vec<Style> = names.iter().map(|name| palette.of(name)).collect();
@@ -195,6 +195,6 @@ mod tests {
         assert_eq!(first, again);
         assert_ne!(first[0], first[1]);
         assert_eq!(first[0], first[10], "the eleventh begins anew");
-        assert!(first.iter().all(|style| style.colour != Some(Colour::Red)));
+        assert!(first.iter().all(|style| style.color != Some(Color::Red)));
     }
 }

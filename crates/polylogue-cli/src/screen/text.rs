@@ -10,7 +10,7 @@ use std::sync::Arc;
 use polylogue::tools::approval::MARGIN;
 use unicode_width::UnicodeWidthChar;
 
-use super::style::{Colour, Style};
+use super::style::{Color, Style};
 
 /// A character that can be shown: what would move the cursor, change the terminal or reorder the text is replaced by
 /// a picture of itself.
@@ -208,10 +208,10 @@ impl Line {
         self.spans.iter().flat_map(|span| span.text.chars().map(|c| glyph(c, span.style)))
     }
 
-    /// Writes it, with escape sequences for its styles, and what is drawn, if `colour`.
-    pub(crate) fn write(&self, colour: bool, out: &mut String) {
+    /// Writes it, with escape sequences for its styles, and what is drawn, if `color`.
+    pub(crate) fn write(&self, color: bool, out: &mut String) {
         for span in &self.spans {
-            let styled = colour && span.style != Style::PLAIN;
+            let styled = color && span.style != Style::PLAIN;
             if styled {
                 span.style.begin(out);
             }
@@ -220,7 +220,7 @@ impl Line {
                 out.push_str(Style::END);
             }
         }
-        if let Some(commands) = self.drawing.as_ref().filter(|_| colour) {
+        if let Some(commands) = self.drawing.as_ref().filter(|_| color) {
             out.push_str(commands);
         }
     }
@@ -259,7 +259,7 @@ pub(crate) fn wrap(line: &Line, width: usize) -> Vec<Line> {
     rows.finish()
 }
 
-/// `text` in rows that fit `width`, without Markdown. What stands behind [`MARGIN`]s is code: with colours, which nothing in it can
+/// `text` in rows that fit `width`, without Markdown. What stands behind [`MARGIN`]s is code: with colors, which nothing in it can
 /// imitate, it is [`Line::verbatim`] between two rules, the first of which says how many lines there are.
 pub(crate) fn verbatim(text: &str, width: Option<usize>, style: Style) -> Vec<Line> {
     let Some(width) = width else { return text.lines().map(|line| Line::new(line, style)).collect() };
@@ -289,7 +289,7 @@ fn code_of(line: &str) -> Option<&str> {
 }
 
 /// Code.
-pub(crate) const CODE: Style = Style::PLAIN.colour(Colour::Cyan);
+pub(crate) const CODE: Style = Style::PLAIN.color(Color::Cyan);
 
 struct Rows {
     width: usize,
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_unbroken_between_rules_and_keeps_its_margin_without_colours() {
+    fn code_is_unbroken_between_rules_and_keeps_its_margin_without_colors() {
         let text = "**run** it:\n\n    │ echo `a` *b* and more words\n    │\n\n`yes` runs it";
         let rows: Vec<String> =
             verbatim(text, Some(16), Style::PLAIN).iter().map(|row| row.clone().trimmed().text()).collect();
@@ -416,9 +416,9 @@ mod tests {
     #[test]
     fn styles_are_written_only_when_asked_for() {
         let line = Line::new("a", Style::BOLD).with("b", Style::PLAIN);
-        let write = |colour| {
+        let write = |color| {
             let mut out = String::new();
-            line.write(colour, &mut out);
+            line.write(color, &mut out);
             out
         };
         assert_eq!(write(true), "\x1b[1ma\x1b[0mb");

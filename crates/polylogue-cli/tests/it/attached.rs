@@ -1,6 +1,6 @@
 //! Files that are attached to a task.
 
-use polylogue_test::server::{Answer, Behaviour, Playbook};
+use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::Value;
 
 use crate::home::{Home, KEY, serve};
@@ -9,7 +9,7 @@ const TEAM: &str = "name: look\ntask: What is it?\nagents: [{name: Ann}]\nchat: 
 
 #[test]
 fn pictures_and_texts_are_sent_with_the_task() {
-    let server = serve(Behaviour::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     home.file("notes.md", "Use ```this```.\n");
@@ -27,7 +27,7 @@ fn pictures_and_texts_are_sent_with_the_task() {
 
 #[test]
 fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
-    let server = serve(Behaviour::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     std::fs::write(home.path("dot.png"), b"\x89PNG\r\n\x1a\n....").unwrap();

@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use polylogue_test::server::{Answer, Behaviour, Playbook};
+use polylogue_test::server::{Answer, Behavior, Playbook};
 use polylogue_test::skip::can_enclose;
 
 use crate::home::{Home, Ran, serve, shipped};
@@ -287,7 +287,7 @@ fn a_full_disk() {
 #[test]
 fn what_is_on_a_disk_without_any_space_can_be_read() {
     let server = serve(
-        Behaviour::from(Playbook::new(|received, _| {
+        Behavior::from(Playbook::new(|received, _| {
             Answer::text(format!("{} words", received.messages().len()))
         }))
         .latency(Duration::from_millis(100)),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use expect_test::expect;
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ fn ids(home: &Home) -> Vec<String> {
 }
 
 /// Answers everything with a text of a known size; where the system text or a message holds `fails`, with an error.
-fn echo(fails: Option<&'static str>) -> Behaviour {
+fn echo(fails: Option<&'static str>) -> Behavior {
     let play = move |request: &Received, _: usize| {
         let body = request.body.to_string();
         match fails.filter(|word| body.contains(word)) {
@@ -60,7 +60,7 @@ fn echo(fails: Option<&'static str>) -> Behaviour {
             None => Answer::text("I see."),
         }
     };
-    Behaviour::from(Playbook::new(play)).key(KEY)
+    Behavior::from(Playbook::new(play)).key(KEY)
 }
 
 // Item 89 of the list of CAMEL.

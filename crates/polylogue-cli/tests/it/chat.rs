@@ -3,14 +3,14 @@
 use std::fs;
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received, Server};
 use serde_json::Value;
 
 use crate::home::{Home, KEY, serve, until};
 use crate::terminal::Terminal;
 
 /// Replies with the number of the request and the last message.
-fn echo() -> Behaviour {
+fn echo() -> Behavior {
     let play = |request: &Received, nth: usize| {
         let messages = request.body["messages"].as_array().unwrap();
         let last = messages.last().unwrap()["content"].as_str().unwrap().to_owned();
@@ -19,7 +19,7 @@ fn echo() -> Behaviour {
             false => Answer::text(format!("Reply {} to: {last}", nth + 1)),
         }
     };
-    Behaviour::from(Playbook::new(play)).key(KEY)
+    Behavior::from(Playbook::new(play)).key(KEY)
 }
 
 fn home(server: &Server) -> Home {
@@ -140,7 +140,7 @@ fn an_error_of_the_model_is_shown_and_can_be_retried() {
         0 => Answer::unexpected("no such thing".to_owned()),
         _ => Answer::text("Here."),
     };
-    let server = serve(Behaviour::from(Playbook::new(play)).key(KEY));
+    let server = serve(Behavior::from(Playbook::new(play)).key(KEY));
     let home = home(&server);
     let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
     terminal.wait_for_question("Ctrl-D leaves.");

@@ -1,7 +1,7 @@
 //! `doctor`: what is found on this machine.
 
 use expect_test::expect;
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 use serde_json::json;
 
 use crate::home::{Home, KEY, UNREACHABLE, serve, shipped};
@@ -122,7 +122,7 @@ fn abilities(home: &Home, server: &Server, args: &[&str]) -> String {
 
 #[test]
 fn it_tells_what_models_can_do_and_finds_it_out() {
-    let server = serve(Behaviour::from(Playbook::always("plain")).text_only());
+    let server = serve(Behavior::from(Playbook::always("plain")).text_only());
     let home = Home::at(&server);
     expect![[r#"
           openai:small
@@ -152,7 +152,7 @@ fn it_tells_what_models_can_do_and_finds_it_out() {
         serve(Playbook::new(|asked: &Received, _| match asked.body["response_format"]["type"].as_str() {
             None => Answer::tool("note", json!({"word": "ready"})).usage(50, 10),
             Some("json_schema") => Answer::text(r#"{"shade_of_grass": "green"}"#).usage(20, 10),
-            Some(_) => Answer::text(r#"{"colour": "green"}"#).usage(20, 10),
+            Some(_) => Answer::text(r#"{"color": "green"}"#).usage(20, 10),
         }));
     let home = Home::at(&able);
     home.file("team.yaml", &format!("model: openai:able\n{TALK}"));
@@ -168,7 +168,7 @@ fn it_tells_what_models_can_do_and_finds_it_out() {
 
 #[test]
 fn a_probe_says_what_it_costs_and_what_went_wrong() {
-    let server = serve(Behaviour::from("x").key("another"));
+    let server = serve(Behavior::from("x").key("another"));
     let home = Home::at(&server);
     let ran = home.run(&["doctor", "-m", "openai:small", "--probe"]).ok();
     assert!(ran.err.contains("three short questions, which cost a few hundred tokens"), "{}", ran.err);

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use expect_test::expect;
-use polylogue_test::server::{Answer, Behaviour, Playbook, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use rustix::process::Signal;
 
 use crate::home::{Home, KEY, serve, until};
@@ -105,7 +105,7 @@ fn retries_and_time_limits_are_the_endpoints() {
     home.file("team.yaml", &house(&server, "retries: 1"));
     home.run(&["run", "team.yaml", "--allow", "endpoints,env"]).exits(1);
     assert_eq!(server.count(), 2);
-    let slow = serve(Behaviour::from(Playbook::echo()).latency(Duration::from_secs(20)));
+    let slow = serve(Behavior::from(Playbook::echo()).latency(Duration::from_secs(20)));
     home.file("slow.yaml", &house(&slow, "retries: 0, timeouts: {first_token: 300 ms}"));
     let ran = home.run(&["run", "slow.yaml", "--allow", "endpoints,env"]).exits(1);
     assert!(ran.err.contains("no first piece of a reply within 300ms"), "{}", ran.err);

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use polylogue_test::server::{Behaviour, Server};
+use polylogue_test::server::{Behavior, Server};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -149,8 +149,8 @@ pub(crate) fn shipped(team: &str) -> String {
 }
 
 /// A server on a free port of this machine.
-pub(crate) fn serve(behaviour: impl Into<Behaviour>) -> Server {
-    Server::bind((Ipv4Addr::LOCALHOST, 0).into(), behaviour).unwrap()
+pub(crate) fn serve(behavior: impl Into<Behavior>) -> Server {
+    Server::bind((Ipv4Addr::LOCALHOST, 0).into(), behavior).unwrap()
 }
 
 /// A process that runs.

@@ -1,7 +1,7 @@
 //! Objects keep their keys in the order in which they were written: a model that is to reason before it answers has to be sent
 //! the two in this order, and to find its own words in it.
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received};
 use serde_json::{Value, json};
 
 use crate::home::{Home, serve};
@@ -34,7 +34,7 @@ chat: {pattern: sequential, participants: [Judge, Reader]}
 const ANSWER: &str =
     r#"{"reasoning":"9.9 is 9.90.","certainty":{"what":"sure","how":"by digits"},"answer":"9.9"}"#;
 
-fn behaviour() -> Behaviour {
+fn behavior() -> Behavior {
     let call = Answer::text("").call_raw("high_low", r#"{"secret_number":9,"guessed_number":8}"#);
     let judge = vec![call, Answer::text(ANSWER)];
     let reader = vec![Answer::text(ANSWER)];
@@ -52,7 +52,7 @@ fn text(request: &Received) -> String {
 
 #[test]
 fn objects_reach_the_model_with_their_keys_in_the_order_of_the_file() {
-    let server = serve(behaviour());
+    let server = serve(behavior());
     let home = Home::at(&server);
     home.run(&["run", home.file("team.yaml", TEAM)]).ok();
     let requests = server.requests();
@@ -68,7 +68,7 @@ fn objects_reach_the_model_with_their_keys_in_the_order_of_the_file() {
 
 #[test]
 fn what_a_model_wrote_is_sent_again_with_its_keys_in_its_order() {
-    let server = serve(behaviour());
+    let server = serve(behavior());
     let home = Home::at(&server);
     home.run(&["run", home.file("team.yaml", TEAM)]).ok();
     let requests = server.requests();
@@ -84,7 +84,7 @@ fn what_a_model_wrote_is_sent_again_with_its_keys_in_its_order() {
 
 #[test]
 fn a_recording_is_replayed_by_the_digests_of_the_same_order() {
-    let server = serve(behaviour());
+    let server = serve(behavior());
     let home = Home::at(&server);
     home.file("team.yaml", TEAM);
     home.run(&["run", "team.yaml", "--record", "calls.jsonl"]).ok();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behaviour, Playbook};
+use polylogue_test::server::{Answer, Behavior, Playbook};
 use rustix::process::Signal;
 
 use crate::home::{Home, KEY, of_type, serve, until};
@@ -20,8 +20,8 @@ chat: {participants: [Ann, Bob], pattern: round_robin, stop: {max_turns: 12}}
 
 const RUN: [&str; 4] = ["run", "team.yaml", "--model", "openai:test"];
 
-fn talker() -> Behaviour {
-    Behaviour::from(Playbook::new(|_, nth| Answer::text(format!("words {nth}")).usage(100, 10))).key(KEY)
+fn talker() -> Behavior {
+    Behavior::from(Playbook::new(|_, nth| Answer::text(format!("words {nth}")).usage(100, 10))).key(KEY)
 }
 
 /// The state of the only conversation.

@@ -124,7 +124,7 @@ async fn wrong_arguments_are_results_that_failed_and_begin_nothing() {
 #[tokio::test]
 async fn people_are_asked_by_hosts_that_can() {
     let home = Home::new();
-    let answers = vec!["It pushes back.", "It gets stronger.", "About eight metres.", "Its shape."];
+    let answers = vec!["It pushes back.", "It gets stronger.", "About eight meters.", "Its shape."];
     let host = Host { answers: Some(answers), ..Host::default() };
     let (service, _child) = connect(&home, &host, &[&shipped("two-people")]).await;
     let result = call(&service, "two-people", json!({})).await;

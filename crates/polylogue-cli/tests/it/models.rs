@@ -1,6 +1,6 @@
 //! A team and what its models reply.
 
-use polylogue_test::server::{Answer, Behaviour, Playbook};
+use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::json;
 
 /// Two agents, one with a tool, that end when Bob says so.
@@ -18,15 +18,14 @@ chat:
 "#;
 
 /// What Alice and Bob reply: a pure function of the request. Bob looks things up first.
-pub(crate) fn talk() -> Behaviour {
+pub(crate) fn talk() -> Behavior {
     let lookup = Answer::text("I look.")
         .think("What was said?")
         .call("get_history", json!({"limit": 2}))
         .call("get_history", json!({"limit": 1}));
     let alice = ["It rains today.", "Then I take my umbrella along."].map(Answer::text).to_vec();
     let bob = vec![lookup, Answer::text("It will be dry tomorrow."), Answer::text("GOODBYE")];
-    Behaviour::from(Playbook::by_agent([("You are Alice", alice), ("You are Bob", bob)]))
-        .key(super::home::KEY)
+    Behavior::from(Playbook::by_agent([("You are Alice", alice), ("You are Bob", bob)])).key(super::home::KEY)
 }
 
 /// How often models are asked in the talk.

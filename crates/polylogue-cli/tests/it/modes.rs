@@ -144,11 +144,11 @@ fn the_same_in_the_layout_of_autogen() {
         You speak as `Kim` to `Bot`. Type a reply. Enter gives an automatic reply, `exit` ends the conversation.
         Kim> exit
     "#]].assert_eq(talk);
-    assert!(terminal_colours(&home), "names are yellow");
+    assert!(terminal_colors(&home), "names are yellow");
 }
 
-/// Whether what is shown of the run has colours, where they are wished.
-fn terminal_colours(home: &Home) -> bool {
+/// Whether what is shown of the run has colors, where they are wished.
+fn terminal_colors(home: &Home) -> bool {
     let shown = home.run(&["show", "last", "--style", "autogen", "--color", "always"]).ok().out;
     shown.contains("\u{1b}[33mBot\u{1b}[0m (to Kim):")
         && shown.contains("\u{1b}[31m>>>>>>>> USING AUTO REPLY...")

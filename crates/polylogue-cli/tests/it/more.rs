@@ -125,6 +125,6 @@ fn a_run_and_what_is_shown_of_it_have_the_layout_of_autogen() {
     assert!(end.contains("`polylogue show "), "{end}");
     layout.assert_eq(&home.run(&["show", "last", "--style", "autogen"]).ok().out);
     home.run(&["show", "last", "--style", "autogen", "--json"]).exits(2);
-    let coloured = home.run(&["show", "last", "--style", "autogen", "--color", "always"]).ok();
-    assert!(coloured.out.contains("\u{1b}[33mAnn\u{1b}[0m (to Bob):\n"), "{}", coloured.out);
+    let colored = home.run(&["show", "last", "--style", "autogen", "--color", "always"]).ok();
+    assert!(colored.out.contains("\u{1b}[33mAnn\u{1b}[0m (to Bob):\n"), "{}", colored.out);
 }

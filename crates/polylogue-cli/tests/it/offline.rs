@@ -128,14 +128,14 @@ script:
 }
 
 #[test]
-fn nothing_moves_the_cursor_where_no_terminal_is_and_colours_come_only_when_asked_for() {
+fn nothing_moves_the_cursor_where_no_terminal_is_and_colors_come_only_when_asked_for() {
     let home = Home::new();
     let team = shipped("writer-critic");
     let plain = home.run(&["run", &team]).ok().out;
     assert!(!plain.contains('\x1b'));
-    let coloured = home.run(&["run", &team, "--color", "always"]).ok().out;
-    assert!(coloured.contains("\x1b[1m\x1b[36mWriter") || coloured.contains("\x1b["), "{coloured}");
-    assert!(!coloured.contains("\x1b[J"), "nothing changes in place");
+    let colored = home.run(&["run", &team, "--color", "always"]).ok().out;
+    assert!(colored.contains("\x1b[1m\x1b[36mWriter") || colored.contains("\x1b["), "{colored}");
+    assert!(!colored.contains("\x1b[J"), "nothing changes in place");
     let show = home.run(&["show", "last"]).ok().out;
     assert!(!show.contains('\x1b'));
 }
@@ -145,7 +145,7 @@ fn a_team_without_a_script_gets_a_clear_error() {
     let home = Home::new();
     let team = "name: mute\nagents: [{name: A}, {name: B}]\nchat: {participants: [A, B]}\n";
     home.file("team.yaml", team);
-    home.file("modelled.yaml", &format!("{team}model: openai:gpt-4o-mini\n"));
+    home.file("modeled.yaml", &format!("{team}model: openai:gpt-4o-mini\n"));
     home.file("local.yaml", &format!("{team}model: ollama:llama3.2\n"));
     expect![[r#"
         --- 2
@@ -175,7 +175,7 @@ fn a_team_without_a_script_gets_a_clear_error() {
     expect![[r#"
         --- 2
         warning: nothing ends the chat `mute` before its 100th turn
-         --> modelled.yaml:3:8
+         --> modeled.yaml:3:8
           |
         3 | chat: {participants: [A, B]}
           |        ^^^^^^^^^^^^
@@ -184,7 +184,7 @@ fn a_team_without_a_script_gets_a_clear_error() {
         error (config): openai:gpt-4o-mini: there is no key for `openai`
           hint: set `OPENAI_API_KEY`, in the environment or in `.env`
     "#]]
-    .assert_eq(&home.run(&["run", "modelled.yaml"]).exits(2).masked(&home));
+    .assert_eq(&home.run(&["run", "modeled.yaml"]).exits(2).masked(&home));
     expect![[r#"
         --- 2
         error (config): openai:gpt-4o-mini: there is no key for `openai`

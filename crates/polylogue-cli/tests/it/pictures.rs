@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::home::{Home, KEY, of_type, serve, shipped};
 use crate::terminal::Terminal;
 
-/// A grey picture of 64 columns and 48 rows, by the standard library alone, as the value of the last expression.
+/// A gray picture of 64 columns and 48 rows, by the standard library alone, as the value of the last expression.
 const CODE: &str = r"
 import struct, zlib
 def chunk(kind, data):
@@ -22,7 +22,7 @@ class Picture:
         head = struct.pack('>IIBBBBB', 64, 48, 8, 0, 0, 0, 0)
         return b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', head) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
     def __repr__(self):
-        return 'grey'
+        return 'gray'
 Picture()
 ";
 
@@ -74,7 +74,7 @@ fn a_picture_is_a_file_that_is_named_wherever_the_conversation_is_read() {
     assert!(file.contains(&format!("![image/png](<{}>)", path.display())), "{file}");
     let events = home.events();
     let parts = of_type(&events, "tool_returned")[0]["outcome"]["parts"].as_array().unwrap().clone();
-    assert_eq!(parts[0]["text"], "grey");
+    assert_eq!(parts[0]["text"], "gray");
     assert_eq!(parts[1]["text"].as_str().unwrap(), format!("Picture: {name} (64x48)"));
     assert!(
         parts[2]["media"]["url"].as_str().unwrap().starts_with("data:image/png;base64,iVBOR"),
@@ -94,7 +94,7 @@ fn sent_after_drawing(more: &str, options: &[&str]) -> Option<(Vec<Value>, Value
     let mut home = home()?;
     let server = serve(Playbook::list([
         Answer::text("").call("python_session", json!({"code": CODE})),
-        Answer::text("A grey ramp."),
+        Answer::text("A gray ramp."),
     ]));
     home.set("OPENAI_API_KEY", KEY);
     home.set("OPENAI_BASE_URL", &server.base_url());
@@ -171,8 +171,8 @@ while at < len(data):
     chunks[kind] = chunks.get(kind, b'') + body
     at += 12 + size
 assert list(chunks) == [b'IHDR', b'IDAT', b'IEND']
-wide, high, depth, colours = struct.unpack('>IIBB', chunks[b'IHDR'][:10])
-assert (depth, colours) == (8, 2)
+wide, high, depth, colors = struct.unpack('>IIBB', chunks[b'IHDR'][:10])
+assert (depth, colors) == (8, 2)
 pixels = zlib.decompress(chunks[b'IDAT'])
 assert len(pixels) == high * (1 + 3 * wide)
 rows = [pixels[y * (1 + 3 * wide):][1:1 + 3 * wide] for y in range(high)]

@@ -52,9 +52,9 @@ fn quirk(entry: &Entry) -> Quirk {
 }
 
 #[test]
-fn every_misbehaviour_is_survived_or_named_and_the_run_continues_elsewhere() {
+fn every_misbehavior_is_survived_or_named_and_the_run_continues_elsewhere() {
     let cases: Vec<(&Entry, bool)> =
-        Quirk::CATALOGUE.iter().flat_map(|entry| [(entry, true), (entry, false)]).collect();
+        Quirk::CATALOG.iter().flat_map(|entry| [(entry, true), (entry, false)]).collect();
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     // Most of the time is spent waiting for retries.
     std::thread::scope(|scope| {

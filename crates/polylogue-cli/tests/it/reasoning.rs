@@ -1,6 +1,6 @@
 //! Agents that reason, as people run them and look at them.
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received};
 use serde_json::json;
 
 use crate::home::{Home, KEY, serve};
@@ -65,7 +65,7 @@ fn rounds_of_calls_work_at_an_endpoint_and_are_made_once() {
         true => Answer::text("It is 42."),
         false => Answer::tool("calculator", json!({"expression": "6*7"})),
     };
-    let server = serve(Behaviour::from(Playbook::new(play)).key(KEY));
+    let server = serve(Behavior::from(Playbook::new(play)).key(KEY));
     let home = Home::at(&server);
     let react = team("[{name: Ann, tools: [calculator], reasoning: react}]", "[{Ann: x}]");
     let ran = home.run(&["run", home.file("react.yaml", &react), "-m", "openai:test"]).ok();

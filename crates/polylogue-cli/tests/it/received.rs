@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
-use polylogue_test::server::{Answer, Behaviour, History, Playbook, Received};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Received};
 use serde_json::{Value, json};
 
 use crate::home::{Home, serve};
@@ -126,7 +126,7 @@ fn it_is_what_the_server_got_for_every_call_of_every_agent() {
 
 #[test]
 fn it_is_what_an_endpoint_got_that_takes_every_word_as_a_message_of_its_own() {
-    let server = serve(Behaviour::from(builders()).history(History::Loose));
+    let server = serve(Behavior::from(builders()).history(History::Loose));
     let home = Home::at(&server);
     home.file("house.yaml", &format!("{HOUSE}endpoints: {{openai: {{merge: false}}}}\n"));
     home.run(&["run", "house.yaml", "--model", "openai:test"]).ok();
@@ -191,7 +191,7 @@ fn picking(received: &Received, nth: usize) -> Answer {
 
 #[test]
 fn what_a_picker_was_sent_is_shown_for_every_choice() {
-    let server = serve(Behaviour::from(Playbook::new(picking)).history(History::Loose));
+    let server = serve(Behavior::from(Playbook::new(picking)).history(History::Loose));
     let home = Home::at(&server);
     home.file("picked.yaml", PICKED);
     home.run(&["run", "picked.yaml", "--model", "openai:test"]).ok();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use polylogue_test::server::{Answer, Behaviour, Playbook};
+use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::Value;
 
 use crate::home::{Home, KEY, serve};
@@ -18,8 +18,8 @@ chat: {participants: [Ann, Bob], pattern: sequential}
 script: [{Ann: Scripted.}, {Bob: Scripted.}]
 "#;
 
-fn talker() -> Behaviour {
-    Behaviour::from(Playbook::new(|_, _| Answer::text("Hello."))).key(KEY)
+fn talker() -> Behavior {
+    Behavior::from(Playbook::new(|_, _| Answer::text("Hello."))).key(KEY)
 }
 
 /// The models that the server was asked for.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use polylogue_test::server::{Answer, Behaviour, History, Playbook, Server};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Server};
 use serde_json::{Value, json};
 
 use crate::home::{Home, KEY, serve};
@@ -102,7 +102,7 @@ fn enter_at_the_question_of_a_user_proxy_continues_the_chat() {
 #[test]
 fn a_selector_is_asked_in_the_role_that_is_set() {
     for (role, expected) in [("", "user"), (", role: system", "system")] {
-        let server = serve(Behaviour::from(Playbook::always(Answer::text("Bob"))).history(History::Any));
+        let server = serve(Behavior::from(Playbook::always(Answer::text("Bob"))).history(History::Any));
         let team = format!(
             "name: group\nmodel: openai:test\nagents: [{{name: Ann}}, {{name: Bob}}, {{name: Cem}}]\nchat:\n  \
              participants: [Ann, Bob, Cem]\n  pattern: {{group: {{select: {{model: {{prompt: Who is next?{role}}}}}}}}}\n  stop: {{max_turns: 1}}\n"

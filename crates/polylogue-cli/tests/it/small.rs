@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use polylogue_models::{ScriptCall, ScriptStep};
 use polylogue_team::Team;
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received};
 
 /// Agents that speak by the script of `team`, on a server that refuses `tools` and `response_format`. Each agent is known by
 /// its model, which has its name; other callers, such as a policy, by the system text.
-pub(crate) fn small_model(team: &Team) -> Behaviour {
+pub(crate) fn small_model(team: &Team) -> Behavior {
     let mut lines: HashMap<String, Lines> = HashMap::new();
     for step in team.script.steps().iter().filter(|step| step.error.is_none()) {
         let is_agent = team.agents.iter().any(|agent| agent.name == step.who);
@@ -38,7 +38,7 @@ pub(crate) fn small_model(team: &Team) -> Behaviour {
             None => Answer::unexpected(format!("{who} has nothing to reply to: {}", asked.last_text())),
         }
     };
-    Behaviour::from(Playbook::new(play)).text_only()
+    Behavior::from(Playbook::new(play)).text_only()
 }
 
 /// A caller that is no agent of the team.

@@ -1,6 +1,6 @@
 //! Teams that ship, over many roles and topics at once.
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received};
 use serde_json::Value;
 
 use crate::home::{Home, KEY, serve, shipped};
@@ -90,7 +90,7 @@ fn a_society_is_held_at_an_endpoint_and_pays_no_reply_to_the_marker() {
             _ => Answer::text("Trade {wheat} for {{task}}."),
         }
     };
-    let server = serve(Behaviour::from(Playbook::new(play)).key(KEY));
+    let server = serve(Behavior::from(Playbook::new(play)).key(KEY));
     let home = Home::at(&server);
     let ran = home.run(&["run", &shipped("society"), "Trade {x}", "-m", "openai:test"]).ok();
     assert!(ran.out.contains("Trade {wheat} for {{task}}."), "{}", ran.out);

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use polylogue_team::{Agent, Overrides, Team, load, parse};
-use polylogue_test::server::{Behaviour, Received, Server};
+use polylogue_test::server::{Behavior, Received, Server};
 use serde_json::json;
 
 use crate::home::{Home, Ran, of_type, serve, shipped};
@@ -99,7 +99,7 @@ script:
   - Bob: GOODBYE
 "#;
 
-fn talk() -> (Behaviour, String) {
+fn talk() -> (Behavior, String) {
     let file = format!("{TALK}{SCRIPT}");
     let team = parse(&file, "team.yaml", &Overrides::default()).unwrap().team;
     let file = file
@@ -114,8 +114,8 @@ fn asked_with(server: &Server, field: &str) -> usize {
 
 #[test]
 fn a_run_shows_which_capability_is_missing_and_continues() {
-    let (behaviour, file) = talk();
-    let server = serve(behaviour);
+    let (behavior, file) = talk();
+    let server = serve(behavior);
     let home = Home::at(&server);
     let ran = home.run(&["run", home.file("team.yaml", &file)]).ok();
     let (talk, end) = ran.out.split_once("\ndone: ").unwrap();
@@ -164,8 +164,8 @@ fn home_that_remembers(server: &Server, team: &str, capabilities: &str) -> Home 
 // What a run found out, the next one knows. It is a cache: whatever the file is, no run fails for it.
 #[test]
 fn what_a_run_found_out_the_next_one_knows() {
-    let (behaviour, file) = talk();
-    let first = serve(behaviour);
+    let (behavior, file) = talk();
+    let first = serve(behavior);
     let home = Home::at(&first);
     home.run(&["run", home.file("team.yaml", &file)]).ok();
     let known = std::fs::read_to_string(home.path(".cache/polylogue/capabilities.json")).unwrap();
@@ -191,8 +191,8 @@ fn what_a_run_found_out_the_next_one_knows() {
 
 #[test]
 fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
-    let (behaviour, file) = talk();
-    let server = serve(behaviour);
+    let (behavior, file) = talk();
+    let server = serve(behavior);
     let home = Home::at(&server);
     // Stopped in the middle of Bob's turn.
     let run = [
@@ -221,7 +221,7 @@ fn what_is_said_to_be_impossible_is_not_tried_not_even_after_a_break() {
 
 #[test]
 fn forms_that_are_said_to_be_refused_are_not_sent() {
-    let server = serve(Behaviour::from("GOODBYE").plain_template());
+    let server = serve(Behavior::from("GOODBYE").plain_template());
     let home = Home::at(&server);
     let run = ["run", home.file("team.yaml", &talk().1), "--capabilities", "no-system-role,no-null-content"];
     home.run(&run).ok();
@@ -234,7 +234,7 @@ fn forms_that_are_said_to_be_refused_are_not_sent() {
 /// Without what is remembered of models, the log says what was refused.
 #[test]
 fn forms_that_were_refused_are_not_sent_again_by_a_process_that_resumes() {
-    let server = serve(Behaviour::from("Well.").plain_template());
+    let server = serve(Behavior::from("Well.").plain_template());
     let home = Home::at(&server);
     let team = talk().1.replace("openai:Bob", "openai:Alice");
     let run = ["run", home.file("team.yaml", &team), "--max-turns", "1"];

@@ -153,7 +153,7 @@ fn a_store_that_is_replaced_while_a_conversation_runs_ends_it_and_nothing_finish
         home.file("team.yaml", TALK);
         let running = home.start(&RUN);
         until("the model is asked a second time", || server.count() >= 2);
-        // What `sed -i`, editors and synchronisers do: the same bytes in another file of the same name.
+        // What `sed -i`, editors and synchronizers do: the same bytes in another file of the same name.
         let file = if store == "talks/" { log(&home) } else { home.path(store) };
         let copy = home.path("copy");
         fs::copy(&file, &copy).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Received};
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received};
 use serde_json::Value;
 
 use crate::place::{Kind, Place};
@@ -39,7 +39,7 @@ fn team() -> String {
 /// Bills every request that it gets, whether its reply is read or not, as much as a request of this size can take: a token for every
 /// byte of the messages, 32 for each message, and the longest reply. Returns the sum in picodollars, too. Replies come after
 /// `pause`.
-fn billing(pause: Duration) -> (Behaviour, Arc<AtomicU64>) {
+fn billing(pause: Duration) -> (Behavior, Arc<AtomicU64>) {
     let billed = Arc::new(AtomicU64::new(0));
     let sum = Arc::clone(&billed);
     let book = Playbook::new(move |received: &Received, nth| {
@@ -50,7 +50,7 @@ fn billing(pause: Duration) -> (Behaviour, Arc<AtomicU64>) {
         let pace = Quirk::Pace(Duration::from_millis(nth as u64 % 7));
         Answer::text(format!("words {nth}")).usage(read, LONGEST).with(pace)
     });
-    (Behaviour::from(book).latency(pause), billed)
+    (Behavior::from(book).latency(pause), billed)
 }
 
 const fn picodollars(read: u64, written: u64) -> u64 {

@@ -62,7 +62,7 @@ impl Look {
         lost.map_or(Ok(()), |event| Err(format!("an event was shown and is not in the log:\n  {event}")))
     }
 
-    /// No call that was finished at this look was asked for afterwards.
+    /// No call that was finished at this look was asked for afterward.
     pub(crate) fn check_later_requests(&self, place: &Place) -> Result<(), String> {
         let finished: BTreeSet<Asked> = self.events().iter().filter_map(Asked::finished).collect();
         let later = place.server.requests().into_iter().skip(self.asked);

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -45,7 +45,7 @@ impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("team.yaml"), TEAM).unwrap();
-        let model = Behaviour::from(Playbook::new(|received, _| reply(received)));
+        let model = Behavior::from(Playbook::new(|received, _| reply(received)));
         Self { dir, server: Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model).unwrap() }
     }
 

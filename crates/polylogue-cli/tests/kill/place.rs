@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use polylogue_test::server::{Behaviour, Server};
+use polylogue_test::server::{Behavior, Server};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -45,7 +45,7 @@ impl Place {
     }
 
     /// With this team, whose model behaves in this way.
-    pub(crate) fn of(kind: Kind, team: &str, model: Behaviour) -> Self {
+    pub(crate) fn of(kind: Kind, team: &str, model: Behavior) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("team.yaml"), team).unwrap();
         let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model).unwrap();

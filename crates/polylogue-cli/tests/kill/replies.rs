@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::Hasher;
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Received};
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received};
 use serde_json::{Value, json};
 
 /// Two who talk for long, each with a tool.
@@ -65,12 +65,12 @@ const LAST: usize = TURNS_EACH - 1 + TURNS_EACH.div_ceil(LOOKS_EVERY);
 const LOOKS_EVERY: usize = 4;
 
 /// A model whose replies come at once or in paces, by turns: programs are killed while they wait, read, and write down.
-pub(crate) fn model() -> Behaviour {
+pub(crate) fn model() -> Behavior {
     let book = Playbook::new(|received, _| match received.turn() % 3 {
         0 => reply(received).with(Quirk::Pace(Duration::from_millis(1))),
         _ => reply(received),
     });
-    Behaviour::from(book).latency(Duration::from_millis(1))
+    Behavior::from(book).latency(Duration::from_millis(1))
 }
 
 fn reply(received: &Received) -> Answer {

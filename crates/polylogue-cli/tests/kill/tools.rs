@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -63,7 +63,7 @@ impl Place {
         fs::write(dir.path().join("team.yaml"), TEAM).unwrap();
         fs::create_dir_all(dir.path().join(".config/polylogue")).unwrap();
         fs::write(dir.path().join(".config/polylogue/approvals.yaml"), "- allow: {command: '*'}\n").unwrap();
-        let model = Behaviour::from(Playbook::new(|received, _| reply(received)));
+        let model = Behavior::from(Playbook::new(|received, _| reply(received)));
         Self { dir, server: Server::bind((Ipv4Addr::LOCALHOST, 0).into(), model).unwrap() }
     }
 

@@ -134,7 +134,7 @@ pub struct Outcome {
     /// the tool: the URL of a page, for instance. Models read it marked as untrusted.
     #[serde(default, rename = "from", skip_serializing_if = "Option::is_none")]
     pub outside: Option<Arc<str>>,
-    /// The usage of models that the tool called itself, such as an embedding model. Counts towards the limits of the
+    /// The usage of models that the tool called itself, such as an embedding model. Counts toward the limits of the
     /// run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<ToolUsage>,

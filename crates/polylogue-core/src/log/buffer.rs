@@ -124,7 +124,7 @@ impl Tally {
         }
     }
 
-    /// What counts towards limits.
+    /// What counts toward limits.
     pub(crate) const fn used(&self) -> Used<'_> {
         Used { usage: &self.usage, unpriced: self.unpriced.as_ref() }
     }

@@ -9,7 +9,7 @@ const MOST: usize = 8;
 
 /// Which participants of which chats have read content from outside.
 ///
-/// Conservative: a participant has read everything it could see, and passes it on with everything it says afterwards.
+/// Conservative: a participant has read everything it could see, and passes it on with everything it says afterward.
 #[derive(Debug, Default)]
 pub(crate) struct Origins(Vec<Origin>);
 

@@ -21,12 +21,12 @@ impl AgentCall {
     /// Calls `agent` by its name.
     #[must_use]
     pub fn of(agent: &(impl Agent + Clone), message: impl Into<Message>) -> Self {
-        Self::labelled(agent.name().as_str(), agent, message)
+        Self::labeled(agent.name().as_str(), agent, message)
     }
 
     /// Calls `agent` as `label`; see [`Turn::ask_as`].
     #[must_use]
-    pub fn labelled(
+    pub fn labeled(
         label: impl Into<Arc<str>>,
         agent: &(impl Agent + Clone),
         message: impl Into<Message>,
@@ -70,7 +70,7 @@ impl Turn<'_> {
         agent: &(impl Agent + Clone),
         message: impl Into<Message>,
     ) -> Result<Message> {
-        self.make(AgentCall::labelled(label, agent, message)).await
+        self.make(AgentCall::labeled(label, agent, message)).await
     }
 
     /// Calls several agents in parallel, and returns their replies in the order of the calls, after all of them are

@@ -11,7 +11,7 @@ impl Transcript {
     /// Adds the next event.
     ///
     /// # Errors
-    /// Says why the event cannot follow those before it. The transcript must not be used afterwards.
+    /// Says why the event cannot follow those before it. The transcript must not be used afterward.
     pub fn apply(&mut self, event: Arc<Event>) -> Result<(), String> {
         if event.at != self.at {
             match &event.body {

@@ -190,7 +190,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
             "agents": [
                 {"name": "User_proxy", "class": "UserProxyAgent", "human_input_mode": "ALWAYS"},
                 {"name": "Coder", "system_message": "You code."},
-                {"name": "Critic", "system_message": ["You", "criticise."], "description": "Criticises"},
+                {"name": "Critic", "system_message": ["You", "criticize."], "description": "Criticizes"},
             ],
             "groupchat": {
                 "agents": ["User_proxy", "Coder", "Critic"], "max_round": 12, "speaker_selection_method": "auto",
@@ -225,10 +225,10 @@ fn a_group_whose_next_speaker_a_model_picks() {
                 system: You code.
                 human_input: never
               - name: Critic
-                description: Criticises
+                description: Criticizes
                 system: |-
                   You
-                  criticise.
+                  criticize.
                 human_input: never
             chat:
               pattern:

@@ -173,7 +173,7 @@ async fn one_that_never_starts_says_why() {
     let bench = Bench::new("dies");
     let shown = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap_err().to_string();
     assert!(shown.starts_with("the MCP server `test` did not start as MCP servers do: "), "{shown}");
-    let wanted = "(exit status: 1); it last wrote to its error output: no licence for ***";
+    let wanted = "(exit status: 1); it last wrote to its error output: no license for ***";
     assert!(shown.ends_with(wanted), "{shown}");
     let bench = Bench::new("hangs");
     let servers = bench.servers(|limits| limits.start = Duration::from_millis(300));

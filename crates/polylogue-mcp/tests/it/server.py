@@ -136,7 +136,7 @@ def answer(request):
 
 note("started %d" % os.getpid())
 if MANNER == "dies":
-    sys.exit("no licence for " + os.environ.get("KEY", "no one"))
+    sys.exit("no license for " + os.environ.get("KEY", "no one"))
 if MANNER == "hangs":
     forever()
 if MANNER == "babbles":

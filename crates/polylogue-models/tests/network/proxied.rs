@@ -2,7 +2,7 @@
 
 use polylogue_core::{Fault, ModelErrorKind as Kind};
 use polylogue_models::{Config, Endpoint, Env, Proxies};
-use polylogue_test::server::{Behaviour, Server};
+use polylogue_test::server::{Behavior, Server};
 
 use crate::child;
 use crate::common::{KEY, config, model, reply, text};
@@ -18,7 +18,7 @@ const PASSWORD: &str = "Basic bWU6c2VjcmV0IHdvcmQ=";
 
 #[tokio::test]
 async fn a_proxy_receives_the_address_of_a_request() {
-    let server = Server::start(Behaviour::from("through a proxy")).await;
+    let server = Server::start(Behavior::from("through a proxy")).await;
     let proxy = Proxy::start(Some(server.address())).await;
     let config = Config {
         base_url: "http://model.invalid/v1".into(),
@@ -35,7 +35,7 @@ async fn a_proxy_receives_the_address_of_a_request() {
 
 #[tokio::test]
 async fn hosts_that_are_named_and_this_machine_are_reached_directly() {
-    let server = Server::start(Behaviour::from("directly")).await;
+    let server = Server::start(Behavior::from("directly")).await;
     let proxy = Proxy::start(Some(server.address())).await;
     let url = proxy.url();
     // The address of all interfaces leads here too, but it is none that is known to.
@@ -57,7 +57,7 @@ async fn hosts_that_are_named_and_this_machine_are_reached_directly() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn what_is_encrypted_goes_through_a_tunnel() {
-    let server = Server::start(Behaviour::from("through a tunnel")).await;
+    let server = Server::start(Behavior::from("through a tunnel")).await;
     let tls = Tls::start(server.address(), "model.invalid").await;
     let proxy = Proxy::start(Some(tls.address)).await;
     let (authority, url) = (tls.authority(), proxy.url());
@@ -72,7 +72,7 @@ async fn what_is_encrypted_goes_through_a_tunnel() {
 
 #[tokio::test]
 async fn a_proxy_that_refuses_is_named_without_its_password() {
-    let server = Server::start(Behaviour::from("never")).await;
+    let server = Server::start(Behavior::from("never")).await;
     let proxy = Proxy::start(None).await;
     for (scheme, kind, fault) in
         [("http", Kind::Config, Fault::Config), ("https", Kind::Connection, Fault::Provider)]
@@ -96,7 +96,7 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
 
 #[tokio::test]
 async fn a_proxy_of_an_unknown_kind_is_refused_before_anything_is_sent() {
-    let server = Server::start(Behaviour::from("never")).await;
+    let server = Server::start(Behavior::from("never")).await;
     let config = Config {
         base_url: "http://model.invalid/v1".into(),
         proxies: proxies([("ALL_PROXY", "socks5://me:secret@127.0.0.1:1")]),

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use polylogue_core::{Fault, ModelErrorKind as Kind};
 use polylogue_models::Config;
-use polylogue_test::server::{Behaviour, Server};
+use polylogue_test::server::{Behavior, Server};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -14,7 +14,7 @@ use crate::tls::Tls;
 
 #[tokio::test]
 async fn an_untrusted_certificate_is_refused_before_anything_is_sent() {
-    let server = Server::start(Behaviour::from("never")).await;
+    let server = Server::start(Behavior::from("never")).await;
     let tls = Tls::start(server.address(), "127.0.0.1").await;
     let base_url = format!("https://{}/v1", tls.address);
     let config = Config { base_url: base_url.clone(), retries: quick(3), ..config(&server) };
@@ -29,7 +29,7 @@ async fn an_untrusted_certificate_is_refused_before_anything_is_sent() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_certificate_whose_authority_is_named_in_the_environment_is_trusted() {
-    let server = Server::start(Behaviour::from("over an encrypted connection")).await;
+    let server = Server::start(Behavior::from("over an encrypted connection")).await;
     let tls = Tls::start(server.address(), "127.0.0.1").await;
     let authority = tls.authority();
     let trusting = [("SSL_CERT_FILE", authority.to_str().unwrap())];
@@ -64,7 +64,7 @@ async fn a_server_without_encryption_and_an_unreachable_one_are_different_errors
         let _ = stream.read(&mut hello).await.unwrap();
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await.unwrap();
     });
-    let server = Server::start(Behaviour::from("never")).await;
+    let server = Server::start(Behavior::from("never")).await;
     let error = reply(&model(Config { base_url, retries: quick(3), ..config(&server) })).await.unwrap_err();
     plain.await.unwrap();
     assert_eq!(error.kind, Kind::Connection);

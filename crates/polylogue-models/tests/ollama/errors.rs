@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use polylogue_core::{Capability, Fault, ModelErrorKind as Kind};
 use polylogue_models::{Config, Retries};
-use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 
 use crate::common::{Asked, ask, model, quick, reply, text, weather};
 use crate::config;
 
 /// Asks a server that always answers so, three times if that may help: the error, and how often was asked.
 async fn failed(answer: Answer) -> (polylogue_core::ModelError, usize) {
-    let server = Server::start(Behaviour::from(answer)).await;
+    let server = Server::start(Behavior::from(answer)).await;
     let error = reply(&model(Config { retries: quick(3), ..config(&server) })).await.unwrap_err();
     (error, server.count())
 }
@@ -64,7 +64,7 @@ async fn every_error_says_what_to_do_and_only_what_may_pass_is_tried_again() {
 
 #[tokio::test]
 async fn a_model_without_tools_is_asked_with_tools_once() {
-    let server = Server::start(Behaviour::from("x").text_only()).await;
+    let server = Server::start(Behavior::from("x").text_only()).await;
     let model = model(config(&server));
     let asked = Asked { tools: vec![weather()], ..Asked::default() };
     for _ in 0..2 {
@@ -78,7 +78,7 @@ async fn a_model_without_tools_is_asked_with_tools_once() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_to_be_started() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let config = config(&server);
     drop(server);
     let error = reply(&model(config)).await.unwrap_err();
@@ -89,7 +89,7 @@ async fn a_server_that_is_not_there_is_to_be_started() {
 
 #[tokio::test]
 async fn the_hint_for_a_server_that_is_not_ollama_names_the_address() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     let elsewhere = Config::ollama(&format!("{}/elsewhere", server.ollama_url()));
     let error = reply(&model(Config { retries: Retries::none(), ..elsewhere })).await.unwrap_err();
     assert_eq!(error.status, Some(404));

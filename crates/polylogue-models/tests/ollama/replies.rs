@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use polylogue_core::{Finish, ModelErrorKind as Kind, Usage};
 use polylogue_models::{Config, Timeouts};
-use polylogue_test::server::{Answer, Behaviour, Field, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, Field, Quirk, Server};
 
 use crate::common::weather::{is_weather, weather};
 use crate::common::{Asked, ask, model, reply, text};
@@ -42,7 +42,7 @@ async fn every_tolerable_deviation_gives_the_same_reply_streamed_and_not() {
         for stream in [true, false] {
             let case = format!("{quirks:?}, stream {stream}");
             let answer = quirks.iter().cloned().fold(weather(), Answer::with);
-            let server = Server::start(Behaviour::from(answer)).await;
+            let server = Server::start(Behavior::from(answer)).await;
             let (reply, received) =
                 ask(&model(Config { stream, ..config(&server) }), &Asked::default()).await;
             let reply = reply.unwrap_or_else(|error| panic!("{case}: {error:?}"));
@@ -69,7 +69,7 @@ async fn why_a_reply_ended_and_what_was_counted_are_as_ollama_says() {
         (Answer::text("x").usage(7, 1).usage_details(5, 0), Finish::Stop, (Some(7), Some(1), Some(5))),
         (Answer::text("x").usage(7, 1).usage_details(9, 0), Finish::Stop, (Some(7), Some(1), None)),
     ] {
-        let server = Server::start(Behaviour::from(answer.clone())).await;
+        let server = Server::start(Behavior::from(answer.clone())).await;
         let reply = reply(&model(config(&server))).await.unwrap();
         let counted = (reply.usage.input, reply.usage.output, reply.usage.cached);
         assert_eq!((reply.finish, counted), (finish, usage), "{answer:?}");
@@ -101,7 +101,7 @@ async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_ti
         (Quirk::Status(500), Kind::Refused, "status 500"),
     ] {
         for stream in [true, false] {
-            let server = Server::start(Behaviour::from(weather().with(quirk.clone()))).await;
+            let server = Server::start(Behavior::from(weather().with(quirk.clone()))).await;
             let timeouts = if kind == Kind::Timeout { short } else { Timeouts::default() };
             let error = reply(&model(Config { stream, timeouts, ..config(&server) })).await;
             let error = error.expect_err(&format!("{quirk:?} {stream}"));
@@ -117,7 +117,7 @@ async fn every_malformed_reply_is_an_error_that_says_what_happened_within_the_ti
 async fn a_model_that_is_loaded_slowly_has_until_the_first_token() {
     let loading = Duration::from_millis(600);
     // Nothing comes while a model is loaded, not even a header.
-    let server = Server::start(Behaviour::from("Here I am.").latency(loading)).await;
+    let server = Server::start(Behavior::from("Here I am.").latency(loading)).await;
     let timeouts = Timeouts { idle: Duration::from_millis(200), ..Timeouts::default() };
     let patient = model(Config { timeouts, ..config(&server) });
     assert_eq!(text(&reply(&patient).await.unwrap()), "Here I am.");

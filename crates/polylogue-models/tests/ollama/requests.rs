@@ -4,7 +4,7 @@ use polylogue_core::{
     Call, Capabilities, Capability, Entry, Media, Model as _, Outcome, OutcomeStatus, Params, Part, ToolSpec,
 };
 use polylogue_models::Config;
-use polylogue_test::server::{Answer, Behaviour, History, Server};
+use polylogue_test::server::{Answer, Behavior, History, Server};
 use serde_json::{Map, Value, json};
 
 use crate::common::{Asked, ask, model, reply};
@@ -12,7 +12,7 @@ use crate::config;
 
 /// The body that is sent for `asked`, with a server that refuses what Ollama would not understand.
 async fn sent(config: impl FnOnce(&Server) -> Config, asked: &Asked) -> Value {
-    let server = Server::start(Behaviour::from("fine")).await;
+    let server = Server::start(Behavior::from("fine")).await;
     let (reply, _) = ask(&model(config(&server)), asked).await;
     assert_eq!((reply.map(|_| ()), server.violations()), (Ok(()), Vec::new()));
     let received = server.requests()[0].clone();
@@ -154,7 +154,7 @@ async fn a_reply_is_streamed_as_the_caller_wants() {
 
 #[tokio::test]
 async fn extra_fields_that_cannot_be_sent_are_refused_before_anything_is() {
-    let server = Server::start(Behaviour::from("x")).await;
+    let server = Server::start(Behavior::from("x")).await;
     for (fields, says) in [(json!({"options": 1}), "`options`"), (json!({"messages": []}), "`messages`")] {
         let params = Params { extra: extra(fields), ..Params::default() };
         let (refused, _) = ask(&model(config(&server)), &Asked { params, ..Asked::default() }).await;
@@ -166,7 +166,7 @@ async fn extra_fields_that_cannot_be_sent_are_refused_before_anything_is() {
 
 #[tokio::test]
 async fn what_was_written_for_one_api_is_not_sent_to_the_other() {
-    let server = Server::start(Behaviour::from("fine").history(History::Strict)).await;
+    let server = Server::start(Behavior::from("fine").history(History::Strict)).await;
     let own = model(config(&server));
     let compatible = model(Config { provider: "c".into(), ..Config::new(server.base_url()) });
     let asked = Asked::new([
@@ -186,7 +186,7 @@ async fn what_was_written_for_one_api_is_not_sent_to_the_other() {
 
 #[tokio::test]
 async fn a_key_is_sent_if_there_is_one() {
-    let server = Server::start(Behaviour::from(Answer::text("x")).key("a-key-of-the-cloud")).await;
+    let server = Server::start(Behavior::from(Answer::text("x")).key("a-key-of-the-cloud")).await;
     let key = polylogue_models::Key::new("a-key-of-the-cloud");
     assert!(reply(&model(Config { key, ..config(&server) })).await.is_ok());
     assert_eq!(reply(&model(config(&server))).await.unwrap_err().status, Some(401));

@@ -2,13 +2,13 @@
 
 use polylogue_core::ModelErrorKind as Kind;
 use polylogue_models::{Api, Config, Endpoint, Key};
-use polylogue_test::server::{Answer, Behaviour, Server};
+use polylogue_test::server::{Answer, Behavior, Server};
 
 use crate::config;
 
 #[tokio::test]
 async fn models_and_version_are_listed() {
-    let server = Server::start(Behaviour::from("x").models(["llama3.2:latest", "qwen3:8b"])).await;
+    let server = Server::start(Behavior::from("x").models(["llama3.2:latest", "qwen3:8b"])).await;
     let ollama = Endpoint::new(config(&server)).unwrap();
     assert_eq!(ollama.api(), Api::Ollama);
     let models = ollama.models().await.unwrap();
@@ -38,7 +38,7 @@ async fn what_is_no_list_is_an_error() {
         ("HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{", Kind::Connection),
         ("HTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n", Kind::Refused),
     ] {
-        let server = Server::start(Behaviour::raw(response)).await;
+        let server = Server::start(Behavior::raw(response)).await;
         let ollama = Endpoint::new(Config {
             timeouts: polylogue_models::Timeouts {
                 total: std::time::Duration::from_secs(2),
@@ -51,7 +51,7 @@ async fn what_is_no_list_is_an_error() {
         let late = if kind == Kind::Connection { Kind::Timeout } else { kind };
         assert!(kinds.iter().all(|met| *met == kind || *met == late), "{response}: {kinds:?}");
     }
-    let server = Server::start(Behaviour::from(Answer::text("x"))).await;
+    let server = Server::start(Behavior::from(Answer::text("x"))).await;
     let gone = config(&server);
     drop(server);
     let error = Endpoint::new(gone).unwrap().models().await.unwrap_err();

@@ -102,7 +102,7 @@ fn crashes_and_bytes_that_are_not_text_are_reported() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let ended = run(&sandbox, &sh("kill -SEGV $$"));
-    assert_eq!((ended.how, ended.how.code()), (How::Signalled(11), 139));
+    assert_eq!((ended.how, ended.how.code()), (How::Signaled(11), 139));
     assert_eq!(run(&sandbox, &sh("printf '\\377\\000a'")).output, b"\xff\0a");
 }
 

@@ -34,7 +34,7 @@ async fn a_copy_that_takes_the_place_of_the_file_is_noticed_by_the_next_append()
     for kind in BOTH {
         let (dir, store, claim) = writing(kind).await;
         let (file, copy) = (file(kind, dir.path()), dir.path().join("copy"));
-        // As `sed -i`, editors and synchronisers do, and those who restore.
+        // As `sed -i`, editors and synchronizers do, and those who restore.
         fs::copy(&file, &copy).unwrap();
         fs::rename(&copy, &file).unwrap();
         is_noticed(kind, &store, &claim).await;

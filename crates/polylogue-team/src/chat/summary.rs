@@ -36,7 +36,7 @@ pub enum Summary {
 #[config(name = "ReflectedSummary")]
 pub struct Reflect {
     /// Prompt for the summary. The model receives it after the messages of the chat.
-    #[key(default = Template::new(SUMMARISE))]
+    #[key(default = Template::new(SUMMARIZE))]
     pub prompt: Template,
     /// Agent that writes the summary, with its own system message and model.
     #[key(as = Option<AgentRef>, none = "a private author")]
@@ -48,8 +48,8 @@ pub struct Reflect {
     pub parameters: At<Parameters>,
 }
 
-const SUMMARISE: &str =
-    "Summarise what came of the conversation above, in a few sentences. Add nothing of your own.";
+const SUMMARIZE: &str =
+    "Summarize what came of the conversation above, in a few sentences. Add nothing of your own.";
 
 impl Default for Reflect {
     fn default() -> Self {

@@ -45,7 +45,7 @@ impl Files for OnDisk {
             }),
             Ok(_) => Ok(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Unreadable { why: "there is no such file".to_owned(), hint: neighbour(path) })
+                Err(Unreadable { why: "there is no such file".to_owned(), hint: neighbor(path) })
             }
             Err(error) => Err(Unreadable { why: error.to_string(), hint: None }),
         }
@@ -77,7 +77,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// A file in the same folder that may be meant.
-fn neighbour(path: &Path) -> Option<String> {
+fn neighbor(path: &Path) -> Option<String> {
     const LOOKED_AT: usize = 1000;
     let given = path.file_name()?.to_str()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

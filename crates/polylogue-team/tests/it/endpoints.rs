@@ -9,11 +9,11 @@ use polylogue_core::{AnyStore, LogId};
 use polylogue_models::{Env, Models};
 use polylogue_store::Memory;
 use polylogue_team::{Overrides, load};
-use polylogue_test::server::{Behaviour, Playbook, Server};
+use polylogue_test::server::{Behavior, Playbook, Server};
 
 #[tokio::test]
 async fn all_agents_of_all_chats_and_teams_share_the_limits_of_an_endpoint() {
-    let server = Behaviour::from(Playbook::echo()).latency(Duration::from_millis(20));
+    let server = Behavior::from(Playbook::echo()).latency(Duration::from_millis(20));
     let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), server).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let agents = |name: &str| {

@@ -87,7 +87,7 @@ async fn all_calls_are_planned_at_once_and_answered_from_their_evidence() {
 }
 
 #[tokio::test]
-async fn a_draft_is_criticised_until_there_is_nothing_to_criticise() {
+async fn a_draft_is_criticized_until_there_is_nothing_to_criticize() {
     let script = "{Ann: draft}, {Eve: {say: Shorter., expect: {last: draft}}}, {Ann: {say: short, expect: {last: Shorter.}}}, {Eve: FINE}";
     let agents = "{name: Ann, reasoning: {refine: {critic: Eve, rounds: 5, until: FINE}}}, {name: Eve}";
     assert_eq!(play(&team(agents, script)).await.1, "short");

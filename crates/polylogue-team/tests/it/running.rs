@@ -132,7 +132,7 @@ async fn a_participant_of_a_discussion_can_write_its_summary() {
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}, {name: C}],
           chat: {participants: [A, B], summary: {reflect: {by: B}},
             pattern: {group_solve: {tasks: [{who: A, prompt: a}, {who: B, prompt: b}], before: [{who: C, prompt: c}], max_iterations: 1}}},
-          script: [{C: zero}, {A: one}, {B: two}, {B: three}, {A: four}, {B: {say: in short, expect: {last: Summarise}}}]}",
+          script: [{C: zero}, {A: one}, {B: two}, {B: three}, {A: four}, {B: {say: in short, expect: {last: Summarize}}}]}",
     );
     let (_, status, _) = run(&team, &[]).await;
     assert!(matches!(&status, Ok(Status::Closed { summary, .. }) if &**summary == "in short"), "{status:?}");

@@ -9,7 +9,7 @@ use polylogue_core::{
 };
 use polylogue_models::{Config, Endpoint, EndpointModel, Script, Scripted};
 use polylogue_team::Overrides;
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 use serde_json::Value;
 
 use crate::stage::{Played, can_run, files, play, play_through, team};
@@ -64,7 +64,7 @@ async fn server(next: &Slot) -> Server {
         let next = next.lock().unwrap_or_else(PoisonError::into_inner).take();
         next.unwrap_or_else(|| Answer::unexpected("nothing is due"))
     };
-    Server::start(Behaviour::from(Playbook::new(play)).plain_template()).await
+    Server::start(Behavior::from(Playbook::new(play)).plain_template()).await
 }
 
 /// What was said where, and how every chat ended; chats that run at the same time stand one after the other.

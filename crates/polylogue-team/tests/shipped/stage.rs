@@ -207,7 +207,7 @@ const ANSWERS: [(&str, &[&str]); 4] = [
         &[
             "It wants to come up again.",
             "It gets stronger, I think. But a ship is far heavier.",
-            "About eight metres, until it has pushed aside ten thousand tonnes of water.",
+            "About eight meters, until it has pushed aside ten thousand tonnes of water.",
             "The shape! Iron as a lump sinks.",
         ],
     ),

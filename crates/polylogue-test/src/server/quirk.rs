@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A way to deviate from what OpenAI's own server does.
 ///
 /// Each has a name for scripts and command lines, such as `no-usage` or, with a figure, `stall=5000`;
-/// [`Quirk::CATALOGUE`] lists all of them.
+/// [`Quirk::CATALOG`] lists all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Quirk {
@@ -150,7 +150,7 @@ pub enum Field {
     CallType,
 }
 
-/// One line of [`Quirk::CATALOGUE`].
+/// One line of [`Quirk::CATALOG`].
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// The name for scripts and command lines.
@@ -171,7 +171,7 @@ const ELSEWHERE: Quirk = Quirk::Redirect(Cow::Borrowed("http://127.0.0.2:9/v1/ch
 
 impl Quirk {
     /// Every kind of quirk, by name. Those with a figure take another one as `name=figure`: milliseconds for pauses.
-    pub const CATALOGUE: &'static [Entry] = &[
+    pub const CATALOG: &'static [Entry] = &[
         entry("no-usage", Self::NoUsage),
         entry("usage-unasked", Self::UsageUnasked),
         entry("usage-with-finish", Self::UsageWithFinish),
@@ -291,9 +291,9 @@ impl FromStr for Quirk {
     /// Reads `name` or `name=figure`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, figure) = text.split_once('=').map_or((text, None), |(name, figure)| (name, Some(figure)));
-        let Some(known) = Self::CATALOGUE.iter().find(|entry| entry.name == name) else {
-            let names: Vec<_> = Self::CATALOGUE.iter().map(|entry| entry.name).collect();
-            return Err(format!("there is no misbehaviour `{name}`; there are: {}", names.join(", ")));
+        let Some(known) = Self::CATALOG.iter().find(|entry| entry.name == name) else {
+            let names: Vec<_> = Self::CATALOG.iter().map(|entry| entry.name).collect();
+            return Err(format!("there is no misbehavior `{name}`; there are: {}", names.join(", ")));
         };
         match figure {
             None => Ok(known.quirk.clone()),
@@ -312,7 +312,7 @@ impl fmt::Display for Quirk {
             (Self::Missing(known), Self::Missing(this)) => known == this,
             _ => std::mem::discriminant(known) == std::mem::discriminant(self),
         };
-        let entry = Self::CATALOGUE.iter().find(|entry| same(&entry.quirk));
+        let entry = Self::CATALOG.iter().find(|entry| same(&entry.quirk));
         f.write_str(entry.map_or("?", |entry| entry.name))
     }
 }
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn every_quirk_is_read_back_from_its_name() {
-        for entry in Quirk::CATALOGUE {
+        for entry in Quirk::CATALOG {
             assert_eq!(entry.name.parse::<Quirk>().as_ref(), Ok(&entry.quirk));
             assert_eq!(entry.quirk.to_string(), entry.name);
         }

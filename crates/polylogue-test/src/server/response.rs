@@ -19,7 +19,7 @@ pub(super) struct Plan {
     pub(super) whole: bool,
 }
 
-/// What becomes of the connection afterwards.
+/// What becomes of the connection afterward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// It takes the next request.
@@ -222,7 +222,7 @@ fn split(body: &mut Vec<Step>, answer: &Answer) {
         .collect();
 }
 
-/// The same steps with neighbouring writes joined.
+/// The same steps with neighboring writes joined.
 fn merged(steps: Vec<Step>) -> Vec<Step> {
     let mut merged: Vec<Step> = Vec::new();
     for step in steps {

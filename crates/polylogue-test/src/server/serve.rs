@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
-use super::behaviour::{Behaviour, Play};
+use super::behavior::{Behavior, Play};
 use super::http::{Connection, Head, ReadError};
 use super::record::Record;
 use super::response::{End, Plan, plan, plan_error, plan_json};
@@ -19,7 +19,7 @@ use super::{Answer, Playbook, Received, ollama, unique};
 /// What all connections share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) behaviour: Behaviour,
+    pub(super) behavior: Behavior,
     pub(super) record: Record,
 }
 
@@ -45,7 +45,7 @@ async fn serve(stream: TcpStream, shared: &Shared) {
     // Without it, small writes would be held back and joined.
     let _ = stream.set_nodelay(true);
     let mut connection = Connection::new(stream);
-    match &shared.behaviour.play {
+    match &shared.behavior.play {
         Play::Raw(response) => serve_raw(&mut connection, shared, response).await,
         Play::Book(book) => serve_book(connection, shared, book).await,
     }
@@ -60,7 +60,7 @@ async fn serve_raw(connection: &mut Connection, shared: &Shared, response: &[u8]
         shared.record.count.fetch_add(1, Ordering::SeqCst);
         shared.record.asked.fetch_add(1, Ordering::SeqCst);
         let _guard = shared.record.in_flight.enter();
-        let stayed = wait(connection, shared.behaviour.latency).await;
+        let stayed = wait(connection, shared.behavior.latency).await;
         if !stayed || connection.write(response).await.is_err() || head.closes() {
             return;
         }
@@ -81,10 +81,10 @@ async fn serve_book(mut connection: Connection, shared: &Shared, book: &Playbook
         };
         let flight = shared.record.in_flight.enter();
         let plan = route(shared, book, &received);
-        if !wait(&mut connection, shared.behaviour.latency).await {
+        if !wait(&mut connection, shared.behavior.latency).await {
             return;
         }
-        counted = (plan.whole && shared.behaviour.records).then_some(received);
+        counted = (plan.whole && shared.behavior.records).then_some(received);
         // Before the client has it, so that a test that has the reply finds it counted.
         if let Some(received) = &counted {
             shared.record.answered(received);
@@ -116,7 +116,7 @@ async fn read(connection: &mut Connection, shared: &Shared) -> Result<(Head, Arc
         bytes,
         at: Instant::now(),
     });
-    if shared.behaviour.records {
+    if shared.behavior.records {
         shared.record.keep(&received);
     }
     Ok((head, received))
@@ -134,9 +134,9 @@ fn route(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
     let path = received.path.split('?').next().unwrap_or_default();
     match (received.method.as_str(), path) {
         ("POST", "/v1/chat/completions") => complete(shared, book, received),
-        ("GET", "/v1/models") => plan_json(200, &models(&shared.behaviour.models)),
+        ("GET", "/v1/models") => plan_json(200, &models(&shared.behavior.models)),
         ("POST", "/api/chat") => complete(shared, book, received),
-        ("GET", "/api/tags") => plan_json(200, &ollama::tags(&shared.behaviour.models)),
+        ("GET", "/api/tags") => plan_json(200, &ollama::tags(&shared.behavior.models)),
         ("GET", "/api/version") => plan_json(200, &ollama::version()),
         (_, "/v1/chat/completions" | "/v1/models") => plan_error(405, "Method not allowed"),
         (method, _) => plan_error(404, &format!("Invalid URL ({method} {path})")),
@@ -149,30 +149,30 @@ fn models(names: &[String]) -> Value {
 }
 
 fn complete(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
-    let behaviour = &shared.behaviour;
+    let behavior = &shared.behavior;
     let nth = shared.record.asked.fetch_add(1, Ordering::SeqCst);
-    let refusal = behaviour.check_key(received).or_else(|| behaviour.check_template(received));
-    let refusal = refusal.or_else(|| behaviour.check_results(received));
-    let refusal = refusal.or_else(|| behaviour.check_abilities(received));
-    let flaw = || check(behaviour, received).err().map(Answer::unexpected);
+    let refusal = behavior.check_key(received).or_else(|| behavior.check_template(received));
+    let refusal = refusal.or_else(|| behavior.check_results(received));
+    let refusal = refusal.or_else(|| behavior.check_abilities(received));
+    let flaw = || check(behavior, received).err().map(Answer::unexpected);
     let mut answer = refusal.or_else(flaw).unwrap_or_else(|| book.answer(received, nth));
     if let Some(what) = &answer.violation {
         shared.record.violation(received, what);
     } else {
-        answer.quirks.extend(behaviour.quirks.iter().cloned());
+        answer.quirks.extend(behavior.quirks.iter().cloned());
     }
     plan(&answer, received)
 }
 
-fn check(behaviour: &Behaviour, received: &Received) -> Result<(), String> {
+fn check(behavior: &Behavior, received: &Received) -> Result<(), String> {
     unique::check(&received.bytes).map_err(|flaw| format!("the body is no proper JSON: {flaw}"))?;
     let kind = received.header("content-type").unwrap_or_default();
     if !kind.starts_with("application/json") {
         return Err(format!("`content-type` is `{kind}`, not `application/json`"));
     }
     match received.is_ollama() {
-        true => ollama::validate(&received.body, behaviour.history),
-        false => validate_as(&received.body, behaviour.history),
+        true => ollama::validate(&received.body, behavior.history),
+        false => validate_as(&received.body, behavior.history),
     }
 }
 
@@ -220,7 +220,7 @@ async fn end(mut connection: Connection, shared: &Shared, end: End, counted: Opt
     }
 }
 
-/// Waits. Whether the client is still there afterwards.
+/// Waits. Whether the client is still there afterward.
 async fn wait(connection: &mut Connection, pause: Duration) -> bool {
     // No time at all is not worth a timer.
     pause.is_zero() || timeout(pause, connection.gone()).await.is_err()

@@ -13,7 +13,7 @@ use super::received::role;
 pub enum History {
     /// As the strictest servers do: one system message at most, at the beginning; then the user and the assistant in
     /// turns, the user first. What the chat templates of Mistral and Gemma ask. A user may speak after the result of a tool:
-    /// [`Behaviour::no_user_after_tool`](super::Behaviour::no_user_after_tool) refuses that.
+    /// [`Behavior::no_user_after_tool`](super::Behavior::no_user_after_tool) refuses that.
     #[default]
     Strict,
     /// As OpenAI does: any order of roles, several messages of one role in a row. Calls must still be answered, no

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Server};
 use serde_json::{Value, json};
 
 /// How a response ended.
@@ -207,8 +207,8 @@ impl Client {
     }
 }
 
-pub(crate) fn serve(behaviour: impl Into<Behaviour>) -> Server {
-    Server::bind("127.0.0.1:0".parse().unwrap(), behaviour).unwrap()
+pub(crate) fn serve(behavior: impl Into<Behavior>) -> Server {
+    Server::bind("127.0.0.1:0".parse().unwrap(), behavior).unwrap()
 }
 
 /// A well-formed request.

@@ -1,6 +1,6 @@
 //! Ollama's own API, byte by byte.
 
-use polylogue_test::server::{Answer, Behaviour, Field, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, Field, Quirk, Server};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Ended, Response, serve};
@@ -83,7 +83,7 @@ fn refusals_are_a_text_and_models_and_version_are_listed() {
 
     let server = Server::bind(
         ([127, 0, 0, 1], 0).into(),
-        Behaviour::from("x").models(["llama3.2:latest", "qwen3:8b"]).text_only(),
+        Behavior::from("x").models(["llama3.2:latest", "qwen3:8b"]).text_only(),
     );
     let server = server.unwrap();
     let mut client = Client::of(&server);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::client::{Client, Ended, hello, serve, streamed};
-use polylogue_test::server::{Answer, Behaviour, History, Playbook, Quirk, Server};
+use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Server};
 use serde_json::{Value, json};
 
 fn text(client: &mut Client, body: &Value) -> String {
@@ -106,7 +106,7 @@ fn malformed_requests_get_400_and_are_listed() {
 fn how_strictly_histories_are_judged_can_be_chosen() {
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]});
     for (history, status) in [(History::Strict, 400), (History::Loose, 200), (History::Any, 200)] {
-        let server = serve(Behaviour::from("ok").history(history));
+        let server = serve(Behavior::from("ok").history(history));
         assert_eq!(Client::of(&server).ask(&body).status(), status, "{history:?}");
     }
 }
@@ -139,8 +139,8 @@ fn only_complete_replies_count_as_answered_twice() {
 }
 
 /// Asks for a reply, does what `first` says, and goes without a word, as a killed process does.
-fn killed(behaviour: Behaviour, first: impl Fn(&mut Client)) -> Server {
-    let server = serve(behaviour);
+fn killed(behavior: Behavior, first: impl Fn(&mut Client)) -> Server {
+    let server = serve(behavior);
     let mut client = Client::of(&server);
     client.post(&hello());
     eventually(|| server.count() == 1);
@@ -153,15 +153,15 @@ fn killed(behaviour: Behaviour, first: impl Fn(&mut Client)) -> Server {
 #[test]
 fn a_reply_does_not_count_when_the_client_goes_before_it_has_read_it() {
     let pause = Duration::from_millis(100);
-    for (behaviour, arrived) in [
-        (Behaviour::from("ok"), true),
-        (Behaviour::from("ok"), false),
-        (Behaviour::from("ok").with(Quirk::NoLength), true),
-        (Behaviour::from("ok").with(Quirk::NoLength), false),
-        (Behaviour::from("ok").latency(pause), false),
-        (Behaviour::from("ok").with(Quirk::PauseBeforeFirst(pause)), false),
+    for (behavior, arrived) in [
+        (Behavior::from("ok"), true),
+        (Behavior::from("ok"), false),
+        (Behavior::from("ok").with(Quirk::NoLength), true),
+        (Behavior::from("ok").with(Quirk::NoLength), false),
+        (Behavior::from("ok").latency(pause), false),
+        (Behavior::from("ok").with(Quirk::PauseBeforeFirst(pause)), false),
     ] {
-        let server = killed(behaviour, |client| {
+        let server = killed(behavior, |client| {
             if arrived {
                 client.peek()
             }
@@ -175,8 +175,8 @@ fn a_reply_does_not_count_when_the_client_goes_before_it_has_read_it() {
 
 #[test]
 fn a_reply_counts_when_the_client_goes_after_it_has_read_it() {
-    for behaviour in [Behaviour::from("ok"), Behaviour::from("ok").with(Quirk::NoLength)] {
-        let server = killed(behaviour, |client| assert_eq!(client.response().status(), 200));
+    for behavior in [Behavior::from("ok"), Behavior::from("ok").with(Quirk::NoLength)] {
+        let server = killed(behavior, |client| assert_eq!(client.response().status(), 200));
         assert_eq!(server.replies(), 1);
     }
 }
@@ -195,7 +195,7 @@ fn a_reply_of_which_not_all_bytes_went_out_does_not_count() {
 
 #[test]
 fn a_forgetful_server_keeps_only_counts() {
-    let server = serve(Behaviour::from("ok").forgetful());
+    let server = serve(Behavior::from("ok").forgetful());
     Client::of(&server).ask(&hello());
     assert_eq!((server.count(), server.requests().len(), server.replies()), (1, 0, 0));
 }

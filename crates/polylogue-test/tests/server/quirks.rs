@@ -90,7 +90,7 @@ fn fields_are_missing() {
         Field::CallType => event.to_string().contains("\"type\""),
         _ => unreachable!("{field:?}"),
     };
-    let fields = Quirk::CATALOGUE.iter().filter_map(|entry| match entry.quirk {
+    let fields = Quirk::CATALOG.iter().filter_map(|entry| match entry.quirk {
         Quirk::Missing(field) => Some(field),
         _ => None,
     });
@@ -107,7 +107,7 @@ fn fields_are_missing() {
             assert!(events(answer).iter().all(|event| !has(event, field)), "{field:?}");
         }
     }
-    let all = Quirk::CATALOGUE.iter().filter(|entry| matches!(entry.quirk, Quirk::Missing(_)));
+    let all = Quirk::CATALOG.iter().filter(|entry| matches!(entry.quirk, Quirk::Missing(_)));
     let bare = all.fold(Answer::text("x"), |answer, entry| answer.with(entry.quirk.clone()));
     assert_eq!(once(bare, &streamed()).events()[1], json!({"choices": [{"delta": {"content": "x"}}]}));
 }

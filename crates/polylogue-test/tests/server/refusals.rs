@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_test::server::{Answer, Behaviour, Quirk};
+use polylogue_test::server::{Answer, Behavior, Quirk};
 
 use crate::client::{Client, hello, once, serve, streamed};
 
@@ -44,7 +44,7 @@ fn retry_after_comes_in_seconds_and_as_a_date() {
 
 #[test]
 fn a_key_is_echoed() {
-    let server = serve(Behaviour::from("ok").with(Quirk::EchoKey));
+    let server = serve(Behavior::from("ok").with(Quirk::EchoKey));
     let mut client = Client::of(&server);
     client.post_with(&hello(), "authorization: Bearer sk-secret\r\n");
     let response = client.response();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::client::{Client, Ended, hello, once, serve, streamed};
-use polylogue_test::server::{Answer, Behaviour, Playbook, Server, rendered};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server, rendered};
 use serde_json::{Value, json};
 
 #[test]
@@ -163,7 +163,7 @@ fn what_is_no_request_is_refused() {
 
 #[test]
 fn models_are_listed() {
-    let server = serve(Behaviour::from("ok").models(["a", "b"]));
+    let server = serve(Behavior::from("ok").models(["a", "b"]));
     let list = Client::of(&server).get("/v1/models").json();
     let ids: Vec<_> = list["data"].as_array().unwrap().iter().map(|model| &model["id"]).collect();
     assert_eq!(ids, ["a", "b"]);
@@ -172,7 +172,7 @@ fn models_are_listed() {
 
 #[test]
 fn latency_is_waited_for() {
-    let server = serve(Behaviour::from("ok").latency(Duration::from_millis(80)));
+    let server = serve(Behavior::from("ok").latency(Duration::from_millis(80)));
     let start = Instant::now();
     assert_eq!(Client::of(&server).ask(&hello()).status(), 200);
     assert!(start.elapsed() >= Duration::from_millis(80));
@@ -180,7 +180,7 @@ fn latency_is_waited_for() {
 
 #[test]
 fn requests_at_once_are_counted() {
-    let server = serve(Behaviour::from("ok").latency(Duration::from_millis(200)));
+    let server = serve(Behavior::from("ok").latency(Duration::from_millis(200)));
     let mut clients: Vec<_> = (0..5).map(|_| Client::of(&server)).collect();
     clients.iter_mut().for_each(|client| client.post(&hello()));
     assert!(clients.iter_mut().all(|client| client.response().status() == 200));
@@ -189,7 +189,7 @@ fn requests_at_once_are_counted() {
 
 #[test]
 fn a_key_can_be_asked_for() {
-    let server = serve(Behaviour::from("ok").key("sk-right"));
+    let server = serve(Behavior::from("ok").key("sk-right"));
     let mut client = Client::of(&server);
     for (headers, status) in
         [("", 401), ("authorization: Bearer sk-wrong\r\n", 401), ("Authorization: Bearer sk-right\r\n", 200)]
@@ -205,7 +205,7 @@ fn a_key_can_be_asked_for() {
 
 #[test]
 fn a_server_of_text_only_refuses_tools_and_formats() {
-    let server = serve(Behaviour::from("ok").text_only());
+    let server = serve(Behavior::from("ok").text_only());
     let mut client = Client::of(&server);
     let tools = json!([{"type": "function", "function": {"name": "t"}}]);
     for (field, value) in [("tools", tools), ("response_format", json!({"type": "json_object"}))] {
@@ -222,13 +222,13 @@ fn a_server_of_text_only_refuses_tools_and_formats() {
 #[test]
 fn raw_bytes_are_sent_whatever_the_request_is() {
     let answer = Answer::text("a b c");
-    let server = serve(Behaviour::raw(rendered(&answer, "m", true)));
+    let server = serve(Behavior::raw(rendered(&answer, "m", true)));
     let mut client = Client::of(&server);
     client.write(b"POST /anything HTTP/1.1\r\ncontent-length: 4\r\n\r\n\xff\xfe\x00x");
     assert_eq!(client.response().streamed_text(), "a b c");
     assert_eq!(client.get("/").streamed_text(), "a b c");
     assert_eq!((server.count(), server.requests().len()), (2, 0));
-    let server = serve(Behaviour::raw(rendered(&answer, "m", false)));
+    let server = serve(Behavior::raw(rendered(&answer, "m", false)));
     let reply = Client::of(&server).ask(&hello()).json();
     assert_eq!(reply["choices"][0]["message"]["content"], "a b c");
 }

@@ -11,7 +11,7 @@ fn one(text: &str) -> (String, String) {
 }
 
 #[test]
-fn any_tag_is_recognised() {
+fn any_tag_is_recognized() {
     for (info, language) in [
         ("python", "python"),
         ("Python", "python"),

@@ -149,7 +149,7 @@ async fn a_message_without_content_is_none_and_an_empty_text_is_one() {
 // Item 8.
 #[tokio::test]
 async fn unknown_keys_of_a_message_do_not_reach_the_model() {
-    let text = r#"{"from": "Ann", "role": "boss", "parts": [{"text": "hi"}], "colour": "red"}"#;
+    let text = r#"{"from": "Ann", "role": "boss", "parts": [{"text": "hi"}], "color": "red"}"#;
     let message: Message = serde_json::from_str(text).unwrap();
     let spy = Spy::on(script(r#"[{"Bob": "r1"}]"#));
     let chat = Chat::named("pair").participant(parrot("Ann")).participant(assistant("Bob", &spy.model()));

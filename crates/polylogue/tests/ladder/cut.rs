@@ -1,5 +1,5 @@
 //! Invariant 6 in every way of calling tools: a log that is cut anywhere becomes the same log again, and no finished call is
-//! made twice, in a process that has learnt nothing of the model yet.
+//! made twice, in a process that has learned nothing of the model yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

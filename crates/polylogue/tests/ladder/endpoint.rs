@@ -5,14 +5,14 @@ use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, round_robin, sequential};
 use polylogue_models::{Config, Endpoint, EndpointModel};
-use polylogue_test::server::{Answer, Behaviour, Playbook, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::{Value, json};
 
 use crate::stage::{closed, log_of, printed, run};
 use crate::things::{clock, high_low};
 
 /// Answers by what the last message asks for, as a small model might.
-fn small_model() -> Behaviour {
+fn small_model() -> Behavior {
     let replies = [
         ("What is wrong with it", "Sorry: {\"more\": 7}"),
         ("satisfies this JSON Schema", "more: seven"),
@@ -27,7 +27,7 @@ fn small_model() -> Behaviour {
         let known = replies.iter().find(|(asked, _)| last.contains(asked));
         known.map_or_else(|| Answer::unexpected(format!("asked: {last}")), |(_, reply)| Answer::text(*reply))
     };
-    Behaviour::from(Playbook::new(play)).text_only()
+    Behavior::from(Playbook::new(play)).text_only()
 }
 
 fn endpoint(server: &Server) -> Endpoint {
@@ -122,7 +122,7 @@ async fn a_tool_works_on_a_model_of_ollama_without_tools() {
             _ => Answer::unexpected(format!("asked: {last}")),
         }
     };
-    let server = Server::start(Behaviour::from(Playbook::new(play)).text_only()).await;
+    let server = Server::start(Behavior::from(Playbook::new(play)).text_only()).await;
     let endpoint = Endpoint::new(Config::ollama(&server.ollama_url())).unwrap();
     let agent = Assistant::new("Ann", AnyModel::new(model(&endpoint))).unwrap().tool(high_low());
     let chat =

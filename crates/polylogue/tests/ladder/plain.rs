@@ -6,7 +6,7 @@ use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Tool, round_robin};
 use polylogue_core::{Body, Capabilities, Capability, Event};
 use polylogue_models::{Config, Endpoint, EndpointModel, LearnedCapabilities};
-use polylogue_test::server::{Answer, Behaviour, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::stage::{closed, log_of, printed, run};
 use crate::things::high_low;
 
 /// Calls the tool without a word if it was not called since the last message, and then says its result.
-fn template() -> Behaviour {
+fn template() -> Behavior {
     let play = |request: &Received, _: usize| match request.messages().last().unwrap()["role"].as_str() {
         Some("tool") => Answer::text("Seven is more than three."),
         _ => Answer::tool("high_low", json!({"secret": 7, "guess": 3})),
     };
-    Behaviour::from(Playbook::new(play)).plain_template()
+    Behavior::from(Playbook::new(play)).plain_template()
 }
 
 fn model(server: &Server) -> EndpointModel {
@@ -109,7 +109,7 @@ async fn a_turn_that_calls_tools_by_text_is_resumed_wherever_it_is_cut_after_a_r
         let agent = agent.tool(high_low()).tool_calling(ToolCalling::Text);
         Chat::named("one").participant(agent).policy(until(max_turns(1), round_robin())).build().unwrap()
     };
-    let server = || Server::start(Behaviour::from(Playbook::new(play)).plain_template());
+    let server = || Server::start(Behavior::from(Playbook::new(play)).plain_template());
     let (first, second) = (server().await, server().await);
     let (_, whole) = run(&chat(&first), "Is seven more than three?").await;
     assert_eq!(refused(&whole), [Capability::SystemRole]);
@@ -149,14 +149,14 @@ async fn noted_is_sent_only_to_a_model_that_refused_a_user_message_after_a_resul
         2 => Answer::tool("high_low", json!({"secret": 7, "guess": 3})),
         _ => Answer::text("Well."),
     };
-    let behaviour = || Behaviour::from(Playbook::new(play));
-    let free = Server::start(behaviour()).await;
+    let behavior = || Behavior::from(Playbook::new(play));
+    let free = Server::start(behavior()).await;
     let (lacks, seen) = interrupted(Config::new(free.base_url()), &free).await;
     assert!(
         lacks.is_empty() && !seen.is_empty() && seen.iter().all(|roles| roles.starts_with("user")),
         "{seen:?}"
     );
-    let strict = Server::start(behaviour().no_user_after_tool()).await;
+    let strict = Server::start(behavior().no_user_after_tool()).await;
     let (lacks, seen) = interrupted(Config::new(strict.base_url()), &strict).await;
     assert_eq!(lacks, [Capability::UserAfterTool]);
     assert_eq!(seen[0], "user", "it is tried once");

@@ -9,7 +9,7 @@ use polylogue::stop::{max_turns, says};
 use polylogue::{AnyModel, Assistant, Chat, round_robin};
 use polylogue_core::{Body, Capabilities, Part};
 use polylogue_models::{Config, Endpoint, Script};
-use polylogue_test::server::{Answer, Behaviour, Playbook, Quirk, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Quirk, Received, Server};
 use serde_json::{Value, json};
 
 use crate::stage::{closed, printed, run};
@@ -73,10 +73,10 @@ async fn thoughts_are_no_answer_of_a_form() {
 }
 
 /// Thinks of the end in each reply, however its server tells thoughts.
-fn thinks_of_the_end() -> Behaviour {
+fn thinks_of_the_end() -> Behavior {
     let play =
         |asked: &Received, _: usize| Answer::text(format!("Word {}.", asked.turn())).think("STOP, shall I?");
-    Behaviour::from(Playbook::new(play))
+    Behavior::from(Playbook::new(play))
 }
 
 // Two who think talk: over fields, over tags, over tags in many pieces, over Ollama's field.
@@ -89,8 +89,8 @@ async fn reasoning_is_not_sent_to_other_agents_and_terminates_nothing() {
         (true, thinks_of_the_end()),
         (true, thinks_of_the_end().with(Quirk::ThinkTags).with(Quirk::SplitEvery(1))),
     ];
-    for (nth, (is_ollama, behaviour)) in ways.into_iter().enumerate() {
-        let server = Server::start(behaviour.latency(Duration::ZERO)).await;
+    for (nth, (is_ollama, behavior)) in ways.into_iter().enumerate() {
+        let server = Server::start(behavior.latency(Duration::ZERO)).await;
         let config =
             if is_ollama { Config::ollama(&server.ollama_url()) } else { Config::new(server.base_url()) };
         let model = Endpoint::new(config).unwrap().model("m");

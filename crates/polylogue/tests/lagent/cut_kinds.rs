@@ -150,7 +150,7 @@ impl Agent for Ordinary {
         while !message.plain().contains("enough") {
             message = turn.ask(&self.a, message).await?;
         }
-        let both = [AgentCall::of(&self.a, &message), AgentCall::labelled("items.0", &self.b, &message)];
+        let both = [AgentCall::of(&self.a, &message), AgentCall::labeled("items.0", &self.b, &message)];
         let all: Result<Vec<Message>> = turn.ask_all(both).await.into_iter().collect();
         turn.prompt(format!("{} replied.", all?.len())).await?;
         let own = turn.ask_model(ModelCall::of(&self.model)).await?;

@@ -45,7 +45,7 @@ pub(crate) fn each_part(name: &str, agent: AnyAgent, at_once: usize) -> AnyAgent
             let message = turn.message();
             let part = |(nth, part): (usize, &Part)| {
                 let message = Message { parts: vec![part.clone()], ..message.clone() };
-                AgentCall::labelled(nth.to_string(), &agent, message)
+                AgentCall::labeled(nth.to_string(), &agent, message)
             };
             let calls: Vec<_> = message.parts.iter().enumerate().map(part).collect();
             let mut replies = Vec::new();
@@ -120,10 +120,10 @@ impl Agent for Panel {
 
     fn layers(&self) -> Vec<polylogue_core::Layer> {
         let items = self.items.iter().enumerate();
-        let items = items.map(|(nth, agent)| polylogue_core::Layer::labelled(format!("items.{nth}"), agent));
+        let items = items.map(|(nth, agent)| polylogue_core::Layer::labeled(format!("items.{nth}"), agent));
         let desks = self.desks.iter();
         items
-            .chain(desks.map(|(key, agent)| polylogue_core::Layer::labelled(format!("d.{key}"), agent)))
+            .chain(desks.map(|(key, agent)| polylogue_core::Layer::labeled(format!("d.{key}"), agent)))
             .collect()
     }
 
@@ -132,7 +132,7 @@ impl Agent for Panel {
         if let Some((nth, last)) = self.items.iter().enumerate().next_back() {
             message = turn.ask_as(&format!("items.{nth}"), last, message).await?;
         }
-        let call = |(key, agent): &(&str, AnyAgent)| AgentCall::labelled(format!("d.{key}"), agent, &message);
+        let call = |(key, agent): &(&str, AnyAgent)| AgentCall::labeled(format!("d.{key}"), agent, &message);
         let calls: Vec<_> = self.desks.iter().map(call).collect();
         let all: Vec<_> = turn.ask_all(calls).await.into_iter().collect::<Result<_>>()?;
         Ok(Act::Say(joined(all)))

@@ -92,14 +92,14 @@ impl Agent for House {
     }
     fn layers(&self) -> Vec<Layer> {
         let items = self.items.iter().enumerate();
-        let items = items.map(|(nth, item)| Layer::labelled(format!("items.{nth}"), item));
+        let items = items.map(|(nth, item)| Layer::labeled(format!("items.{nth}"), item));
         items.chain([Layer::of(&self.blogger)]).collect()
     }
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
         let message = turn.message();
         let asks = self.items.iter().enumerate();
         let asks: Vec<_> =
-            asks.map(|(nth, item)| AgentCall::labelled(format!("items.{nth}"), item, &message)).collect();
+            asks.map(|(nth, item)| AgentCall::labeled(format!("items.{nth}"), item, &message)).collect();
         let mut received = String::new();
         for reply in turn.ask_all(asks).await {
             received.push_str(&reply?.plain());

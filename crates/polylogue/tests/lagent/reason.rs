@@ -248,7 +248,7 @@ Plan: use it
 }
 
 #[tokio::test]
-async fn a_draft_is_refined_until_nothing_is_left_to_criticise() {
+async fn a_draft_is_refined_until_nothing_is_left_to_criticize() {
     let spy = Spy::on(script(
         r#"[{"writer": "d1"}, {"critic": "longer"}, {"writer": "d2"}, {"critic": "GOOD"}, {"writer": "d3"}]"#,
     ));

@@ -28,7 +28,7 @@ impl Agent for Quiet {
         &self.name
     }
     fn layers(&self) -> Vec<Layer> {
-        vec![Layer::labelled("agent", &self.inner)]
+        vec![Layer::labeled("agent", &self.inner)]
     }
     async fn act(&self, turn: &mut Turn<'_>) -> polylogue::Result<Act> {
         let said = turn.ask_as("agent", &self.inner, turn.message()).await?;

@@ -13,7 +13,7 @@ use crate::screen::{Sanitized, Style, cost, tokens};
 type Row = [String; 6];
 
 /// What all runs of a conversation cost: a line for each agent, purpose and model, and the sum.
-pub(super) fn shown(events: &[Event], as_json: bool, colour: bool) -> serde_json::Result<Sanitized> {
+pub(super) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json::Result<Sanitized> {
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
     let report = Report::of_all(&events);
     let mut parts: Vec<(String, Purpose, Arc<str>)> = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn shown(events: &[Event], as_json: bool, colour: bool) -> serde_json
     let mut rows: Vec<Row> = vec![["agent", "for", "model", "calls", "tokens", "cost"].map(str::to_owned)];
     rows.extend(parts.iter().map(|part| row(&part.0, words(part.1), &part.2, &spent_on(part))));
     rows.push(row("total", "", "", &report.spent));
-    Ok(Sanitized::lines(&table(&rows), colour))
+    Ok(Sanitized::lines(&table(&rows), color))
 }
 
 const fn words(purpose: Purpose) -> &'static str {

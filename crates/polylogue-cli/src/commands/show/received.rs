@@ -61,7 +61,7 @@ pub(super) fn shown(
     let entries = forms(kept, &before, sample).sent(&entries);
     match args.json {
         true => Sanitized::json(&shown.as_json(sample, &entries)).map_err(unwritable),
-        false => Ok(document::received(shown.system.as_deref(), &entries, looks.colour)),
+        false => Ok(document::received(shown.system.as_deref(), &entries, looks.color)),
     }
 }
 

@@ -40,11 +40,11 @@ pub(super) fn shown(
     if let Some(agent) = &args.agent {
         let of = |side: &&Side| side.who.as_str() == Name::composed(agent);
         let last = sides.iter().rfind(of).ok_or_else(|| no_such_agent(kept, agent))?;
-        return Ok(alone(last, looks.colour));
+        return Ok(alone(last, looks.color));
     }
     Ok(match args.side_by_side {
-        true => beside(&sides, Size::of_terminal().columns.saturating_sub(1), looks.colour),
-        false => below(&sides, looks.colour),
+        true => beside(&sides, Size::of_terminal().columns.saturating_sub(1), looks.color),
+        false => below(&sides, looks.color),
     })
 }
 

@@ -34,7 +34,7 @@ pub(super) fn render(source: &str, frame: Frame, number: Option<u64>) -> Vec<Lin
 
 /// A line of code.
 pub(super) fn code_line(line: &str, frame: Frame) -> Line {
-    Line::verbatim(line, Style { colour: frame.base.colour.or(CODE.colour), ..frame.base })
+    Line::verbatim(line, Style { color: frame.base.color.or(CODE.color), ..frame.base })
 }
 
 /// What stands above a block of code: a fence is seen even if there is nothing in it.
@@ -118,7 +118,7 @@ impl<'a> Renderer<'a> {
 
     fn styled(&mut self, text: &str, style: Style) {
         let now = self.style();
-        self.text.push(text, Style { colour: style.colour, dim: now.dim || style.dim, ..now });
+        self.text.push(text, Style { color: style.color, dim: now.dim || style.dim, ..now });
     }
 
     fn html(&mut self, line: &str) {
@@ -263,7 +263,7 @@ impl<'a> Renderer<'a> {
         let text = self.text.text();
         let shown = text.get(from..).unwrap_or_default();
         if !target.is_empty() && shown != target && Some(shown) != target.strip_prefix("mailto:") {
-            self.styled(&format!(" ({target})"), Style { colour: self.style().colour, ..Style::DIM });
+            self.styled(&format!(" ({target})"), Style { color: self.style().color, ..Style::DIM });
         }
     }
 

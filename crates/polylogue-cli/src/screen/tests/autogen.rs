@@ -428,7 +428,7 @@ fn a_chat_that_continues_another_does_not_show_it_again() {
 }
 
 #[test]
-fn colours_are_those_that_people_know_and_nothing_drives_the_terminal() {
+fn colors_are_those_that_people_know_and_nothing_drives_the_terminal() {
     let events = [
         ("", opened(&["Ann", "Bob"], "Ann", "\x1b[2Jhi")),
         ("", cued("Bob")),

@@ -123,7 +123,7 @@ pub(super) struct Stage {
 
 pub(super) const LIVE: Settings = Settings {
     output: Output::Talk,
-    looks: Looks { colour: true, live: true },
+    looks: Looks { color: true, live: true },
     stream: true,
     thoughts: false,
     verbose: false,

@@ -1,4 +1,4 @@
-//! JSON, the result alone, colours without a terminal.
+//! JSON, the result alone, colors without a terminal.
 
 use expect_test::expect;
 
@@ -57,8 +57,8 @@ fn without_streaming_messages_come_whole_but_waiting_is_visible() {
 }
 
 #[test]
-fn colours_without_a_terminal_never_move_the_cursor() {
-    let looks = Looks { colour: true, live: false };
+fn colors_without_a_terminal_never_move_the_cursor() {
+    let looks = Looks { color: true, live: false };
     let mut stage = Stage::new(Settings { looks, ..LIVE }, 60, 20);
     conversation(&mut stage);
     let written = stage.written.text();

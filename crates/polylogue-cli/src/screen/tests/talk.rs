@@ -160,7 +160,7 @@ fn a_conversation_in_plain_text() {
 }
 
 #[test]
-fn speakers_are_coloured_and_the_rest_is_quiet() {
+fn speakers_are_colored_and_the_rest_is_quiet() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["Trader", "Coder"], "Trader", "**Go**"));
     expect![[r#"
@@ -347,7 +347,7 @@ fn no_text_drives_the_terminal() {
         assert!(!written.contains(foreign), "{foreign:?}");
     }
     assert!(written.contains("␛[2J"));
-    // Besides line ends, only our own colours and moves are left.
+    // Besides line ends, only our own colors and moves are left.
     let ours = written.split('\x1b').skip(1).all(|rest| {
         let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap();
         rest.starts_with('[') && matches!(&rest[end..=end], "m" | "A" | "J")

@@ -124,12 +124,12 @@ impl Question {
             },
             // Only a model that follows the schema would use this field name.
             Capability::Schema => Self {
-                entries: ask("Which colour has fresh grass? Answer in JSON."),
+                entries: ask("Which color has fresh grass? Answer in JSON."),
                 tools: Vec::new(),
                 params: Params { schema: Some(form("shade_of_grass")), ..params },
             },
             Capability::Json => Self {
-                entries: ask("Which colour has fresh grass? Answer with a JSON object."),
+                entries: ask("Which color has fresh grass? Answer with a JSON object."),
                 tools: Vec::new(),
                 params: Params { json: true, ..params },
             },

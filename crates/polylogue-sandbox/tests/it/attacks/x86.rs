@@ -33,5 +33,5 @@ address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 print('ready', flush=True)
 print('ESCAPED', ctypes.CFUNCTYPE(ctypes.c_int)(address)())";
     let ended = run(&sandbox, &program(&dir.0, code));
-    assert!(matches!(ended.how, How::Signalled(_)) && text(&ended) == "ready\n", "{:?}", text(&ended));
+    assert!(matches!(ended.how, How::Signaled(_)) && text(&ended) == "ready\n", "{:?}", text(&ended));
 }

@@ -199,7 +199,7 @@ async fn facts_are_found_by_what_they_mean_and_embedded_once() {
     let facts = facts.embedded_by(model.clone());
     keep(&facts, "team", &["Ann likes tea.", "Bob has a van.", "It rained."]).await;
     // No word is the same. What has nothing to do with it stands at the end, if anywhere.
-    assert_eq!(found(&facts, "team", "favourite beverage").await, ["Ann likes tea."]);
+    assert_eq!(found(&facts, "team", "favorite beverage").await, ["Ann likes tea."]);
     assert_eq!(model.asked(), [1, 3]);
     let query = Query { scope: scope("team"), text: "Who can drive?".into(), limit: 1 };
     let recalled = facts.recall(&query).await.unwrap();

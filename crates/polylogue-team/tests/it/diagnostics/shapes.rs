@@ -401,7 +401,7 @@ chat: {participants: [A, B], stop: {max_turns: 1}}
     );
 }
 
-/// Item 57 of the list of AutoGen's behaviour, whose sequences read over such a key in silence.
+/// Item 57 of the list of AutoGen's behavior, whose sequences read over such a key in silence.
 #[test]
 fn an_unknown_key_in_a_chat_entry_is_an_error_that_names_the_key() {
     check(

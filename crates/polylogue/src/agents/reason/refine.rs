@@ -58,7 +58,7 @@ impl Agent for Refine {
         for _ in 0..self.rounds {
             let text = draft.plain().into_owned();
             let ask =
-                format!("Criticise this, and say how to make it better.\n\nTask: {task}\n\nText:\n{text}");
+                format!("Criticize this, and say how to make it better.\n\nTask: {task}\n\nText:\n{text}");
             let criticism = turn.ask(&self.critic, ask).await?;
             if self.until.as_ref().is_some_and(|until| criticism.plain().contains(until)) {
                 break;

@@ -10,14 +10,14 @@ use super::{Answer, History, Playbook, Quirk, Received, ollama};
 ///
 /// ```
 /// use std::time::Duration;
-/// use polylogue_test::server::{Behaviour, History, Playbook, Quirk};
+/// use polylogue_test::server::{Behavior, History, Playbook, Quirk};
 ///
-/// let slow = Behaviour::from(Playbook::echo()).latency(Duration::from_millis(50));
-/// let old = Behaviour::from("I can only talk.").text_only().history(History::Loose).with(Quirk::NoUsage);
+/// let slow = Behavior::from(Playbook::echo()).latency(Duration::from_millis(50));
+/// let old = Behavior::from("I can only talk.").text_only().history(History::Loose).with(Quirk::NoUsage);
 /// # let _ = (slow, old);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Behaviour {
+pub struct Behavior {
     pub(super) play: Play,
     pub(super) latency: Duration,
     pub(super) models: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) enum Play {
     Raw(Vec<u8>),
 }
 
-impl Behaviour {
+impl Behavior {
     /// Sends `response_bytes`, a whole HTTP response with a `Content-Length` or chunks, to every request, and looks
     /// at nothing of the request but where it ends. Nothing is recorded but the count: the cheapest server there can
     /// be, for benchmarks. [`rendered`] makes the bytes of an answer.
@@ -165,19 +165,19 @@ impl Behaviour {
     }
 }
 
-impl<P: Into<Playbook>> From<P> for Behaviour {
+impl<P: Into<Playbook>> From<P> for Behavior {
     fn from(playbook: P) -> Self {
         Self::new(Play::Book(playbook.into()))
     }
 }
 
-/// The bytes of the response to a request for `model` that is streamed or not: for [`Behaviour::raw`].
+/// The bytes of the response to a request for `model` that is streamed or not: for [`Behavior::raw`].
 ///
 /// ```
-/// use polylogue_test::server::{Answer, Behaviour, rendered};
+/// use polylogue_test::server::{Answer, Behavior, rendered};
 ///
 /// let reply = Answer::text("x".repeat(2000)).pieces(2000).usage(10, 2000);
-/// let cheap = Behaviour::raw(rendered(&reply, "gpt-4o", true));
+/// let cheap = Behavior::raw(rendered(&reply, "gpt-4o", true));
 /// # let _ = cheap;
 /// ```
 #[must_use]
