@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::child::{command, measure};
 use crate::job::{By, Cost, RUNS, Result, What};
 use crate::server::{Server, Way};
-use crate::{batch, enclosure, start, stores, table};
+use crate::{batch, sandbox, start, stores, table};
 
 /// Refuses to measure a debug build.
 pub(crate) fn optimized() -> Result<()> {
@@ -27,7 +27,7 @@ pub(crate) fn all() -> Result<()> {
     crowd(&server)?;
     groups(&server)?;
     start::report(&server)?;
-    enclosure::report()?;
+    sandbox::report()?;
     batch::report()?;
     stores::report()?;
     linear()?;

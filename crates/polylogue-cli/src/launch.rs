@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use polylogue_core::LimitOverrides;
 use polylogue_models::LearnedCapabilities;
-use polylogue_runtime::{MODEL_HINT, ModelOptions, Prepared, RunOptions, Want, memory_of_others};
+use polylogue_runtime::{
+    MODEL_HINT, ModelOptions, Prepared, RequestedPermission, RunOptions, memory_of_others,
+};
 use polylogue_team::{Loaded, Team};
 
 use crate::error::CliError;
-use crate::screen::{ColorWish, Looks, Output, Settings};
-use crate::tell::{tell, tell_wrapped};
-use crate::trust::pins::{self, Asking};
+use crate::screen::{ColorChoice, Output, OutputStyle, Settings};
+use crate::stderr::{print_note, print_note_wrapped};
+use crate::trust::pins::{self, Consent};
 use crate::trust::{self, Request};
-use crate::user_config::Given;
-use crate::work;
+use crate::user_config::SettingValue;
+use crate::work_dir;
 use crate::{args, place};
 
 /// A team that is about to be prepared, and how.
@@ -38,7 +40,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) limits: LimitOverrides,
     pub(crate) shared_budget: bool,
     /// What the conversation was allowed when it began.
-    pub(crate) before: Vec<Want>,
+    pub(crate) before: Vec<RequestedPermission>,
     pub(crate) resumed: bool,
     /// Whether there may be a person to ask.
     pub(crate) asks: bool,
@@ -56,7 +58,7 @@ impl<'a> Launch<'a> {
         limits: args::Limits,
     ) -> Self {
         let Loaded { team, warnings, digest, outside } = loaded;
-        warnings.iter().for_each(|warning| tell(&warning.to_string()));
+        warnings.iter().for_each(|warning| print_note(&warning.to_string()));
         Self {
             team,
             trusted: digest.clone(),
@@ -101,10 +103,10 @@ impl<'a> Launch<'a> {
         };
         let access = request.pass(trust::of_folder(store)?).await?;
         if tells {
-            work::tell_refusals(&self.team);
+            work_dir::warn_of_refused_programs(&self.team);
         }
         let prepared = Prepared::new(&place, self.team, self.digest, access, options).await?;
-        pins::check(&prepared, Asking { permits: self.permits, asks: self.asks }).await?;
+        pins::check(&prepared, Consent { permits: self.permits, asks: self.asks }).await?;
         Ok(prepared)
     }
 
@@ -133,23 +135,23 @@ impl<'a> Launch<'a> {
 }
 
 /// Says that no model speaks, and why.
-pub(crate) fn tell_scripted(prepared: &Prepared, own_task: bool) {
+pub(crate) fn print_scripted(prepared: &Prepared, own_task: bool) {
     if !prepared.is_scripted() {
         return;
     }
     let why = prepared.why_scripted().map(|why| format!(", because {why}")).unwrap_or_default();
-    tell_wrapped(&format!("This is a demonstration: the agents speak by the team's script{why}."));
+    print_note_wrapped(&format!("This is a demonstration: the agents speak by the team's script{why}."));
     if own_task {
-        tell_wrapped("The script does not know your task: it replies to the one it was written for.");
+        print_note_wrapped("The script does not know your task: it replies to the one it was written for.");
     }
-    tell_wrapped(&format!("For a real model, use {MODEL_HINT}."));
+    print_note_wrapped(&format!("For a real model, use {MODEL_HINT}."));
 }
 
 /// Says that agents speak by the user's default model, and where it is set.
-pub(crate) fn tell_default_model(prepared: &Prepared, default: Option<&Given>) {
+pub(crate) fn print_default_model(prepared: &Prepared, default: Option<&SettingValue>) {
     let used = prepared.team().default_model();
     if let Some((model, given)) = used.zip(default).filter(|_| !prepared.is_scripted()) {
-        tell_wrapped(&format!(
+        print_note_wrapped(&format!(
             "Agents for which the team names no model use `{model}`, your default ({}).",
             given.origin
         ));
@@ -157,9 +159,9 @@ pub(crate) fn tell_default_model(prepared: &Prepared, default: Option<&Given>) {
 }
 
 /// Says which models have no known limit on what a call takes, under a budget.
-pub(crate) fn tell_unbounded(prepared: &Prepared) {
+pub(crate) fn warn_of_unbounded(prepared: &Prepared) {
     for name in prepared.unbounded_models() {
-        tell_wrapped(&format!(
+        print_note_wrapped(&format!(
             "`{name}` has no known limit on the length of a reply: its calls are made one after the other, and the last one can \
              pass the budget. Set `max_tokens` in `parameters` to bound it."
         ));
@@ -175,17 +177,17 @@ pub(crate) fn settings(cli: &args::Cli, output: args::Output) -> Settings {
         _ => Output::Talk,
     };
     let verbose = cli.verbose > 0;
-    let looks = Looks::of(wish(cli.color), &io::stdout());
+    let looks = OutputStyle::of(wish(cli.color), &io::stdout());
     // The lines of the log would stand within those that change in place.
-    let looks = Looks { live: looks.live && !verbose, ..looks };
+    let looks = OutputStyle { live: looks.live && !verbose, ..looks };
     Settings { output: what, looks, stream: !output.no_stream, thoughts: output.thoughts, verbose }
 }
 
 /// When colors are used.
-pub(crate) const fn wish(color: args::Color) -> ColorWish {
+pub(crate) const fn wish(color: args::Color) -> ColorChoice {
     match color {
-        args::Color::Auto => ColorWish::Auto,
-        args::Color::Always => ColorWish::Always,
-        args::Color::Never => ColorWish::Never,
+        args::Color::Auto => ColorChoice::Auto,
+        args::Color::Always => ColorChoice::Always,
+        args::Color::Never => ColorChoice::Never,
     }
 }

@@ -5,7 +5,7 @@ use polylogue_core::{RunOutcome, StopReason};
 
 /// What continues a conversation that ended for this reason, after `polylogue resume ID`: the option that raises a limit of the
 /// whole run, with its value as the help shows it, or a message, from which the limits of a chat count again.
-pub(crate) fn way_on(reason: &StopReason, limits: &Limits) -> Option<&'static str> {
+pub(crate) fn command_to_continue(reason: &StopReason, limits: &Limits) -> Option<&'static str> {
     option(reason, limits).or_else(|| (reason.outcome() == RunOutcome::Limit).then_some(MORE))
 }
 

@@ -16,11 +16,11 @@ mod runner;
 mod screen;
 mod shipped;
 mod signals;
-mod tell;
+mod stderr;
 mod text_arg;
 mod trust;
 mod user_config;
-mod work;
+mod work_dir;
 
 use std::process::ExitCode;
 
@@ -41,9 +41,9 @@ fn main() -> ExitCode {
             runtime.shutdown_background();
             done
         });
-    done.unwrap_or_else(|trouble| {
-        tell::tell(&trouble.to_string());
-        trouble.exit
+    done.unwrap_or_else(|error| {
+        stderr::print_note(&error.to_string());
+        error.exit
     })
     .into()
 }

@@ -3,20 +3,20 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use polylogue_runtime::{Place, Runtime};
+use polylogue_runtime::{Runtime, StoreLocation};
 
 use crate::error::CliError;
 
 /// The place of conversations that `given` names; by default, the file in the user's data folder.
-pub(crate) fn of(given: Option<&Path>) -> Result<Place, CliError> {
+pub(crate) fn of(given: Option<&Path>) -> Result<StoreLocation, CliError> {
     if let Some(given) = given.filter(|given| !given.as_os_str().is_empty()) {
-        return Ok(Place::new(given));
+        return Ok(StoreLocation::new(given));
     }
     let data = user_folder("XDG_DATA_HOME", ".local/share").ok_or_else(|| {
         CliError::usage("there is no home folder to keep conversations in")
             .hint("name a place with `--store`")
     })?;
-    Ok(Place::new(data.join("polylogue.db")))
+    Ok(StoreLocation::new(data.join("polylogue.db")))
 }
 
 /// The conversations at `place`.
@@ -71,7 +71,7 @@ pub(crate) fn of_demos() -> Option<PathBuf> {
 /// models wrote.
 pub(crate) fn is_in_work_directory(store: Option<&Path>) -> bool {
     let here = env::current_dir().and_then(std::fs::canonicalize);
-    here.is_ok_and(|here| of(store).unwrap_or_else(|_| Place::new("")).is_in_work_dir(&here))
+    here.is_ok_and(|here| of(store).unwrap_or_else(|_| StoreLocation::new("")).is_in_work_dir(&here))
 }
 
 /// `path` as one word of a command for a shell, quoted where it has to be, so that what a hint names can be copied.

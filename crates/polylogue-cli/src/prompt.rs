@@ -18,7 +18,7 @@ use crate::error::CliError;
 use crate::screen::text::{Line, verbatim};
 use crate::screen::{Size, Style};
 use crate::signals::Signals;
-use crate::tell::tell;
+use crate::stderr::print_note;
 use typed::{MAX_ANSWER, is_in_fence, too_long};
 pub(crate) use typed::{Typed, is_possible};
 
@@ -41,7 +41,7 @@ pub(crate) async fn choose(
         let Some(answer) = ask(&prompt, Vec::new(), signals).await? else { return Ok(None) };
         match words.iter().find(|word| answer.trim().eq_ignore_ascii_case(word)) {
             Some(word) => return Ok(Some(word)),
-            None => tell(&format!("Please write one of {told}.")),
+            None => print_note(&format!("Please write one of {told}.")),
         }
     }
     Ok(None)
@@ -50,7 +50,7 @@ pub(crate) async fn choose(
 /// Shows `text` beside the output, verbatim: without Markdown, in rows that fit the terminal.
 pub(crate) fn tell_verbatim(text: &str) {
     let width = io::stderr().is_terminal().then(|| Size::of_terminal().text_columns());
-    verbatim(text, width, Style::PLAIN).iter().map(Line::text).for_each(|row| tell(&row));
+    verbatim(text, width, Style::PLAIN).iter().map(Line::text).for_each(|row| print_note(&row));
 }
 
 /// Reads an answer after `prompt`: a line, or a block of lines if the first opens a fence. The arrow keys recall `history`.
@@ -62,7 +62,7 @@ pub(crate) async fn ask(
     signals: &mut Signals,
 ) -> Result<Option<String>, CliError> {
     if drain() {
-        tell("(What was typed before this question does not count.)");
+        print_note("(What was typed before this question does not count.)");
     }
     message(prompt, history, signals).await.map(Typed::text)
 }
@@ -84,7 +84,7 @@ pub(crate) async fn message(
     };
     if !matches!(typed, Ok(Typed::Text(_))) {
         // What follows begins a line.
-        tell("");
+        print_note("");
     }
     typed
 }

@@ -22,9 +22,9 @@ use crate::prompt::{self, tell_verbatim};
 use crate::screen::text::neutral;
 use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size};
 use crate::signals::{FINISHING, Signals};
-use crate::tell::{tell, tell_wrapped};
+use crate::stderr::{print_note, print_note_wrapped};
 use crate::trust::rules::Always;
-use crate::{limit, work};
+use crate::{limit, work_dir};
 
 /// How often a screen is redrawn while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
@@ -89,7 +89,7 @@ impl Runner {
     }
 
     fn screen(&self, begun: Instant) -> Screen<io::Stdout> {
-        let pictures = work::pictures(self.work.as_deref(), self.conversation.id(), self.settings.looks);
+        let pictures = work_dir::pictures(self.work.as_deref(), self.conversation.id(), self.settings.looks);
         let screen = Screen::new(
             io::stdout(),
             self.conversation.chat().name().as_str(),
@@ -140,7 +140,7 @@ impl Runner {
                     tell_verbatim(&question.text);
                 }
                 if question.is_approval() {
-                    tell_wrapped(Always::HINT);
+                    print_note_wrapped(Always::HINT);
                 }
                 let given = answers(&self.conversation.events().await);
                 let answer = prompt::ask(&prompt_for(question), given, signals).await?;
@@ -160,7 +160,7 @@ impl Runner {
             return Ok(None);
         }
         if question.is_approval() && self.input != Input::Approvals {
-            tell_wrapped(&format!(
+            print_note_wrapped(&format!(
                 "`{}` waits for approval. Standard input gives none unless you say `--input approvals`.",
                 question.who
             ));
@@ -168,17 +168,17 @@ impl Runner {
         }
         let id = self.conversation.id();
         let hint = || format!("nothing is lost: `polylogue resume {id}` asks again");
-        prompt::read_piped(signals).await.map_err(|trouble| trouble.hint(hint()))
+        prompt::read_piped(signals).await.map_err(|error| error.hint(hint()))
     }
 
     /// Says beside an output that shows no conversation which question waits, and how to answer it.
-    fn tell_question(&self, status: &polylogue_runtime::Result<Status>, end: &RunEnd) {
+    fn print_question(&self, status: &polylogue_runtime::Result<Status>, end: &RunEnd) {
         let (Output::Result, Ok(Status::Waiting(questions))) = (self.settings.output, status) else { return };
         for (_, question) in questions {
-            tell(&format!("{} is asked:", question.who));
+            print_note(&format!("{} is asked:", question.who));
             tell_verbatim(&question.text);
         }
-        tell_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
+        print_note_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
     }
 
     /// Whether the person at the terminal sees what happens.
@@ -208,14 +208,14 @@ impl Runner {
         let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
         let resumable = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.outcome()));
         let option = match &status {
-            Ok(Status::Closed { reason, .. }) => limit::way_on(reason, conversation.limits()),
+            Ok(Status::Closed { reason, .. }) => limit::command_to_continue(reason, conversation.limits()),
             Ok(Status::Waiting(_)) => Some("--answer TEXT"),
             _ => None,
         };
-        let files = work::told(self.work.as_deref(), &id);
+        let files = work_dir::summary(self.work.as_deref(), &id);
         let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));
         let end = RunEnd { state, status: told, spent, turns, elapsed, id, resumable, option, files, store };
-        self.tell_question(&status, &end);
+        self.print_question(&status, &end);
         view.apply(|screen| screen.end(&end), &conversation.cancellation());
         let is_shown =
             self.is_seen() && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
@@ -364,6 +364,6 @@ fn noticed(screen: &mut Screen<io::Stdout>, said: &Progress) -> io::Result<Flow>
 /// Passes an order to stop on, and says what it does.
 fn obey(signals: &Signals, cancellation: &Cancellation, screen: &mut Screen<io::Stdout>) {
     if signals.pass_on(cancellation) && !screen.notice(FINISHING).unwrap_or(false) {
-        tell(FINISHING);
+        print_note(FINISHING);
     }
 }

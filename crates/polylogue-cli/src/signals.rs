@@ -49,12 +49,12 @@ impl Signals {
     }
 
     /// Passes the order on: the first Ctrl-C lets the step finish, the second stops at once. Says whether it lets finish.
-    pub(crate) fn pass_on(&self, halt: &Cancellation) -> bool {
+    pub(crate) fn pass_on(&self, cancellation: &Cancellation) -> bool {
         let lets_finish = self.orders <= 1 && !self.at_once;
         if lets_finish {
-            halt.after_step()
+            cancellation.after_step()
         } else {
-            halt.now()
+            cancellation.now()
         }
         lets_finish
     }

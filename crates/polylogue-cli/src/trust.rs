@@ -1,11 +1,11 @@
 //! Whether the user trusts a team file, and what it is allowed: what a team file asks for beyond its sandbox and the user's own
 //! models is refused until the user allows it, at a question, by `--trust` or by `--allow`.
 
-pub(crate) mod book;
 mod dotenv;
 mod pin;
 pub(crate) mod pins;
 pub(crate) mod rules;
+pub(crate) mod trust_file;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,16 +13,16 @@ use std::sync::Arc;
 
 use polylogue::tools::approval::visible;
 use polylogue_models::Env;
-use polylogue_runtime::{Access, Sealer, StoredTeam, Want, permission_text as words};
+use polylogue_runtime::{Access, RequestedPermission, Sealer, StoredTeam, permission_text as words};
 use polylogue_team::{Grant, Loaded, Overrides, Team, Usage};
 
 use crate::args::Permits;
 use crate::error::CliError;
 use crate::signals::Signals;
-use crate::tell::tell_wrapped;
+use crate::stderr::print_note_wrapped;
 use crate::{place, prompt};
-use book::{Entry, TrustFile};
 pub(crate) use dotenv::{addresses, of_folder};
+use trust_file::{Entry, TrustFile};
 
 /// How the person answers.
 const CHOICES: &str =
@@ -71,7 +71,7 @@ pub(crate) fn entry<'w>(
     digest: &str,
     name: &str,
     file: &str,
-    allowed: impl IntoIterator<Item = &'w Want>,
+    allowed: impl IntoIterator<Item = &'w RequestedPermission>,
 ) -> Entry {
     let whole = std::path::absolute(file);
     Entry {
@@ -95,7 +95,7 @@ pub(crate) struct Request<'a> {
     pub(crate) usage: Usage,
     pub(crate) permits: &'a Permits,
     /// What the conversation was allowed when it began.
-    pub(crate) before: Vec<Want>,
+    pub(crate) before: Vec<RequestedPermission>,
     /// The memory that it would share with others.
     pub(crate) memory: Vec<String>,
     /// Whether there may be a person to ask.
@@ -115,10 +115,15 @@ enum Verdict {
 
 impl Request<'_> {
     /// All that it asks for.
-    fn wants(&self) -> Vec<Want> {
-        let outside = self.outside.iter().map(|file| Want::new(Grant::OutsideFiles, file.as_str()));
-        let memory = self.memory.iter().map(|scope| Want::new(Grant::Memory, scope.as_str()));
-        Want::of_team(self.team, &self.usage).into_iter().chain(memory).chain(outside).collect()
+    fn wants(&self) -> Vec<RequestedPermission> {
+        let outside =
+            self.outside.iter().map(|file| RequestedPermission::new(Grant::OutsideFiles, file.as_str()));
+        let memory = self.memory.iter().map(|scope| RequestedPermission::new(Grant::Memory, scope.as_str()));
+        RequestedPermission::of_team(self.team, &self.usage)
+            .into_iter()
+            .chain(memory)
+            .chain(outside)
+            .collect()
     }
 
     /// What it may use, if it may have all that it asks for: what was allowed before, by the command line or by the person at the
@@ -126,16 +131,18 @@ impl Request<'_> {
     pub(crate) async fn pass(self, env: Env) -> Result<Access, CliError> {
         let book = TrustFile::read()?;
         let addresses = dotenv::Addresses::of(&env, self.team, &self.usage);
-        let wants: Vec<Want> = self.wants().into_iter().chain(addresses.wants.iter().cloned()).collect();
+        let wants: Vec<RequestedPermission> =
+            self.wants().into_iter().chain(addresses.wants.iter().cloned()).collect();
         let flags: BTreeSet<Grant> = self.permits.grants.iter().copied().collect();
         let before = self.before.iter().cloned();
         let items = before.chain(book.allowed(self.digest)).chain(book.allowed(&addresses.digest)).collect();
         let (rules, digest) = (rules::read()?, self.digest.to_owned());
         let mut access = Access { env, grants: flags, items, rules, digest, sealer: sealer() };
-        let mut missing: Vec<Want> = wants.iter().filter(|want| !access.has(want)).cloned().collect();
+        let mut missing: Vec<RequestedPermission> =
+            wants.iter().filter(|want| !access.has(want)).cloned().collect();
         if self.permits.trust {
             // Trust is for all that it asks for, however it is used this time.
-            let all = Want::of_team(self.team, &Usage::default()).into_iter();
+            let all = RequestedPermission::of_team(self.team, &Usage::default()).into_iter();
             missing.extend(all.filter(|want| !access.has(want) && !wants.contains(want)));
         }
         let is_asked = missing.iter().any(|want| !want.is_optional()) && !self.permits.trust;
@@ -153,23 +160,24 @@ impl Request<'_> {
         if !addresses.wants.is_empty() {
             access.env = access.env.trusting();
         }
-        let allowed: Vec<Want> = wants.into_iter().filter(|want| access.has(want)).collect();
+        let allowed: Vec<RequestedPermission> = wants.into_iter().filter(|want| access.has(want)).collect();
         if self.tells && !allowed.is_empty() {
-            tell_wrapped(&words::allowed(self.team.name.as_str(), &allowed));
+            print_note_wrapped(&words::allowed(self.team.name.as_str(), &allowed));
         }
         Ok(access)
     }
 
-    fn tell_without(&self, wants: &[Want]) {
+    fn tell_without(&self, wants: &[RequestedPermission]) {
         if self.tells && !wants.is_empty() {
-            tell_wrapped(&words::without(self.team.name.as_str(), wants));
+            print_note_wrapped(&words::without(self.team.name.as_str(), wants));
         }
     }
 
     /// Keeps that the person trusts it with `wants`.
-    fn remember(&self, wants: &[Want], addresses: &str) -> Result<(), CliError> {
-        let is_address = |want: &&Want| want.grant() == Some(Grant::Dotenv);
-        let (of_file, of_team): (Vec<&Want>, Vec<&Want>) = wants.iter().partition(is_address);
+    fn remember(&self, wants: &[RequestedPermission], addresses: &str) -> Result<(), CliError> {
+        let is_address = |want: &&RequestedPermission| want.grant() == Some(Grant::Dotenv);
+        let (of_file, of_team): (Vec<&RequestedPermission>, Vec<&RequestedPermission>) =
+            wants.iter().partition(is_address);
         if !of_team.is_empty() {
             TrustFile::trust(entry(self.digest, self.team.name.as_str(), self.file, of_team))?;
         }
@@ -179,7 +187,7 @@ impl Request<'_> {
         Ok(())
     }
 
-    async fn ask(&self, missing: &[Want]) -> Result<Verdict, CliError> {
+    async fn ask(&self, missing: &[RequestedPermission]) -> Result<Verdict, CliError> {
         if !self.asks || !prompt::is_possible() {
             let what = format!("{} is not trusted, and wants to\n{}", self.title(), words::list(missing));
             return Err(CliError::usage(what).hint(words::flags(missing)));

@@ -72,7 +72,7 @@ impl Setting {
 
 /// A setting's value and where it comes from.
 #[derive(Debug, Clone)]
-pub(crate) struct Given {
+pub(crate) struct SettingValue {
     pub(crate) value: String,
     pub(crate) origin: Origin,
 }
@@ -129,10 +129,10 @@ impl UserConfig {
     }
 
     /// The value in the file.
-    fn value(&self, setting: Setting) -> Option<Given> {
+    fn value(&self, setting: Setting) -> Option<SettingValue> {
         let value = self.values.get(setting.name())?;
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Some(Given { value, origin: Origin::File(self.path.clone()) })
+        Some(SettingValue { value, origin: Origin::File(self.path.clone()) })
     }
 }
 
@@ -145,19 +145,22 @@ pub(crate) fn path(given: Option<&Path>) -> Result<PathBuf, CliError> {
 }
 
 /// The value of `setting` that counts: that of the environment variable, or else that of the file.
-pub(crate) fn value(given: Option<&Path>, setting: Setting) -> Result<Option<Given>, CliError> {
+pub(crate) fn value(given: Option<&Path>, setting: Setting) -> Result<Option<SettingValue>, CliError> {
     let variable = setting.variable();
     match std::env::var(&variable).ok().filter(|value| !value.is_empty()) {
         Some(value) => {
             checked(setting, &value).map_err(|wrong| wrong.about(&variable))?;
-            Ok(Some(Given { value, origin: Origin::Variable(variable) }))
+            Ok(Some(SettingValue { value, origin: Origin::Variable(variable) }))
         }
         None => Ok(UserConfig::read(given)?.value(setting)),
     }
 }
 
 /// The default model of a command with these options; none where it cannot count.
-pub(crate) fn default_model(cli: &args::Cli, models: &args::Models) -> Result<Option<Given>, CliError> {
+pub(crate) fn default_model(
+    cli: &args::Cli,
+    models: &args::Models,
+) -> Result<Option<SettingValue>, CliError> {
     if models.offline || models.model.is_some() {
         return Ok(None);
     }

@@ -85,10 +85,10 @@ pub enum TaskFrom {
     /// The task of the outer chat.
     Task,
     /// A custom function of the transcript of the outer chat and the name of this participant there.
-    Own(BriefFn),
+    Own(TaskFn),
 }
 
-type BriefFn = Arc<dyn Fn(&Transcript, &Name) -> String + Send + Sync>;
+type TaskFn = Arc<dyn Fn(&Transcript, &Name) -> String + Send + Sync>;
 
 impl TaskFrom {
     /// A custom function of the transcript of the outer chat and of this participant's name there. Must be

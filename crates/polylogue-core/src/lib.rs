@@ -49,9 +49,9 @@ pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;
 pub use log::{
     AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, Event, FailedAttempt, HistoryEntry,
-    Intact, JoinHistory, LEASE, Lease, ListQuery, Listing, Log, LogHandle, LogState, Meta, Meter, Opening,
-    Page, Parent, Progress, Question, Reservation, ResourceKey, Resources, Store, StoreWrapper, Subscription,
-    Summary, Timestamp, TurnRequest, Update,
+    JoinHistory, LEASE, Lease, ListQuery, Listing, Log, LogHandle, LogState, Meta, Meter, Opening, Page,
+    Parent, Progress, Question, RecoveredEvents, Reservation, ResourceKey, Resources, Store, StoreWrapper,
+    Subscription, Summary, Timestamp, TurnRequest, Update,
 };
 pub use model::{AnyModel, Model, Origin, Request};
 pub use policy::{Condition, Policy, Step, around, until};

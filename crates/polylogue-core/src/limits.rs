@@ -14,7 +14,7 @@ pub use self::bound::Bound;
 pub use self::budget::Budget;
 pub(crate) use self::cancellation::CancelMode;
 pub use self::cancellation::Cancellation;
-use self::fit::Holdings;
+use self::fit::ReservedAmount;
 pub(crate) use self::fit::{Amount, Fit};
 pub use self::overrides::LimitOverrides;
 use crate::{Money, StopReason, TotalUsage};
@@ -51,7 +51,7 @@ impl Default for Limits {
 
 /// What a run has used so far.
 #[derive(Clone, Copy)]
-pub(crate) struct Used<'a> {
+pub(crate) struct RunUsage<'a> {
     pub(crate) usage: &'a TotalUsage,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<&'a Arc<str>>,
@@ -60,7 +60,7 @@ pub(crate) struct Used<'a> {
 /// Whether a call can be reserved.
 pub(crate) enum Admission {
     /// Reserved: this much.
-    Now(Hold),
+    Now(RunReservation),
     /// Not before another call is settled.
     Later,
     /// A limit does not allow it.
@@ -69,7 +69,7 @@ pub(crate) enum Admission {
 
 /// The reservation of one call within the limits of a run.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hold {
+pub(crate) struct RunReservation {
     pub(crate) calls: u64,
     pub(crate) cost: Amount<Money>,
     pub(crate) tokens: Amount<u64>,
@@ -79,18 +79,18 @@ pub(crate) struct Hold {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reserved {
     calls: u64,
-    tokens: Holdings<u64>,
-    money: Holdings<Money>,
+    tokens: ReservedAmount<u64>,
+    money: ReservedAmount<Money>,
 }
 
 impl Reserved {
-    pub(crate) fn add(&mut self, hold: Hold) {
+    pub(crate) fn add(&mut self, hold: RunReservation) {
         self.calls += hold.calls;
         self.tokens.add(hold.tokens);
         self.money.add(hold.cost);
     }
 
-    pub(crate) fn remove(&mut self, hold: Hold) {
+    pub(crate) fn remove(&mut self, hold: RunReservation) {
         self.calls = self.calls.saturating_sub(hold.calls);
         self.tokens.remove(hold.tokens);
         self.money.remove(hold.cost);
@@ -122,7 +122,7 @@ impl Limits {
     /// [`calls_of`](Self::calls_of).
     pub(crate) fn admit(
         &self,
-        used: Used<'_>,
+        used: RunUsage<'_>,
         reserved: &Reserved,
         before: u64,
         (bound, calls): (&Bound, u64),
@@ -137,7 +137,7 @@ impl Limits {
         if calls > 0 && made + reserved.calls >= self.max_calls() {
             return Admission::Later;
         }
-        let mut hold = Hold { calls, ..Hold::default() };
+        let mut hold = RunReservation { calls, ..RunReservation::default() };
         if let Some(limit) = self.tokens {
             let tokens = used.usage.counted_tokens();
             hold.tokens = match reserved.tokens.fit(limit, tokens, (bound.tokens, bound.least_tokens())) {
@@ -164,7 +164,7 @@ impl Limits {
     }
 
     /// The limit on money or tokens that is reached, if one is.
-    fn met(&self, Used { usage, unpriced }: Used<'_>) -> Option<StopReason> {
+    fn met(&self, RunUsage { usage, unpriced }: RunUsage<'_>) -> Option<StopReason> {
         if let Some(limit) = self.cost {
             let cost = usage.counted_cost();
             if cost >= limit {

@@ -44,10 +44,10 @@ pub use self::list::{Cursor, ListQuery, Listing, LogState, Page};
 pub use self::meta::{Meta, Parent};
 pub use self::meter::Meter;
 pub use self::request::{Choice, Chooser, TurnRequest};
-pub(crate) use self::reservation::{Asked, Doubt};
 pub use self::reservation::{FailedAttempt, Reservation};
+pub(crate) use self::reservation::{ReservationRequest, UncheckedTurn};
 pub use self::resources::{ResourceKey, Resources};
-pub use self::store::{AnyStore, Claim, Intact, LEASE, Store, StoreWrapper};
+pub use self::store::{AnyStore, Claim, LEASE, RecoveredEvents, Store, StoreWrapper};
 pub use self::summary::{Progress, Summary};
 use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
@@ -215,22 +215,22 @@ impl Log {
 
     /// The sources of content from outside that `who` has read in the chat `at` before the event `before`.
     pub(crate) async fn read_by(&self, at: &Path, who: &Name, before: Option<u64>) -> Vec<Arc<str>> {
-        self.buffer.lock().await.tally.origins.read_by(at, who, before)
+        self.buffer.lock().await.totals.origins.read_by(at, who, before)
     }
 
     /// The total usage so far.
     pub async fn usage(&self) -> TotalUsage {
-        self.buffer.lock().await.tally.usage
+        self.buffer.lock().await.totals.usage
     }
 
     /// The number of turns in all chats, as [`Limits::turns`] counts them.
     pub async fn turns(&self) -> u64 {
-        self.buffer.lock().await.tally.turns
+        self.buffer.lock().await.totals.turns
     }
 
     /// The number of finished model calls of each agent.
     pub async fn calls(&self) -> BTreeMap<Name, u64> {
-        self.buffer.lock().await.tally.calls.clone()
+        self.buffer.lock().await.totals.calls.clone()
     }
 
     /// Releases the claim. Dropping a log does so too, but cannot report errors.
@@ -408,13 +408,13 @@ impl Log {
 
     /// The limit that the run exceeded, if it did.
     pub(crate) async fn passed(&self) -> Option<StopReason> {
-        self.limits.passed(&self.buffer.lock().await.tally.usage, self.account.before())
+        self.limits.passed(&self.buffer.lock().await.totals.usage, self.account.before())
     }
 
     /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,
     /// and why it must be charged: `settled` if that event proves that none was in flight.
     pub(crate) async fn doubt(&self, last: u64, settled: bool) -> Option<ChargeReason> {
-        let closed = self.buffer.lock().await.tally.closed.is_some_and(|closed| closed > last);
+        let closed = self.buffer.lock().await.totals.closed.is_some_and(|closed| closed > last);
         match last >= self.inherited {
             _ if settled || closed => Some(ChargeReason::Repeated),
             true => None,

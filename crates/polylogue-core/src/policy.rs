@@ -54,15 +54,15 @@ pub fn around<P: Policy>(
     policy: P,
     next: impl Fn(&P, &Transcript) -> Step + Send + Sync + 'static,
 ) -> impl Policy {
-    Around { policy, next }
+    MappedPolicy { policy, next }
 }
 
-struct Around<P, F> {
+struct MappedPolicy<P, F> {
     policy: P,
     next: F,
 }
 
-impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy for Around<P, F> {
+impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy for MappedPolicy<P, F> {
     fn next(&self, transcript: &Transcript) -> Step {
         (self.next)(&self.policy, transcript)
     }

@@ -14,7 +14,7 @@ use tracing::{Instrument as _, debug_span, warn};
 
 pub use self::ask::AgentCall;
 pub use self::result::{RunResult, RunStream};
-use crate::log::{Doubt, InboxMessage};
+use crate::log::{InboxMessage, UncheckedTurn};
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::{ChatInfo, Trace};
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) struct RunningChat<'l> {
     /// Model calls of this run, and shared events, for the outer chat.
     pub(crate) replies: Vec<Arc<Event>>,
     /// Keeps the outer turn in doubt until the turns of this chat are checked.
-    pub(crate) doubt: Option<Doubt<'l>>,
+    pub(crate) doubt: Option<UncheckedTurn<'l>>,
 }
 
 impl<'l> RunningChat<'l> {

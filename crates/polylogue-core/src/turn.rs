@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock};
 
 pub use self::act::Act;
-use crate::log::Doubt;
+use crate::log::UncheckedTurn;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
     AnyModel, Body, Capability, Event, Finish, Line, Log, Message, Name, Params, Part, Path, Reply, Result,
@@ -39,7 +39,7 @@ pub struct Turn<'a> {
     /// Whether its next model call may have been in flight when that run ended: no new event since.
     pub(crate) in_doubt: bool,
     /// Blocks the model calls of other turns until that call is counted.
-    pub(crate) doubt: Option<Doubt<'a>>,
+    pub(crate) doubt: Option<UncheckedTurn<'a>>,
     /// Its last event then, and whether that event proves that no call was in flight.
     last: (u64, bool),
     /// Model calls and shared events of chats within this turn.

@@ -17,14 +17,14 @@ use rustls::ClientConfig;
 use url::{Host, Position, Url};
 
 use crate::connect::{self, Connector, Stream};
-use crate::reach::{Reach, Refusal};
-use crate::transport::{Unsent, check_proxy, is_loopback, path, uri};
+use crate::network_access::{NetworkAccess, Refusal};
+use crate::transport::{SendError, check_proxy, is_loopback, path, uri};
 use crate::{Proxies, USER_AGENT_TEXT};
 
 /// The maximum size of a response's head, in bytes.
 const LARGEST_HEAD: usize = 64 * 1024;
 
-/// Sends single requests to addresses from models and pages, restricted by a [`Reach`].
+/// Sends single requests to addresses from models and pages, restricted by a [`NetworkAccess`].
 ///
 /// A name is resolved once for each request. Only allowed addresses are used, and the connection goes to exactly
 /// those: later DNS changes have no effect. Redirects are not followed; a caller that follows one sends a new
@@ -34,7 +34,7 @@ const LARGEST_HEAD: usize = 64 * 1024;
 /// address here; a name that does not resolve here is left to the proxy.
 #[derive(Debug, Default)]
 pub struct Client {
-    reach: Reach,
+    reach: NetworkAccess,
     proxies: Proxies,
     connect: Option<Duration>,
     hosts: BTreeMap<String, Vec<IpAddr>>,
@@ -53,7 +53,7 @@ pub enum RequestError {
     NoSuchHost(String),
     /// It could not be sent, or there was no response.
     #[error(transparent)]
-    Unsent(#[from] Unsent),
+    SendError(#[from] SendError),
 }
 
 impl RequestError {
@@ -81,7 +81,7 @@ pub struct Answer {
 impl Client {
     /// A client that connects directly to what `reach` allows.
     #[must_use]
-    pub fn new(reach: Reach) -> Self {
+    pub fn new(reach: NetworkAccess) -> Self {
         Self { reach, ..Self::default() }
     }
 
@@ -106,7 +106,7 @@ impl Client {
 
     /// The allowed addresses.
     #[must_use]
-    pub const fn reach(&self) -> &Reach {
+    pub const fn reach(&self) -> &NetworkAccess {
         &self.reach
     }
 
@@ -131,10 +131,10 @@ impl Client {
                 Some(proxy) => self.open_by(proxy, url, &address, limit).await,
             }
         };
-        let stream = tokio::time::timeout(limit, opening).await.map_err(|_| Unsent::Late)??;
+        let stream = tokio::time::timeout(limit, opening).await.map_err(|_| SendError::Late)??;
         let mut builder = http1::Builder::new();
         builder.max_buf_size(LARGEST_HEAD);
-        let (mut sender, connection) = builder.handshake(stream).await.map_err(Unsent::Broken)?;
+        let (mut sender, connection) = builder.handshake(stream).await.map_err(SendError::Broken)?;
         // It ends when the response is read or dropped; its errors reach the reader.
         tokio::spawn(connection);
         let mut request = Request::new(Full::new(body));
@@ -149,7 +149,7 @@ impl Client {
                 .into_iter()
                 .for_each(|password| drop(request.headers_mut().insert(PROXY_AUTHORIZATION, password)));
         }
-        let inner = sender.send_request(request).await.map_err(Unsent::Broken)?;
+        let inner = sender.send_request(request).await.map_err(SendError::Broken)?;
         Ok(Answer { inner, _sender: sender })
     }
 
@@ -163,7 +163,7 @@ impl Client {
             "https" => Some(self.tls()?),
             _ => None,
         };
-        Ok(connect::to(addresses, tls, address.clone(), limit).await.map_err(Unsent::Unreachable)?)
+        Ok(connect::to(addresses, tls, address.clone(), limit).await.map_err(SendError::Unreachable)?)
     }
 
     async fn open_by(
@@ -178,8 +178,8 @@ impl Client {
             return Err(refusal.into());
         }
         let place = if url.scheme() == "http" { proxy.uri().clone() } else { address.clone() };
-        let connector = Connector::new(address, Some(proxy), limit).map_err(Unsent::NoCertificates)?;
-        Ok(connector.connect(place).await.map_err(Unsent::Unreachable)?)
+        let connector = Connector::new(address, Some(proxy), limit).map_err(SendError::NoCertificates)?;
+        Ok(connector.connect(place).await.map_err(SendError::Unreachable)?)
     }
 
     /// The allowed addresses of `url`, or why none is allowed; no reason if it does not resolve.
@@ -205,11 +205,11 @@ impl Client {
         if reached.is_empty() { Err(refusal) } else { Ok(reached) }
     }
 
-    fn tls(&self) -> Result<Arc<ClientConfig>, Unsent> {
+    fn tls(&self) -> Result<Arc<ClientConfig>, SendError> {
         if let Some(tls) = self.tls.get() {
             return Ok(Arc::clone(tls));
         }
-        let made = connect::tls().map_err(Unsent::NoCertificates)?;
+        let made = connect::tls().map_err(SendError::NoCertificates)?;
         Ok(Arc::clone(self.tls.get_or_init(|| made)))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Transport`] connects to one address, with the headers of every request there; its connections are reused. A
 //! [`Response`] is read piece by piece, so that the caller limits time and size. A [`Client`] sends single requests
-//! to addresses from models and pages, restricted by a [`Reach`]. [`Proxies`] and [`Env`] are the proxies and keys of
+//! to addresses from models and pages, restricted by a [`NetworkAccess`]. [`Proxies`] and [`Env`] are the proxies and keys of
 //! this machine.
 //!
 //! ```no_run
@@ -25,9 +25,9 @@ mod client;
 mod connect;
 mod env;
 mod key;
+mod network_access;
 mod pool;
 mod proxies;
-mod reach;
 mod response;
 mod transport;
 
@@ -37,10 +37,10 @@ pub use env::{Env, EnvError};
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use hyper::{Error as Broken, Method, StatusCode, Uri};
 pub use key::{Key, Redactor};
+pub use network_access::{Destination, NetworkAccess, Refusal};
 pub use proxies::Proxies;
-pub use reach::{Place, Reach, Refusal};
 pub use response::{ReadError, Response, read_all, read_up_to};
-pub use transport::{Transport, Unsent, is_loopback};
+pub use transport::{SendError, Transport, is_loopback};
 
 /// The default `User-Agent` of every request.
 const USER_AGENT_TEXT: &str = concat!("polylogue/", env!("CARGO_PKG_VERSION"));

@@ -20,7 +20,7 @@ use crate::{Proxies, Response, USER_AGENT_TEXT};
 
 /// Why a request has no response.
 #[derive(Debug, thiserror::Error)]
-pub enum Unsent {
+pub enum SendError {
     /// No certificate can be checked: the system's certificates cannot be read.
     #[error("the certificates of this machine cannot be read")]
     NoCertificates(#[source] rustls::Error),
@@ -81,12 +81,12 @@ impl Transport {
 
     /// Sends `body` by POST and waits for the head of the response. Redirects are not followed: a key must not reach another host,
     /// and a moved endpoint is a setting to correct.
-    pub fn post(&self, body: Bytes) -> impl Future<Output = Result<Response<'_>, Unsent>> {
+    pub fn post(&self, body: Bytes) -> impl Future<Output = Result<Response<'_>, SendError>> {
         self.send(self.request(Method::POST, body))
     }
 
     /// Sends a GET request, like [`Self::post`].
-    pub fn get(&self) -> impl Future<Output = Result<Response<'_>, Unsent>> {
+    pub fn get(&self) -> impl Future<Output = Result<Response<'_>, SendError>> {
         self.send(self.request(Method::GET, Bytes::new()))
     }
 
@@ -97,26 +97,26 @@ impl Transport {
         method: Method,
         headers: HeaderMap,
         body: Bytes,
-    ) -> impl Future<Output = Result<Response<'_>, Unsent>> {
+    ) -> impl Future<Output = Result<Response<'_>, SendError>> {
         let mut request = self.request(method, body);
         request.headers_mut().extend(headers);
         self.send(request)
     }
 
-    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<'_>, Unsent> {
+    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<'_>, SendError> {
         if let Some(mut sender) = self.pool.take().await {
             match sender.try_send_request(request).await {
                 Ok(response) => return Ok(Response::new(response, sender, &self.pool)),
                 // An idle connection that was closed returns the request that it did not begin to send.
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
-                    None => return Err(Unsent::Broken(error.into_error())),
+                    None => return Err(SendError::Broken(error.into_error())),
                 },
             }
         }
         // In a box, because it is seldom and large: what waits for replies is kept small.
         let mut sender = Box::pin(self.open()).await?;
-        let response = sender.send_request(request).await.map_err(Unsent::Broken)?;
+        let response = sender.send_request(request).await.map_err(SendError::Broken)?;
         Ok(Response::new(response, sender, &self.pool))
     }
 
@@ -128,18 +128,18 @@ impl Transport {
         request
     }
 
-    async fn open(&self) -> Result<Sender, Unsent> {
+    async fn open(&self) -> Result<Sender, SendError> {
         let connector = match self.connector.get() {
             Some(connector) => connector,
             None => {
                 let made = Connector::new(&self.address, self.proxy.as_ref(), self.connect);
-                let made = made.map_err(Unsent::NoCertificates)?;
+                let made = made.map_err(SendError::NoCertificates)?;
                 self.connector.get_or_init(|| made)
             }
         };
         let connecting = tokio::time::timeout(self.connect, connector.connect(self.place.clone()));
-        let stream = connecting.await.map_err(|_| Unsent::Late)?.map_err(Unsent::Unreachable)?;
-        let (sender, connection) = http1::handshake(stream).await.map_err(Unsent::Broken)?;
+        let stream = connecting.await.map_err(|_| SendError::Late)?.map_err(SendError::Unreachable)?;
+        let (sender, connection) = http1::handshake(stream).await.map_err(SendError::Broken)?;
         // It ends when the server closes it or all senders are dropped; its errors reach the waiting caller.
         tokio::spawn(connection);
         Ok(sender)

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 use std::sync::Arc;
 
-use polylogue_http::{Client, HeaderMap, Method, Reach};
+use polylogue_http::{Client, HeaderMap, Method, NetworkAccess};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
@@ -71,7 +71,7 @@ async fn received(port: u16, authority: Option<&TempDir>) -> String {
 #[ignore = "run by other tests, in a process of its own: whom to trust is said by its environment"]
 async fn asks() {
     let port = std::env::var("PORT").unwrap();
-    let reach = Reach::public().allowing([format!("site.example:{port}").parse().unwrap()]);
+    let reach = NetworkAccess::public().allowing([format!("site.example:{port}").parse().unwrap()]);
     let client = Client::new(reach).host("site.example", [IpAddr::from(Ipv4Addr::LOCALHOST)]);
     let url = format!("https://site.example:{port}/").parse().unwrap();
     match client.send(Method::GET, &url, HeaderMap::new(), Vec::new().into()).await {

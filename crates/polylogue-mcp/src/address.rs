@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use url::Url;
 
 use crate::declaration::Address;
-use crate::output::{Depth, Excess, TooMuch};
+use crate::output::{Depth, ExceededLimit, SizeLimit};
 use crate::settings::Settings;
 
 const EVENTS: &str = "text/event-stream";
@@ -48,19 +48,23 @@ type Error = StreamableHttpError<Failed>;
 
 /// A client of a remote server.
 #[derive(Clone)]
-pub(crate) struct There {
+pub(crate) struct RemoteClient {
     url: Arc<str>,
     way: Arc<Transport>,
     /// Maximum size of a message in bytes.
     longest: usize,
     /// Stores which limit a message exceeded.
-    excess: Arc<Excess>,
+    exceeded: Arc<ExceededLimit>,
 }
 
-impl There {
+impl RemoteClient {
     /// # Errors
     /// When the address is invalid; the text follows the name of the server.
-    pub(crate) fn new(address: &Address, settings: &Settings, excess: &Arc<Excess>) -> Result<Self, String> {
+    pub(crate) fn new(
+        address: &Address,
+        settings: &Settings,
+        exceeded: &Arc<ExceededLimit>,
+    ) -> Result<Self, String> {
         let url = Url::parse(&address.url).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
         let url = url.ok_or("has a `url` that is none of HTTP, such as `https://example.org/mcp`")?;
         let mut headers = HeaderMap::new();
@@ -73,8 +77,8 @@ impl There {
         }
         let way = Transport::new(&url, headers, CONNECT, &settings.proxies)
             .map_err(|why| format!("cannot be reached: its `url` {why}"))?;
-        let (longest, excess) = (settings.limits.message_bytes, Arc::clone(excess));
-        Ok(Self { url: url.as_str().into(), way: Arc::new(way), longest, excess })
+        let (longest, exceeded) = (settings.limits.message_bytes, Arc::clone(exceeded));
+        Ok(Self { url: url.as_str().into(), way: Arc::new(way), longest, exceeded })
     }
 
     /// The transport for a client of the protocol.
@@ -131,16 +135,16 @@ impl There {
 
     /// The events of a response, each within the size limit.
     fn events(&self, pieces: Pieces) -> BoxStream<'static, Result<Sse, SseError>> {
-        let (longest, excess) = (self.longest, Arc::clone(&self.excess));
+        let (longest, exceeded) = (self.longest, Arc::clone(&self.exceeded));
         let bounded =
             stream::unfold((pieces, Event::default(), false), move |(mut pieces, mut event, over)| {
-                let excess = Arc::clone(&excess);
+                let exceeded = Arc::clone(&exceeded);
                 async move {
                     let piece = if over { None } else { pieces.recv().await }?;
                     let piece = piece.and_then(|piece| {
                         let Some(flaw) = event.flaw(&piece, longest) else { return Ok(piece) };
-                        excess.note(flaw);
-                        Err(Failed(format!("it {}", excess.in_words(longest).unwrap_or_default())))
+                        exceeded.note(flaw);
+                        Err(Failed(format!("it {}", exceeded.in_words(longest).unwrap_or_default())))
                     });
                     let over = piece.is_err();
                     Some((piece, (pieces, event, over)))
@@ -230,7 +234,7 @@ struct Event {
 
 impl Event {
     /// The limit that an event in `piece` exceeds. An empty line ends an event.
-    fn flaw(&mut self, piece: &[u8], longest: usize) -> Option<TooMuch> {
+    fn flaw(&mut self, piece: &[u8], longest: usize) -> Option<SizeLimit> {
         for byte in piece {
             self.bytes += 1;
             match byte {
@@ -240,10 +244,10 @@ impl Event {
                 _ => self.line += 1,
             }
             if self.bytes > longest {
-                return Some(TooMuch::Length);
+                return Some(SizeLimit::Length);
             }
             if !self.depth.admits(*byte) {
-                return Some(TooMuch::Depth);
+                return Some(SizeLimit::Depth);
             }
         }
         None
@@ -272,7 +276,7 @@ fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-impl StreamableHttpClient for There {
+impl StreamableHttpClient for RemoteClient {
     type Error = Failed;
 
     async fn post_message(
@@ -297,7 +301,7 @@ impl StreamableHttpClient for There {
             200..=299 if answer.is_of(JSON) && is_request => {
                 let body = answer.body(self.longest).await.inspect_err(|error| {
                     if matches!(error, Error::ResponseBodyTooLarge { .. }) {
-                        self.excess.note(TooMuch::Length);
+                        self.exceeded.note(SizeLimit::Length);
                     }
                 })?;
                 let message: ServerJsonRpcMessage = serde_json::from_slice(&body)?;

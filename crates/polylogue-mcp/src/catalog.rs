@@ -22,7 +22,7 @@ pub struct Catalog {
 /// Description of a tool for models, known without a running server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Described {
+pub struct ToolDescription {
     /// The server.
     pub server: String,
     /// Its name for the server.
@@ -53,23 +53,23 @@ impl Catalog {
 
     /// A catalog of known tools that cannot be called, to show their descriptions.
     #[must_use]
-    pub fn of_described(all: impl IntoIterator<Item = Described>) -> Self {
+    pub fn of_described(all: impl IntoIterator<Item = ToolDescription>) -> Self {
         let mut catalog = Self::default();
-        for Described { server, tool, spec } in all {
+        for ToolDescription { server, tool, spec } in all {
             let tools: &mut Vec<_> = catalog.servers.entry(server).or_default();
-            tools.push((tool, AnyTool::new(Absent(spec))));
+            tools.push((tool, AnyTool::new(MissingServerTool(spec))));
         }
         catalog
     }
 
     /// The descriptions of all tools.
     #[must_use]
-    pub fn described(&self) -> Vec<Described> {
+    pub fn described(&self) -> Vec<ToolDescription> {
         let mut all = Vec::new();
         for (server, tools) in &self.servers {
             let described = |(tool, any): &(String, AnyTool)| {
                 let (server, tool, spec) = (server.clone(), tool.clone(), any.spec().clone());
-                Described { server, tool, spec }
+                ToolDescription { server, tool, spec }
             };
             all.extend(tools.iter().map(described));
         }
@@ -101,9 +101,9 @@ fn knows(server: &str, allowed: &Allowed, tools: &[(String, AnyTool)]) -> Result
 }
 
 /// A tool without a server.
-struct Absent(ToolSpec);
+struct MissingServerTool(ToolSpec);
 
-impl Tool for Absent {
+impl Tool for MissingServerTool {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }

@@ -19,14 +19,14 @@ use rmcp::{ClientHandler, RoleClient, serve_client};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{sleep, timeout};
 
-use crate::address::There;
-use crate::declaration::Way;
+use crate::address::RemoteClient;
+use crate::declaration::ServerLocation;
 use crate::expand::without;
 use crate::limits::Limits;
 use crate::outcome::outcome;
-use crate::output::{Excess, Output};
+use crate::output::{ExceededLimit, Output};
 use crate::process::Process;
-use crate::progress::Board;
+use crate::progress::ActiveCalls;
 use crate::resources;
 use crate::settings::Settings;
 
@@ -34,7 +34,7 @@ use crate::settings::Settings;
 const PING: Duration = Duration::from_secs(5);
 
 /// How long to wait for the exit status of a server.
-const OBITUARY: Duration = Duration::from_secs(2);
+const EXIT_STATUS: Duration = Duration::from_secs(2);
 
 /// A connection to a running server. Dropping it terminates the server.
 pub(crate) struct Connection {
@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     /// `None` for a remote server.
     process: Option<Mutex<Process>>,
     tools: RwLock<Listed>,
-    excess: Arc<Excess>,
+    exceeded: Arc<ExceededLimit>,
     secrets: Vec<String>,
     limits: Limits,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Broken {
 /// It accepts progress and changes of tools, and ignores logs. It offers nothing else: no sampling, no roots, no elicitation.
 struct Client {
     has_other_tools: AtomicBool,
-    board: Board,
+    active: ActiveCalls,
 }
 
 impl ClientHandler for Client {
@@ -81,7 +81,7 @@ impl ClientHandler for Client {
     }
 
     async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.board.hear(said);
+        self.active.report(said);
     }
 }
 
@@ -90,21 +90,25 @@ impl Connection {
     ///
     /// # Errors
     /// When that fails; the text follows the name of the server.
-    pub(crate) async fn open(way: &Way, settings: &Settings, board: Board) -> Result<Self, String> {
+    pub(crate) async fn open(
+        way: &ServerLocation,
+        settings: &Settings,
+        active: ActiveCalls,
+    ) -> Result<Self, String> {
         let limits = settings.limits;
-        let excess: Arc<Excess> = Arc::default();
-        let client = Client { has_other_tools: AtomicBool::new(false), board };
+        let exceeded: Arc<ExceededLimit> = Arc::default();
+        let client = Client { has_other_tools: AtomicBool::new(false), active };
         let (mut process, served) = match way {
-            Way::Launch(launch) => {
+            ServerLocation::Launch(launch) => {
                 let (process, output, input) = Process::start(launch)?;
-                let output = Output::new(output, limits.message_bytes, Arc::clone(&excess));
+                let output = Output::new(output, limits.message_bytes, Arc::clone(&exceeded));
                 // The protocol's own limit is above ours.
                 let pipes = AsyncRwTransport::new_client(output, input)
                     .with_max_line_length(limits.message_bytes + 1);
                 (Some(process), serve_client(client, pipes).boxed())
             }
-            Way::Address(address) => {
-                let there = There::new(address, settings, &excess)?;
+            ServerLocation::Address(address) => {
+                let there = RemoteClient::new(address, settings, &exceeded)?;
                 (None, serve_client(client, there.transport()).boxed())
             }
         };
@@ -117,17 +121,17 @@ impl Connection {
             Ok(Ok((service, tools))) => {
                 let (process, tools) = (process.map(Mutex::new), RwLock::new(tools));
                 let secrets = way.secrets().to_vec();
-                return Ok(Self { service, process, tools, excess, secrets, limits });
+                return Ok(Self { service, process, tools, exceeded, secrets, limits });
             }
-            Ok(Err(_)) if excess.in_words(limits.message_bytes).is_some() => {
-                excess.in_words(limits.message_bytes).unwrap_or_default()
+            Ok(Err(_)) if exceeded.in_words(limits.message_bytes).is_some() => {
+                exceeded.in_words(limits.message_bytes).unwrap_or_default()
             }
             Ok(Err(why)) if process.is_none() => format!("cannot be reached as MCP servers are: {why}"),
             Ok(Err(why)) => format!("did not start as MCP servers do: {why}"),
             Err(_) => format!("was not ready within {} s", limits.start.as_secs_f32()),
         };
         let ended = match &mut process {
-            Some(process) => obituary(process).await,
+            Some(process) => exit_text(process).await,
             None => String::new(),
         };
         Err(without(way.secrets(), &format!("{why}{ended}")))
@@ -189,14 +193,14 @@ impl Connection {
         args: JsonObject,
     ) -> Result<Result<Option<Outcome>, ServiceError>, Duration> {
         let Limits { call: patience, call_in_all: in_all, .. } = self.limits;
-        let sign = Arc::default();
-        let mut answer = std::pin::pin!(timeout(in_all, self.answer(tool, args, &sign)));
+        let notify = Arc::default();
+        let mut answer = std::pin::pin!(timeout(in_all, self.answer(tool, args, &notify)));
         loop {
             tokio::select! {
                 biased;
                 answered = &mut answer => return answered.map_err(|_| in_all),
                 // A server that reports progress does not hang.
-                () = sign.notified() => {}
+                () = notify.notified() => {}
                 () = sleep(patience) => return Err(patience),
             }
         }
@@ -207,7 +211,7 @@ impl Connection {
         &self,
         tool: String,
         args: JsonObject,
-        sign: &Arc<Notify>,
+        notify: &Arc<Notify>,
     ) -> Result<Option<Outcome>, ServiceError> {
         let Listed { tools, ours } = self.listed();
         if tools.iter().rev().take(ours).any(|own| own.name == tool) {
@@ -216,7 +220,7 @@ impl Connection {
         let params = CallToolRequestParams::new(tool.clone()).with_arguments(args);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let handle = self.service.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let mut flight = self.service.service().board.follow(&handle, &tool, sign);
+        let mut flight = self.service.service().active.follow(&handle, &tool, notify);
         let answered = handle.await_response().await;
         flight.is_answered = true;
         match answered? {
@@ -249,12 +253,12 @@ impl Connection {
             ServiceError::McpError(refused) => {
                 return Broken { why: format!("refused: {}", refused.message), lives: true };
             }
-            _ if self.excess.in_words(self.limits.message_bytes).is_some() => {
-                self.excess.in_words(self.limits.message_bytes).unwrap_or_default()
+            _ if self.exceeded.in_words(self.limits.message_bytes).is_some() => {
+                self.exceeded.in_words(self.limits.message_bytes).unwrap_or_default()
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => match &self.process {
                 Some(process) => {
-                    format!("ended before it answered{}", obituary(&mut *process.lock().await).await)
+                    format!("ended before it answered{}", exit_text(&mut *process.lock().await).await)
                 }
                 None => match &error {
                     ServiceError::TransportSend(sent) => format!("did not answer: {}", causes(sent)),
@@ -315,8 +319,8 @@ fn said(error: &ServiceError) -> String {
 }
 
 /// How the server ended, if it did, and the end of its error output.
-async fn obituary(process: &mut Process) -> String {
-    let ended = timeout(OBITUARY, process.ended()).await.ok().flatten();
+async fn exit_text(process: &mut Process) -> String {
+    let ended = timeout(EXIT_STATUS, process.ended()).await.ok().flatten();
     let mut text = ended.map(|status| format!(" ({status})")).unwrap_or_default();
     let words = process.last_words();
     if !words.is_empty() {

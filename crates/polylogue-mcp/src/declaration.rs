@@ -35,14 +35,14 @@ pub(crate) struct Declaration {
 
 /// How a server is reached, with variables replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum ServerLocation {
     /// A local process.
     Launch(Launch),
     /// A remote server.
     Address(Address),
 }
 
-impl Way {
+impl ServerLocation {
     pub(crate) fn secrets(&self) -> &[String] {
         match self {
             Self::Launch(launch) => &launch.secrets,
@@ -91,10 +91,10 @@ impl Declaration {
 
     /// # Errors
     /// When a variable is not set, or has an illegal name.
-    pub(crate) fn way(&self, variables: &Variables) -> Result<Way, String> {
+    pub(crate) fn way(&self, variables: &Variables) -> Result<ServerLocation, String> {
         match &self.command {
-            Some(command) => self.launch(command, variables).map(Way::Launch),
-            None => self.address(variables).map(Way::Address),
+            Some(command) => self.launch(command, variables).map(ServerLocation::Launch),
+            None => self.address(variables).map(ServerLocation::Address),
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         });
         let declared = Declaration::of(declared).unwrap();
         let variables = Variables::new(|name| Some(name.to_lowercase()));
-        let Way::Launch(launch) = declared.way(&variables).unwrap() else { panic!() };
+        let ServerLocation::Launch(launch) = declared.way(&variables).unwrap() else { panic!() };
         assert_eq!((launch.command.as_str(), launch.cwd.as_deref()), ("npx", Some("/srv")));
         assert_eq!(launch.args, ["-y", "name"]);
         assert_eq!(launch.env, [("KEY".to_owned(), "secret".to_owned())]);

@@ -67,7 +67,7 @@ mod settings;
 mod tool;
 
 pub use allowed::Allowed;
-pub use catalog::{Catalog, Described};
+pub use catalog::{Catalog, ToolDescription};
 pub use limits::Limits;
 pub use progress::Progress;
 pub use servers::Servers;

@@ -14,17 +14,17 @@ const DEEPEST: usize = 120;
 /// The limit that a message exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum TooMuch {
+pub(crate) enum SizeLimit {
     Length = 1,
     Depth = 2,
 }
 
 /// Whether a message of a server exceeded a limit, and which.
 #[derive(Debug, Default)]
-pub(crate) struct Excess(AtomicU8);
+pub(crate) struct ExceededLimit(AtomicU8);
 
-impl Excess {
-    pub(crate) fn note(&self, what: TooMuch) {
+impl ExceededLimit {
+    pub(crate) fn note(&self, what: SizeLimit) {
         self.0.store(what as u8, Ordering::Relaxed);
     }
 
@@ -70,17 +70,17 @@ pub(crate) struct Output<R> {
     longest: usize,
     line: usize,
     depth: Depth,
-    excess: Arc<Excess>,
+    exceeded: Arc<ExceededLimit>,
 }
 
 impl<R> Output<R> {
-    /// Stores in `excess` why it ended.
-    pub(crate) fn new(inner: R, longest: usize, excess: Arc<Excess>) -> Self {
-        Self { inner, longest, line: 0, depth: Depth::default(), excess }
+    /// Stores in `exceeded` why it ended.
+    pub(crate) fn new(inner: R, longest: usize, exceeded: Arc<ExceededLimit>) -> Self {
+        Self { inner, longest, line: 0, depth: Depth::default(), exceeded }
     }
 
     /// The limit that a line in `piece` exceeds.
-    fn flaw(&mut self, piece: &[u8]) -> Option<TooMuch> {
+    fn flaw(&mut self, piece: &[u8]) -> Option<SizeLimit> {
         for byte in piece {
             if *byte == b'\n' {
                 (self.line, self.depth) = (0, Depth::default());
@@ -88,10 +88,10 @@ impl<R> Output<R> {
             }
             self.line += 1;
             if self.line > self.longest {
-                return Some(TooMuch::Length);
+                return Some(SizeLimit::Length);
             }
             if !self.depth.admits(*byte) {
-                return Some(TooMuch::Depth);
+                return Some(SizeLimit::Depth);
             }
         }
         None
@@ -106,7 +106,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Output<R> {
         if let Poll::Ready(Ok(())) = &polled
             && let Some(flaw) = this.flaw(buf.filled().get(before..).unwrap_or_default())
         {
-            this.excess.note(flaw);
+            this.exceeded.note(flaw);
             buf.set_filled(before);
         }
         polled
@@ -120,14 +120,14 @@ mod tests {
     use super::*;
 
     async fn read(text: &str, longest: usize) -> (String, Option<String>) {
-        let excess = Arc::default();
-        let mut output = Output::new(text.as_bytes(), longest, Arc::clone(&excess));
+        let exceeded = Arc::default();
+        let mut output = Output::new(text.as_bytes(), longest, Arc::clone(&exceeded));
         let mut buffer = [0; 3];
         let mut read = Vec::new();
         while let Ok(n @ 1..) = output.read(&mut buffer).await {
             read.extend_from_slice(&buffer[..n]);
         }
-        (String::from_utf8(read).unwrap(), excess.in_words(longest))
+        (String::from_utf8(read).unwrap(), exceeded.in_words(longest))
     }
 
     #[tokio::test]

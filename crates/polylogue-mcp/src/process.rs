@@ -150,7 +150,7 @@ async fn keep_tail(mut errors: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>
     while let Ok(read @ 1..) = errors.read(&mut piece).await {
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend_from_slice(piece.get(..read).unwrap_or_default());
-        let excess = tail.len().saturating_sub(TAIL_BYTES);
-        tail.drain(..excess);
+        let exceeded = tail.len().saturating_sub(TAIL_BYTES);
+        tail.drain(..exceeded);
     }
 }

@@ -37,13 +37,13 @@ impl fmt::Display for Progress {
     }
 }
 
-type Tell = dyn Fn(&Progress) + Send + Sync;
+type ProgressFn = dyn Fn(&Progress) + Send + Sync;
 
 /// Callback for progress messages.
 #[derive(Clone)]
-pub(crate) struct Teller(Option<Arc<Tell>>);
+pub(crate) struct ProgressCallback(Option<Arc<ProgressFn>>);
 
-impl Teller {
+impl ProgressCallback {
     pub(crate) const NONE: Self = Self(None);
 
     pub(crate) fn new(tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
@@ -51,30 +51,30 @@ impl Teller {
     }
 }
 
-/// The calls of one connection that are in flight.
-pub(crate) struct Board {
+/// The calls of one connection that are in call.
+pub(crate) struct ActiveCalls {
     server: String,
-    teller: Teller,
-    calls: Mutex<HashMap<ProgressToken, Flight>>,
+    callback: ProgressCallback,
+    calls: Mutex<HashMap<ProgressToken, ActiveCall>>,
 }
 
-struct Flight {
+struct ActiveCall {
     tool: String,
-    sign: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
-impl Board {
-    pub(crate) fn new(server: &str, teller: Teller) -> Self {
-        Self { server: server.to_owned(), teller, calls: Mutex::default() }
+impl ActiveCalls {
+    pub(crate) fn new(server: &str, callback: ProgressCallback) -> Self {
+        Self { server: server.to_owned(), callback, calls: Mutex::default() }
     }
 
     /// Handles a progress notification.
-    pub(crate) fn hear(&self, said: ProgressNotificationParam) {
+    pub(crate) fn report(&self, said: ProgressNotificationParam) {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         // The call was cancelled.
-        let Some(Flight { tool, sign }) = calls.get(&said.progress_token) else { return };
-        sign.notify_one();
-        let Teller(Some(tell)) = &self.teller else { return };
+        let Some(ActiveCall { tool, notify }) = calls.get(&said.progress_token) else { return };
+        notify.notify_one();
+        let ProgressCallback(Some(tell)) = &self.callback else { return };
         let message = said.message.map(|mut message| {
             message.truncate(message.floor_char_boundary(SAID_BYTES));
             message
@@ -90,23 +90,23 @@ impl Board {
         tell(&progress);
     }
 
-    /// Registers a sent call of `tool`; each progress notification is signaled by `sign`.
+    /// Registers a sent call of `tool`; each progress notification is signaled by `notify`.
     pub(crate) fn follow<'a>(
         &'a self,
         handle: &RequestHandle<RoleClient>,
         tool: &str,
-        sign: &Arc<Notify>,
+        notify: &Arc<Notify>,
     ) -> InFlight<'a> {
-        let flight = Flight { tool: tool.to_owned(), sign: Arc::clone(sign) };
+        let call = ActiveCall { tool: tool.to_owned(), notify: Arc::clone(notify) };
         let token = handle.progress_token.clone();
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), flight);
-        InFlight { board: self, token, id: handle.id.clone(), peer: handle.peer.clone(), is_answered: false }
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), call);
+        InFlight { active: self, token, id: handle.id.clone(), peer: handle.peer.clone(), is_answered: false }
     }
 }
 
-/// A call in flight. Dropping it before its response cancels it on the server.
+/// A call in call. Dropping it before its response cancels it on the server.
 pub(crate) struct InFlight<'a> {
-    board: &'a Board,
+    active: &'a ActiveCalls,
     token: ProgressToken,
     id: RequestId,
     peer: Peer<RoleClient>,
@@ -115,14 +115,14 @@ pub(crate) struct InFlight<'a> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.board.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+        self.active.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if !self.is_answered {
             let why = "no caller waits for it any more".to_owned();
-            let (peer, given_up) =
+            let (peer, cancelled) =
                 (self.peer.clone(), CancelledNotificationParam::new(Some(self.id.clone()), Some(why)));
             // A server that has ended needs no cancellation.
-            runtime.spawn(async move { drop(peer.notify_cancelled(given_up).await) });
+            runtime.spawn(async move { drop(peer.notify_cancelled(cancelled).await) });
         }
     }
 }

@@ -21,18 +21,18 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
-pub use caller::{Answered, Caller};
+pub use caller::{Caller, UserAnswer};
 use lines::Lines;
 
 /// How long calls may take to end after their client has disconnected.
 const LAST: Duration = Duration::from_secs(10);
 
 /// Handles the calls of clients.
-pub trait Host: Send + Sync + 'static {
+pub trait ToolHost: Send + Sync + 'static {
     /// Its tools.
-    fn offers(&self) -> &[ToolSpec];
+    fn tools(&self) -> &[ToolSpec];
 
-    /// Handles a call of `tool`, one of [its tools](Self::offers). When the caller [cancels](Caller::given_up) the call, it should
+    /// Handles a call of `tool`, one of [its tools](Self::tools). When the caller [cancels](Caller::cancelled) the call, it should
     /// return soon; its result is then dropped.
     fn call(
         &self,
@@ -66,14 +66,14 @@ impl Answer {
 /// # Errors
 /// When the client does not begin with an MCP handshake.
 pub async fn serve(
-    host: impl Host,
+    host: impl ToolHost,
     about: &str,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<()> {
-    let tools = host.offers().iter().map(listed).collect();
+    let tools = host.tools().iter().map(listed).collect();
     let in_flight = Arc::new(watch::Sender::new(0));
-    let offering = Offering {
+    let tool_server = ToolServer {
         host,
         tools,
         about: about.to_owned(),
@@ -83,7 +83,7 @@ pub async fn serve(
     let wrong =
         |why: String| Error::config(format!("the other side does not speak as MCP clients do: {why}"));
     let (lines, ends) = Lines::between(input, output);
-    let served = match serve_server(offering, ends).await {
+    let served = match serve_server(tool_server, ends).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| Error::Bug(error.to_string())),
         Err(error) => Err(wrong(error.to_string())),
     };
@@ -104,7 +104,7 @@ fn listed(spec: &ToolSpec) -> Tool {
 /// The calls in flight that wait for a cancellation and its reason.
 type Waiting = Arc<Mutex<HashMap<RequestId, oneshot::Sender<Option<String>>>>>;
 
-struct Offering<H> {
+struct ToolServer<H> {
     host: H,
     tools: Vec<Tool>,
     about: String,
@@ -112,7 +112,7 @@ struct Offering<H> {
     in_flight: Arc<watch::Sender<usize>>,
 }
 
-impl<H: Host> ServerHandler for Offering<H> {
+impl<H: ToolHost> ServerHandler for ToolServer<H> {
     fn get_info(&self) -> ServerConfig {
         let who = Implementation::new("polylogue", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -141,22 +141,22 @@ impl<H: Host> ServerHandler for Offering<H> {
         if !self.tools.iter().any(|tool| tool.name == request.name) {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         }
-        let (sender, given_up) = oneshot::channel();
+        let (sender, cancelled) = oneshot::channel();
         let id = context.id.clone();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sender);
-        let _place = Place { offering: (&self.waiting, &self.in_flight), id };
+        let _place = InFlightGuard { tool_server: (&self.waiting, &self.in_flight), id };
         self.in_flight.send_modify(|count| *count += 1);
-        let mut caller = Caller::new(context, given_up);
+        let mut caller = Caller::new(context, cancelled);
         let args: JsonObject = request.arguments.unwrap_or_default();
         let answer = self.host.call(&request.name, args, &mut caller).await;
         Ok(CallToolResponse::Complete(result(answer)))
     }
 
-    async fn on_cancelled(&self, given_up: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
-        let Some(id) = given_up.request_id else { return };
+    async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        let Some(id) = cancelled.request_id else { return };
         let sender = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         // A receiver that is dropped no longer waits.
-        sender.into_iter().for_each(|sender| drop(sender.send(given_up.reason.clone())));
+        sender.into_iter().for_each(|sender| drop(sender.send(cancelled.reason.clone())));
     }
 }
 
@@ -169,14 +169,14 @@ fn result(answer: Answer) -> CallToolResult {
 }
 
 /// The entry of a call in flight.
-struct Place<'a> {
-    offering: (&'a Waiting, &'a watch::Sender<usize>),
+struct InFlightGuard<'a> {
+    tool_server: (&'a Waiting, &'a watch::Sender<usize>),
     id: RequestId,
 }
 
-impl Drop for Place<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        let (waiting, in_flight) = self.offering;
+        let (waiting, in_flight) = self.tool_server;
         waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
         in_flight.send_modify(|count| *count -= 1);
     }

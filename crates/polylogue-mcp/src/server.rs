@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use crate::connection::{Broken, Connection};
 use crate::declaration::Declaration;
 use crate::expand::Variables;
-use crate::progress::Board;
+use crate::progress::ActiveCalls;
 use crate::settings::Settings;
 
 /// One declared server.
@@ -97,8 +97,8 @@ impl Server {
             return Err("can be used from within a runtime of Tokio only".into());
         }
         let way = self.declaration.way(&self.variables)?;
-        let board = Board::new(&self.name, self.settings.teller.clone());
-        let connection = Arc::new(Connection::open(&way, &self.settings, board).await?);
+        let active = ActiveCalls::new(&self.name, self.settings.callback.clone());
+        let connection = Arc::new(Connection::open(&way, &self.settings, active).await?);
         Ok(Arc::clone(held.insert(connection)))
     }
 

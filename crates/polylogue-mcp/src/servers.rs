@@ -13,7 +13,7 @@ use crate::catalog::Catalog;
 use crate::declaration::{Declaration, Document};
 use crate::expand::Variables;
 use crate::limits::Limits;
-use crate::progress::{Progress, Teller};
+use crate::progress::{Progress, ProgressCallback};
 use crate::server::Server;
 use crate::settings::Settings;
 
@@ -86,7 +86,11 @@ impl Servers {
     /// The same servers, none of them started, with `tell` as callback for the progress of calls.
     #[must_use]
     pub fn on_progress(self, tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
-        Self::of(self.declared, self.variables, Settings { teller: Teller::new(tell), ..self.settings })
+        Self::of(
+            self.declared,
+            self.variables,
+            Settings { callback: ProgressCallback::new(tell), ..self.settings },
+        )
     }
 
     /// The same servers, none of them started, reached through `proxies` instead of those of this process's environment.

@@ -4,12 +4,12 @@ use std::error::Error;
 use std::time::{Duration, SystemTime};
 
 use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind as Kind};
-use polylogue_http::{Broken, HeaderMap, Redactor, StatusCode, Unsent, Uri};
+use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
 use serde_json::Value;
 
 use crate::api::Api;
 use crate::ollama::{self, Advice};
-use crate::retry::{GivenUp, RetryAdvice, retry_after};
+use crate::retry::{RetryAdvice, RetryStop, retry_after};
 use crate::timeouts::{Limit, Timeouts};
 use crate::wire::draft::DecodeError;
 
@@ -171,20 +171,20 @@ impl ErrorContext<'_> {
     }
 
     /// The failure of a request that could not be sent, or got no response.
-    pub(crate) fn unsent(&self, why: Unsent, timeouts: Timeouts) -> Failure {
+    pub(crate) fn unsent(&self, why: SendError, timeouts: Timeouts) -> Failure {
         match why {
-            Unsent::NoCertificates(error) => {
+            SendError::NoCertificates(error) => {
                 let message = format!("{} cannot be trusted: {}", self.base_url, causes(&error));
                 self.failure(Kind::Config, &message, Some(NO_CERTIFICATES.to_owned()), RetryAdvice::No)
                     .unsent()
             }
-            Unsent::Late => {
+            SendError::Late => {
                 let message = format!("no connection to {} within {:?}", self.there(), timeouts.connect);
                 self.failure(Kind::Timeout, &message, Some(self.reach_hint()), RetryAdvice::Yes(None))
                     .unsent()
             }
-            Unsent::Unreachable(error) => self.unreachable(&*error).unsent(),
-            Unsent::Broken(error) => self.broken(&error),
+            SendError::Unreachable(error) => self.unreachable(&*error).unsent(),
+            SendError::Broken(error) => self.broken(&error),
         }
     }
 
@@ -300,12 +300,12 @@ impl ErrorContext<'_> {
     }
 
     /// The error of the last attempt, with why there is no further one.
-    pub(crate) fn give_up(error: ModelError, why: &GivenUp) -> ModelError {
+    pub(crate) fn give_up(error: ModelError, why: &RetryStop) -> ModelError {
         let message = match why {
-            GivenUp::Attempts(1) => return error,
-            GivenUp::Attempts(made) => format!("{} (tried {made} times)", error.message),
-            GivenUp::Time(within) => format!("{} (tried for as long as {within:?} allow)", error.message),
-            GivenUp::Wait { asked, allowed } => {
+            RetryStop::Attempts(1) => return error,
+            RetryStop::Attempts(made) => format!("{} (tried {made} times)", error.message),
+            RetryStop::Time(within) => format!("{} (tried for as long as {within:?} allow)", error.message),
+            RetryStop::Wait { asked, allowed } => {
                 format!(
                     "{}; it asks to wait {asked:.0?}, but at most {allowed:.0?} are allowed",
                     error.message
@@ -313,7 +313,9 @@ impl ErrorContext<'_> {
             }
         };
         let hint = match why {
-            GivenUp::Wait { .. } => Some("try again later, or allow longer waits with `max_wait`".to_owned()),
+            RetryStop::Wait { .. } => {
+                Some("try again later, or allow longer waits with `max_wait`".to_owned())
+            }
             _ => error.hint,
         };
         ModelError { message, hint, ..error }

@@ -192,10 +192,10 @@ fn giving_up_says_why() {
         (error.message, error.hint.unwrap())
     };
     let seconds = Duration::from_secs;
-    assert_eq!(say(GivenUp::Attempts(1)), ("it broke".into(), "wait".into()));
-    assert_eq!(say(GivenUp::Attempts(5)).0, "it broke (tried 5 times)");
-    assert_eq!(say(GivenUp::Time(seconds(300))).0, "it broke (tried for as long as 300s allow)");
-    let (message, hint) = say(GivenUp::Wait { asked: seconds(90), allowed: seconds(60) });
+    assert_eq!(say(RetryStop::Attempts(1)), ("it broke".into(), "wait".into()));
+    assert_eq!(say(RetryStop::Attempts(5)).0, "it broke (tried 5 times)");
+    assert_eq!(say(RetryStop::Time(seconds(300))).0, "it broke (tried for as long as 300s allow)");
+    let (message, hint) = say(RetryStop::Wait { asked: seconds(90), allowed: seconds(60) });
     assert_eq!(message, "it broke; it asks to wait 90s, but at most 60s are allowed");
     assert!(hint.contains("`max_wait`"));
 }

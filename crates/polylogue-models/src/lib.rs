@@ -120,4 +120,4 @@ pub use provider::Provider;
 pub use retry::Retries;
 pub use script::{Expectation, Script, ScriptCall, ScriptError, ScriptStep, Scripted, Unconsumed, scripted};
 pub use timeouts::Timeouts;
-pub use wire::sent::Forms;
+pub use wire::sent::RequestFormat;

@@ -94,7 +94,7 @@ pub(crate) struct Attempts<'a> {
 
 /// Why a call is not retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum GivenUp {
+pub(crate) enum RetryStop {
     /// The maximum number of attempts is reached.
     Attempts(u32),
     /// The time for retries is over.
@@ -114,20 +114,20 @@ impl<'a> Attempts<'a> {
     }
 
     /// The wait before the next attempt, if there is one. `asked` is what the provider asks for.
-    pub(crate) fn next(&mut self, asked: Option<Duration>) -> Result<Duration, GivenUp> {
+    pub(crate) fn next(&mut self, asked: Option<Duration>) -> Result<Duration, RetryStop> {
         let Retries { attempts, within, first_wait, max_wait, .. } = *self.policy;
         if self.made >= attempts {
-            return Err(GivenUp::Attempts(self.made));
+            return Err(RetryStop::Attempts(self.made));
         }
         let doubled = first_wait.saturating_mul(2_u32.saturating_pow(self.made - 1));
         let wait = match asked {
-            Some(asked) if asked > max_wait => return Err(GivenUp::Wait { asked, allowed: max_wait }),
+            Some(asked) if asked > max_wait => return Err(RetryStop::Wait { asked, allowed: max_wait }),
             // Adds a little, so that agents with the same wait do not retry together.
             Some(asked) => asked + self.jitter.up_to(first_wait.min(asked)),
             None => self.jitter.up_to(doubled.min(max_wait)),
         };
         if self.begun.elapsed().saturating_add(wait) > within {
-            return Err(GivenUp::Time(within));
+            return Err(RetryStop::Time(within));
         }
         self.made += 1;
         Ok(wait)
@@ -179,11 +179,11 @@ mod tests {
         for _ in 1..5 {
             attempts.next(None).unwrap();
         }
-        assert_eq!(attempts.next(None), Err(GivenUp::Attempts(5)));
+        assert_eq!(attempts.next(None), Err(RetryStop::Attempts(5)));
 
         let mut attempts = Attempts::begin(&policy, &jitter);
         tokio::time::advance(Duration::from_secs(280)).await;
-        assert_eq!(attempts.next(Some(Duration::from_secs(30))), Err(GivenUp::Time(policy.within)));
+        assert_eq!(attempts.next(Some(Duration::from_secs(30))), Err(RetryStop::Time(policy.within)));
         assert!(attempts.next(Some(Duration::from_secs(10))).is_ok());
     }
 
@@ -195,7 +195,7 @@ mod tests {
         assert!((20.0..=20.5).contains(&wait.as_secs_f64()), "{wait:?}");
         assert_eq!(attempts.next(Some(Duration::ZERO)), Ok(Duration::ZERO));
         let (asked, allowed) = (Duration::from_secs(61), Duration::from_secs(60));
-        assert_eq!(attempts.next(Some(asked)), Err(GivenUp::Wait { asked, allowed }));
+        assert_eq!(attempts.next(Some(asked)), Err(RetryStop::Wait { asked, allowed }));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use polylogue_models::Env;
 use polylogue_team::{Grant, Rules, Team, Usage};
 
 use crate::stored::Sealer;
-use crate::{Error, Result, Want};
+use crate::{Error, RequestedPermission, Result};
 
 /// What a run may use: the decisions of the user, as data.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub struct Access {
     /// Whole permissions.
     pub grants: BTreeSet<Grant>,
     /// What was allowed one by one.
-    pub items: BTreeSet<Want>,
+    pub items: BTreeSet<RequestedPermission>,
     /// The user's rules for approvals.
     pub rules: Rules,
     /// Identifies the content that is trusted: rules can be about it.
@@ -41,31 +41,31 @@ impl Access {
 
     /// Whether `want` is allowed.
     #[must_use]
-    pub fn has(&self, want: &Want) -> bool {
+    pub fn has(&self, want: &RequestedPermission) -> bool {
         want.grant().is_some_and(|grant| self.grants.contains(&grant)) || self.items.contains(want)
     }
 
     /// Whether all of `wants` is allowed.
-    pub fn covers<'w>(&self, wants: impl IntoIterator<Item = &'w Want>) -> bool {
+    pub fn covers<'w>(&self, wants: impl IntoIterator<Item = &'w RequestedPermission>) -> bool {
         wants.into_iter().all(|want| self.has(want))
     }
 
     /// The permissions of which something is allowed.
     #[must_use]
     pub fn all_grants(&self) -> BTreeSet<Grant> {
-        self.grants.iter().copied().chain(self.items.iter().filter_map(Want::grant)).collect()
+        self.grants.iter().copied().chain(self.items.iter().filter_map(RequestedPermission::grant)).collect()
     }
 
     /// The models of `team` for which its own prices count although they are below the list prices.
     pub(crate) fn lower_prices(&self, team: &Team) -> BTreeSet<String> {
-        let wants = Want::of_team(team, &Usage::default()).into_iter();
+        let wants = RequestedPermission::of_team(team, &Usage::default()).into_iter();
         wants.filter(|want| want.is_optional() && self.has(want)).map(|want| want.what).collect()
     }
 
     /// What of `team` is stored with its conversation, so that it can be resumed.
-    pub(crate) fn stored(&self, team: &Team) -> Vec<Want> {
+    pub(crate) fn stored(&self, team: &Team) -> Vec<RequestedPermission> {
         let memory = self.items.iter().filter(|want| want.grant() == Some(Grant::Memory));
-        Want::of_team(team, &Usage::default())
+        RequestedPermission::of_team(team, &Usage::default())
             .into_iter()
             .filter(|want| self.has(want))
             .chain(memory.cloned())
@@ -75,13 +75,16 @@ impl Access {
     /// Refuses a team that asks for more than was allowed, such as one whose variables were given other values, or
     /// that would share memory with other teams.
     pub(crate) fn check(&self, team: &Team, usage: &Usage, of_others: &BTreeSet<String>) -> Result<()> {
-        self.refuse(team, Want::of_team(team, usage).into_iter().filter(|want| !want.is_optional()))?;
+        self.refuse(
+            team,
+            RequestedPermission::of_team(team, usage).into_iter().filter(|want| !want.is_optional()),
+        )?;
         let shared = team.memory_scopes().into_iter().filter(|scope| of_others.contains(scope.as_str()));
-        self.refuse(team, shared.map(|scope| Want::new(Grant::Memory, scope.as_str())))
+        self.refuse(team, shared.map(|scope| RequestedPermission::new(Grant::Memory, scope.as_str())))
     }
 
-    fn refuse(&self, team: &Team, wants: impl Iterator<Item = Want>) -> Result<()> {
-        let missing: Vec<Want> = wants.filter(|want| !self.has(want)).collect();
+    fn refuse(&self, team: &Team, wants: impl Iterator<Item = RequestedPermission>) -> Result<()> {
+        let missing: Vec<RequestedPermission> = wants.filter(|want| !self.has(want)).collect();
         if missing.is_empty() { Ok(()) } else { Err(Error::NotAllowed { team: team.name.clone(), missing }) }
     }
 }

@@ -6,7 +6,7 @@ use polylogue_core::{Fault, LogId, ModelError, Name, Path, StoreError};
 use polylogue_models::CassetteError;
 use polylogue_team::Diagnostics;
 
-use crate::Want;
+use crate::RequestedPermission;
 use crate::permission_text::{flags, list};
 
 /// A result with the runtime's error.
@@ -50,7 +50,7 @@ pub enum Error {
         /// The team.
         team: Name,
         /// What was not allowed.
-        missing: Vec<Want>,
+        missing: Vec<RequestedPermission>,
     },
     /// MCP servers of the team were not allowed.
     #[error("the MCP servers of `{team}` were not allowed")]

@@ -7,7 +7,7 @@ use polylogue_core::{
 };
 
 use crate::stored::now;
-use crate::{Error, ForkError, Place, Result, fresh_id};
+use crate::{Error, ForkError, Result, StoreLocation, fresh_id};
 
 /// Where a conversation is forked.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +47,12 @@ pub enum ForkedFiles {
 }
 
 /// Copies the beginning of the conversation `id` into a new one. The original is only read.
-pub(crate) async fn fork(place: &Place, store: &AnyStore, id: &LogId, point: &ForkPoint) -> Result<Fork> {
+pub(crate) async fn fork(
+    place: &StoreLocation,
+    store: &AnyStore,
+    id: &LogId,
+    point: &ForkPoint,
+) -> Result<Fork> {
     let events = store.read(id, 0).await?;
     let meta = store.meta(id).await?;
     let copied = copied(id, &events, point)?;
@@ -79,7 +84,7 @@ pub(crate) async fn fork(place: &Place, store: &AnyStore, id: &LogId, point: &Fo
 /// Copies the work directory of `id` to `fork` if no later event than `end` can have changed it. Nothing changes it while this
 /// process has the claim.
 async fn copy_files(
-    place: &Place,
+    place: &StoreLocation,
     store: &AnyStore,
     (id, fork): (&LogId, &LogId),
     events: &[Event],

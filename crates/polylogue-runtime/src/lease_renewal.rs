@@ -10,16 +10,16 @@ use tokio::task::AbortHandle;
 /// A store whose claims are renewed until they are given back.
 pub(crate) struct LeaseRenewal {
     store: Arc<AnyStore>,
-    held: Held,
+    held: HeldClaims,
     /// Renews what is held, from the first claim on.
     renews: Mutex<Option<AbortHandle>>,
 }
 
-type Held = Arc<Mutex<BTreeMap<u64, Claim>>>;
+type HeldClaims = Arc<Mutex<BTreeMap<u64, Claim>>>;
 
 impl LeaseRenewal {
     pub(crate) fn of(store: AnyStore) -> AnyStore {
-        AnyStore::new(Self { store: Arc::new(store), held: Held::default(), renews: Mutex::default() })
+        AnyStore::new(Self { store: Arc::new(store), held: HeldClaims::default(), renews: Mutex::default() })
     }
 
     fn hold(&self, claim: Claim) -> Claim {
@@ -44,7 +44,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Does not keep the store: it is closed when the program is done with it.
-async fn renew(store: Weak<AnyStore>, held: Held) {
+async fn renew(store: Weak<AnyStore>, held: HeldClaims) {
     loop {
         tokio::time::sleep(LEASE / 3).await;
         let Some(store) = store.upgrade() else { return };

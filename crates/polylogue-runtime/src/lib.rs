@@ -11,13 +11,13 @@
 //! ```
 //! use polylogue_core::Status;
 //! use polylogue_models::Env;
-//! use polylogue_runtime::{Access, ModelOptions, Place, Prepared, RunOptions, Runtime};
+//! use polylogue_runtime::{Access, ModelOptions, StoreLocation, Prepared, RunOptions, Runtime};
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! # let dir = tempfile::tempdir()?;
 //! # let file = dir.path().join("hello.yaml");
 //! # std::fs::write(&file, "name: hello\ntask: Say hello.\nagents: [{name: Ann, system: You are brief.}]\nchat: {participants: [Ann], pattern: sequential}\nscript: [{Ann: Hello!}]\n")?;
 //! let loaded = polylogue_team::load(&file, &Default::default())?;
-//! let place = Place::new(dir.path().join("conversations.db"));
+//! let place = StoreLocation::new(dir.path().join("conversations.db"));
 //! let access = Access::new(Env::process(), loaded.digest.as_str());
 //! let models = ModelOptions { offline: true, ..ModelOptions::default() };
 //! let options = RunOptions { models, ..RunOptions::default() };
@@ -42,13 +42,13 @@ mod lease_renewal;
 mod memory;
 mod models;
 pub mod permission_text;
-mod place;
 mod prepared;
 pub mod presentation;
+mod requested_permission;
 mod runtime;
 mod servers;
+mod store_location;
 mod stored;
-mod want;
 mod work_dir;
 
 pub use access::Access;
@@ -58,10 +58,10 @@ pub use fork::{Fork, ForkPoint, ForkedFiles};
 pub use id::fresh_id;
 pub use memory::{memory_of_others, open_memory};
 pub use models::{ModelOptions, endpoint_allowed};
-pub use place::Place;
 pub use prepared::{Prepared, RunOptions, TeamRun};
+pub use requested_permission::RequestedPermission;
 pub use runtime::{OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
+pub use store_location::StoreLocation;
 pub use stored::{Sealer, StoredTeam, limits_of};
-pub use want::Want;
 pub use work_dir::refused_programs;

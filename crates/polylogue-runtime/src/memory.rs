@@ -11,14 +11,14 @@ use polylogue_store::Facts;
 use polylogue_team::{BuildContext, Team};
 
 use crate::models::TeamModels;
-use crate::{Error, Place, Result};
+use crate::{Error, Result, StoreLocation};
 
 /// The memory of the agents of a team, if they have one.
 pub(crate) struct TeamMemory(Option<AnyMemory>);
 
 impl TeamMemory {
     /// The memory beside the conversations at `place`. Nothing is opened before an agent wants it.
-    pub(crate) fn of(team: &Team, place: &Place, models: &TeamModels) -> Result<Self> {
+    pub(crate) fn of(team: &Team, place: &StoreLocation, models: &TeamModels) -> Result<Self> {
         if !team.needs_memory() {
             return Ok(Self(None));
         }
@@ -28,7 +28,7 @@ impl TeamMemory {
     }
 
     /// `place` with the memory.
-    pub(crate) fn furnish(&self, place: BuildContext) -> BuildContext {
+    pub(crate) fn add_resources(&self, place: BuildContext) -> BuildContext {
         match &self.0 {
             Some(memory) => place.with_memory(memory.clone()),
             None => place,
@@ -41,7 +41,7 @@ impl TeamMemory {
 ///
 /// # Errors
 /// When the memory or its store cannot be read.
-pub async fn memory_of_others(team: &Team, place: &Place, digest: &str) -> Result<BTreeSet<String>> {
+pub async fn memory_of_others(team: &Team, place: &StoreLocation, digest: &str) -> Result<BTreeSet<String>> {
     if !team.needs_memory() || !place.path().exists() || place.is_folder() {
         return Ok(BTreeSet::new());
     }
@@ -79,11 +79,11 @@ fn unreadable(error: MemoryError) -> Error {
 ///
 /// # Errors
 /// When conversations are kept there as JSON lines, which have no memory beside them, or it cannot be opened.
-pub fn open_memory(place: &Place) -> Result<Facts> {
+pub fn open_memory(place: &StoreLocation) -> Result<Facts> {
     Ok(Facts::open(database(place)?)?)
 }
 
-fn database(place: &Place) -> Result<PathBuf> {
+fn database(place: &StoreLocation) -> Result<PathBuf> {
     match place.is_folder() {
         true => Err(Error::NoMemory { place: place.path().to_owned() }),
         false => Ok(place.path().to_owned()),

@@ -16,7 +16,7 @@ use polylogue_team::{Agent, Team};
 
 use self::endpoints::EndpointResolver;
 pub use self::endpoints::endpoint_allowed;
-pub(crate) use self::options::Choosing;
+pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
 use crate::address::{listens, shown};
 use crate::{Error, Result};
@@ -47,7 +47,7 @@ impl TeamModels {
     /// its script.
     ///
     /// Changes `team` so that every agent has a model.
-    pub(crate) async fn choose(team: &mut Team, choosing: &Choosing<'_>) -> Result<Self> {
+    pub(crate) async fn choose(team: &mut Team, choosing: &ModelChoice<'_>) -> Result<Self> {
         let options = choosing.options;
         if let Some(model) = &options.model {
             team.use_model(model);
@@ -55,7 +55,7 @@ impl TeamModels {
         let source = match (&options.replay, options.offline) {
             (Some(file), _) => replayed(team, file)?,
             // People among themselves, or agents that only run tools, need no model.
-            (None, _) if team.voices().is_empty() => {
+            (None, _) if team.answering_models().is_empty() => {
                 ModelSource::Live(EndpointResolver::of(team, choosing).models)
             }
             (None, true) => scripted(team, choosing, None)?,
@@ -176,11 +176,11 @@ impl TeamModels {
     }
 }
 
-fn scripted(team: &mut Team, choosing: &Choosing<'_>, why: Option<String>) -> Result<ModelSource> {
+fn scripted(team: &mut Team, choosing: &ModelChoice<'_>, why: Option<String>) -> Result<ModelSource> {
     if team.script.is_empty() {
         return Err(match choosing.options.offline {
             true => Error::NoScript { team: team.name.clone() },
-            false => Error::NoModel { team: team.name.clone(), who: team.voices_without_model() },
+            false => Error::NoModel { team: team.name.clone(), who: team.answering_without_model() },
         });
     }
     let script = match choosing.options.paced {
@@ -215,11 +215,11 @@ fn use_recorded(team: &mut Team, recording: &Recording) {
     }
 }
 
-async fn live_or_scripted(team: &mut Team, choosing: &Choosing<'_>) -> Result<ModelSource> {
+async fn live_or_scripted(team: &mut Team, choosing: &ModelChoice<'_>) -> Result<ModelSource> {
     let reach = EndpointResolver::of(team, choosing);
     // A script stands in for models that the team names, not for one that was asked for.
     let may_play = choosing.options.model.is_none() && !team.script.is_empty();
-    if !team.voices_without_model().is_empty() {
+    if !team.answering_without_model().is_empty() {
         return scripted(team, choosing, Some("no model is named".into()));
     }
     let mut why = None;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use polylogue::tools::approval::visible;
 use polylogue_team::Grant;
 
-use crate::Want;
+use crate::RequestedPermission;
 
 /// What it does with what it is allowed.
 const fn does(grant: Grant) -> &'static str {
@@ -24,7 +24,7 @@ const fn does(grant: Grant) -> &'static str {
     }
 }
 
-fn by_grant<'w>(wants: impl IntoIterator<Item = &'w Want>) -> BTreeMap<Grant, Vec<&'w str>> {
+fn by_grant<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> BTreeMap<Grant, Vec<&'w str>> {
     let mut all: BTreeMap<Grant, Vec<&str>> = BTreeMap::new();
     for want in wants {
         if let Some(grant) = want.grant() {
@@ -36,7 +36,7 @@ fn by_grant<'w>(wants: impl IntoIterator<Item = &'w Want>) -> BTreeMap<Grant, Ve
 
 /// A line for each permission, and one below it for each thing.
 #[must_use]
-pub fn list<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
+pub fn list<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> String {
     let mut text = String::new();
     for (grant, what) in by_grant(wants) {
         let _ = writeln!(text, "  {} ({grant}):", does(grant));
@@ -49,7 +49,7 @@ pub fn list<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
 
 /// The same in one line, of what is allowed.
 #[must_use]
-pub fn allowed(name: &str, wants: &[Want]) -> String {
+pub fn allowed(name: &str, wants: &[RequestedPermission]) -> String {
     let parts = by_grant(wants).into_iter().map(|(grant, what)| {
         let what = what.iter().map(|what| format!("`{}`", visible(what))).collect::<Vec<_>>().join(", ");
         format!("{}: {what}", does(grant))
@@ -59,7 +59,7 @@ pub fn allowed(name: &str, wants: &[Want]) -> String {
 
 /// That a team runs without `wants`.
 #[must_use]
-pub fn without(name: &str, wants: &[Want]) -> String {
+pub fn without(name: &str, wants: &[RequestedPermission]) -> String {
     let what: Vec<String> = wants.iter().map(|want| format!("`{}`", visible(&want.what))).collect();
     format!(
         "The prices of `{name}` for {} are below the list prices, which count unless you add `--allow prices`.",
@@ -69,8 +69,8 @@ pub fn without(name: &str, wants: &[Want]) -> String {
 
 /// The options that allow `wants`.
 #[must_use]
-pub fn flags<'w>(wants: impl IntoIterator<Item = &'w Want>) -> String {
-    let grants: BTreeSet<Grant> = wants.into_iter().filter_map(Want::grant).collect();
+pub fn flags<'w>(wants: impl IntoIterator<Item = &'w RequestedPermission>) -> String {
+    let grants: BTreeSet<Grant> = wants.into_iter().filter_map(RequestedPermission::grant).collect();
     let grants: Vec<&str> = grants.into_iter().map(Grant::word).collect();
     format!("if you trust it, add `--allow {}` for this run, or `--trust` to remember it", grants.join(","))
 }

@@ -9,9 +9,9 @@ use polylogue_core::{AnyModel, Capability, Chat, LimitOverrides, Limits, LogId, 
 use polylogue_team::{Loaded, Team, Usage};
 
 use crate::memory::{TeamMemory, memory_of_others};
-use crate::models::{Choosing, TeamModels};
+use crate::models::{ModelChoice, TeamModels};
 use crate::servers::{TeamServers, server_names};
-use crate::{Access, Error, ModelOptions, Place, Result, StoredTeam, fresh_id};
+use crate::{Access, Error, ModelOptions, Result, StoreLocation, StoredTeam, fresh_id};
 
 /// How a team is run, besides what its file says.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +51,7 @@ impl RunOptions {
 ///
 /// Dropping it ends its MCP servers.
 pub struct Prepared {
-    place: Place,
+    place: StoreLocation,
     team: Team,
     digest: String,
     options: RunOptions,
@@ -72,14 +72,14 @@ impl Prepared {
     /// # Errors
     /// When a model, a server, a tool or the sandbox that it needs is missing or was not allowed.
     pub async fn new(
-        place: &Place,
+        place: &StoreLocation,
         mut team: Team,
         digest: impl Into<String>,
         access: Access,
         options: RunOptions,
     ) -> Result<Self> {
         let (digest, usage) = (digest.into(), options.usage()?);
-        let choosing = Choosing {
+        let choosing = ModelChoice {
             options: &options.models,
             budget: options.has_budget(&team),
             resumed: options.resumed,
@@ -110,7 +110,7 @@ impl Prepared {
 
     /// Where its conversations are kept.
     #[must_use]
-    pub const fn place(&self) -> &Place {
+    pub const fn place(&self) -> &StoreLocation {
         &self.place
     }
 
@@ -243,8 +243,12 @@ impl TeamRun<'_> {
     /// When the team cannot be built.
     pub fn chat(&self, id: &LogId) -> Result<Chat> {
         let Prepared { place, access, models, servers, memory, .. } = self.prepared;
-        let context =
-            memory.furnish(servers.furnish(place.context(&self.team, id, access, self.project())?));
+        let context = memory.add_resources(servers.add_resources(place.context(
+            &self.team,
+            id,
+            access,
+            self.project(),
+        )?));
         Ok(self.team.build_at(&|name| models.model_or(self.script.as_ref(), name), &context)?)
     }
 

@@ -10,7 +10,7 @@ use polylogue_core::{
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
-use crate::{Error, Fork, ForkPoint, Place, Prepared, Result, StoredTeam, TeamRun, fresh_id};
+use crate::{Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredTeam, TeamRun, fresh_id};
 
 /// The conversations of one store, and those of them that this process has open.
 ///
@@ -19,7 +19,7 @@ use crate::{Error, Fork, ForkPoint, Place, Prepared, Result, StoredTeam, TeamRun
 pub struct Runtime(Arc<Inner>);
 
 struct Inner {
-    place: Place,
+    place: StoreLocation,
     store: AnyStore,
     open: Mutex<HashMap<LogId, Weak<Shared>>>,
 }
@@ -41,8 +41,8 @@ impl Runtime {
     /// Opens the store at `place`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// As [`Place::open`].
-    pub fn open_at(place: Place) -> Result<Self> {
+    /// As [`StoreLocation::open`].
+    pub fn open_at(place: StoreLocation) -> Result<Self> {
         let store = place.open()?;
         Ok(Self::with_store(place, store))
     }
@@ -50,7 +50,7 @@ impl Runtime {
     /// As [`open_at`](Self::open_at) with another store: `place` is for work directories and memory. The caller renews
     /// the leases of claims.
     #[must_use]
-    pub fn with_store(place: Place, store: AnyStore) -> Self {
+    pub fn with_store(place: StoreLocation, store: AnyStore) -> Self {
         Self(Arc::new(Inner { place, store, open: Mutex::default() }))
     }
 
@@ -62,7 +62,7 @@ impl Runtime {
 
     /// Where it is.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &StoreLocation {
         &self.0.place
     }
 

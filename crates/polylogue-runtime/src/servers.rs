@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use polylogue_http::Proxies;
-use polylogue_mcp::{Catalog, Described, Progress, Servers};
+use polylogue_mcp::{Catalog, Progress, Servers, ToolDescription};
 use polylogue_team::{BuildContext, Grant, McpServer, Team, Usage};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::{Access, Error, Result, Want};
+use crate::{Access, Error, RequestedPermission, Result};
 
 /// The servers whose tools the agents of a team have. They run until this is dropped.
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl TeamServers {
     }
 
     /// `place` with their tools.
-    pub(crate) fn furnish(&self, place: BuildContext) -> BuildContext {
+    pub(crate) fn add_resources(&self, place: BuildContext) -> BuildContext {
         match &self.catalog {
             Some(catalog) => place.with_tools(catalog.clone()),
             None => place,
@@ -77,7 +77,7 @@ impl TeamServers {
 
     /// What models learn of their tools.
     #[must_use]
-    pub fn described(&self) -> Vec<Described> {
+    pub fn described(&self) -> Vec<ToolDescription> {
         self.catalog.as_ref().map(Catalog::described).unwrap_or_default()
     }
 }
@@ -102,8 +102,8 @@ fn own_servers(file: &Path) -> Result<Map<String, Value>> {
 /// Refuses servers of the team that were not allowed, and variables for them. This was asked before: nothing is started if it was
 /// forgotten.
 fn check(team: &Team, usage: &Usage, access: &Access) -> Result<()> {
-    let wants = Want::of_team(team, &Usage { offline: true, ..usage.clone() });
-    let of_servers = |want: &&Want| match want.grant() {
+    let wants = RequestedPermission::of_team(team, &Usage { offline: true, ..usage.clone() });
+    let of_servers = |want: &&RequestedPermission| match want.grant() {
         Some(Grant::Mcp) => true,
         Some(Grant::Env) => want.what.contains(" -> the MCP server "),
         _ => false,

@@ -6,12 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use polylogue::Assistant;
 use polylogue_core::{AnyModel, AnyStore, Capabilities, LimitOverrides, LogId, Meta, Store as _, Timestamp};
-use polylogue_mcp::{Catalog, Described};
+use polylogue_mcp::{Catalog, ToolDescription};
 use polylogue_models::Script;
 use polylogue_team::Team;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, Want};
+use crate::{Error, RequestedPermission, Result};
 
 /// Seals the [content](StoredTeam::content) of a team that is stored with a conversation, so that a store from elsewhere
 /// allows nothing. `None` if it needs no seal, or there is no key.
@@ -32,7 +32,7 @@ pub struct StoredTeam {
     pub digest: String,
     /// What it was allowed of what it asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub allowed: Vec<Want>,
+    pub allowed: Vec<RequestedPermission>,
     /// The user's own document of MCP servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub struct StoredTeam {
     pub dir: Option<PathBuf>,
     /// What models were told of the tools of MCP servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remote_tools: Vec<Described>,
+    pub remote_tools: Vec<ToolDescription>,
     /// The limits that it began with, over those of the team.
     #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
     pub limits: LimitOverrides,

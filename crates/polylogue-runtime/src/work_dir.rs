@@ -8,9 +8,9 @@ use polylogue_core::LogId;
 use polylogue_sandbox::{make_work_directory, remove_work_directory, what_is_enforced};
 use polylogue_team::{BuildContext, SandboxBackend, Team};
 
-use crate::{Access, Error, Place, Result};
+use crate::{Access, Error, Result, StoreLocation};
 
-impl Place {
+impl StoreLocation {
     /// What the agents of `team` are built with in the conversation `id`: its work directory, and what they may use.
     pub(crate) fn context(
         &self,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue_core::{
-    AnyStore, Body, Call, Claim, Event, Intact, ListQuery, LogId, LogState, Message, Meta, Name, Outcome,
-    Path, Status, Store, StoreError, StoreWrapper, Timestamp, Update,
+    AnyStore, Body, Call, Claim, Event, ListQuery, LogId, LogState, Message, Meta, Name, Outcome, Path,
+    RecoveredEvents, Status, Store, StoreError, StoreWrapper, Timestamp, Update,
 };
 use polylogue_models::Env;
 use polylogue_runtime::{
-    Access, Error, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Place, Prepared, Resumed,
-    RunOptions, Runtime,
+    Access, Error, Fork, ForkPoint, ForkedFiles, ModelOptions, OpenOptions, Prepared, Resumed, RunOptions,
+    Runtime, StoreLocation,
 };
 use polylogue_store::Memory;
 
@@ -41,12 +41,12 @@ async fn world(team: &str) -> World {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("team.yaml");
     std::fs::write(&file, team).unwrap();
-    let place = Place::new(dir.path().join("conversations.db"));
+    let place = StoreLocation::new(dir.path().join("conversations.db"));
     let team = prepared(&file, &place).await;
     World { _dir: dir, runtime: Runtime::open_at(place).unwrap(), team }
 }
 
-async fn prepared(file: &std::path::Path, place: &Place) -> Prepared {
+async fn prepared(file: &std::path::Path, place: &StoreLocation) -> Prepared {
     let loaded = polylogue_team::load(file, &Default::default()).unwrap();
     let access = Access::new(Env::of::<String, String>([]), loaded.digest.as_str());
     let models = ModelOptions { offline: true, ..ModelOptions::default() };
@@ -169,7 +169,7 @@ impl StoreWrapper for Counting {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.read(id, from).await
     }
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+    async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.read_intact(id).await
     }
@@ -192,7 +192,7 @@ async fn a_page_of_fifty_of_two_thousand_reads_no_log() {
             store.append(&claim, &[Arc::new(event)]).await.unwrap();
         }
     }
-    let runtime = Runtime::with_store(Place::new("nowhere"), store);
+    let runtime = Runtime::with_store(StoreLocation::new("nowhere"), store);
     let mut query = ListQuery { limit: Some(50), team: Some("even".into()), ..ListQuery::default() };
     let mut all = Vec::new();
     loop {
@@ -232,7 +232,7 @@ impl StoreWrapper for Full {
 #[tokio::test]
 async fn a_message_is_acknowledged_when_it_is_in_the_log_and_not_before() {
     let dir = tempfile::tempdir().unwrap();
-    let place = Place::new(dir.path().join("conversations.db"));
+    let place = StoreLocation::new(dir.path().join("conversations.db"));
     let file = dir.path().join("team.yaml");
     std::fs::write(&file, TALK).unwrap();
     let team = prepared(&file, &place).await;

@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::ended::How;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files;
 use crate::host::{Watched, supervised};
 use crate::program::{Cancellation, Program, Streams};
+use crate::program_result::ExitReason;
 use crate::sandbox::{Network, Sandbox};
 
 /// Timeout of ending a container.
@@ -195,7 +195,7 @@ pub(crate) fn run(
     program: &Program,
     cancellation: &Cancellation,
     streams: Streams<'_>,
-) -> Result<How, Error> {
+) -> Result<ExitReason, Error> {
     let path = engine.path()?;
     let name = name();
     let id = std::env::temp_dir().join(format!("{name}.id"));
@@ -229,7 +229,9 @@ pub(crate) fn run(
     let mut watch = || None;
     let watched = Watched { sandbox, cancellation, slow: &mut watch, end: &|| container.end() };
     match supervised(command, Streams { input: streams.input, output }, watched)? {
-        How::Exited(ENGINE_FAILED) if !id.exists() => Err(Error::Refused { why: failure(&path, &said) }),
+        ExitReason::Exited(ENGINE_FAILED) if !id.exists() => {
+            Err(Error::Refused { why: failure(&path, &said) })
+        }
         #[cfg(target_os = "linux")]
         how => Ok(disk.after(how)),
         #[cfg(not(target_os = "linux"))]

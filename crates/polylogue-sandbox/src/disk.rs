@@ -8,9 +8,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::ended::How;
 use crate::error::Error;
 use crate::program::Program;
+use crate::program_result::ExitReason;
 use crate::sandbox::Sandbox;
 
 /// Interval of the measurements.
@@ -58,7 +58,7 @@ impl<'a> WatchDisk<'a> {
     }
 
     /// Whether the usage exceeds the limit, including deleted files that one of the processes `who` still has open.
-    pub(crate) fn look(&mut self, who: impl FnOnce() -> Vec<i32>) -> Option<How> {
+    pub(crate) fn look(&mut self, who: impl FnOnce() -> Vec<i32>) -> Option<ExitReason> {
         if self.since.elapsed() < self.pause {
             return None;
         }
@@ -67,13 +67,15 @@ impl<'a> WatchDisk<'a> {
         self.since = Instant::now();
         // Where there is much to look at, looking does not take all the time.
         self.pause = WATCH.max(begun.elapsed() * 5);
-        (bytes > self.allowed).then_some(How::TooMuchDisk)
+        (bytes > self.allowed).then_some(ExitReason::TooMuchDisk)
     }
 
     /// Measures the directory after a program that ended as `how`, to find quick growth.
-    pub(crate) fn after(&self, how: How) -> How {
+    pub(crate) fn after(&self, how: ExitReason) -> ExitReason {
         match how {
-            How::Exited(_) | How::Signaled(_) if used(self.sandbox.work()) > self.allowed => How::TooMuchDisk,
+            ExitReason::Exited(_) | ExitReason::Signaled(_) if used(self.sandbox.work()) > self.allowed => {
+                ExitReason::TooMuchDisk
+            }
             how => how,
         }
     }

@@ -8,12 +8,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::ended::How;
 use crate::error::Error;
 use crate::files;
 use crate::program::{Cancellation, Program, Streams};
+use crate::program_result::ExitReason;
 use crate::sandbox::Sandbox;
-use crate::supervise::{Look, Running, Source, supervise};
+use crate::supervise::{LimitCheck, Running, Source, supervise};
 
 /// Runs `program` with all rights of the user.
 pub(crate) fn run(
@@ -21,7 +21,7 @@ pub(crate) fn run(
     program: &Program,
     cancellation: &Cancellation,
     streams: Streams<'_>,
-) -> Result<How, Error> {
+) -> Result<ExitReason, Error> {
     files::write(sandbox.work(), &program.files)?;
     let mut command = Command::new(program.path()?);
     command.args(&program.args).current_dir(sandbox.work()).env_clear().envs(sandbox.environment());
@@ -34,7 +34,7 @@ pub(crate) struct Watched<'a> {
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) cancellation: &'a Cancellation,
     /// Checks its limits.
-    pub(crate) slow: Look<'a>,
+    pub(crate) slow: LimitCheck<'a>,
     /// Kills processes that it did not start itself, after it was killed.
     pub(crate) end: &'a (dyn Fn() + Sync),
 }
@@ -44,7 +44,7 @@ pub(crate) fn supervised(
     mut command: Command,
     streams: Streams<'_>,
     watched: Watched<'_>,
-) -> Result<How, Error> {
+) -> Result<ExitReason, Error> {
     let started = Instant::now();
     let piped = |error| Error::system("there is no pipe for the output", error);
     let (output, input) = std::io::pipe().map_err(piped)?;
@@ -65,10 +65,14 @@ pub(crate) fn supervised(
         kill();
         (watched.end)();
     };
-    let mut is_over = || {
-        let status = child.try_wait().ok().flatten()?;
-        Some(status.code().map_or_else(|| How::Signaled(status.signal().unwrap_or_default()), How::Exited))
-    };
+    let mut is_over =
+        || {
+            let status = child.try_wait().ok().flatten()?;
+            Some(status.code().map_or_else(
+                || ExitReason::Signaled(status.signal().unwrap_or_default()),
+                ExitReason::Exited,
+            ))
+        };
     let ends = end_of(pid);
     let running = Running {
         output: Source::new(output.as_raw_fd())?,

@@ -17,13 +17,13 @@
 //!
 //! # Example
 //! ```no_run
-//! use polylogue_sandbox::{Cancellation, How, Program, Sandbox};
+//! use polylogue_sandbox::{Cancellation, ExitReason, Program, Sandbox};
 //!
 //! # fn main() -> Result<(), polylogue_sandbox::Error> {
 //! let sandbox = Sandbox::enclosed("work");
 //! let program = Program::new("python3").arg("hello.py").file("hello.py", "print('hello')");
 //! let ended = sandbox.run(&program, &Cancellation::new())?;
-//! assert_eq!((ended.how, &*ended.output), (How::Exited(0), &b"hello\n"[..]));
+//! assert_eq!((ended.how, &*ended.output), (ExitReason::Exited(0), &b"hello\n"[..]));
 //! # Ok(())
 //! # }
 //! ```
@@ -32,7 +32,6 @@
 mod container;
 #[cfg(target_os = "linux")]
 mod disk;
-mod ended;
 mod enforced;
 #[cfg(unix)]
 mod engine;
@@ -44,6 +43,7 @@ mod host;
 #[cfg(target_os = "linux")]
 mod linux;
 mod program;
+mod program_result;
 #[cfg(target_os = "linux")]
 mod proxy;
 mod run;
@@ -54,11 +54,11 @@ mod supervise;
 mod usage;
 mod work;
 
-pub use ended::{Ended, How};
 pub use enforced::{Measure, what_is_enforced};
 #[cfg(unix)]
 pub use engine::Engine;
 pub use error::Error;
 pub use program::{Cancellation, Program, Streams};
+pub use program_result::{ExitReason, ProgramResult};
 pub use sandbox::{Limits, Network, Sandbox};
 pub use work::{make_work_directory, remove_work_directory};

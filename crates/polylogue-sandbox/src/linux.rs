@@ -26,9 +26,9 @@ pub(crate) use self::landlock::abi as landlock_abi;
 use self::plan::{Fds, Plan};
 use self::sys::Stage;
 use crate::disk::WatchDisk;
-use crate::ended::How;
 use crate::error::Error;
 use crate::program::{Cancellation, Program, Streams};
+use crate::program_result::ExitReason;
 use crate::proxy::{Allowed, Proxy};
 use crate::sandbox::{Limits, Network, Sandbox};
 use crate::supervise::{Running, Source, supervise};
@@ -43,7 +43,7 @@ pub(crate) fn run(
     program: &Program,
     cancellation: &Cancellation,
     streams: Streams<'_>,
-) -> Result<How, Error> {
+) -> Result<ExitReason, Error> {
     let started = Instant::now();
     let path = program.path()?;
     let mut disk = WatchDisk::begin(sandbox, program)?;
@@ -102,7 +102,7 @@ pub(crate) fn run(
     drop(init);
     drop(proxy);
     reports.failure(&path)?;
-    Ok(if ran_out { How::TooMuchMemory } else { disk.after(how) })
+    Ok(if ran_out { ExitReason::TooMuchMemory } else { disk.after(how) })
 }
 
 /// Tries the sandbox with a program that does not exist, in an empty directory: any other error is a missing feature of this
@@ -251,12 +251,12 @@ struct Reports {
 
 impl Reports {
     /// How the program ended, if it has.
-    fn read(&mut self) -> Option<How> {
+    fn read(&mut self) -> Option<ExitReason> {
         let mut chunk = [0_u8; 64];
         loop {
             match self.pipe.read(&mut chunk) {
                 // It is gone without a word: killed from outside.
-                Ok(0) => return Some(self.how().unwrap_or(How::Signaled(libc::SIGKILL))),
+                Ok(0) => return Some(self.how().unwrap_or(ExitReason::Signaled(libc::SIGKILL))),
                 Ok(count) => self.bytes.extend_from_slice(chunk.get(..count).unwrap_or_default()),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(_) => return None,
@@ -275,18 +275,19 @@ impl Reports {
         self.all().any(|(other, _)| other == stage as u32)
     }
 
-    fn how(&self) -> Option<How> {
-        let (_, status) = self.all().find(|(stage, _)| *stage == Stage::Ended as u32)?;
+    fn how(&self) -> Option<ExitReason> {
+        let (_, status) = self.all().find(|(stage, _)| *stage == Stage::ProgramResult as u32)?;
         Some(if libc::WIFSIGNALED(status) {
-            How::Signaled(libc::WTERMSIG(status))
+            ExitReason::Signaled(libc::WTERMSIG(status))
         } else {
-            How::Exited(libc::WEXITSTATUS(status))
+            ExitReason::Exited(libc::WEXITSTATUS(status))
         })
     }
 
     /// Why the program was not started, if it was not.
     fn failure(&self, program: &std::path::Path) -> Result<(), Error> {
-        let is_failure = |stage: &u32| *stage != Stage::Started as u32 && *stage != Stage::Ended as u32;
+        let is_failure =
+            |stage: &u32| *stage != Stage::Started as u32 && *stage != Stage::ProgramResult as u32;
         let Some((stage, errno)) = self.all().find(|(stage, _)| is_failure(stage)) else { return Ok(()) };
         let error = std::io::Error::from_raw_os_error(errno);
         if stage == Stage::Exec as u32 {
@@ -313,16 +314,16 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// The limit that it exceeds.
-    fn look(&mut self) -> Option<How> {
+    fn look(&mut self) -> Option<ExitReason> {
         let limits = self.sandbox.limits();
         if self.since.elapsed() >= WATCH {
             let used = descendants(self.pid);
             self.since = Instant::now();
             if used.threads > limits.processes {
-                return Some(How::TooManyProcesses);
+                return Some(ExitReason::TooManyProcesses);
             }
             if used.bytes > limits.memory_bytes || self.group.ran_out() {
-                return Some(How::TooMuchMemory);
+                return Some(ExitReason::TooMuchMemory);
             }
         }
         None

@@ -3,10 +3,10 @@
 use std::path::{Component, Path};
 use std::time::Instant;
 
-use crate::ended::{Ended, How};
 use crate::error::Error;
 use crate::program::{Cancellation, Program, Streams};
-use crate::sandbox::{Place, Sandbox};
+use crate::program_result::{ExitReason, ProgramResult};
+use crate::sandbox::{Backend, Sandbox};
 
 impl Sandbox {
     /// Runs `program` to its end, and blocks until it and all processes that it started are dead.
@@ -14,12 +14,12 @@ impl Sandbox {
     /// # Errors
     /// [`Error::Refused`] where the sandbox is not supported; when the program cannot be started. Failures of the program itself are
     /// not errors.
-    pub fn run(&self, program: &Program, cancellation: &Cancellation) -> Result<Ended, Error> {
+    pub fn run(&self, program: &Program, cancellation: &Cancellation) -> Result<ProgramResult, Error> {
         let started = Instant::now();
         let mut output = Vec::new();
         let streams = Streams { input: None, output: &mut |bytes| output.extend_from_slice(bytes) };
         let how = self.run_streamed(program, cancellation, streams)?;
-        Ok(Ended { how, output, took: started.elapsed() })
+        Ok(ProgramResult { how, output, took: started.elapsed() })
     }
 
     /// The same with [`Streams`]: input, and a callback for output while it runs.
@@ -31,24 +31,24 @@ impl Sandbox {
         program: &Program,
         cancellation: &Cancellation,
         streams: Streams<'_>,
-    ) -> Result<How, Error> {
+    ) -> Result<ExitReason, Error> {
         for (path, _) in &program.files {
             check_file(path)?;
         }
         let placed = self.placed()?;
         match &self.place {
-            Place::Enclosed => enclosed(&placed, program, cancellation, streams),
+            Backend::Enclosed => enclosed(&placed, program, cancellation, streams),
             #[cfg(unix)]
-            Place::Container(engine) => {
+            Backend::Container(engine) => {
                 crate::container::run(engine, &placed, program, cancellation, streams)
             }
-            Place::Host => exposed(&placed, program, cancellation, streams),
+            Backend::Host => exposed(&placed, program, cancellation, streams),
         }
     }
 
     /// How many bytes can still be added to the work directory. Without a sandbox there is no limit.
     #[must_use]
-    pub fn room(&self) -> u64 {
+    pub fn free_bytes(&self) -> u64 {
         if self.is_enclosed() { self.limits().disk_bytes.saturating_sub(used(self.work())) } else { u64::MAX }
     }
 }
@@ -88,7 +88,7 @@ fn enclosed(
     program: &Program,
     cancellation: &Cancellation,
     streams: Streams<'_>,
-) -> Result<How, Error> {
+) -> Result<ExitReason, Error> {
     if let Some(why) = crate::enforced::obstacle() {
         return Err(Error::Refused { why });
     }
@@ -96,7 +96,7 @@ fn enclosed(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enclosed(_: &Sandbox, _: &Program, _: &Cancellation, _: Streams<'_>) -> Result<How, Error> {
+fn enclosed(_: &Sandbox, _: &Program, _: &Cancellation, _: Streams<'_>) -> Result<ExitReason, Error> {
     Err(Error::Refused { why: crate::enforced::NOT_LINUX.into() })
 }
 
@@ -106,11 +106,11 @@ fn exposed(
     program: &Program,
     cancellation: &Cancellation,
     streams: Streams<'_>,
-) -> Result<How, Error> {
+) -> Result<ExitReason, Error> {
     crate::host::run(sandbox, program, cancellation, streams)
 }
 
 #[cfg(not(unix))]
-fn exposed(_: &Sandbox, _: &Program, _: &Cancellation, _: Streams<'_>) -> Result<How, Error> {
+fn exposed(_: &Sandbox, _: &Program, _: &Cancellation, _: Streams<'_>) -> Result<ExitReason, Error> {
     Err(Error::Refused { why: "programs can be run on Unix only".into() })
 }

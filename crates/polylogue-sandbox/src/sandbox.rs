@@ -19,12 +19,12 @@ pub struct Sandbox {
     pub(crate) network: Network,
     pub(crate) readable: Vec<PathBuf>,
     env: Vec<(OsString, OsString)>,
-    pub(crate) place: Place,
+    pub(crate) place: Backend,
 }
 
 /// The backend of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Backend {
     Enclosed,
     #[cfg(unix)]
     Container(Engine),
@@ -107,14 +107,14 @@ impl Sandbox {
     /// Whether this machine supports it is only checked when a program runs.
     #[must_use]
     pub fn enclosed(work: impl Into<PathBuf>) -> Self {
-        Self::at(work.into(), Place::Enclosed)
+        Self::at(work.into(), Backend::Enclosed)
     }
 
     /// No sandbox: runs programs in `work` with all rights of this process's user. Only the limits on time and output apply. Never
     /// use it as a default.
     #[must_use]
     pub fn unsafe_host(work: impl Into<PathBuf>) -> Self {
-        Self::at(work.into(), Place::Host)
+        Self::at(work.into(), Backend::Host)
     }
 
     /// Runs programs in containers of `engine`, with `work` as the work directory: without a network, read-only, without
@@ -122,10 +122,10 @@ impl Sandbox {
     #[cfg(unix)]
     #[must_use]
     pub fn container(work: impl Into<PathBuf>, engine: Engine) -> Self {
-        Self::at(work.into(), Place::Container(engine))
+        Self::at(work.into(), Backend::Container(engine))
     }
 
-    fn at(work: PathBuf, place: Place) -> Self {
+    fn at(work: PathBuf, place: Backend) -> Self {
         let (limits, network) = (Limits::default(), Network::default());
         Self { work, limits, network, readable: Vec::new(), env: Vec::new(), place }
     }
@@ -144,7 +144,7 @@ impl Sandbox {
     #[must_use]
     pub const fn warning(&self) -> Option<&'static str> {
         match (&self.place, &self.network) {
-            (Place::Host, _) => Some("code runs on this machine with all your rights: nothing encloses it"),
+            (Backend::Host, _) => Some("code runs on this machine with all your rights: nothing encloses it"),
             (_, Network::Host) => Some("code reaches the network, and what listens on this machine"),
             (_, Network::None | Network::Hosts(_)) => None,
         }
@@ -153,7 +153,7 @@ impl Sandbox {
     /// Whether programs run in a sandbox: the native one, or a container.
     #[must_use]
     pub const fn is_enclosed(&self) -> bool {
-        !matches!(self.place, Place::Host)
+        !matches!(self.place, Backend::Host)
     }
 
     /// The path of the work directory outside of the sandbox.
@@ -224,7 +224,7 @@ impl Sandbox {
             ("MPLBACKEND", "Agg".into()),
         ];
         let proxy =
-            matches!((&self.place, &self.network), (Place::Enclosed, Network::Hosts(_))).then_some(PROXY);
+            matches!((&self.place, &self.network), (Backend::Enclosed, Network::Hosts(_))).then_some(PROXY);
         let basics =
             basics.into_iter().chain(proxy.into_iter().flatten().map(|(name, value)| (name, value.into())));
         let is_set = |name: &str| self.env.iter().any(|(other, _)| other == name);

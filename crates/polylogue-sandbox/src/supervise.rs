@@ -8,9 +8,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use crate::ended::How;
 use crate::error::Error;
 use crate::program::Cancellation;
+use crate::program_result::ExitReason;
 use crate::sandbox::Limits;
 
 /// Maximum sleep of a supervising thread, and so the maximum delay of a cancellation.
@@ -25,7 +25,7 @@ const LAST_CHUNKS: usize = 256;
 pub(crate) struct Source(RawFd);
 
 /// A periodic check whether a program exceeds a limit.
-pub(crate) type Look<'a> = &'a mut (dyn FnMut() -> Option<How> + Send);
+pub(crate) type LimitCheck<'a> = &'a mut (dyn FnMut() -> Option<ExitReason> + Send);
 
 /// A running program.
 pub(crate) struct Running<'a> {
@@ -34,10 +34,10 @@ pub(crate) struct Running<'a> {
     /// A descriptor that becomes readable, or closed, when it ends. Without one, `is_over` is polled.
     pub(crate) over: Option<RawFd>,
     /// A quick check, and one that may be slow.
-    pub(crate) quick: Look<'a>,
-    pub(crate) slow: Look<'a>,
+    pub(crate) quick: LimitCheck<'a>,
+    pub(crate) slow: LimitCheck<'a>,
     /// How it ended, if it has.
-    pub(crate) is_over: &'a mut dyn FnMut() -> Option<How>,
+    pub(crate) is_over: &'a mut dyn FnMut() -> Option<ExitReason>,
     /// Kills it and all processes that it started.
     pub(crate) kill: &'a (dyn Fn() + Sync),
     /// The callback for its output.
@@ -105,7 +105,7 @@ struct State {
     /// It ended by itself. Its process id may be reused, so it must not be killed any more.
     is_over: bool,
     /// Why it was killed.
-    ended: Option<How>,
+    ended: Option<ExitReason>,
 }
 
 impl Guard<'_> {
@@ -114,7 +114,7 @@ impl Guard<'_> {
     }
 
     /// Kills it because of `how`, unless it has ended.
-    fn end(&self, how: How) {
+    fn end(&self, how: ExitReason) {
         let mut state = self.state();
         if !state.is_over && state.ended.is_none() {
             state.ended = Some(how);
@@ -132,14 +132,14 @@ impl Guard<'_> {
     }
 
     /// Enforces its time limit, the limits that `look` checks, and its cancellation.
-    fn keep(&self, look: Look<'_>, cancellation: &Cancellation, deadline: Option<Instant>) {
+    fn keep(&self, look: LimitCheck<'_>, cancellation: &Cancellation, deadline: Option<Instant>) {
         let left = || deadline.map_or(TICK, |deadline| deadline.saturating_duration_since(Instant::now()));
         while !self.is_over_after(TICK.min(left())) {
             let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let how = if cancellation.is_cancelled() {
-                Some(How::Cancelled)
+                Some(ExitReason::Cancelled)
             } else {
-                is_late.then_some(How::TimedOut)
+                is_late.then_some(ExitReason::TimedOut)
             };
             if let Some(how) = how.or_else(&mut *look) {
                 self.end(how);
@@ -148,7 +148,7 @@ impl Guard<'_> {
     }
 
     /// Enforces the limits that `look` checks, which may be slow.
-    fn keep_slowly(&self, look: Look<'_>) {
+    fn keep_slowly(&self, look: LimitCheck<'_>) {
         while !self.is_over_after(TICK) {
             if let Some(how) = look() {
                 self.end(how);
@@ -158,9 +158,9 @@ impl Guard<'_> {
 }
 
 /// Ends the threads when it is dropped.
-struct Over<'a>(&'a Guard<'a>);
+struct EndOnDrop<'a>(&'a Guard<'a>);
 
-impl Drop for Over<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.state().is_over = true;
         self.0.changed.notify_all();
@@ -176,13 +176,13 @@ pub(crate) fn supervise(
     limits: &Limits,
     cancellation: &Cancellation,
     started: Instant,
-) -> Result<How, Error> {
+) -> Result<ExitReason, Error> {
     let Running { output, over, quick, slow, is_over, kill, sink } = running;
     let guard = Guard { state: Mutex::default(), changed: Condvar::new(), kill };
     let deadline = started.checked_add(limits.time);
     let reading = Reading { output, over, room: limits.output_bytes, closed: false };
     std::thread::scope(|scope| {
-        let _over = Over(&guard);
+        let _over = EndOnDrop(&guard);
         let thread = || Builder::new().name("polylogue-guard".into());
         let begun = thread()
             .spawn_scoped(scope, || guard.keep(quick, cancellation, deadline))
@@ -207,13 +207,13 @@ impl Reading {
     fn until_the_end(
         mut self,
         guard: &Guard<'_>,
-        is_over: &mut dyn FnMut() -> Option<How>,
+        is_over: &mut dyn FnMut() -> Option<ExitReason>,
         sink: &mut dyn FnMut(&[u8]),
-    ) -> How {
+    ) -> ExitReason {
         loop {
             self.wait();
             match self.output.read(sink, &mut self.room, CHUNKS) {
-                Read::TooMuch => guard.end(How::TooMuchOutput),
+                Read::TooMuch => guard.end(ExitReason::TooMuchOutput),
                 Read::End => self.closed = true,
                 Read::Nothing | Read::Some => {}
             }
@@ -227,7 +227,11 @@ impl Reading {
                 // What it wrote between the last look and its end.
                 let rest = self.output.read(sink, &mut self.room, LAST_CHUNKS);
                 let was_ended = by_itself.is_none();
-                return if matches!(rest, Read::TooMuch) && !was_ended { How::TooMuchOutput } else { how };
+                return if matches!(rest, Read::TooMuch) && !was_ended {
+                    ExitReason::TooMuchOutput
+                } else {
+                    how
+                };
             }
         }
     }

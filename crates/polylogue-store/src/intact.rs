@@ -1,6 +1,6 @@
 //! Recovers the intact part of a damaged log.
 
-use polylogue_core::{Event, Intact, StoreError};
+use polylogue_core::{Event, RecoveredEvents, StoreError};
 
 use crate::head::Head;
 use polylogue_core::chain::Link;
@@ -27,7 +27,7 @@ pub(crate) fn changed(seq: u64) -> String {
 
 /// Collects the readable events, and counts the intact beginning.
 #[derive(Default)]
-pub(crate) struct Salvage {
+pub(crate) struct EventCollector {
     events: Vec<Event>,
     damage: Option<String>,
     /// The length of the intact beginning, once an event is damaged or missing. Links cannot prove what follows, so
@@ -35,7 +35,7 @@ pub(crate) struct Salvage {
     unbroken: Option<u64>,
 }
 
-impl Salvage {
+impl EventCollector {
     /// Adds the next event that was read, or why it could not be read.
     pub(crate) fn take(&mut self, event: Result<Event, String>) {
         let expected = self.next_seq();
@@ -74,10 +74,10 @@ impl Salvage {
     }
 
     /// The readable events, with the damage as an error about `place`.
-    pub(crate) fn finish(self, place: String) -> Intact {
+    pub(crate) fn finish(self, place: String) -> RecoveredEvents {
         let unbroken = self.unbroken.unwrap_or(self.events.len() as u64);
         let damage = self.damage.map(|why| StoreError::Damaged { place, why, intact: unbroken });
-        Intact { events: self.events, damage }
+        RecoveredEvents { events: self.events, damage }
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn beside_head(head: &Head, events: u64, link: Option<Link>) -> Optio
 }
 
 /// Compares what was read with the writer's head.
-pub(crate) struct Ends<'h> {
+pub(crate) struct HeadCheck<'h> {
     head: Option<&'h Head>,
     /// The number of events read so far.
     pub(crate) events: u64,
@@ -104,7 +104,7 @@ pub(crate) struct Ends<'h> {
     link: Option<Link>,
 }
 
-impl<'h> Ends<'h> {
+impl<'h> HeadCheck<'h> {
     /// A reading that begins after `from` events, the last of which has `link`.
     pub(crate) fn of(head: Option<&'h Head>, from: u64, link: Option<Link>) -> Self {
         // Earlier events were not read.

@@ -8,7 +8,9 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 
-use polylogue_core::{AnyStore, Claim, Event, Intact, ListQuery, LogId, Meta, Page, Store, StoreError};
+use polylogue_core::{
+    AnyStore, Claim, Event, ListQuery, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
+};
 
 use crate::batch::Batch;
 use crate::claim_guard::ClaimGuard;
@@ -141,7 +143,7 @@ impl Store for Jsonl {
         self.run(move |folder| folder.read(&id, from)).await
     }
 
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+    async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
         let id = id.clone();
         self.run(move |folder| folder.read_intact(&id)).await
     }

@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyStore, Claim, Event, Intact, ListQuery, Listing, LogId, Meta, Page, Store, StoreError, Summary,
+    AnyStore, Claim, Event, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
+    Summary,
 };
 
 use crate::head::{lease_from_now, now_ms};
@@ -131,8 +132,8 @@ impl Store for Memory {
         Ok(shared.iter().map(|event| Event::clone(event)).collect())
     }
 
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
-        Ok(Intact { events: self.read(id, 0).await?, damage: None })
+    async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
+        Ok(RecoveredEvents { events: self.read(id, 0).await?, damage: None })
     }
 
     async fn meta(&self, id: &LogId) -> Result<Meta, StoreError> {

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, Intact, ListQuery, Listing, LogId, Meta, Page, Store, StoreError,
+    AnyStore, Claim, Event, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
 };
 
 use crate::batch::Batch;
@@ -30,17 +30,17 @@ use crate::{fence, io_error, private};
 pub use facts::Facts;
 use files::{Files, beside};
 use reader::Reader;
-use schema::Found;
+use schema::FileKind;
 use transaction::WriteTransaction;
 use write_error::WriteError;
-use writer::{Giver, Writer};
+use writer::{ClaimIssuer, Writer};
 
 /// A store of logs in one SQLite database.
 ///
 /// # Commits
 ///
 /// One thread writes. Appends that arrive during a commit are committed together next, so that many conversations
-/// need few disk syncs; a rejected append does not affect the others of its commit. Reading uses its own connections
+/// need few disk syncs; a rejected append does not affect the others of its commit. ReadConnection uses its own connections
 /// and never waits for the writer.
 ///
 /// # Format
@@ -148,7 +148,7 @@ impl Sqlite {
         let place = std::path::absolute(path.as_ref())
             .map_err(|error| io_error::reading(path.as_ref(), &error))?
             .into_boxed_path();
-        if schema::inspect(&place)? == Found::Nothing {
+        if schema::inspect(&place)? == FileKind::Nothing {
             create::create(&place)?;
         }
         let place: Arc<Path> = place.into();
@@ -182,8 +182,8 @@ impl Sqlite {
         self.readers.run(move |reader| job(reader, &place)).await
     }
 
-    fn giver(&self) -> Giver {
-        self.writer.as_ref().map(Writer::giver).unwrap_or_default()
+    fn issuer(&self) -> ClaimIssuer {
+        self.writer.as_ref().map(Writer::issuer).unwrap_or_default()
     }
 
     /// Writes; if something is damaged, reports how much of the log is intact, or of all logs.
@@ -218,24 +218,26 @@ impl From<Sqlite> for AnyStore {
 
 impl Store for Sqlite {
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        let (id, meta, giver) = (id.clone(), meta.clone(), self.giver());
-        self.writing(None, move |desk| Ok(giver.grant(desk.create(&id, &meta)?)))
+        let (id, meta, issuer) = (id.clone(), meta.clone(), self.issuer());
+        self.writing(None, move |transaction| Ok(issuer.grant(transaction.create(&id, &meta)?)))
             .await
             .map(ClaimGuard::accept)
     }
 
     async fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
-        let (log, giver) = (id.clone(), self.giver());
-        self.writing(Some(id), move |desk| Ok(giver.grant(desk.claim(&log)?))).await.map(ClaimGuard::accept)
+        let (log, issuer) = (id.clone(), self.issuer());
+        self.writing(Some(id), move |transaction| Ok(issuer.grant(transaction.claim(&log)?)))
+            .await
+            .map(ClaimGuard::accept)
     }
 
     async fn append(&self, claim: &Claim, batch: &[Arc<Event>]) -> Result<(), StoreError> {
         let (batch, by) = (Batch::new(&claim.id, batch)?, claim.clone());
-        self.writing(Some(&claim.id), move |desk| desk.append(&by, &batch)).await
+        self.writing(Some(&claim.id), move |transaction| transaction.append(&by, &batch)).await
     }
 
     async fn release(&self, claim: Claim) -> Result<(), StoreError> {
-        self.writing(None, move |desk| desk.release(&claim)).await
+        self.writing(None, move |transaction| transaction.release(&claim)).await
     }
 
     async fn read(&self, id: &LogId, from: u64) -> Result<Vec<Event>, StoreError> {
@@ -243,7 +245,7 @@ impl Store for Sqlite {
         self.reading(move |reader, place| reader.read(place, &id, from)).await
     }
 
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+    async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
         let id = id.clone();
         self.reading(move |reader, place| reader.read_intact(place, &id)).await
     }
@@ -260,17 +262,17 @@ impl Store for Sqlite {
 
     async fn remove(&self, id: &LogId) -> Result<(), StoreError> {
         let log = id.clone();
-        self.writing(Some(id), move |desk| desk.remove(&log)).await
+        self.writing(Some(id), move |transaction| transaction.remove(&log)).await
     }
 
     async fn renew(&self, claim: &Claim) -> Result<(), StoreError> {
         let by = claim.clone();
-        self.writing(Some(&claim.id), move |desk| desk.renew(&by)).await
+        self.writing(Some(&claim.id), move |transaction| transaction.renew(&by)).await
     }
 
     async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
-        let (log, giver) = (id.clone(), self.giver());
-        self.writing(Some(id), move |desk| Ok(giver.grant(desk.take_over(&log)?)))
+        let (log, issuer) = (id.clone(), self.issuer());
+        self.writing(Some(id), move |transaction| Ok(issuer.grant(transaction.take_over(&log)?)))
             .await
             .map(ClaimGuard::accept)
     }
@@ -278,7 +280,7 @@ impl Store for Sqlite {
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {
         let found = self.read_intact(id).await;
         let (kept, behind) = match found {
-            Ok(Intact { events, damage: Some(StoreError::Damaged { intact, .. }) }) => {
+            Ok(RecoveredEvents { events, damage: Some(StoreError::Damaged { intact, .. }) }) => {
                 (intact, events.into_iter().filter(|event| event.seq >= intact).collect::<Vec<_>>())
             }
             Ok(intact) => return Ok(intact.events.len() as u64),
@@ -289,7 +291,7 @@ impl Store for Sqlite {
             set_aside(&aside, &behind).map_err(|error| io_error::writing(&aside, &error))?;
         }
         let log = id.clone();
-        self.writing(None, move |desk| desk.repair(&log, kept)).await.map(|()| kept)
+        self.writing(None, move |transaction| transaction.repair(&log, kept)).await.map(|()| kept)
     }
 
     async fn damage(&self) -> Result<Option<StoreError>, StoreError> {

@@ -2,7 +2,7 @@
 
 use polylogue::Result;
 use polylogue::layers::code::Block;
-use polylogue::tools::approval::{Wanted, is_like_tool};
+use polylogue::tools::approval::{ApprovalRequest, is_like_tool};
 use polylogue_config::{At, Config};
 
 use crate::condition::{CallCondition, CodeCondition};
@@ -10,7 +10,7 @@ use crate::path::with_normalized;
 use crate::text::{CallConditionText, CodeConditionText, RegexText, compile_regex};
 
 /// Whether a person must approve something.
-pub(crate) type Asks<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
+pub(crate) type ApprovalCheck<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 
 /// Condition under which a person must approve code before it is executed.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
@@ -29,7 +29,7 @@ pub enum CodeApproval {
 }
 
 impl CodeApproval {
-    pub(crate) fn build(&self) -> Result<Asks<Block>> {
+    pub(crate) fn build(&self) -> Result<ApprovalCheck<Block>> {
         Ok(match self {
             Self::Never => Box::new(|_| false),
             Self::Always => Box::new(|_| true),
@@ -65,7 +65,7 @@ pub enum ApprovalRule {
 }
 
 impl ApprovalRule {
-    pub(crate) fn build(&self) -> Result<Asks<Wanted>> {
+    pub(crate) fn build(&self) -> Result<ApprovalCheck<ApprovalRequest>> {
         Ok(match self {
             Self::Never => Box::new(|_| false),
             Self::Always => Box::new(|_| true),

@@ -10,7 +10,7 @@ mod resources;
 mod tools;
 mod web;
 
-use polylogue::agents::tooling::Asks;
+use polylogue::agents::tooling::ModelSettings;
 use polylogue::{Assistant, Chat, Limits, Name, Result, Transcript};
 use polylogue_core::{Money, TaskFrom, ViewOptions};
 use polylogue_mcp::Catalog;
@@ -82,7 +82,7 @@ impl Team {
         who: &Name,
         names: &[Name],
         provide: Provide<'_>,
-    ) -> Result<Vec<(Asks, String)>> {
+    ) -> Result<Vec<(ModelSettings, String)>> {
         let workplace = BuildContext::unused();
         AgentBuilder::of(self, &self.name, None, provide, &workplace).choices_of(who, names)
     }
@@ -136,7 +136,7 @@ impl AgentBuilder<'_> {
         Ok(all)
     }
 
-    fn choices_of(&self, who: &Name, names: &[Name]) -> Result<Vec<(Asks, String)>> {
+    fn choices_of(&self, who: &Name, names: &[Name]) -> Result<Vec<(ModelSettings, String)>> {
         let mut all = Vec::new();
         for (name, chat) in self.team.chats_as(self.name) {
             let Some(given) = chat.pattern.selector() else { continue };

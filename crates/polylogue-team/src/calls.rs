@@ -7,7 +7,7 @@ use polylogue_config::types::Type;
 use polylogue_config::yaml::{Data, Node};
 use polylogue_config::{As, At, Config, Cx, Label};
 use polylogue_tools::command::Argument;
-use polylogue_tools::http::{self, Header, Secret, Verb};
+use polylogue_tools::http::{self, Header, HttpMethod, Secret};
 use polylogue_tools::openapi::{Keys, Operation};
 use serde_json::Value;
 
@@ -53,8 +53,8 @@ pub(crate) struct CallKeys {
     /// Description of the tool for the model: what it does and when to call it.
     description: String,
     /// HTTP method.
-    #[key(as = Method, default = Verb::Get)]
-    method: Verb,
+    #[key(as = Method, default = HttpMethod::Get)]
+    method: HttpMethod,
     /// Address. `{name}` in its path is replaced by the tool argument of that name.
     url: String,
     /// Query parameters by name. `{name}` in a value is replaced by the tool argument of that name.
@@ -78,7 +78,7 @@ pub(crate) struct CallKeys {
 
 /// HTTP method.
 #[derive(Config)]
-#[config(name = "Method", for = Verb)]
+#[config(name = "Method", for = HttpMethod)]
 enum Method {
     /// `GET`.
     Get,

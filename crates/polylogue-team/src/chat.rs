@@ -7,15 +7,15 @@ mod opening;
 mod summary;
 mod task_from;
 
-use polylogue::layers::nested::Outer;
+use polylogue::layers::nested::OuterContext;
 use polylogue::policies::group::introduce;
 use polylogue::stop::LoopDetector;
 use polylogue::{Policy, Result};
 use polylogue_config::{At, Config, NewName};
 use polylogue_core::{AnyAgent, ChatBuilder, Name, TaskFrom};
 
-pub use self::carryover::Carried;
 use self::carryover::CarryoverKey;
+pub use self::carryover::CarryoverSettings;
 pub use self::late_joiners::{JoinCondition, LateJoiner};
 use self::loop_detection::LoopDetectionKey;
 pub use self::opening::{Opening, OpeningLine};
@@ -218,7 +218,7 @@ pub struct InnerChat {
     pub task: Option<At<Template>>,
     /// Results of earlier chats that are added to the task.
     #[key(as = Option<At<CarryoverKey>>, none = "`all` with `task`, otherwise `none`")]
-    pub carryover: Option<At<Carried>>,
+    pub carryover: Option<At<CarryoverSettings>>,
     /// Conversation that the chat continues in its next turn: `self` for its own, or another participant chat of the
     /// same surrounding chat.
     #[key(as = Option<NeighborRef>, none = "every turn begins a new conversation")]
@@ -240,7 +240,7 @@ impl InnerChat {
             Some(name) => builder.continues(name.value.clone()),
         };
         builder.task_from(match (self.carryover.as_deref(), &self.task) {
-            (None, Some(task)) => Carried::default().task_from(Some(task), &self.task_from),
+            (None, Some(task)) => CarryoverSettings::default().task_from(Some(task), &self.task_from),
             (Some(carried), task) if task.is_some() || !carried.is_nothing() => {
                 carried.task_from(task.as_deref(), &self.task_from)
             }
@@ -249,15 +249,15 @@ impl InnerChat {
     }
 
     /// The first message of the chat when it is nested in an agent.
-    pub(crate) fn first_message(&self) -> Outer {
+    pub(crate) fn first_message(&self) -> OuterContext {
         match (&self.task, &*self.task_from) {
             (Some(task), _) => {
                 let task = task.value.clone();
-                Outer::own(move |turn| task.fill(turn.transcript().task()))
+                OuterContext::own(move |turn| task.fill(turn.transcript().task()))
             }
-            (None, TaskFrom::All) => Outer::All,
-            (None, TaskFrom::Task) => Outer::own(|turn| turn.transcript().task().to_owned()),
-            (None, _) => Outer::Last,
+            (None, TaskFrom::All) => OuterContext::All,
+            (None, TaskFrom::Task) => OuterContext::own(|turn| turn.transcript().task().to_owned()),
+            (None, _) => OuterContext::Last,
         }
     }
 }

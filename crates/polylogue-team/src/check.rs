@@ -25,9 +25,9 @@ use crate::outline::Outline;
 use crate::team::Team;
 use crate::yaml::Node;
 
-/// Reports mistakes in a file that involve several parts. `voices` are the speakers of the teams that it includes, if
+/// Reports mistakes in a file that involve several parts. `answering_models` are the speakers of the teams that it includes, if
 /// known.
-pub(crate) fn check(root: &Node, team: &Team, voices: Option<&[Name]>, report: &mut Report<'_>) {
+pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>, report: &mut Report<'_>) {
     let names = (team.chats.iter().map(|chat| &chat.name), team.teams.iter().map(|sub| &sub.name));
     let outline = Outline::of(&team.agents, names.0, names.1);
     names::check(team, &outline, report);
@@ -36,7 +36,7 @@ pub(crate) fn check(root: &Node, team: &Team, voices: Option<&[Name]>, report: &
     approval::check(team, &outline, report);
     working::check(team, &outline, report);
     chats::check(team, &outline, report);
-    script::check(team, &outline, root, voices, report);
+    script::check(team, &outline, root, answering_models, report);
     endpoints::check(team, report);
 }
 

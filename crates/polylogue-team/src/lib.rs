@@ -91,8 +91,8 @@ pub use build_context::BuildContext;
 pub use built_in::built_in_tools;
 pub use calls::ApiDocument;
 pub use chat::{
-    Carried, Chat, InnerChat, Introductions, JoinCondition, LateJoiner, Opening, OpeningLine, Reflect,
-    Summary,
+    CarryoverSettings, Chat, InnerChat, Introductions, JoinCondition, LateJoiner, Opening, OpeningLine,
+    Reflect, Summary,
 };
 pub use duration::{NoTime, Time};
 pub use endpoint::{Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, OnlyText, Timeouts};
@@ -106,9 +106,9 @@ pub use nested_chats::{NestedChat, NestedContext, NestedSummary, Trigger};
 pub use output_blocks::{OutputBlock, RunsOutputBlocks};
 pub use parameters::Parameters;
 pub use pattern::{
-    Chance, Completion, Critic, Debate, DecisionWords, Done, Edge, Exit, Exits, Graph, Group, GroupSolve,
-    Handoffs, Media, Orchestrator, Pattern, Player, RolePlay, RolePlayTexts, SelectSpeaker, Selector, Shift,
-    Specifier, StateMachine, Task, Transitions,
+    Completion, Critic, Debate, DecisionWords, Done, Edge, Exit, FirstMessage, Graph, Group, GroupSolve,
+    Handoffs, Media, NextStates, Orchestrator, Pattern, Player, RandomSelection, RolePlay, RolePlayTexts,
+    SelectSpeaker, Selector, Specifier, StateMachine, Task, Transitions,
 };
 pub use polylogue_config::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 pub use reasoning::{Best, ChoiceTexts, Example, PlanAndSolve, React, Reasoning, Refine, Rewoo};
@@ -119,6 +119,6 @@ pub use sources::Overrides;
 pub use stop::{Matches, Says, Stop};
 pub use team::{Limits, SubTeam, Team, Usage};
 pub use text::{Schema, Template};
-pub use tooling::{GivenTool, OwnTool, RunTool, ToolExample, ToolLimits};
+pub use tooling::{NamedTool, RunTool, ToolEntry, ToolExample, ToolLimits};
 pub use web::{EngineName, FetchSettings, KeyedEngine, PageFolder, SearchEngine, Web, WebSearch};
 pub use working::{AgentTool, CodeExecution, Language, SandboxBackend, SandboxSettings, WorkFile};

@@ -199,8 +199,8 @@ impl<'a> Loader<'a> {
         self.read_pages(&mut team, report);
         self.put_servers(&mut team, report);
         self.note_programs(&team);
-        let voices = voices(&team, &teams);
-        check::check(root, &team, voices.as_deref(), report);
+        let answering_models = answering_models(&team, &teams);
+        check::check(root, &team, answering_models.as_deref(), report);
         check::check_teams(&team, &teams, report);
         if report.failed() || teams.iter().any(Option::is_none) {
             return None;
@@ -288,10 +288,11 @@ impl<'a> Loader<'a> {
 }
 
 /// The speakers of the teams that a file includes; none if one of them has mistakes.
-fn voices(team: &Team, teams: &[Option<Team>]) -> Option<Vec<Name>> {
+fn answering_models(team: &Team, teams: &[Option<Team>]) -> Option<Vec<Name>> {
     let named = team.teams.iter().zip(teams);
-    let voices = named.map(|(sub, team)| Some(team.as_ref()?.voices_as(sub.name.sound()?)));
-    voices.collect::<Option<Vec<_>>>().map(|voices| voices.concat())
+    let answering_models =
+        named.map(|(sub, team)| Some(team.as_ref()?.answering_models_as(sub.name.sound()?)));
+    answering_models.collect::<Option<Vec<_>>>().map(|answering_models| answering_models.concat())
 }
 
 /// The variables of a file, with the values of the caller.

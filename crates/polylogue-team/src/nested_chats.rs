@@ -85,17 +85,17 @@ impl Trigger {
             let regex = compile_regex(pattern)?;
             all = all & Triggers::received(move |line: &Line| regex.is_match(&line.message.plain()));
         }
-        Ok(when(all, Conditioned { condition, layer }))
+        Ok(when(all, ConditionalLayer { condition, layer }))
     }
 }
 
 /// A layer that is asked only when a condition holds.
-struct Conditioned<R> {
+struct ConditionalLayer<R> {
     condition: Option<Condition>,
     layer: R,
 }
 
-impl<R: Reply> Reply for Conditioned<R> {
+impl<R: Reply> Reply for ConditionalLayer<R> {
     fn label(&self) -> &str {
         self.layer.label()
     }

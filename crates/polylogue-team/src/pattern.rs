@@ -21,13 +21,13 @@ use polylogue_core::Name;
 
 pub use self::debate::Debate;
 pub use self::graph::{Edge, Graph};
-pub use self::group::{Chance, Group, SelectSpeaker, Selector, Transitions};
-pub use self::group_solve::{Completion, DecisionWords, GroupSolve, Shift};
+pub use self::group::{Group, RandomSelection, SelectSpeaker, Selector, Transitions};
+pub use self::group_solve::{Completion, DecisionWords, FirstMessage, GroupSolve};
 pub use self::handoffs::Handoffs;
 pub use self::orchestrator::Orchestrator;
 pub(crate) use self::part::{Agents, Built, ChatFrame, Part, listed};
 pub use self::role_play::{Critic, Done, Player, RolePlay, RolePlayTexts, Specifier};
-pub use self::state_machine::{Exit, Exits, StateMachine};
+pub use self::state_machine::{Exit, NextStates, StateMachine};
 pub use self::task::{Media, Task};
 use crate::text::{Member, MemberRef};
 

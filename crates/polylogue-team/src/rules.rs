@@ -52,7 +52,7 @@ pub struct Rules(Arc<RwLock<Vec<RuleEntry>>>);
 
 /// An action that needs a decision.
 #[derive(Debug, Default)]
-pub(crate) struct Deed<'a> {
+pub(crate) struct Action<'a> {
     pub(crate) tool: &'a str,
     /// Whether the team file declares the tool: then its name alone says nothing.
     pub(crate) is_own: bool,
@@ -122,11 +122,11 @@ impl Rules {
         self.0.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The decision on `deed`; none if no rule applies.
-    pub(crate) fn decide(&self, deed: &Deed<'_>) -> Option<Decision> {
+    /// The decision on `action`; none if no rule applies.
+    pub(crate) fn decide(&self, action: &Action<'_>) -> Option<Decision> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let has = |which: fn(&RuleEntry) -> Option<&Rule>, all_of_it: bool| {
-            all.iter().filter_map(which).any(|rule| rule.is_about(deed, all_of_it))
+            all.iter().filter_map(which).any(|rule| rule.is_about(action, all_of_it))
         };
         if has(|entry| if let RuleEntry::Deny(rule) = entry { Some(rule) } else { None }, false) {
             return Some(Decision::Deny("A rule of the user denies it.".into()));
@@ -152,9 +152,9 @@ impl Rule {
         *self == Self::default()
     }
 
-    /// Whether it applies to `deed`. To allow an action, the rule must match all of it and identify the tool: a name that
+    /// Whether it applies to `action`. To allow an action, the rule must match all of it and identify the tool: a name that
     /// a team file defines is not enough.
-    fn is_about(&self, deed: &Deed<'_>, all_of_it: bool) -> bool {
+    fn is_about(&self, action: &Action<'_>, all_of_it: bool) -> bool {
         let fits = |pattern: &Option<String>, text: Option<&str>| match pattern {
             None => true,
             Some(pattern) => text.is_some_and(|text| is_like(pattern.trim(), text.trim())),
@@ -167,14 +167,14 @@ impl Rule {
                 }
                 Some(pattern) => texts.iter().any(|text| like(pattern, text)),
             };
-        let is_known = !all_of_it || !deed.is_own || self.team.is_some() || self.command.is_some();
+        let is_known = !all_of_it || !action.is_own || self.team.is_some() || self.command.is_some();
         is_known
-            && self.tool.as_deref().is_none_or(|pattern| is_like_tool(pattern.trim(), deed.tool.trim()))
-            && fits(&self.command, deed.command.as_deref())
-            && fits(&self.team, deed.team)
-            && some_fit(&self.host, &deed.hosts, is_like_host)
-            && some_fit(&self.path, &deed.paths, is_like)
-            && self.arguments.as_ref().is_none_or(|arguments| *arguments == deed.arguments)
+            && self.tool.as_deref().is_none_or(|pattern| is_like_tool(pattern.trim(), action.tool.trim()))
+            && fits(&self.command, action.command.as_deref())
+            && fits(&self.team, action.team)
+            && some_fit(&self.host, &action.hosts, is_like_host)
+            && some_fit(&self.path, &action.paths, is_like)
+            && self.arguments.as_ref().is_none_or(|arguments| *arguments == action.arguments)
     }
 }
 

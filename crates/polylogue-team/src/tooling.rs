@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
 use polylogue_config::{At, Config};
 use polylogue_core::{AnyTool, Outcome, StateScope, Tool as _};
-use polylogue_tools::Bounded;
+use polylogue_tools::LimitedTool;
 use serde_json::{Map, Value};
 
 use crate::built_in::known_tools;
@@ -75,7 +75,7 @@ impl ToolLimits {
             return tool;
         }
         let bytes = usize::try_from(self.max_output_bytes).unwrap_or(Outcome::MAX_BYTES);
-        let tool = Bounded::new(tool).at_most(bytes);
+        let tool = LimitedTool::new(tool).at_most(bytes);
         AnyTool::new(tool.set(self.timeout, |tool, time| tool.within(time.into())))
     }
 }
@@ -83,7 +83,7 @@ impl ToolLimits {
 /// A tool of an agent or a task: its name, or a mapping.
 #[derive(Debug, Clone, PartialEq, Config)]
 #[config(shorthand = "tool")]
-pub struct OwnTool {
+pub struct NamedTool {
     /// Name of the tool.
     #[key(as = ToolRef)]
     pub tool: At<String>,
@@ -140,7 +140,7 @@ pub struct ToolExample {
     pub args: At<IndexMap<String, At<Value>>>,
 }
 
-impl OwnTool {
+impl NamedTool {
     /// `tool` with how it is prompted.
     pub(crate) fn prompted(&self, tool: AnyTool) -> PromptedTool {
         let mut prompted =
@@ -158,15 +158,15 @@ impl OwnTool {
 /// A tool of an agent or of a task.
 #[derive(Debug, Clone, PartialEq, Config)]
 #[config(name = "Tool", by_shape)]
-pub enum GivenTool {
+pub enum ToolEntry {
     /// A tool by its name, or `files` for all file tools.
-    Own(OwnTool),
+    Own(NamedTool),
     /// Tools of an MCP server.
     Mcp(McpTools),
 }
 
-impl GivenTool {
-    pub(crate) fn own(&self) -> Option<&OwnTool> {
+impl ToolEntry {
+    pub(crate) fn own(&self) -> Option<&NamedTool> {
         match self {
             Self::Own(own) => Some(own),
             Self::Mcp(_) => None,
@@ -182,7 +182,7 @@ impl GivenTool {
 }
 
 /// Reports arguments in the examples of tools that these do not take, and those that they need.
-pub(crate) fn check_examples(tools: &[At<GivenTool>], report: &mut Report<'_>) {
+pub(crate) fn check_examples(tools: &[At<ToolEntry>], report: &mut Report<'_>) {
     for own in tools.iter().filter_map(|given| given.own()).filter(|own| !own.examples.is_empty()) {
         let known = known_tools();
         let found = known.iter().map(|tool| tool.spec()).find(|spec| spec.name == **own.tool);

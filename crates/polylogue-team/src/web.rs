@@ -5,7 +5,7 @@ use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
 use polylogue_config::{At, Config, Cx, Switch};
 use polylogue_models::{Env, Key, Proxies};
-use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, Reach};
+use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, NetworkAccess};
 use serde_json::Value;
 
 use crate::duration::Time;
@@ -168,14 +168,14 @@ impl SearchEngine {
 
 impl FetchSettings {
     /// The hosts whose pages are fetched.
-    pub(crate) fn reach(&self) -> Result<Reach> {
+    pub(crate) fn reach(&self) -> Result<NetworkAccess> {
         let place = |text: &String| text.parse().map_err(|why| Error::config(format!("{why}")));
         let private = self.private.iter().map(place).collect::<Result<Vec<_>>>()?;
         if self.hosts.is_empty() {
-            return Ok(Reach::public().allowing(private));
+            return Ok(NetworkAccess::public().allowing(private));
         }
         let hosts = self.hosts.iter().map(place).collect::<Result<Vec<_>>>()?;
-        Ok(Reach::only(hosts).allowing(private))
+        Ok(NetworkAccess::only(hosts).allowing(private))
     }
 
     /// What fetches pages, through the proxies of `env`.

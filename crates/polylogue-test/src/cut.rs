@@ -84,12 +84,12 @@ fn count(events: &[Arc<Event>], is: impl Fn(&Body) -> bool) -> u64 {
 
 fn same(whole: &[Arc<Event>], again: &[Arc<Event>]) -> Result<(), String> {
     let (whole, again) = (uncharged(whole), uncharged(again));
-    in_order(&whole, &again).or_else(|flaw| in_order(&by_room(&whole), &by_room(&again)).map_err(|_| flaw))
+    in_order(&whole, &again).or_else(|flaw| in_order(&by_chat(&whole), &by_chat(&again)).map_err(|_| flaw))
 }
 
 /// The events of each chat in order, and those of parallel turns by participant, because parallel events are
 /// interleaved in any order.
-fn by_room(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
+fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let mut events = events.to_vec();
     events.sort_by(|one, other| one.at.cmp(&other.at));
     let within_turn = |event: &Arc<Event>| match &event.body {

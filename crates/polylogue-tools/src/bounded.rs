@@ -13,20 +13,20 @@ use tokio::time::timeout;
 ///
 /// ```
 /// use polylogue_core::Tool;
-/// use polylogue_tools::{Bounded, Calculator};
+/// use polylogue_tools::{LimitedTool, Calculator};
 /// use std::time::Duration;
 ///
-/// let tool = Bounded::new(Calculator::default()).within(Duration::from_secs(5)).at_most(1000);
+/// let tool = LimitedTool::new(Calculator::default()).within(Duration::from_secs(5)).at_most(1000);
 /// assert_eq!(tool.spec().name, "calculator");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Bounded {
+pub struct LimitedTool {
     tool: AnyTool,
     time: Option<Duration>,
     bytes: usize,
 }
 
-impl Bounded {
+impl LimitedTool {
     /// `tool`, as yet without bounds but those of every tool.
     #[must_use]
     pub fn new(tool: impl Tool) -> Self {
@@ -46,7 +46,7 @@ impl Bounded {
     }
 }
 
-impl Tool for Bounded {
+impl Tool for LimitedTool {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }

@@ -29,7 +29,7 @@ pub(crate) mod running;
 use polylogue_core::{Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
 #[cfg(unix)]
 pub use polylogue_sandbox::Engine;
-use polylogue_sandbox::{How, Program};
+use polylogue_sandbox::{ExitReason, Program};
 pub use polylogue_sandbox::{Limits, Measure, Network, Sandbox, what_is_enforced};
 use serde_json::{Value, json};
 
@@ -149,10 +149,10 @@ impl Tool for Code {
         };
         let mut output = String::from_utf8_lossy(&ended.output).into_owned();
         match ended.how {
-            How::Exited(0) if self.language == Language::Saved => {
+            ExitReason::Exited(0) if self.language == Language::Saved => {
                 output = format!("Code saved to {}", self.sandbox.work_inside().join(&file).display());
             }
-            How::Exited(_) => {}
+            ExitReason::Exited(_) => {}
             other => {
                 let end = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
                 output = format!("{output}{end}{other}");

@@ -39,12 +39,12 @@ mod values;
 mod words;
 
 use polylogue_core::{Error, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
-use polylogue_sandbox::{Ended, How, Program, Sandbox};
+use polylogue_sandbox::{ExitReason, Program, ProgramResult, Sandbox};
 use serde_json::Value;
 
 pub use self::declaration::{Argument, Arguments, Declaration, Kind, Words};
 pub(crate) use self::declaration::{check_named, schema_of};
-pub(crate) use self::values::{Given, check_room, given};
+pub(crate) use self::values::{GivenArguments, check_size, given};
 use self::words::Template;
 pub(crate) use self::words::{Part as Piece, parsed, plain};
 use crate::code::files::Files;
@@ -99,12 +99,12 @@ impl Tool for Command {
 }
 
 /// The output, with the exit code if it failed.
-fn outcome_of(ended: &Ended) -> Outcome {
+fn outcome_of(ended: &ProgramResult) -> Outcome {
     let output = String::from_utf8_lossy(&ended.output);
     let output = output.trim_end();
     match ended.how {
-        How::Exited(0) if output.is_empty() => Outcome::done("(no output)"),
-        How::Exited(0) => Outcome::done(output),
+        ExitReason::Exited(0) if output.is_empty() => Outcome::done("(no output)"),
+        ExitReason::Exited(0) => Outcome::done(output),
         how => {
             let text = if output.is_empty() { how.to_string() } else { format!("{output}\n{how}") };
             Outcome::new(OutcomeStatus::Failed, vec![Part::text(text)])

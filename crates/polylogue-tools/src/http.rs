@@ -40,10 +40,10 @@ pub(crate) mod send;
 
 use polylogue_core::{Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 pub use polylogue_http::Client;
-use polylogue_http::{Env, Reach};
+use polylogue_http::{Env, NetworkAccess};
 use serde_json::Value;
 
-pub use self::declaration::{Declaration, Header, Secret, Verb};
+pub use self::declaration::{Declaration, Header, HttpMethod, Secret};
 use self::request::Request;
 use self::send::Sender;
 use crate::command::{check_named, given, schema_of};
@@ -65,12 +65,12 @@ impl Call {
     /// When the declaration is inconsistent or invalid, or a variable is not set.
     pub fn new(
         declaration: Declaration,
-        client: impl FnOnce(Reach) -> Client,
+        client: impl FnOnce(NetworkAccess) -> Client,
         env: &Env,
     ) -> Result<Self, Error> {
         let wrong = |text: String| Error::config(format!("the call `{}`: {text}", declaration.name));
         let request = request_of(&declaration).map_err(wrong)?;
-        let reach = Reach::only([request.place().map_err(wrong)?]);
+        let reach = NetworkAccess::only([request.place().map_err(wrong)?]);
         let mut sender = Sender::new(client(reach));
         for (name, header) in &declaration.headers {
             if let Header::Secret(secret) = header {

@@ -14,7 +14,7 @@
 //! | [`http`] | calls over HTTP that are declared as data |
 //! | [`openapi`] | makes tools of the operations of an OpenAPI document |
 //! | [`web`] | searches for pages, fetches and reads them; reaches nothing private |
-//! | [`Bounded`] | any tool, with limits on time and output |
+//! | [`LimitedTool`] | any tool, with limits on time and output |
 //! | [`files`] | reads, lists, searches, writes and edits the files of one directory |
 //!
 //! ```
@@ -42,7 +42,7 @@ mod in_order;
 #[cfg(unix)]
 pub mod python_session;
 
-pub use bounded::Bounded;
+pub use bounded::LimitedTool;
 pub use calculator::Calculator;
 pub use chess::Chess;
 pub use high_low::HighLow;

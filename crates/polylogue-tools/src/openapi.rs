@@ -31,4 +31,4 @@ mod schema;
 
 pub use self::auth::{Credential, Keys};
 pub use self::document::Document;
-pub use self::operation::{Operation, ParameterPlace, Where, tool};
+pub use self::operation::{ArgumentLocation, Operation, ParameterPlace, tool};

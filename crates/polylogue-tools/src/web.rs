@@ -7,12 +7,12 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use polylogue_http::Reach;
+//! use polylogue_http::NetworkAccess;
 //! use polylogue_tools::web::{AnySearch, Fetcher, Pages, web_fetch, web_search};
 //!
 //! let pages = Arc::new(Pages::of([("bees.md", "# Bees\nThey dance.")]));
 //! let search = web_search(AnySearch::new(Pages::clone(&pages)));
-//! let fetch = web_fetch(Some(Arc::new(Fetcher::new(Reach::public()))), Some(pages));
+//! let fetch = web_fetch(Some(Arc::new(Fetcher::new(NetworkAccess::public()))), Some(pages));
 //! # let _ = (search, fetch);
 //! ```
 
@@ -25,7 +25,7 @@ mod robots;
 mod search;
 mod tools;
 
-pub use polylogue_http::{Place, Reach};
+pub use polylogue_http::{Destination, NetworkAccess};
 
 pub use self::fetch::{Fetched, Fetcher};
 pub use self::html::{Page, read_html};

@@ -12,5 +12,5 @@ pub mod reply;
 pub use code::Coder;
 pub use executor::Executor;
 pub use human_input::HumanInput;
-pub use nested::{Nested, Outer};
+pub use nested::{Nested, OuterContext};
 pub use reply::Stack;

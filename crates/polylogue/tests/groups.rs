@@ -4,7 +4,7 @@
 use polylogue::layers::executor::{Declared, Executor};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::Stack;
-use polylogue::policies::group::{HumanSelector, Method, Pick, Repeat, Transitions, introduce};
+use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Transitions, introduce};
 use polylogue::policies::{Selector, joining, until};
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_messages, max_turns, says};
@@ -130,7 +130,7 @@ async fn people_who_join_and_leave() {
     let policy = || {
         let rule = |chat: &Transcript, of: &[Name]| match chat.last_speaker() {
             Some(who) if *who == "Ann" => {
-                of.iter().find(|name| **name == "Me").cloned().map_or(Pick::End, Pick::Name)
+                of.iter().find(|name| **name == "Me").cloned().map_or(Selected::End, Selected::Name)
             }
             _ => Method::RoundRobin.into(),
         };

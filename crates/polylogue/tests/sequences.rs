@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use polylogue::Message;
 use polylogue::layers::reply::{Stack, Trigger, when};
-use polylogue::layers::{Nested, Outer};
+use polylogue::layers::{Nested, OuterContext};
 use polylogue::policies::order::TAKEAWAY;
 use polylogue::policies::summed_up;
 use polylogue::policies::{Carryover, Dag, WithCarryover, reflected, until, without};
@@ -205,7 +205,7 @@ async fn a_reply_worked_out_in_a_chat_with_a_person_and_a_reflection() {
             .policy(sequential())
             .build()
             .unwrap();
-        let nested = Nested::new(inner).carries(Outer::reflected(sam, "What do they want?").unwrap());
+        let nested = Nested::new(inner).carries(OuterContext::reflected(sam, "What do they want?").unwrap());
         let asks = Trigger::received(|line| line.message.plain().contains("please"));
         let stack = Stack::new("Clerk").unwrap().then(when(asks, nested)).then(clerk);
         Chat::named("desk")
@@ -232,7 +232,8 @@ async fn a_person_who_reflects_is_waited_for() {
     let chat = |calls: &Calls| {
         let poet = assistant("Poet", calls, &script);
         let inner = Chat::named("inner").participant(poet).policy(sequential()).build().unwrap();
-        let nested = Nested::new(inner).message(Outer::reflected(human("Me"), "What is it about?").unwrap());
+        let nested =
+            Nested::new(inner).message(OuterContext::reflected(human("Me"), "What is it about?").unwrap());
         let stack = Stack::new("Clerk").unwrap().then(nested);
         Chat::named("desk").participant(stack).policy(sequential()).build().unwrap()
     };

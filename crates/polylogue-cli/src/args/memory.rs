@@ -22,7 +22,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct List {
     #[command(flatten)]
-    pub(crate) whose: Whose,
+    pub(crate) whose: ScopeArg,
 
     /// Maximum number
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
@@ -39,7 +39,7 @@ pub(crate) struct Search {
     pub(crate) query: String,
 
     #[command(flatten)]
-    pub(crate) whose: Whose,
+    pub(crate) whose: ScopeArg,
 
     /// Maximum number per scope
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=50))]
@@ -58,7 +58,7 @@ pub(crate) struct Forget {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Whose {
+pub(crate) struct ScopeArg {
     /// Whose memory: a team's name, or what the team file says. Default: all of them
     #[arg(long, value_name = "SCOPE", value_parser = scope)]
     pub(crate) scope: Option<Scope>,

@@ -19,12 +19,12 @@ use polylogue_team::{Overrides, Row, Rows};
 
 use super::write;
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, tell_default_model, tell_scripted, tell_unbounded};
+use crate::launch::{Launch, print_default_model, print_scripted, warn_of_unbounded};
 use crate::limit::counted;
 use crate::screen::Sanitized;
 use crate::signals::{FINISHING, Signals};
-use crate::tell::tell_wrapped;
-use crate::user_config::{Given, default_model};
+use crate::stderr::print_note_wrapped;
+use crate::user_config::{SettingValue, default_model};
 use crate::{args, place, trust};
 use progress::Progress;
 use record::Record;
@@ -111,7 +111,7 @@ struct Job<'a> {
     /// The team without any row.
     prepared: Prepared,
     /// The user's default model.
-    default: Option<Given>,
+    default: Option<SettingValue>,
     /// Where the conversations are: their work directories are beside.
     store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
@@ -141,8 +141,8 @@ impl<'a> Job<'a> {
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
-        tell_scripted(&self.prepared, false);
-        tell_default_model(&self.prepared, self.default.as_ref());
+        print_scripted(&self.prepared, false);
+        print_default_model(&self.prepared, self.default.as_ref());
         let over = if skipped > 0 { format!(", {skipped} of them over before") } else { String::new() };
         let cost = match self.args.budget {
             Some(dollars) => format!(", {} for all", Money::dollars(dollars)),
@@ -150,13 +150,13 @@ impl<'a> Job<'a> {
             None => "; no limit on cost (`--budget`)".into(),
         };
         let at_once = self.args.at_once;
-        tell_wrapped(&format!(
+        print_note_wrapped(&format!(
             "{}: {}{over}, {at_once} at once{cost}",
             self.prepared.team().name,
             counted(total as u64, "row")
         ));
         if self.args.budget.is_some() {
-            tell_unbounded(&self.prepared);
+            warn_of_unbounded(&self.prepared);
         }
     }
 
@@ -178,9 +178,9 @@ impl<'a> Job<'a> {
             }
             None => batch,
         };
-        let halt = batch.cancellation();
+        let cancellation = batch.cancellation();
         let start = |row: &Row| self.start(row);
-        let each = |ended: BatchResult<Row>| self.note(&ended, &mut state.borrow_mut(), &halt);
+        let each = |ended: BatchResult<Row>| self.note(&ended, &mut state.borrow_mut(), &cancellation);
         let mut run = std::pin::pin!(batch.run(left(), start, each));
         let mut signals = Signals::new()?;
         let mut ticks = tokio::time::interval(TICK);
@@ -188,7 +188,7 @@ impl<'a> Job<'a> {
             tokio::select! {
                 biased;
                 () = signals.next() => {
-                    if signals.pass_on(&halt) {
+                    if signals.pass_on(&cancellation) {
                         state.borrow_mut().progress.say(FINISHING);
                     }
                 }
@@ -200,10 +200,10 @@ impl<'a> Job<'a> {
 
     /// The conversation about `row`.
     fn start(&self, row: &Row) -> polylogue::Result<BatchStart> {
-        let config = |trouble: String| Error::config(trouble.trim_end());
+        let config = |error: String| Error::config(error.trim_end());
         let given = overrides(self.args, self.default.as_ref().map(|given| &given.value), Some(row));
         let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits);
-        let run = self.prepared.run_of(loaded.map_err(|trouble| config(trouble.to_string()))?);
+        let run = self.prepared.run_of(loaded.map_err(|error| config(error.to_string()))?);
         let run = run.map_err(|error| config(CliError::from(error).to_string()))?;
         let title = format!("{} {}", run.team().name, row.id);
         run.batch_start(self.id(row)?, title).map_err(|error| match error {
@@ -234,17 +234,17 @@ impl<'a> Job<'a> {
         Ok(LogId::new(&format!("{}-{}", row.id, digest(&text)))?)
     }
 
-    fn note(&self, ended: &BatchResult<Row>, state: &mut State, halt: &Cancellation) {
+    fn note(&self, ended: &BatchResult<Row>, state: &mut State, cancellation: &Cancellation) {
         if matches!(ended.status, Ok(Status::Cancelled)) {
             return;
         }
         let run = self.id(&ended.item).map(|id| id.to_string()).unwrap_or_default();
         let record = Record::of(ended, &run, &self.key);
         state.progress.count(&record);
-        if let Err(trouble) = state.records.append(&record) {
+        if let Err(error) = state.records.append(&record) {
             // What is over is kept in its log, and comes into the records when they can be written again.
-            state.broken.get_or_insert(trouble);
-            halt.after_step();
+            state.broken.get_or_insert(error);
+            cancellation.after_step();
         }
     }
 }

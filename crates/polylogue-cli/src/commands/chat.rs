@@ -11,7 +11,7 @@ use polylogue_team::{Loaded, Overrides};
 
 use super::resume::Stored;
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, settings, tell_default_model, tell_scripted};
+use crate::launch::{Launch, print_default_model, print_scripted, settings};
 use crate::prompt;
 use crate::screen::{Output, Settings};
 use crate::text_arg::text_of;
@@ -81,9 +81,9 @@ async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> R
     launch.dir = args.folder.path()?;
     let prepared = launch.prepare(cli.store.as_deref()).await?;
     if settings.output.is_conversation() {
-        tell_scripted(&prepared, false);
+        print_scripted(&prepared, false);
         if args.team.is_some() {
-            tell_default_model(&prepared, default.as_ref());
+            print_default_model(&prepared, default.as_ref());
         }
     }
     Ok(prepared)

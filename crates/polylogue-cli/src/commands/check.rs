@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use polylogue_runtime::{Want, permission_text};
+use polylogue_runtime::{RequestedPermission, permission_text};
 use polylogue_team::{Diagnostics, Loaded, Overrides, Usage};
 use serde_json::{Value, json};
 
 use super::write;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
-use crate::tell::tell;
+use crate::stderr::print_note;
 use crate::trust;
-use crate::user_config::{Given, default_model};
-use crate::{args, trust::book::TrustFile};
+use crate::user_config::{SettingValue, default_model};
+use crate::{args, trust::trust_file::TrustFile};
 
 /// Checks every file, whatever is wrong with those before. Nothing is sent, started or read but the files.
 pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError> {
@@ -26,7 +26,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     for file in &args.teams {
         match polylogue_team::load(file, &overrides) {
             Ok(loaded) => {
-                let wants = Wants::of(cli, args, file, &loaded)?;
+                let wants = PermissionSummary::of(cli, args, file, &loaded)?;
                 match args.json {
                     true => line(&of_right(file, &loaded, &wants))?,
                     false => tell_right(file, &loaded, &wants, default.as_ref())?,
@@ -37,7 +37,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
                     true => line(
                         &json!({"file": file.display().to_string(), "ok": false, "problems": diagnostics}),
                     )?,
-                    false => tell(diagnostics.to_string().trim_end()),
+                    false => print_note(diagnostics.to_string().trim_end()),
                 }
                 exit = Exit::Usage;
             }
@@ -47,20 +47,22 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
 }
 
 /// What a team asks for.
-struct Wants {
-    all: Vec<Want>,
+struct PermissionSummary {
+    all: Vec<RequestedPermission>,
     /// Whether all of it is allowed.
     is_trusted: bool,
     /// The memory that it uses: whether others have written there, its store knows.
     memory: Vec<String>,
 }
 
-impl Wants {
+impl PermissionSummary {
     fn of(cli: &args::Cli, args: &args::Check, file: &Path, loaded: &Loaded) -> Result<Self, CliError> {
         let Loaded { team, digest, outside, .. } = loaded;
-        let outside =
-            outside.iter().map(|file| Want::new(polylogue_team::Grant::OutsideFiles, file.as_str()));
-        let all: Vec<Want> = Want::of_team(team, &Usage::default()).into_iter().chain(outside).collect();
+        let outside = outside
+            .iter()
+            .map(|file| RequestedPermission::new(polylogue_team::Grant::OutsideFiles, file.as_str()));
+        let all: Vec<RequestedPermission> =
+            RequestedPermission::of_team(team, &Usage::default()).into_iter().chain(outside).collect();
         if args.permits.trust && !all.is_empty() {
             TrustFile::trust(trust::entry(digest, team.name.as_str(), &file.display().to_string(), &all))?;
         }
@@ -73,10 +75,10 @@ impl Wants {
 fn tell_right(
     file: &Path,
     Loaded { team, warnings, .. }: &Loaded,
-    wants: &Wants,
-    default: Option<&Given>,
+    wants: &PermissionSummary,
+    default: Option<&SettingValue>,
 ) -> Result<(), CliError> {
-    warnings.iter().for_each(|warning| tell(&warning.to_string()));
+    warnings.iter().for_each(|warning| print_note(&warning.to_string()));
     let agents = count(team.agents.len(), "agent");
     let chats = count(team.chats.len() + 1, "chat");
     write(&Sanitized::row(&format!("{}: `{}`, {agents}, {chats}", file.display(), team.name)))?;
@@ -104,7 +106,7 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-fn of_right(file: &Path, Loaded { team, warnings, digest, .. }: &Loaded, wants: &Wants) -> Value {
+fn of_right(file: &Path, Loaded { team, warnings, digest, .. }: &Loaded, wants: &PermissionSummary) -> Value {
     let warnings: &Diagnostics = warnings;
     json!({
         "file": file.display().to_string(),

@@ -8,8 +8,8 @@ use crate::args::config::{Command, List};
 use crate::error::{CliError, Exit};
 use crate::place::shell_word;
 use crate::screen::Sanitized;
-use crate::tell::tell;
-use crate::user_config::{Given, Setting, UserConfig, path, value};
+use crate::stderr::print_note;
+use crate::user_config::{Setting, SettingValue, UserConfig, path, value};
 
 pub(crate) fn run(cli: &args::Cli, args: &args::config::Config) -> Result<Exit, CliError> {
     let file = cli.config();
@@ -26,14 +26,14 @@ pub(crate) fn run(cli: &args::Cli, args: &args::config::Config) -> Result<Exit, 
         Some(Command::Set(args)) => {
             let setting = Setting::find(&args.name)?;
             let path = UserConfig::set(file, setting, &args.value)?;
-            tell(&format!("`{}` is `{}`, in {}", args.name, args.value, shell_word(&path)));
+            print_note(&format!("`{}` is `{}`, in {}", args.name, args.value, shell_word(&path)));
             warn_of_variable(cli, setting)
         }
         Some(Command::Unset(args)) => {
             let setting = Setting::find(&args.name)?;
             match UserConfig::unset(file, setting)? {
-                Some(path) => tell(&format!("`{}` is removed from {}", args.name, shell_word(&path))),
-                None => tell(&format!("`{}` is not set in {}", args.name, shell_word(&path(file)?))),
+                Some(path) => print_note(&format!("`{}` is removed from {}", args.name, shell_word(&path))),
+                None => print_note(&format!("`{}` is not set in {}", args.name, shell_word(&path(file)?))),
             }
             warn_of_variable(cli, setting)
         }
@@ -48,9 +48,9 @@ pub(crate) fn run(cli: &args::Cli, args: &args::config::Config) -> Result<Exit, 
 fn warn_of_variable(cli: &args::Cli, setting: Setting) -> Result<Exit, CliError> {
     let variable = setting.variable();
     if std::env::var_os(&variable).is_some_and(|value| !value.is_empty())
-        && let Some(Given { value, .. }) = value(cli.config(), setting)?
+        && let Some(SettingValue { value, .. }) = value(cli.config(), setting)?
     {
-        tell(&format!("warning: the environment variable `{variable}` overrides it with `{value}`"));
+        print_note(&format!("warning: the environment variable `{variable}` overrides it with `{value}`"));
     }
     Ok(Exit::Done)
 }
@@ -72,7 +72,7 @@ fn list(cli: &args::Cli, args: &List) -> Result<Exit, CliError> {
             continue;
         }
         let shown = match &given {
-            Some(Given { value, origin }) => format!("{value}  (from {origin})"),
+            Some(SettingValue { value, origin }) => format!("{value}  (from {origin})"),
             None => format!("not set  (`{}`, or `polylogue config set`)", setting.variable()),
         };
         write(&Sanitized::plain(&format!("{}: {shown}\n  {}\n", setting.name(), setting.about())))?;

@@ -17,9 +17,9 @@ use super::write;
 use crate::error::{CliError, Exit};
 use crate::probe::ollama;
 use crate::screen::Sanitized;
-use crate::tell::tell;
+use crate::stderr::print_note;
 use crate::trust::{self, Request};
-use crate::user_config::{Given, default_model};
+use crate::user_config::{SettingValue, default_model};
 use crate::{args, place};
 
 /// Says what is there; values of keys are never shown. Fails when the store cannot be used.
@@ -34,28 +34,28 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     for provider in Provider::all() {
         rows(&mut text, provider.name(), finding(provider, env).await);
     }
-    if let Some(Given { value, origin }) = &default {
+    if let Some(SettingValue { value, origin }) = &default {
         rows(&mut text, "default", vec![format!("{value}, from {origin}")]);
     }
     if let Some(team) = &team {
         let _ = write!(text, "\nendpoints of {}\n{}", team.name, endpoints(team, &access).await);
     }
-    text.push_str(&abilities::told(args, team.as_ref(), &access).await?);
+    text.push_str(&abilities::report(args, team.as_ref(), &access).await?);
     text.push_str(&addresses(env));
     text.push_str("\ncode that agents run\n");
     code::findings().into_iter().for_each(|(name, found)| rows(&mut text, name, vec![found]));
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));
     write(&Sanitized::plain(&text))?;
-    store.map(|_| Exit::Done).map_err(|(_, trouble)| trouble)
+    store.map(|_| Exit::Done).map_err(|(_, error)| error)
 }
 
-fn team(file: &Path, args: &args::Doctor, default: Option<&Given>) -> Result<Loaded, CliError> {
+fn team(file: &Path, args: &args::Doctor, default: Option<&SettingValue>) -> Result<Loaded, CliError> {
     let (vars, default_model) =
         (args.vars.iter().cloned().collect(), default.map(|given| given.value.clone()));
     let overrides = Overrides { vars, default_model, ..Overrides::default() };
     let loaded = trust::load(file, &overrides, &args.permits)?;
-    loaded.warnings.iter().for_each(|warning| tell(&warning.to_string()));
+    loaded.warnings.iter().for_each(|warning| print_note(&warning.to_string()));
     Ok(loaded)
 }
 
@@ -186,5 +186,5 @@ async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {
         let (place, logs) = (runtime.place(), runtime.list(&ListQuery::default()).await?.logs.len());
         Ok(format!("{logs} in {} ({place})", place.path().display()))
     };
-    tried.await.map_err(|trouble: CliError| ("cannot be used".to_owned(), trouble))
+    tried.await.map_err(|error: CliError| ("cannot be used".to_owned(), error))
 }

@@ -6,7 +6,7 @@ use polylogue_runtime::{Fork, ForkPoint, ForkedFiles};
 use super::write;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
-use crate::tell::{tell, tell_wrapped};
+use crate::stderr::{print_note, print_note_wrapped};
 use crate::text_arg::text_of;
 use crate::{args, place};
 
@@ -19,7 +19,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Fork) -> Result<Ex
     }
     let Fork { id: fork, files } = runtime.fork(&id, &ForkPoint { event: args.at, text }).await?;
     write(&Sanitized::row(fork.as_str()))?;
-    tell(&format!("`{fork}` is a fork of `{id}`: `polylogue resume {fork}` continues it"));
+    print_note(&format!("`{fork}` is a fork of `{id}`: `polylogue resume {fork}` continues it"));
     note_on_files(&files, &id);
     Ok(Exit::Done)
 }
@@ -28,11 +28,11 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Fork) -> Result<Ex
 pub(crate) fn note_on_files(files: &ForkedFiles, id: &LogId) {
     let why = match files {
         ForkedFiles::None => return,
-        ForkedFiles::Copied => return tell("It has a copy of the files of the original."),
+        ForkedFiles::Copied => return print_note("It has a copy of the files of the original."),
         ForkedFiles::Changed { event } => {
             format!("the tool call at event {event} and those after it may have changed them")
         }
         ForkedFiles::InUse => "another process runs it and may be changing them".into(),
     };
-    tell_wrapped(&format!("warning: it has none of the files that programs of `{id}` wrote: {why}."));
+    print_note_wrapped(&format!("warning: it has none of the files that programs of `{id}` wrote: {why}."));
 }

@@ -9,7 +9,7 @@ use polylogue_import::{Imported, import};
 use super::write;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
-use crate::tell::tell;
+use crate::stderr::print_note;
 use crate::{args, place};
 
 /// The largest definition that is read: as for team files.
@@ -60,20 +60,22 @@ fn create(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
 
 fn report(imported: &Imported, output: Option<&Path>) -> Exit {
     if !imported.notes.is_empty() {
-        tell("Not carried over, or not as it was:");
-        imported.notes.iter().for_each(|note| tell(&format!("  {note}")));
+        print_note("Not carried over, or not as it was:");
+        imported.notes.iter().for_each(|note| print_note(&format!("  {note}")));
     }
     for variable in &imported.variables {
-        tell(&format!("Set `{variable}`, in the environment or in `.env`: keys never stand in a team file."));
+        print_note(&format!(
+            "Set `{variable}`, in the environment or in `.env`: keys never stand in a team file."
+        ));
     }
     let problems = imported.problems.to_string();
     if problems.is_empty() {
         if let Some(path) = output {
-            tell(&format!("`polylogue run {} \"TASK\"` runs it.", place::shell_word(path)));
+            print_note(&format!("`polylogue run {} \"TASK\"` runs it.", place::shell_word(path)));
         }
         return Exit::Done;
     }
-    tell("The team file cannot be used unchanged:\n");
-    tell(problems.trim_end());
+    print_note("The team file cannot be used unchanged:\n");
+    print_note(problems.trim_end());
     Exit::Usage
 }

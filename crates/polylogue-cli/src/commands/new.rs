@@ -10,7 +10,7 @@ use crate::error::{CliError, Exit};
 use crate::place::shell_word;
 use crate::screen::Sanitized;
 use crate::shipped::{self, Template};
-use crate::tell::tell;
+use crate::stderr::print_note;
 
 pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
     let templates = Template::all();
@@ -29,9 +29,9 @@ pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
     }
     save(&args.file, args.force, &named(template, &args.file))?;
     let file = shell_word(&args.file);
-    tell(&format!("wrote {file}: {}", template.about()));
-    tell(&format!("check it:  polylogue check {file}"));
-    tell(&format!("run it:    polylogue run {file} --model openai:gpt-4o-mini"));
+    print_note(&format!("wrote {file}: {}", template.about()));
+    print_note(&format!("check it:  polylogue check {file}"));
+    print_note(&format!("run it:    polylogue run {file} --model openai:gpt-4o-mini"));
     Ok(Exit::Done)
 }
 

@@ -12,7 +12,7 @@ use crate::launch::{Launch, settings};
 use crate::limit;
 use crate::runner::Runner;
 use crate::screen::Settings;
-use crate::tell::tell;
+use crate::stderr::print_note;
 use crate::text_arg::text_of;
 use crate::trust::rules::Always;
 use crate::{args, place, trust};
@@ -40,17 +40,17 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let message = message(args, &conversation)?;
     let resumed = conversation.resume(message).await?;
     if resumed == Resumed::Done {
-        tell(&format!("`{id}` is over; `polylogue resume {id} {}` continues it", limit::MORE));
+        print_note(&format!("`{id}` is over; `polylogue resume {id} {}` continues it", limit::MORE));
     }
     if let Resumed::EndsAgain(reason) = resumed {
-        let way = match limit::way_on(&reason, conversation.limits()) {
+        let way = match limit::command_to_continue(&reason, conversation.limits()) {
             Some(option) if option.starts_with('-') => format!("a higher limit (`{option}`) continues it"),
             Some(more) => {
                 format!("`polylogue resume {id} {more}` continues it, and the team's limits count again")
             }
             None => "say something more to continue it".into(),
         };
-        tell(&format!("nothing is done: `{id}` would end again at once: {reason}; {way}"));
+        print_note(&format!("nothing is done: `{id}` would end again at once: {reason}; {way}"));
     }
     Runner {
         conversation,

@@ -6,10 +6,10 @@ use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
 use crate::error::{CliError, Exit};
-use crate::launch::{Launch, settings, tell_default_model, tell_scripted, tell_unbounded};
+use crate::launch::{Launch, print_default_model, print_scripted, settings, warn_of_unbounded};
 use crate::limit::counted;
 use crate::runner::Runner;
-use crate::tell::tell_wrapped;
+use crate::stderr::print_note_wrapped;
 use crate::text_arg::text_of;
 use crate::trust::rules::Always;
 use crate::user_config::default_model;
@@ -41,7 +41,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     }
     if settings.output.is_conversation() {
         introduce(&prepared, conversation.chat(), conversation.limits(), overrides.task.is_some());
-        tell_default_model(&prepared, default.as_ref());
+        print_default_model(&prepared, default.as_ref());
     }
     Runner {
         conversation,
@@ -69,19 +69,19 @@ fn check_pictures(prepared: &Prepared, attached: &[Part]) -> Result<(), CliError
 
 /// Says what a person has to know before it begins: who speaks, and what ends it at the latest.
 fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) {
-    tell_scripted(prepared, own_task);
+    print_scripted(prepared, own_task);
     let cost = match limits.cost {
         _ if prepared.is_scripted() => String::new(),
         Some(cost) => format!(", {cost}"),
         None => "; no limit on cost (`--max-cost`)".into(),
     };
-    tell_wrapped(&format!(
+    print_note_wrapped(&format!(
         "{}: at most {}{cost}",
         prepared.team().name,
         bounds(prepared.team(), chat, limits)
     ));
     if limits.cost.is_some() {
-        tell_unbounded(prepared);
+        warn_of_unbounded(prepared);
     }
 }
 

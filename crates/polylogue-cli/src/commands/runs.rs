@@ -11,7 +11,7 @@ use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::text::folded;
 use crate::screen::{RunEnd, Sanitized, cost};
-use crate::tell::tell;
+use crate::stderr::print_note;
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit, CliError> {
@@ -29,7 +29,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     };
     write(&text)?;
     if let Some(next) = next {
-        tell(&format!("there are more: `--after {}` continues the list", next.to_text()));
+        print_note(&format!("there are more: `--after {}` continues the list", next.to_text()));
     }
     Ok(Exit::Done)
 }

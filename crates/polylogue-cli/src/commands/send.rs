@@ -3,7 +3,7 @@
 use polylogue::{Message, Name};
 
 use crate::error::{CliError, Exit};
-use crate::tell::tell;
+use crate::stderr::print_note;
 use crate::text_arg::text_of;
 use crate::{args, place};
 
@@ -15,6 +15,6 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::change::Send) -> Result<Ex
         return Err(CliError::usage("there is no text to send"));
     }
     runtime.send(&id, Message::text(Name::user(), text)).await?;
-    tell(&format!("sent; `polylogue resume {id}` continues the conversation"));
+    print_note(&format!("sent; `polylogue resume {id}` continues the conversation"));
     Ok(Exit::Done)
 }

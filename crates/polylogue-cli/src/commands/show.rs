@@ -3,23 +3,23 @@
 mod code;
 mod cost;
 mod received;
-mod sides;
+mod side_by_side;
 
 use std::io;
 
-use polylogue_core::{Intact, LogId, Parent, Store, StoreError};
+use polylogue_core::{LogId, Parent, RecoveredEvents, Store, StoreError};
 
 use super::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::launch::wish;
-use crate::screen::{Looks, Sanitized, Size, document};
-use crate::work;
+use crate::screen::{OutputStyle, Sanitized, Size, document};
+use crate::work_dir;
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliError> {
     let runtime = place::existing(cli.store.as_deref())?;
     let id = runtime.find(&args.id).await?;
-    let Intact { mut events, damage } = runtime.store().read_intact(&id).await?;
+    let RecoveredEvents { mut events, damage } = runtime.store().read_intact(&id).await?;
     // From the first bad event on, nothing is known to be what was written.
     if let Some(damage) = &damage {
         events.truncate(usize::try_from(damage.intact()).unwrap_or(usize::MAX));
@@ -27,17 +27,17 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
     if let Some(nth) = args.code {
         return code::print(&events, nth);
     }
-    let looks = Looks::of(wish(cli.color), &io::stdout());
-    let pictures = work::pictures(cli.store.as_deref(), &id, looks);
+    let looks = OutputStyle::of(wish(cli.color), &io::stdout());
+    let pictures = work_dir::pictures(cli.store.as_deref(), &id, looks);
     let text = match &args.agent {
         _ if args.cost => cost::shown(&events, args.json, looks.color).map_err(unwritable)?,
         _ if args.history || args.side_by_side => {
-            sides::shown(&runtime.stored_team(&id).await?, &events, args, looks)?
+            side_by_side::shown(&runtime.stored_team(&id).await?, &events, args, looks)?
         }
         Some(agent) => {
             let kept = runtime.stored_team(&id).await?;
-            match args.call.is_none() && !args.json && sides::works_on_tasks(&kept, agent)? {
-                true => sides::shown(&kept, &events, args, looks)?,
+            match args.call.is_none() && !args.json && side_by_side::works_on_tasks(&kept, agent)? {
+                true => side_by_side::shown(&kept, &events, args, looks)?,
                 false => received::shown(&kept, &events, agent, args, looks)?,
             }
         }
@@ -59,7 +59,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Show) -> Result<Exit, CliE
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&format!("fork of {id} before event {event}")))?;
     }
-    if let Some(files) = work::told(cli.store.as_deref(), &id).filter(|_| is_whole) {
+    if let Some(files) = work_dir::summary(cli.store.as_deref(), &id).filter(|_| is_whole) {
         write(&Sanitized::plain("\n"))?;
         write(&Sanitized::row(&files))?;
     }

@@ -6,7 +6,7 @@ use super::write;
 use crate::args::trust::{Command, Forget, List, Trust};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
-use crate::trust::book::{Entry, TrustFile};
+use crate::trust::trust_file::{Entry, TrustFile};
 use polylogue_runtime::permission_text::list;
 
 /// How many digits of a digest are shown.

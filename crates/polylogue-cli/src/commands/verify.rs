@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polylogue_core::{AnyStore, Intact, ListQuery, LogId, Store, StoreError};
+use polylogue_core::{AnyStore, ListQuery, LogId, RecoveredEvents, Store, StoreError};
 use polylogue_models::{CassetteError, Recording};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::{unwritable, write};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::Sanitized;
-use crate::tell::tell;
+use crate::stderr::print_note;
 use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<Exit, CliError> {
@@ -40,7 +40,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::verify::Verify) -> Result<
     match verdicts.iter().find_map(|verdict| verdict.damage.as_ref()) {
         None => Ok(Exit::Done),
         Some(damage) => {
-            damage.hint().filter(|_| !args.json).iter().for_each(|hint| tell(&format!("hint: {hint}")));
+            damage.hint().filter(|_| !args.json).iter().for_each(|hint| print_note(&format!("hint: {hint}")));
             Ok(Exit::Failed)
         }
     }
@@ -73,7 +73,7 @@ fn of_recording(file: &Path, json: bool) -> Result<Exit, CliError> {
     match damage {
         None => Ok(Exit::Done),
         Some(damage) => {
-            damage.hint().filter(|_| !json).iter().for_each(|hint| tell(&format!("hint: {hint}")));
+            damage.hint().filter(|_| !json).iter().for_each(|hint| print_note(&format!("hint: {hint}")));
             Ok(Exit::Failed)
         }
     }
@@ -84,7 +84,7 @@ async fn of_log(store: &AnyStore, id: LogId, repair: bool) -> Result<Verdict, Cl
         store.repair(&id).await?;
     }
     let (events, damage) = match store.read_intact(&id).await {
-        Ok(Intact { events, damage }) => (events.len() as u64, damage),
+        Ok(RecoveredEvents { events, damage }) => (events.len() as u64, damage),
         Err(damage @ (StoreError::Damaged { .. } | StoreError::Older { .. } | StoreError::Newer { .. })) => {
             (0, Some(damage))
         }

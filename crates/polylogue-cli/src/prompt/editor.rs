@@ -14,11 +14,11 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Behavior, Cmd, Config, Editor, Helper, KeyCode, KeyEvent, Modifiers};
 
 use super::typed::{self, MAX_ANSWER, Typed, is_in_fence, too_long};
-use crate::screen::{ColorWish, Looks};
+use crate::screen::{ColorChoice, OutputStyle};
 
 /// Whether the terminal can move its cursor, which the editor needs.
 pub(super) fn is_possible() -> bool {
-    typed::is_possible() && Looks::of(ColorWish::Auto, &io::stderr()).live
+    typed::is_possible() && OutputStyle::of(ColorChoice::Auto, &io::stderr()).live
 }
 
 /// Reads an answer after `prompt`.

@@ -31,7 +31,7 @@ pub(super) fn running(wanted: &Call, elapsed: Duration, width: usize) -> Line {
 
 /// A call with its result, on one line.
 pub(super) fn finished(wanted: &Call, outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
-    ended(wanted, outcome, &gist(outcome), took, width)
+    ended(wanted, outcome, &short_text(outcome), took, width)
 }
 
 /// A call whose result stands elsewhere, on one line.
@@ -85,11 +85,11 @@ pub(super) fn without_code(wanted: &Call, outcome: &Outcome) -> Line {
 /// A result on one line, below the code of its call.
 pub(super) fn result_of(outcome: &Outcome, took: Duration, width: Option<usize>) -> Line {
     let room = width.unwrap_or(PLAIN_WIDTH).saturating_sub(2);
-    Line::new("→ ", Style::DIM).joined(&timed(&gist(outcome), took).fit(room))
+    Line::new("→ ", Style::DIM).joined(&timed(&short_text(outcome), took).fit(room))
 }
 
 /// A result as one line. Of code that is what it printed, or what went wrong, which stands at its end.
-fn gist(outcome: &Outcome) -> String {
+fn short_text(outcome: &Outcome) -> String {
     let text = result_text(outcome);
     let Some(Part::Text(said)) = outcome.parts.first() else { return folded(&text) };
     let (code, output) = match said.split_once("\nCode output:") {

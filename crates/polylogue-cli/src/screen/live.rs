@@ -128,7 +128,7 @@ impl Live {
 
     /// Tells again of an event that was told by an earlier process.
     pub(crate) fn remind(&mut self, event: &Event) -> String {
-        self.tell(event, false);
+        self.print_note(event, false);
         self.frame()
     }
 
@@ -146,8 +146,8 @@ impl Live {
             Body::Message(message) => return self.said(event, message),
             Body::ModelReplied(sample) => return self.sampled(event, sample),
             Body::TurnStarted { turns: cues } => {
-                for cue in cues {
-                    let mut turn = Turn::new(key(&cue.who), cue.to.clone(), now);
+                for request in cues {
+                    let mut turn = Turn::new(key(&request.who), request.to.clone(), now);
                     // Read again, it does not tell which of the pieces that follow are missing.
                     turn.torn = !in_order;
                     self.turns.begin(turn);
@@ -185,7 +185,7 @@ impl Live {
             }
             _ => {}
         }
-        self.tell(event, false);
+        self.print_note(event, false);
     }
 
     fn end_turn(&mut self, key: &TurnKey) {
@@ -194,7 +194,7 @@ impl Live {
     }
 
     /// Tells of an event; its text is on the screen if it was `streamed`.
-    fn tell(&mut self, event: &Event, streamed: bool) {
+    fn print_note(&mut self, event: &Event, streamed: bool) {
         for item in self.fold.event(event) {
             let lines = if streamed { self.renderer.streamed(&item) } else { self.renderer.item(&item) };
             self.print(lines);
@@ -218,11 +218,11 @@ impl Live {
                 if calls_tools(&sample.parts) {
                     self.seal();
                 }
-                self.tell(event, true);
+                self.print_note(event, true);
             }
             None => {
                 self.drop_draft(&key, NOT_SAID);
-                self.tell(event, false);
+                self.print_note(event, false);
             }
         }
         self.turns.known(&key).into_iter().for_each(|turn| turn.replied(now));
@@ -239,7 +239,7 @@ impl Live {
         } else {
             self.drop_draft(&key, NOT_SAID);
         }
-        self.tell(event, shown);
+        self.print_note(event, shown);
         self.turns.end(&key);
     }
 
@@ -386,7 +386,7 @@ fn feed(draft: &mut Draft, piece: &Delta, thoughts: bool) {
 /// Whose turns an event belongs to.
 fn actors(body: &Body) -> Vec<&Name> {
     match body {
-        Body::TurnStarted { turns: cues } => cues.iter().map(|cue| &cue.who).collect(),
+        Body::TurnStarted { turns: cues } => cues.iter().map(|request| &request.who).collect(),
         Body::ModelReplied(sample) => vec![&sample.who],
         Body::Prompted { who, .. } | Body::ToolCalled { who, .. } | Body::ToolReturned { who, .. } => {
             vec![who]

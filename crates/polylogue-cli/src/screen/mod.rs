@@ -32,7 +32,7 @@ mod plain;
 mod region;
 mod renderer;
 mod sanitized;
-pub(crate) mod sides;
+pub(crate) mod side_by_side;
 mod style;
 pub(crate) mod text;
 mod turns;
@@ -41,7 +41,7 @@ pub(crate) use end::{RunEnd, cost, time, tokens};
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
 pub(crate) use sanitized::Sanitized;
-pub(crate) use style::{ColorWish, Looks, Style};
+pub(crate) use style::{ColorChoice, OutputStyle, Style};
 
 use autogen::AutoGenRenderer;
 use json::RunLine;
@@ -78,7 +78,7 @@ pub(crate) struct Settings {
     /// What is written.
     pub(crate) output: Output,
     /// What the output can show.
-    pub(crate) looks: Looks,
+    pub(crate) looks: OutputStyle,
     /// Whether replies are shown while they are written (not with `--no-stream`).
     pub(crate) stream: bool,
     /// Whether thoughts are shown for good; otherwise the last of them, while they are thought.
@@ -113,8 +113,8 @@ enum Kind {
     Live(Box<Live>),
     Plain(Box<Plain>),
     Json,
-    Result { looks: Looks, width: usize, last: String },
-    AutoGen { looks: Looks, autogen: Box<AutoGenRenderer> },
+    Result { looks: OutputStyle, width: usize, last: String },
+    AutoGen { looks: OutputStyle, autogen: Box<AutoGenRenderer> },
 }
 
 impl<W: Write> Screen<W> {
@@ -339,7 +339,7 @@ fn note_result(last: &mut String, event: &Event) {
     }
 }
 
-fn result(text: &str, looks: Looks, width: usize) -> String {
+fn result(text: &str, looks: OutputStyle, width: usize) -> String {
     match text.trim_end() {
         "" => String::new(),
         text if looks.color => {

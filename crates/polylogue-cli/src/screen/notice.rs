@@ -31,10 +31,10 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
 
 /// Why a speaker was selected. A selection by an order, by a rule, or of the only candidate is shown if
 /// `whole`.
-pub(super) fn selection(cue: &TurnRequest, whole: bool) -> Option<String> {
+pub(super) fn selection(request: &TurnRequest, whole: bool) -> Option<String> {
     // A private turn that selects carries the candidates as a choice that is not made yet.
-    let choice = cue.choice.as_ref().filter(|_| !cue.to.is_private())?;
-    let who = &cue.who;
+    let choice = request.choice.as_ref().filter(|_| !request.to.is_private())?;
+    let who = &request.who;
     let of = match choice.of.as_slice() {
         [] | [_] => String::new(),
         many => format!(" among {}", many.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")),

@@ -19,14 +19,14 @@ const CHUNK: usize = 4096;
 
 /// How a terminal draws pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Draws {
+pub(crate) enum ImageProtocol {
     /// By kitty's commands, which others know as well.
     Kitty,
     /// By iTerm2's.
     Iterm,
 }
 
-impl Draws {
+impl ImageProtocol {
     /// How the terminal of this process draws, if it says that it can.
     pub(crate) fn of_terminal() -> Option<Self> {
         Self::choose(&|name| std::env::var(name).ok())
@@ -54,12 +54,12 @@ impl Draws {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pictures {
     dir: Option<PathBuf>,
-    draws: Option<Draws>,
+    draws: Option<ImageProtocol>,
 }
 
 impl Pictures {
     /// Those in the work directory `dir`, which are drawn if the terminal `draws`.
-    pub(crate) const fn new(dir: Option<PathBuf>, draws: Option<Draws>) -> Self {
+    pub(crate) const fn new(dir: Option<PathBuf>, draws: Option<ImageProtocol>) -> Self {
         Self { dir, draws }
     }
 
@@ -94,9 +94,9 @@ impl Pictures {
         let most = u32::try_from(columns).unwrap_or(u32::MAX).max(1);
         let columns = wide.div_ceil(COLUMN).clamp(1, most);
         match self.draws? {
-            Draws::Kitty if media.kind == "image/png" => Some(Line::drawing(of_kitty(data, columns))),
-            Draws::Kitty => None,
-            Draws::Iterm => {
+            ImageProtocol::Kitty if media.kind == "image/png" => Some(Line::drawing(of_kitty(data, columns))),
+            ImageProtocol::Kitty => None,
+            ImageProtocol::Iterm => {
                 let head = format!("\x1b]1337;File=inline=1;width={columns};preserveAspectRatio=1");
                 Some(Line::drawing(format!("{head}:{data}\x07").into()))
             }
@@ -146,12 +146,18 @@ mod tests {
     #[test]
     fn terminals_say_what_they_can() {
         let choose = |vars: &[(&str, &str)]| {
-            Draws::choose(&|name| Some(vars.iter().find(|(var, _)| *var == name)?.1.to_owned()))
+            ImageProtocol::choose(&|name| Some(vars.iter().find(|(var, _)| *var == name)?.1.to_owned()))
         };
-        assert_eq!(choose(&[("TERM", "xterm-kitty")]), Some(Draws::Kitty));
-        assert_eq!(choose(&[("TERM", "xterm-ghostty"), ("TERM_PROGRAM", "ghostty")]), Some(Draws::Kitty));
-        assert_eq!(choose(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "iTerm.app")]), Some(Draws::Iterm));
-        assert_eq!(choose(&[("TERM_PROGRAM", "WezTerm")]), Some(Draws::Iterm));
+        assert_eq!(choose(&[("TERM", "xterm-kitty")]), Some(ImageProtocol::Kitty));
+        assert_eq!(
+            choose(&[("TERM", "xterm-ghostty"), ("TERM_PROGRAM", "ghostty")]),
+            Some(ImageProtocol::Kitty)
+        );
+        assert_eq!(
+            choose(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "iTerm.app")]),
+            Some(ImageProtocol::Iterm)
+        );
+        assert_eq!(choose(&[("TERM_PROGRAM", "WezTerm")]), Some(ImageProtocol::Iterm));
         assert_eq!(choose(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")]), None);
         assert_eq!(choose(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/tmux-0")]), None);
         assert_eq!(choose(&[("TERM", "tmux-256color"), ("LC_TERMINAL", "iTerm2")]), None);
@@ -175,7 +181,8 @@ mod tests {
 
     #[test]
     fn terminals_draw_what_is_a_picture_and_nothing_else() {
-        let [kitty, iterm] = [Draws::Kitty, Draws::Iterm].map(|draws| Pictures::new(None, Some(draws)));
+        let [kitty, iterm] =
+            [ImageProtocol::Kitty, ImageProtocol::Iterm].map(|draws| Pictures::new(None, Some(draws)));
         let picture = media("image/png", PIXEL);
         let commands = format!("\x1b_Ga=T,f=100,q=2,c=1,m=0;{PIXEL}\x1b\\");
         assert!(written(&kitty, &picture).ends_with(&commands));

@@ -7,7 +7,7 @@ use polylogue_core::Name;
 
 /// What the person asked for with `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum ColorWish {
+pub(crate) enum ColorChoice {
     /// Colors on a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
@@ -19,31 +19,31 @@ pub(crate) enum ColorWish {
 
 /// What this output can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Looks {
+pub(crate) struct OutputStyle {
     /// Colors and rendered Markdown; otherwise plain text.
     pub(crate) color: bool,
     /// Lines that change in place; otherwise every line is final.
     pub(crate) live: bool,
 }
 
-impl Looks {
+impl OutputStyle {
     /// Plain text that never moves the cursor.
     pub(crate) const PLAIN: Self = Self { color: false, live: false };
 
     /// What `out` can show in this process' environment.
-    pub(crate) fn of(wish: ColorWish, out: &impl IsTerminal) -> Self {
+    pub(crate) fn of(wish: ColorChoice, out: &impl IsTerminal) -> Self {
         Self::choose(wish, out.is_terminal(), &|name| std::env::var(name).ok())
     }
 
-    /// As [`Looks::of`], with the facts given. `NO_COLOR` counts when it is not empty (no-color.org), and a
+    /// As [`OutputStyle::of`], with the facts given. `NO_COLOR` counts when it is not empty (no-color.org), and a
     /// `TERM=dumb` understands no escape sequences.
-    pub(crate) fn choose(wish: ColorWish, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn choose(wish: ColorChoice, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> Self {
         let able = terminal && env("TERM").is_none_or(|term| term != "dumb");
         let refused = env("NO_COLOR").is_some_and(|value| !value.is_empty());
         match wish {
-            ColorWish::Never => Self::PLAIN,
-            ColorWish::Always => Self { color: true, live: able },
-            ColorWish::Auto => Self { color: able && !refused, live: able && !refused },
+            ColorChoice::Never => Self::PLAIN,
+            ColorChoice::Always => Self { color: true, live: able },
+            ColorChoice::Auto => Self { color: able && !refused, live: able && !refused },
         }
     }
 }
@@ -171,10 +171,10 @@ mod tests {
     fn color_needs_a_terminal_that_understands_it_and_a_person_who_wants_it() {
         let looks = |wish, terminal, env: &'static [(&str, &str)]| {
             let get = |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned());
-            let looks = Looks::choose(wish, terminal, &get);
+            let looks = OutputStyle::choose(wish, terminal, &get);
             (looks.color, looks.live)
         };
-        use ColorWish::{Always, Auto, Never};
+        use ColorChoice::{Always, Auto, Never};
         assert_eq!(looks(Auto, true, &[("TERM", "xterm")]), (true, true));
         assert_eq!(looks(Auto, true, &[]), (true, true));
         assert_eq!(looks(Auto, false, &[]), (false, false));

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use polylogue_http::Proxies;
 use polylogue_models::{Env, Provider};
-use polylogue_runtime::Want;
+use polylogue_runtime::RequestedPermission;
 use polylogue_runtime::address::shown;
 use polylogue_team::{Grant, Team, Usage};
 
 use crate::error::CliError;
 use crate::place;
-use crate::tell::tell_wrapped;
+use crate::stderr::print_note_wrapped;
 
 /// What the file is called.
 pub(super) const FILE: &str = ".env";
@@ -20,7 +20,7 @@ pub(super) const FILE: &str = ".env";
 pub(crate) fn of_folder(store: Option<&Path>) -> Result<Env, CliError> {
     let file = Path::new(FILE);
     if file.exists() && place::is_in_work_directory(store) {
-        tell_wrapped("`.env` is not read here: this is the work directory of a conversation.");
+        print_note_wrapped("`.env` is not read here: this is the work directory of a conversation.");
         return Ok(Env::process());
     }
     Ok(Env::with_file(file)?)
@@ -43,7 +43,7 @@ fn proxies() -> impl Iterator<Item = String> {
 
 /// The addresses and proxies in the file that a run would use.
 pub(super) struct Addresses {
-    pub(super) wants: Vec<Want>,
+    pub(super) wants: Vec<RequestedPermission>,
     /// Identifies them, and the folder.
     pub(super) digest: String,
 }
@@ -78,7 +78,7 @@ impl Addresses {
         }
         let want = |(value, name): &(String, String)| {
             let value = if value.contains("://") { shown(value) } else { value.clone() };
-            Want::new(Grant::Dotenv, format!("{name}={value}"))
+            RequestedPermission::new(Grant::Dotenv, format!("{name}={value}"))
         };
         Self {
             wants: found.iter().map(want).collect(),

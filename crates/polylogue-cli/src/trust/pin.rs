@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polylogue_mcp::Described;
+use polylogue_mcp::ToolDescription;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) struct Pin {
 
 impl Pin {
     /// The servers that are declared as `servers`, each with its tools of `described`.
-    pub(super) fn all(servers: &Map<String, Value>, described: &[Described]) -> Vec<Self> {
+    pub(super) fn all(servers: &Map<String, Value>, described: &[ToolDescription]) -> Vec<Self> {
         let names = described.iter().map(|tool| &tool.server).collect::<std::collections::BTreeSet<_>>();
         let pin = |name: &String| Self {
             server: identity(name, servers.get(name)),
@@ -38,7 +38,7 @@ impl Pin {
     }
 }
 
-fn of_tool(tool: &Described) -> (String, String) {
+fn of_tool(tool: &ToolDescription) -> (String, String) {
     let said = json!([tool.spec.description, tool.spec.parameters]).to_string();
     (tool.tool.clone(), blake3::hash(said.as_bytes()).to_hex().to_string())
 }

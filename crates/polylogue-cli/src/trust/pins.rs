@@ -2,21 +2,21 @@
 //! it: that is shown, and asked about, before a model reads it.
 
 use polylogue::tools::approval::visible;
-use polylogue_mcp::Described;
+use polylogue_mcp::ToolDescription;
 use polylogue_runtime::Prepared;
 use polylogue_team::Grant;
 
-use super::book::TrustFile;
 use super::pin::Pin;
+use super::trust_file::TrustFile;
 use crate::args::Permits;
 use crate::error::CliError;
 use crate::prompt;
 use crate::signals::Signals;
-use crate::tell::tell_wrapped;
+use crate::stderr::print_note_wrapped;
 
 /// Who may be asked, and what was allowed.
 #[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct Consent<'a> {
     pub(crate) permits: &'a Permits,
     /// Whether there may be a person to ask.
     pub(crate) asks: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Asking<'a> {
 ///
 /// # Errors
 /// When a server says something else, and that is not allowed.
-pub(crate) async fn check(prepared: &Prepared, asking: Asking<'_>) -> Result<(), CliError> {
+pub(crate) async fn check(prepared: &Prepared, asking: Consent<'_>) -> Result<(), CliError> {
     let (servers, described) = (prepared.servers().declared(), prepared.servers().described());
     if described.is_empty() {
         return Ok(());
@@ -54,14 +54,14 @@ pub(crate) async fn check(prepared: &Prepared, asking: Asking<'_>) -> Result<(),
         true if changed.is_empty() => Ok(()),
         true => TrustFile::pin(changed),
         false if prepared.access().grants.contains(&Grant::Mcp) => {
-            tell_wrapped(&what);
+            print_note_wrapped(&what);
             Ok(())
         }
         false => ask(what, changed, asking).await,
     }
 }
 
-async fn ask(what: String, changed: Vec<Pin>, asking: Asking<'_>) -> Result<(), CliError> {
+async fn ask(what: String, changed: Vec<Pin>, asking: Consent<'_>) -> Result<(), CliError> {
     const CHOICES: &str = "`yes` allows it from now on, `once` for this run, `no` refuses";
     const HINT: &str = "if you trust it, add `--allow mcp` for this run, or `--trust` to remember it";
     if !asking.asks || !prompt::is_possible() {
@@ -79,7 +79,7 @@ async fn ask(what: String, changed: Vec<Pin>, asking: Asking<'_>) -> Result<(), 
 }
 
 /// A tool, and exactly what its server says of it.
-fn shown(server: &str, tool: &str, described: &[Described]) -> String {
+fn shown(server: &str, tool: &str, described: &[ToolDescription]) -> String {
     let of = described.iter().find(|found| found.server == server && found.tool == tool);
     let spec = of.map(|found| (&*found.spec.description, found.spec.parameters.to_string()));
     let (description, parameters) = spec.unwrap_or_default();

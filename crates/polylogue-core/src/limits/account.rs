@@ -9,65 +9,65 @@ use crate::{Charge, Path, StopReason};
 
 /// The reservations of one run, and the charges for the next write.
 pub(crate) struct Account {
-    book: Mutex<Book>,
+    state: Mutex<AccountState>,
     pub(crate) changed: watch::Sender<()>,
 }
 
 /// What an account has.
 #[derive(Default)]
-pub(crate) struct Book {
+pub(crate) struct AccountState {
     pub(crate) reserved: Reserved,
     /// Charges that are not in the log yet.
     pub(crate) pending: Vec<(Path, Charge)>,
     /// The limit that refused a call of this run.
     pub(crate) refused: Option<StopReason>,
     /// How many open turns may have had a call in flight when an earlier process died, and are not checked yet.
-    pub(crate) doubts: usize,
+    pub(crate) unchecked_turns: usize,
     /// The model calls in the log from before the outermost agent call.
     pub(crate) before: u64,
 }
 
 impl Default for Account {
     fn default() -> Self {
-        Self { book: Mutex::default(), changed: watch::Sender::new(()) }
+        Self { state: Mutex::default(), changed: watch::Sender::new(()) }
     }
 }
 
 impl Account {
-    pub(crate) fn book(&self) -> MutexGuard<'_, Book> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, AccountState> {
         // A panic elsewhere leaves nothing half done.
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes and returns the charges to be written.
     pub(crate) fn take_pending(&self) -> Vec<(Path, Charge)> {
-        std::mem::take(&mut self.book().pending)
+        std::mem::take(&mut self.state().pending)
     }
 
     /// Whether there are charges that are not in the log yet.
     pub(crate) fn has_pending(&self) -> bool {
-        !self.book().pending.is_empty()
+        !self.state().pending.is_empty()
     }
 
     /// Begins a run: what was refused before may fit now, and all model calls in the log count.
     pub(crate) fn begin(&self) {
-        let mut book = self.book();
-        book.refused = None;
-        book.before = 0;
+        let mut state = self.state();
+        state.refused = None;
+        state.before = 0;
     }
 
     /// Begins the outermost agent call, after `before` earlier model calls.
     pub(crate) fn begin_call(&self, before: u64) {
-        self.book().before = before;
+        self.state().before = before;
     }
 
     /// The model calls from before the outermost agent call.
     pub(crate) fn before(&self) -> u64 {
-        self.book().before
+        self.state().before
     }
 
     /// The limit that refused a call of this run: the run ends, however the agent handles the error.
     pub(crate) fn refused(&self) -> Option<StopReason> {
-        self.book().refused.clone()
+        self.state().refused.clone()
     }
 }

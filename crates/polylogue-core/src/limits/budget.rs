@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::bound::Bound;
 use super::cancellation::Cancellation;
-use super::fit::{Amount, Fit, Holdings};
+use super::fit::{Amount, Fit, ReservedAmount};
 use crate::Money;
 
 /// A limit on money that several runs share, such as those of a batch. Cloning shares it.
@@ -38,7 +38,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Balance {
     spent: Money,
-    reservations: Holdings<Money>,
+    reservations: ReservedAmount<Money>,
     /// What a refused call could have cost.
     refused: Option<Money>,
     cancellations: Vec<Cancellation>,

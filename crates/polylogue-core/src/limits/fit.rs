@@ -49,14 +49,14 @@ pub(crate) struct Amount<Q> {
 
 /// The reservations of the calls in flight.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Holdings<Q> {
+pub(crate) struct ReservedAmount<Q> {
     most: Q,
     /// How many calls have a reservation.
     calls: usize,
     whole: bool,
 }
 
-impl<Q: Quantity> Holdings<Q> {
+impl<Q: Quantity> ReservedAmount<Q> {
     /// Whether a call that uses at least `least`, and at most `most` if that is known, fits into `limit`, of which
     /// `spent` is gone.
     pub(crate) fn fit(&self, limit: Q, spent: Q, (most, least): (Option<Q>, Q)) -> Fit<Q> {

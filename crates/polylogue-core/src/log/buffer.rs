@@ -7,7 +7,7 @@ use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::origins::Origins;
 use super::summary::add_turn;
-use crate::limits::Used;
+use crate::limits::RunUsage;
 use crate::{ChargeReason, Name, Path, TotalUsage};
 
 /// The events of a log, and those to be appended next.
@@ -17,7 +17,7 @@ pub(crate) struct EventBuffer {
     pub(crate) events: Vec<Arc<Event>>,
     /// Events to be appended that are not in the store yet.
     staged: Vec<Arc<Event>>,
-    pub(crate) tally: Tally,
+    pub(crate) totals: RunTotals,
     /// Whether an append began and its result is unknown: the store must be read again.
     pub(crate) doubtful: bool,
 }
@@ -37,11 +37,11 @@ impl EventBuffer {
     ) -> Vec<Arc<Event>> {
         let first = self.next_seq();
         // All of them before the first is added: parallel turns do not see each other.
-        let bodies: Vec<Body> = bodies.into_iter().map(|body| self.tally.origins.mark(at, body)).collect();
+        let bodies: Vec<Body> = bodies.into_iter().map(|body| self.totals.origins.mark(at, body)).collect();
         let event = |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, ran_ms, body });
         let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
         for event in &batch {
-            self.tally.add(event);
+            self.totals.add(event);
             self.staged.push(Arc::clone(event));
         }
         batch
@@ -63,8 +63,8 @@ impl EventBuffer {
     pub(crate) fn take_in(&mut self, more: impl IntoIterator<Item = Event>) {
         self.staged.clear();
         self.events.extend(more.into_iter().map(Arc::new));
-        self.tally = Tally::default();
-        self.events.iter().for_each(|event| self.tally.add(event));
+        self.totals = RunTotals::default();
+        self.events.iter().for_each(|event| self.totals.add(event));
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn calls_before(events: &[Arc<Event>], first: u64) -> u64 {
 
 /// Figures over a whole run.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct RunTotals {
     /// The total usage.
     pub(crate) usage: TotalUsage,
     /// Turns of agents in all chats.
@@ -96,7 +96,7 @@ pub(crate) struct Tally {
     pub(crate) origins: Origins,
 }
 
-impl Tally {
+impl RunTotals {
     fn add(&mut self, event: &Event) {
         self.origins.add(event);
         self.usage.add_event(event);
@@ -125,8 +125,8 @@ impl Tally {
     }
 
     /// What counts toward limits.
-    pub(crate) const fn used(&self) -> Used<'_> {
-        Used { usage: &self.usage, unpriced: self.unpriced.as_ref() }
+    pub(crate) const fn used(&self) -> RunUsage<'_> {
+        RunUsage { usage: &self.usage, unpriced: self.unpriced.as_ref() }
     }
 
     /// Whether the reply of `who` has its upper bound counted.

@@ -43,12 +43,12 @@ impl LogHandle {
 
     /// The total usage so far.
     pub async fn usage(&self) -> TotalUsage {
-        self.buffer.lock().await.tally.usage
+        self.buffer.lock().await.totals.usage
     }
 
     /// The number of turns in all chats.
     pub async fn turns(&self) -> u64 {
-        self.buffer.lock().await.tally.turns
+        self.buffer.lock().await.totals.turns
     }
 
     /// The questions without an answer, with the paths of their chats.

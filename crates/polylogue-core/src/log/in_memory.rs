@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Claim, Intact, ListQuery, Meta, Page, Store};
+use super::{Claim, ListQuery, Meta, Page, RecoveredEvents, Store};
 use crate::{Event, LogId, StoreError};
 
 /// The store of a log that is gone when it is dropped. The log's buffer has all events, so there are never more to
@@ -35,7 +35,7 @@ impl Store for InMemory {
     async fn read(&self, _: &LogId, _: u64) -> Result<Vec<Event>, StoreError> {
         Ok(Vec::new())
     }
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+    async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
         not_found(id)
     }
     async fn meta(&self, _: &LogId) -> Result<Meta, StoreError> {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Asked, Reservation};
-use crate::limits::Hold;
+use super::{Reservation, ReservationRequest};
+use crate::limits::RunReservation;
 use crate::{Bound, Error, Log, Name, Path, Result, ToolUsage};
 
 /// Reserves and counts the usage of a model that a tool calls itself, such as an embedding model: like model calls of
@@ -37,7 +37,7 @@ struct Run<'a> {
 struct State {
     is_used: bool,
     /// The reservation that is released once the outcome of the call is in the log.
-    settled: Option<Hold>,
+    settled: Option<RunReservation>,
 }
 
 impl<'a> Meter<'a> {
@@ -62,7 +62,7 @@ impl<'a> Meter<'a> {
         if std::mem::replace(&mut self.state().is_used, true) {
             return Err(Error::Bug("a tool reserves more than once in a call".into()));
         }
-        let asked = Asked { at, who, model, bound, calls: 0 };
+        let asked = ReservationRequest { at, who, model, bound, calls: 0 };
         if was_begun {
             log.charge_lost(&asked).await?;
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::select;
 
-use super::buffer::Tally;
+use super::buffer::RunTotals;
 use crate::limits::{self, Admission, Amount, Fit};
 use crate::{
     Body, Bound, Budget, Charge, ChargeReason, Error, Interrupt, Log, ModelError, ModelErrorKind, Money,
@@ -15,19 +15,19 @@ use crate::{
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
 /// checked: otherwise a call could spend money that a lost call has already spent.
-pub(crate) struct Doubt<'l>(&'l Log);
+pub(crate) struct UncheckedTurn<'l>(&'l Log);
 
-impl Drop for Doubt<'_> {
+impl Drop for UncheckedTurn<'_> {
     fn drop(&mut self) {
-        let mut book = self.0.account.book();
-        book.doubts = book.doubts.saturating_sub(1);
-        drop(book);
+        let mut account = self.0.account.state();
+        account.unchecked_turns = account.unchecked_turns.saturating_sub(1);
+        drop(account);
         self.0.account.changed.send_replace(());
     }
 }
 
 /// A call to be reserved.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ReservationRequest<'a> {
     pub(crate) at: &'a Path,
     pub(crate) who: &'a Name,
     pub(crate) model: &'a str,
@@ -63,15 +63,15 @@ pub struct Reservation<'l> {
 #[derive(Default)]
 struct State {
     /// The reservation of the attempt that may be in flight.
-    hold: Option<Hold>,
+    hold: Option<AttemptReservation>,
     /// Whether that attempt got a reply.
     is_answered: bool,
     refused: Option<Error>,
 }
 
 /// The result of an attempt to reserve a call.
-enum Admitted {
-    Now(Hold),
+enum ReservationAttempt {
+    Now(AttemptReservation),
     /// Not before another call is settled.
     Later,
     /// Pending charges must be written first.
@@ -80,12 +80,12 @@ enum Admitted {
 
 /// The reservation of one attempt.
 #[derive(Clone, Copy, Default)]
-struct Hold {
-    run: limits::Hold,
+struct AttemptReservation {
+    run: limits::RunReservation,
     shared: Amount<Money>,
 }
 
-impl Hold {
+impl AttemptReservation {
     /// The money that it takes at most: its bound, or all that was left.
     fn most(&self, bound: &Bound) -> Option<Money> {
         let whole = [self.run.cost, self.shared].into_iter().filter(|amount| amount.whole);
@@ -102,23 +102,23 @@ impl Hold {
 impl Log {
     /// Reserves a model call. Writes pending charges first, and waits for other calls to be settled if necessary.
     /// Returns the reservation with the number of calls of the agent that ended before.
-    pub(crate) async fn reserve(&self, asked: Asked<'_>) -> Result<(Reservation<'_>, u64)> {
+    pub(crate) async fn reserve(&self, asked: ReservationRequest<'_>) -> Result<(Reservation<'_>, u64)> {
         let hold = self.hold(&asked.bound, asked.who, asked.calls).await;
         if let Err(Error::Interrupt(Interrupt::Cancelled)) = &hold {
             // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
             let unsent =
                 Charge { who, model, why: ChargeReason::Cancelled, calls: 0, tokens: None, cost: None };
-            self.account.book().pending.push((asked.at.clone(), unsent));
+            self.account.state().pending.push((asked.at.clone(), unsent));
         }
         let (hold, nth) = hold?;
         let state = Mutex::new(State { hold: Some(hold), ..State::default() });
         let (at, who, model) = (asked.at.clone(), asked.who.clone(), asked.model.into());
-        let Asked { bound, calls, .. } = asked;
+        let ReservationRequest { bound, calls, .. } = asked;
         Ok((Reservation { log: self, at, who, model, bound, calls, state }, nth))
     }
 
-    async fn hold(&self, bound: &Bound, who: &Name, calls: u64) -> Result<(Hold, u64)> {
+    async fn hold(&self, bound: &Bound, who: &Name, calls: u64) -> Result<(AttemptReservation, u64)> {
         loop {
             // Subscribed before the check, so that no change is missed.
             let mut run = self.account.changed.subscribe();
@@ -127,10 +127,10 @@ impl Log {
             {
                 let buffer = self.buffer.lock().await;
                 self.check_not_cancelled_now()?;
-                match self.try_hold(&buffer.tally, bound, calls)? {
-                    Admitted::Now(hold) => return Ok((hold, buffer.tally.ended(who))),
-                    Admitted::Again => continue,
-                    Admitted::Later => {}
+                match self.try_hold(&buffer.totals, bound, calls)? {
+                    ReservationAttempt::Now(hold) => return Ok((hold, buffer.totals.ended(who))),
+                    ReservationAttempt::Again => continue,
+                    ReservationAttempt::Later => {}
                 }
             }
             let settled = async {
@@ -148,52 +148,52 @@ impl Log {
     }
 
     /// Releases the reservation of a call in the run.
-    pub(crate) fn free(&self, hold: limits::Hold) {
-        self.account.book().reserved.remove(hold);
+    pub(crate) fn free(&self, hold: limits::RunReservation) {
+        self.account.state().reserved.remove(hold);
         self.account.changed.send_replace(());
     }
 
     /// Reserves a call in the run and in the shared budget, if it fits.
-    fn try_hold(&self, tally: &Tally, bound: &Bound, calls: u64) -> Result<Admitted> {
-        let mut book = self.account.book();
-        if !book.pending.is_empty() {
-            return Ok(Admitted::Again);
+    fn try_hold(&self, totals: &RunTotals, bound: &Bound, calls: u64) -> Result<ReservationAttempt> {
+        let mut account = self.account.state();
+        if !account.pending.is_empty() {
+            return Ok(ReservationAttempt::Again);
         }
-        if book.doubts > 0 {
-            return Ok(Admitted::Later);
+        if account.unchecked_turns > 0 {
+            return Ok(ReservationAttempt::Later);
         }
-        let run = match self.limits.admit(tally.used(), &book.reserved, book.before, (bound, calls)) {
+        let run = match self.limits.admit(totals.used(), &account.reserved, account.before, (bound, calls)) {
             Admission::Now(amount) => amount,
-            Admission::Later => return Ok(Admitted::Later),
+            Admission::Later => return Ok(ReservationAttempt::Later),
             Admission::Never(reason) => {
-                book.refused = Some(reason.clone());
+                account.refused = Some(reason.clone());
                 return Err(Interrupt::Limit(reason).into());
             }
         };
         let shared = match self.budget.as_ref().map(|budget| budget.reserve(bound)) {
             None => Amount::default(),
             Some(Fit::Now(amount)) => amount,
-            Some(Fit::Later) => return Ok(Admitted::Later),
+            Some(Fit::Later) => return Ok(ReservationAttempt::Later),
             // The run is cancelled with all others that share the budget.
             Some(Fit::Never) => return Err(Interrupt::Cancelled.into()),
         };
-        book.reserved.add(run);
-        Ok(Admitted::Now(Hold { run, shared }))
+        account.reserved.add(run);
+        Ok(ReservationAttempt::Now(AttemptReservation { run, shared }))
     }
 
     /// The turn in doubt, if it is: `last` is its last event, and `settled` whether that event proves that no call
     /// was in flight.
-    pub(crate) fn in_doubt(&self, last: u64, settled: bool) -> Option<Doubt<'_>> {
+    pub(crate) fn in_doubt(&self, last: u64, settled: bool) -> Option<UncheckedTurn<'_>> {
         let is_doubtful = last < self.inherited && !settled;
         is_doubtful.then(|| {
-            self.account.book().doubts += 1;
-            Doubt(self)
+            self.account.state().unchecked_turns += 1;
+            UncheckedTurn(self)
         })
     }
 
     /// Charges a call that follows the event `last` of its turn and may have been in flight when an earlier process
     /// died. The event is written before the call is sent again, so that each further crash charges it again.
-    pub(crate) async fn charge_doubt(&self, asked: &Asked<'_>, last: (u64, bool)) -> Result<()> {
+    pub(crate) async fn charge_doubt(&self, asked: &ReservationRequest<'_>, last: (u64, bool)) -> Result<()> {
         let Some(why) = self.doubt(last.0, last.1).await else { return Ok(()) };
         if why == ChargeReason::Crashed {
             return self.charge_lost(asked).await;
@@ -205,7 +205,7 @@ impl Log {
     }
 
     /// Charges a call that may have been in flight when an earlier process died.
-    pub(crate) async fn charge_lost(&self, asked: &Asked<'_>) -> Result<()> {
+    pub(crate) async fn charge_lost(&self, asked: &ReservationRequest<'_>) -> Result<()> {
         let (cost, tokens) = self.most(&asked.bound).await;
         let (who, model) = (asked.who.clone(), asked.model.into());
         let charge = Charge { who, model, why: ChargeReason::Crashed, calls: asked.calls, tokens, cost };
@@ -280,7 +280,7 @@ impl Reservation<'_> {
 
     /// Counts the usage of a model that a tool called. Returns the reservation, which lasts until the outcome of the
     /// tool is in the log.
-    pub(crate) fn used(&self, usage: &Usage, cost: Option<Money>) -> Option<limits::Hold> {
+    pub(crate) fn used(&self, usage: &Usage, cost: Option<Money>) -> Option<limits::RunReservation> {
         self.settled(usage, false, cost);
         self.state().hold.take().map(|hold| hold.run)
     }
@@ -310,11 +310,11 @@ impl Reservation<'_> {
     fn charge(&self, why: ChargeReason, calls: u64, tokens: Option<u64>, cost: Option<Money>) {
         let (who, model) = (self.who.clone(), Arc::clone(&self.model));
         let charge = Charge { who, model, why, calls, tokens, cost };
-        self.log.account.book().pending.push((self.at.clone(), charge));
+        self.log.account.state().pending.push((self.at.clone(), charge));
     }
 
     /// Releases the reservation of an attempt, of which `spent` is gone. Its charge is filed before.
-    fn settle(&self, hold: Hold, spent: Money) {
+    fn settle(&self, hold: AttemptReservation, spent: Money) {
         if let Some(budget) = &self.log.budget {
             budget.settle(hold.shared, spent);
         }

@@ -56,7 +56,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or when nothing can be read at all.
-    fn read_intact(&self, id: &LogId) -> impl Future<Output = Result<Intact, StoreError>> + Send;
+    fn read_intact(&self, id: &LogId) -> impl Future<Output = Result<RecoveredEvents, StoreError>> + Send;
 
     /// Returns the metadata that the log was created with.
     ///
@@ -114,7 +114,7 @@ pub const LEASE: std::time::Duration = std::time::Duration::from_secs(30);
 /// The events are in order. If there is damage, [`StoreError::Damaged`] says how many of them precede it: these are a
 /// valid conversation that can be forked and continued. The others were read after the damage.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Intact {
+pub struct RecoveredEvents {
     /// Every readable event, in the order of `seq`.
     pub events: Vec<Event>,
     /// The damage, if there is any.
@@ -192,7 +192,7 @@ forwarded! {
     append(ref claim: Claim, ref batch: [Arc<Event>],) -> ();
     release(val claim: Claim,) -> ();
     read(ref id: LogId, val from: u64,) -> Vec<Event>;
-    read_intact(ref id: LogId,) -> Intact;
+    read_intact(ref id: LogId,) -> RecoveredEvents;
     meta(ref id: LogId,) -> Meta;
     list(ref query: ListQuery,) -> Page;
     remove(ref id: LogId,) -> ();

@@ -4,7 +4,7 @@ use tracing::{Instrument as _, debug_span, info, warn};
 
 use super::calls::make_calls_legal;
 use super::{ModelAttempt, ModelCall, Turn};
-use crate::log::Asked;
+use crate::log::ReservationRequest;
 use crate::{
     AnyModel, Body, Bound, Capability, Error, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin,
     Reply, Request, Result, Usage,
@@ -86,7 +86,7 @@ impl Turn<'_> {
             reserved: None,
         };
         let bound = Bound::of(ask.model, &request);
-        let asked = Asked { at, who: me, model: ask.model.name(), bound, calls: 1 };
+        let asked = ReservationRequest { at, who: me, model: ask.model.name(), bound, calls: 1 };
         if doubt {
             log.charge_doubt(&asked, last).await?;
         }

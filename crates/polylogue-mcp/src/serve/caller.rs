@@ -20,14 +20,14 @@ const FIELD: &str = "answer";
 #[derive(Debug)]
 pub struct Caller {
     context: RequestContext<RoleServer>,
-    given_up: Option<oneshot::Receiver<Option<String>>>,
+    cancelled: Option<oneshot::Receiver<Option<String>>>,
     progress: Option<ProgressToken>,
     count: u32,
 }
 
 /// Result of a question to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
+pub enum UserAnswer {
     /// Their answer.
     With(String),
     /// They declined.
@@ -35,20 +35,20 @@ pub enum Answered {
     /// Their client cannot ask them.
     Unable,
     /// Their client cancelled the call meanwhile.
-    GivenUp,
+    Cancelled,
 }
 
 impl Caller {
     pub(super) fn new(
         context: RequestContext<RoleServer>,
-        given_up: oneshot::Receiver<Option<String>>,
+        cancelled: oneshot::Receiver<Option<String>>,
     ) -> Self {
         let progress = context.meta.get_progress_token();
-        Self { context, given_up: Some(given_up), progress, count: 0 }
+        Self { context, cancelled: Some(cancelled), progress, count: 0 }
     }
 
     /// Sends a progress notification, if the caller requested them.
-    pub async fn tell(&mut self, text: impl Into<String>) {
+    pub async fn report_progress(&mut self, text: impl Into<String>) {
         let Some(token) = &self.progress else { return };
         self.count += 1;
         let mut said = ProgressNotificationParam::new(token.clone(), self.count.into());
@@ -58,13 +58,13 @@ impl Caller {
     }
 
     /// Asks the user `question`, if their client supports it.
-    pub async fn ask(&self, question: &str) -> Answered {
+    pub async fn ask(&self, question: &str) -> UserAnswer {
         let peer = &self.context.peer;
         if !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
-            return Answered::Unable;
+            return UserAnswer::Unable;
         }
         let schema = ElicitationSchema::builder().required_string(FIELD).build();
-        let Ok(requested_schema) = schema else { return Answered::Unable };
+        let Ok(requested_schema) = schema else { return UserAnswer::Unable };
         let form = ElicitRequestParams::FormElicitationParams {
             meta: None,
             message: question.to_owned(),
@@ -72,26 +72,26 @@ impl Caller {
         };
         let asked = tokio::select! {
             biased;
-            () = self.context.ct.cancelled() => return Answered::GivenUp,
+            () = self.context.ct.cancelled() => return UserAnswer::Cancelled,
             asked = peer.create_elicitation(form) => asked,
         };
         match asked {
             Ok(given) if given.action == ElicitationAction::Accept => {
                 let text =
                     given.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
-                Answered::With(text.unwrap_or_default().to_owned())
+                UserAnswer::With(text.unwrap_or_default().to_owned())
             }
-            Ok(_) => Answered::Declined,
-            Err(_) => Answered::Unable,
+            Ok(_) => UserAnswer::Declined,
+            Err(_) => UserAnswer::Unable,
         }
     }
 
     /// Waits until the caller cancels the call, and returns the reason, if it gave one.
-    pub async fn given_up(&mut self) -> Option<String> {
+    pub async fn cancelled(&mut self) -> Option<String> {
         self.context.ct.cancelled().await;
         // The reason arrives apart from the cancellation; without one the caller is disconnected.
-        let reason = tokio::time::timeout(REASON, self.given_up.as_mut()?).await;
-        self.given_up = None;
+        let reason = tokio::time::timeout(REASON, self.cancelled.as_mut()?).await;
+        self.cancelled = None;
         reason.ok()?.ok()?
     }
 }

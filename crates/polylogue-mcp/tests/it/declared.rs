@@ -1,7 +1,7 @@
 //! What is declared, and when it is started.
 
 use polylogue_core::Tool;
-use polylogue_mcp::{Allowed, Catalog, Described, Servers};
+use polylogue_mcp::{Allowed, Catalog, Servers, ToolDescription};
 use serde_json::json;
 
 use crate::{Bench, Tools};
@@ -49,7 +49,7 @@ async fn what_is_known_of_tools_outlives_their_servers() {
     let bench = Bench::new("fine");
     let catalog = bench.servers(|_| ()).catalog(["test"]).await.unwrap();
     let stored = serde_json::to_string(&catalog.described()).unwrap();
-    let known = Catalog::of_described(serde_json::from_str::<Vec<Described>>(&stored).unwrap());
+    let known = Catalog::of_described(serde_json::from_str::<Vec<ToolDescription>>(&stored).unwrap());
     assert_eq!(known.described(), catalog.described());
     let tools = Tools(known.tools("test", &Allowed::only(["echo"])).unwrap());
     assert_eq!(tools.failed("echo").await, "the server of `test_echo` is not there");

@@ -10,7 +10,7 @@ use crate::script::excerpt::excerpt;
 
 /// The request to a model.
 #[derive(PartialEq)]
-pub(super) struct Asked<'a> {
+pub(super) struct RequestParts<'a> {
     pub(super) model: &'a str,
     pub(super) system: Option<&'a str>,
     pub(super) tools: &'a [ToolSpec],
@@ -18,7 +18,7 @@ pub(super) struct Asked<'a> {
     pub(super) entries: Vec<&'a Entry>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestParts<'a> {
     pub(super) fn of(request: &Request<'a>, model: &'a str) -> Self {
         let Request { origin: _, system, entries, tools, params, encoded: _, reserved: _ } = *request;
         Self { model, system, tools, params, entries: entries.iter().collect() }
@@ -29,7 +29,7 @@ impl<'a> Asked<'a> {
 ///
 /// Causes come first: a changed model, system message or tool is reported, not the conversation that differs because
 /// of it.
-pub(super) fn first_difference(recorded: &Asked<'_>, now: &Asked<'_>) -> Option<String> {
+pub(super) fn first_difference(recorded: &RequestParts<'_>, now: &RequestParts<'_>) -> Option<String> {
     between("model", &recorded.model, &now.model)
         .or_else(|| between("system", &recorded.system, &now.system))
         .or_else(|| between("tools", &recorded.tools, &now.tools))

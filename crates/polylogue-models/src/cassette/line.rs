@@ -52,7 +52,7 @@ pub(super) struct Line<'a> {
     pub(super) entries: Cow<'a, [Entry]>,
     /// The streamed pieces of the reply.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    pub(super) pieces: Cow<'a, [Heard]>,
+    pub(super) pieces: Cow<'a, [RecordedDelta]>,
     pub(super) result: Answer<'a>,
     /// The cost of the call, at the prices of the day; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ pub(super) enum Answer<'a> {
 /// A [`Delta`](polylogue_core::Delta), as written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Heard {
+pub(super) enum RecordedDelta {
     Text(String),
     Thought(String),
     Call {
@@ -92,7 +92,7 @@ pub(super) enum Heard {
     Restart,
 }
 
-impl Heard {
+impl RecordedDelta {
     /// `None` for a kind of delta that this format does not have.
     pub(super) fn of(delta: DeltaRef<'_>) -> Option<Self> {
         Some(match Delta::from(delta) {

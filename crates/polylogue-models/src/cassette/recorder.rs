@@ -15,7 +15,7 @@ use polylogue_core::{
 };
 
 use super::error::CassetteError;
-use super::line::{Answer, Header, Heard, Line};
+use super::line::{Answer, Header, Line, RecordedDelta};
 use super::read::{Contents, read};
 
 /// A cassette that is being recorded. Cloning shares it; any number of models and conversations can record to it.
@@ -99,7 +99,7 @@ impl fmt::Debug for Cassette {
 /// The result of a call.
 struct Recorded<'a> {
     model: &'a str,
-    pieces: &'a [Heard],
+    pieces: &'a [RecordedDelta],
     result: &'a Result<Reply, ModelError>,
     cost: Option<Money>,
 }
@@ -244,12 +244,12 @@ impl<M: Model> Model for Recorder<M> {
 /// Forwards and records the deltas.
 struct DeltaRecorder<'a> {
     deltas: &'a mut dyn DeltaSink,
-    pieces: Vec<Heard>,
+    pieces: Vec<RecordedDelta>,
 }
 
 impl DeltaSink for DeltaRecorder<'_> {
     fn push(&mut self, delta: DeltaRef<'_>) {
-        self.pieces.extend(Heard::of(delta));
+        self.pieces.extend(RecordedDelta::of(delta));
         self.deltas.push(delta);
     }
 }

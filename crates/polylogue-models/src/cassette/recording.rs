@@ -10,7 +10,7 @@ use polylogue_core::{
     Reply, Request, Usage,
 };
 
-use super::difference::{Asked, first_difference};
+use super::difference::{RequestParts, first_difference};
 use super::error::CassetteError;
 use super::line::{Answer, Line};
 use super::read::read;
@@ -138,9 +138,9 @@ impl Calls {
     }
 
     /// The request of line `index`.
-    fn asked(&self, index: usize) -> Option<Asked<'_>> {
+    fn asked(&self, index: usize) -> Option<RequestParts<'_>> {
         let line = self.lines.get(index)?;
-        Some(Asked {
+        Some(RequestParts {
             model: &line.model,
             system: line.system.as_deref(),
             tools: &line.tools,
@@ -150,7 +150,7 @@ impl Calls {
     }
 
     /// The line with the reply to `now`, or an error that says why there is none.
-    fn find(&self, origin: Origin<'_>, now: &Asked<'_>) -> Result<&Line<'static>, String> {
+    fn find(&self, origin: Origin<'_>, now: &RequestParts<'_>) -> Result<&Line<'static>, String> {
         let key = (origin.at.clone(), origin.who.clone());
         let candidates = self.by_agent.get(&key).map_or(&[][..], Vec::as_slice);
         let (numbered, others): (Vec<usize>, Vec<usize>) = candidates
@@ -228,7 +228,7 @@ impl Model for Replayer {
     /// [`ModelErrorKind::Script`] when the call was not recorded, or differs: names the first difference. The
     /// recorded error, if the call failed.
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        let now = Asked::of(request, &self.name);
+        let now = RequestParts::of(request, &self.name);
         let line = self.calls.find(request.origin, &now).map_err(|message| self.error(message))?;
         for piece in &*line.pieces {
             deltas.push(piece.delta());

@@ -131,7 +131,7 @@ impl<'de> Visitor<'de> for StepVisitor {
         let Some(who) = map.next_key::<Name>()? else {
             return Err(A::Error::custom("the step names no agent; write `- Agent: text`"));
         };
-        let step = map.next_value::<Told>()?.0.of(who);
+        let step = map.next_value::<ReplyForm>()?.0.of(who);
         if let Some(second) = map.next_key::<String>()? {
             let first = &step.who;
             let message = format!(
@@ -144,18 +144,18 @@ impl<'de> Visitor<'de> for StepVisitor {
 }
 
 /// The reply of a step: a text, or a mapping.
-struct Told(Action);
+struct ReplyForm(Action);
 
-impl<'de> Deserialize<'de> for Told {
+impl<'de> Deserialize<'de> for ReplyForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let action = deserializer.deserialize_any(ToldVisitor)?;
+        let action = deserializer.deserialize_any(ReplyVisitor)?;
         action.flaw().map_or(Ok(Self(action)), |flaw| Err(D::Error::custom(flaw)))
     }
 }
 
-struct ToldVisitor;
+struct ReplyVisitor;
 
-impl<'de> Visitor<'de> for ToldVisitor {
+impl<'de> Visitor<'de> for ReplyVisitor {
     type Value = Action;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,7 @@ const MAX_EVENT: usize = 32 << 20;
 pub(crate) struct Decoder<P> {
     splitter: Splitter,
     event: Pending,
-    reading: Reading<P>,
+    reading: PartialReply<P>,
 }
 
 /// The lines of an incomplete event.
@@ -27,7 +27,7 @@ struct Pending {
 
 /// The reply so far, and the state of its protocol.
 #[derive(Debug, Default)]
-struct Reading<P> {
+struct PartialReply<P> {
     protocol: P,
     reply: Draft,
 }
@@ -102,7 +102,7 @@ impl<P: Protocol> Decoder<P> {
 
 fn take_line<P: Protocol>(
     event: &mut Pending,
-    reading: &mut Reading<P>,
+    reading: &mut PartialReply<P>,
     line: Line<'_>,
     deltas: &mut dyn DeltaSink,
 ) -> Result<(), DecodeError> {
@@ -122,7 +122,7 @@ impl Pending {
         &mut self,
         line: &[u8],
         bare: bool,
-        reading: &mut Reading<P>,
+        reading: &mut PartialReply<P>,
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
         let line = line.trim_ascii();
@@ -156,7 +156,7 @@ impl Pending {
 
     fn flush<P: Protocol>(
         &mut self,
-        reading: &mut Reading<P>,
+        reading: &mut PartialReply<P>,
         deltas: &mut dyn DeltaSink,
     ) -> Result<(), DecodeError> {
         if self.bytes.is_empty() {
@@ -196,7 +196,7 @@ fn is_cut(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_err_and(|error| error.is_eof())
 }
 
-impl<P: Protocol> Reading<P> {
+impl<P: Protocol> PartialReply<P> {
     fn take(
         &mut self,
         chunk: &P::Chunk<'_>,

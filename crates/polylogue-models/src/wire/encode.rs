@@ -34,12 +34,12 @@ impl Body {
             .try_into_mut()
             .unwrap_or_else(|shared| BytesMut::from(shared.get(..kept.length).unwrap_or_default()));
         buffer.truncate(kept.length);
-        request.encoded.put(Kept { prefix: kept, buffer });
+        request.encoded.put(ViewBuffer { prefix: kept, buffer });
     }
 }
 
 /// A view's buffer: everything before the last message, which may still grow.
-struct Kept {
+struct ViewBuffer {
     prefix: Prefix,
     buffer: BytesMut,
 }
@@ -74,8 +74,9 @@ impl Prefix {
 pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Body {
     // Extra fields take precedence, including the model's name.
     let model = request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model);
-    let kept = request.encoded.take::<Kept>().filter(|kept| kept.prefix.fits::<P>(request, model, style));
-    let Kept { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style));
+    let kept =
+        request.encoded.take::<ViewBuffer>().filter(|kept| kept.prefix.fits::<P>(request, model, style));
+    let ViewBuffer { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style));
     let open = open_group(request.entries, style).max(prefix.entries);
     write_groups::<P>(&mut buffer, request, prefix.entries..open, style);
     prefix.entries = open;
@@ -87,7 +88,7 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
 }
 
 /// Everything before the first entry.
-fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Kept {
+fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> ViewBuffer {
     let mut buffer = BytesMut::with_capacity(4096);
     buffer.extend_from_slice(br#"{"model":"#);
     json::string(&mut buffer, model);
@@ -99,7 +100,7 @@ fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Kept
     let Style { merge, vision, fold, omit, bridge, .. } = *style;
     let (model, length) = (model.into(), buffer.len());
     let prefix = Prefix { api: P::API, model, system, merge, vision, fold, omit, bridge, entries: 0, length };
-    Kept { prefix, buffer }
+    ViewBuffer { prefix, buffer }
 }
 
 /// The system text, if it says anything.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::openai::ChatCompletions;
-use crate::wire::sent::Forms;
+use crate::wire::sent::RequestFormat;
 
 #[path = "encode_forms_tests.rs"]
 mod forms;
@@ -381,7 +381,7 @@ proptest! {
             let part = &entries[..length];
             let body = grown.body(part, &style);
             prop_assert_eq!(&body, &Asked::new().body(part, &style));
-            let reported = Forms { merge, vision, bridge }.sent(part);
+            let reported = RequestFormat { merge, vision, bridge }.sent(part);
             let plain = Style { merge: false, vision: false, bridge: false, ..style };
             prop_assert_eq!(&body, &Asked::new().body(&reported, &plain), "what is shown of it is what is sent");
             let json: Value = serde_json::from_slice(&body).unwrap();
@@ -391,7 +391,7 @@ proptest! {
             if let Some(earlier) = &earlier {
                 prop_assert!(body.starts_with(earlier), "the earlier body is a prefix up to its last message");
             }
-            let kept = grown.wire.take::<Kept>().unwrap();
+            let kept = grown.wire.take::<ViewBuffer>().unwrap();
             prop_assert!(body.starts_with(&kept.buffer));
             // Words of others may still join the message with the pictures of results.
             let has_pictures = || !pictures::shown(pictures::run(part)).is_empty();
@@ -410,17 +410,17 @@ fn entries_are_encoded_once_and_into_the_same_buffer() {
     let asked = Asked::new();
     let mut entries = vec![Entry::user("x".repeat(100_000))];
     asked.body(&entries, &STYLE);
-    let kept = asked.wire.take::<Kept>().unwrap();
+    let kept = asked.wire.take::<ViewBuffer>().unwrap();
     assert_eq!(kept.prefix.entries, 0, "the last message may still grow");
     asked.wire.put(kept);
     entries.extend([Entry::assistant("y"), Entry::user("z")]);
     asked.body(&entries, &STYLE);
-    let kept = asked.wire.take::<Kept>().unwrap();
+    let kept = asked.wire.take::<ViewBuffer>().unwrap();
     assert_eq!(kept.prefix.entries, 2);
     let place = kept.buffer.as_ptr();
     asked.wire.put(kept);
     entries.extend([Entry::assistant("y"), Entry::user("z")]);
     asked.body(&entries, &STYLE);
-    let kept = asked.wire.take::<Kept>().unwrap();
+    let kept = asked.wire.take::<ViewBuffer>().unwrap();
     assert_eq!((kept.prefix.entries, kept.buffer.as_ptr()), (4, place), "the buffer is not copied");
 }

@@ -8,7 +8,7 @@ use super::protocol::NOTED;
 /// The formats of requests that depend on the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Forms {
+pub struct RequestFormat {
     /// Whether roles alternate: consecutive messages of others are merged, and texts fill missing ones.
     pub merge: bool,
     /// Whether pictures that tools return are sent to the model ([`Capability::Vision`](polylogue_core::Capability::Vision)).
@@ -18,7 +18,7 @@ pub struct Forms {
     pub bridge: bool,
 }
 
-impl Forms {
+impl RequestFormat {
     /// None of these formats.
     pub const NONE: Self = Self { merge: false, vision: false, bridge: false };
 
@@ -26,8 +26,8 @@ impl Forms {
     ///
     /// ```
     /// use polylogue_core::Entry;
-    /// use polylogue_models::Forms;
-    /// let mut forms = Forms::NONE;
+    /// use polylogue_models::RequestFormat;
+    /// let mut forms = RequestFormat::NONE;
     /// forms.merge = true;
     /// let sent = forms.sent(&[Entry::assistant("Hello."), Entry::user("Hi."), Entry::user("How are you?")]);
     /// assert_eq!(sent[0], Entry::user("Begin."));

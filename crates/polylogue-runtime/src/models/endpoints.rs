@@ -6,9 +6,9 @@ use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_models::{Config, Models, Provider, Timeouts};
 use polylogue_team::Team;
 
-use super::options::Choosing;
+use super::options::ModelChoice;
 use crate::address::is_local;
-use crate::{Access, Want};
+use crate::{Access, RequestedPermission};
 
 /// Models, and how their endpoints are to be used.
 pub(super) struct EndpointResolver {
@@ -19,7 +19,7 @@ pub(super) struct EndpointResolver {
 
 impl EndpointResolver {
     /// Makes the endpoints of `team` known. One that cannot be used, or is not trusted, is an error only when it is needed.
-    pub(super) fn of(team: &Team, choosing: &Choosing<'_>) -> Self {
+    pub(super) fn of(team: &Team, choosing: &ModelChoice<'_>) -> Self {
         let env = &choosing.access.env;
         let models = Models::new(env.clone());
         let mut own = BTreeMap::new();
@@ -35,7 +35,7 @@ impl EndpointResolver {
 
     /// Whether the model called `name` has a provider, and its provider what it needs. Returns the address of a local
     /// server.
-    pub(super) fn check(&self, name: &str, choosing: &Choosing<'_>) -> Result<Option<String>, ModelError> {
+    pub(super) fn check(&self, name: &str, choosing: &ModelChoice<'_>) -> Result<Option<String>, ModelError> {
         let written = name.split([':', '/']).next().unwrap_or_default().trim();
         let provider = Provider::find(written);
         let known = provider.map_or(written, |provider| provider.name());
@@ -60,7 +60,7 @@ impl EndpointResolver {
 /// # Errors
 /// When it was not allowed.
 pub fn endpoint_allowed(team: &Team, name: &str, access: &Access) -> Result<(), ModelError> {
-    if access.covers(&Want::of_endpoint(team, name)) {
+    if access.covers(&RequestedPermission::of_endpoint(team, name)) {
         return Ok(());
     }
     let error = ModelError::new(
@@ -79,7 +79,7 @@ fn no_key(model: &str, config: &Config) -> ModelError {
 }
 
 /// The endpoint's settings with those of the run.
-fn tuned(mut config: Config, choosing: &Choosing<'_>) -> Config {
+fn tuned(mut config: Config, choosing: &ModelChoice<'_>) -> Config {
     config.stream = choosing.options.stream;
     config.capabilities = choosing.options.capabilities.unwrap_or(config.capabilities);
     config.known = choosing.options.learned.clone();

@@ -42,7 +42,7 @@ impl ModelOptions {
 }
 
 /// How models are chosen.
-pub(crate) struct Choosing<'a> {
+pub(crate) struct ModelChoice<'a> {
     pub(crate) options: &'a ModelOptions,
     /// Whether there is a limit on the cost.
     pub(crate) budget: bool,

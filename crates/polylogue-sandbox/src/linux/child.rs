@@ -3,7 +3,7 @@
 //! Nothing here allocates, takes a lock or panics.
 
 use super::landlock;
-use super::plan::{Fds, Make, Plan};
+use super::plan::{Fds, MountStep, Plan};
 use super::socket;
 use super::sys::{self, Outcome, Stage};
 use crate::proxy::PORT;
@@ -32,7 +32,7 @@ pub(super) fn enclose(plan: &Plan) -> ! {
     sys::close_range(0, 2);
     while let Some((pid, status)) = sys::wait() {
         if pid == child {
-            tell(report, Stage::Ended, status);
+            tell(report, Stage::ProgramResult, status);
             break;
         }
     }
@@ -131,21 +131,21 @@ fn root(plan: &Plan) -> Outcome {
     sys::change_directory(c"/")
 }
 
-fn carry_out(make: &Make) -> Result<(), (Stage, i32)> {
+fn carry_out(make: &MountStep) -> Result<(), (Stage, i32)> {
     let at = |stage| move |errno| (stage, errno);
     match make {
-        Make::Directory(path) => sys::directory(path).map_err(at(Stage::Tree)),
-        Make::Link { target, path } => sys::symlink(target, path).map_err(at(Stage::Tree)),
-        Make::File { path, content } => sys::file(path, content).map_err(at(Stage::Tree)),
-        Make::Bind { from, to, attributes } => {
+        MountStep::Directory(path) => sys::directory(path).map_err(at(Stage::Tree)),
+        MountStep::Link { target, path } => sys::symlink(target, path).map_err(at(Stage::Tree)),
+        MountStep::File { path, content } => sys::file(path, content).map_err(at(Stage::Tree)),
+        MountStep::Bind { from, to, attributes } => {
             let bound = sys::mount(Some(from), to, None, libc::MS_BIND | libc::MS_REC, None);
             bound.and_then(|()| sys::restrict_mount(to, *attributes, true)).map_err(at(Stage::Bind))
         }
-        Make::Tmpfs { path, options } => {
+        MountStep::Tmpfs { path, options } => {
             let flags = libc::MS_NOSUID | libc::MS_NODEV;
             sys::mount(Some(c"tmpfs"), path, Some(c"tmpfs"), flags, Some(options)).map_err(at(Stage::Tmpfs))
         }
-        Make::Processes => {
+        MountStep::Processes => {
             let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
             // Own processes only, and nothing of the kernel. Where it is not to be had there is none: programs rarely
             // need it.

@@ -138,7 +138,7 @@ fn clear(parent: &Path) {
 }
 
 /// A group that may have others below it, and what these count.
-struct Place {
+struct ControlGroup {
     dir: PathBuf,
     processes: bool,
     memory: Option<Memory>,
@@ -146,7 +146,7 @@ struct Place {
 
 /// This process's own groups of the old kind, one for each controller; its own or the one above of the new kind. Below them
 /// all limits of those above hold, too.
-fn places(own: &str) -> Vec<Place> {
+fn places(own: &str) -> Vec<ControlGroup> {
     let mut found = Vec::new();
     for line in own.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -154,7 +154,7 @@ fn places(own: &str) -> Vec<Place> {
         let path = path.trim_start_matches('/');
         if kinds == "pids" || kinds == "memory" {
             let memory = (kinds == "memory").then_some(Memory::V1);
-            found.push(Place {
+            found.push(ControlGroup {
                 dir: Path::new(ALL).join(kinds).join(path),
                 processes: kinds == "pids",
                 memory,
@@ -170,10 +170,10 @@ fn places(own: &str) -> Vec<Place> {
 }
 
 /// A group of the new kind.
-fn unified(dir: PathBuf) -> Place {
+fn unified(dir: PathBuf) -> ControlGroup {
     let kinds = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
     let has = |wanted: &str| kinds.split_whitespace().any(|kind| kind == wanted);
-    Place { processes: has("pids"), memory: has("memory").then_some(Memory::V2), dir }
+    ControlGroup { processes: has("pids"), memory: has("memory").then_some(Memory::V2), dir }
 }
 
 #[cfg(test)]

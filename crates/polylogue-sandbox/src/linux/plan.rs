@@ -38,7 +38,7 @@ const TMP: &str = "size=256m,nr_inodes=65536,mode=1777";
 const SHM: &str = "size=64m,nr_inodes=4096,mode=1777";
 
 /// A step of building the file system. Paths are those of the new root; the old one is at `/.old`.
-pub(super) enum Make {
+pub(super) enum MountStep {
     Directory(CString),
     Link { target: CString, path: CString },
     File { path: CString, content: Vec<u8> },
@@ -80,7 +80,7 @@ pub(super) struct Plan {
     pub(super) fds: Fds,
     /// The work directory, from outside.
     pub(super) work: CString,
-    pub(super) tree: Vec<Make>,
+    pub(super) tree: Vec<MountStep>,
     pub(super) filters: Vec<BpfProgram>,
     pub(super) limits: [(libc::__rlimit_resource_t, u64); 6],
     /// Files to write, with the directories that they are in.
@@ -161,10 +161,10 @@ fn file((path, content): &(PathBuf, Vec<u8>)) -> Result<(Vec<CString>, CString, 
 
 /// The steps of building a file system.
 #[derive(Default)]
-struct Tree(Vec<Make>);
+struct Tree(Vec<MountStep>);
 
 impl Tree {
-    fn of(sandbox: &Sandbox) -> Result<Vec<Make>, Error> {
+    fn of(sandbox: &Sandbox) -> Result<Vec<MountStep>, Error> {
         let mut tree = Self::default();
         for path in SYSTEM {
             tree.show(Path::new(path))?;
@@ -172,7 +172,7 @@ impl Tree {
         tree.etc(&sandbox.network)?;
         tree.devices()?;
         tree.directory("/proc")?;
-        tree.0.push(Make::Processes);
+        tree.0.push(MountStep::Processes);
         tree.tmpfs("/tmp", TMP)?;
         for path in &sandbox.readable {
             tree.show(path)?;
@@ -184,13 +184,13 @@ impl Tree {
     }
 
     fn directory(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.0.push(Make::Directory(text(path.as_ref())?));
+        self.0.push(MountStep::Directory(text(path.as_ref())?));
         Ok(())
     }
 
     fn tmpfs(&mut self, path: &str, options: &str) -> Result<(), Error> {
         self.directory(path)?;
-        self.0.push(Make::Tmpfs { path: text(path)?, options: text(options)? });
+        self.0.push(MountStep::Tmpfs { path: text(path)?, options: text(options)? });
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl Tree {
     fn show(&mut self, path: &Path) -> Result<(), Error> {
         let Ok(about) = std::fs::symlink_metadata(path) else { return Ok(()) };
         if let (true, Ok(target)) = (about.is_symlink(), std::fs::read_link(path)) {
-            self.0.push(Make::Link { target: text(target)?, path: text(path)? });
+            self.0.push(MountStep::Link { target: text(target)?, path: text(path)? });
             return Ok(());
         }
         // Already shown with what it is in.
@@ -221,7 +221,7 @@ impl Tree {
         if from.is_dir() {
             self.directory(to)?;
         } else {
-            self.0.push(Make::File { path: text(to)?, content: Vec::new() });
+            self.0.push(MountStep::File { path: text(to)?, content: Vec::new() });
         }
         let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
         self.bind(from, to, attributes)
@@ -230,7 +230,7 @@ impl Tree {
     fn bind(&mut self, from: &Path, to: &Path, attributes: u64) -> Result<(), Error> {
         let mut old = OsString::from("/.old");
         old.push(from);
-        self.0.push(Make::Bind { from: text(old)?, to: text(to)?, attributes });
+        self.0.push(MountStep::Bind { from: text(old)?, to: text(to)?, attributes });
         Ok(())
     }
 
@@ -250,8 +250,8 @@ impl Tree {
             }
         }
         let user = format!("user:x:{USER}:{USER}::/tmp:/bin/sh\n");
-        self.0.push(Make::File { path: text("/etc/passwd")?, content: user.into_bytes() });
-        self.0.push(Make::File {
+        self.0.push(MountStep::File { path: text("/etc/passwd")?, content: user.into_bytes() });
+        self.0.push(MountStep::File {
             path: text("/etc/group")?,
             content: format!("user:x:{USER}:\n").into_bytes(),
         });
@@ -262,7 +262,7 @@ impl Tree {
         self.tmpfs("/dev", "size=64k,nr_inodes=64,mode=0755")?;
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
-            self.0.push(Make::File { path: text(&path)?, content: Vec::new() });
+            self.0.push(MountStep::File { path: text(&path)?, content: Vec::new() });
             // Read-only is the node, whose mode and owner are those of the host; what it leads to can be written.
             let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
             self.bind(&path, &path, attributes)?;
@@ -270,7 +270,7 @@ impl Tree {
         let links = [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")];
         for (name, fd) in links {
             let (target, path) = (format!("/proc/self/fd{fd}"), format!("/dev/{name}"));
-            self.0.push(Make::Link { target: text(target)?, path: text(path)? });
+            self.0.push(MountStep::Link { target: text(target)?, path: text(path)? });
         }
         self.tmpfs("/dev/shm", SHM)
     }

@@ -60,12 +60,12 @@ pub(super) fn listen_on_loopback(port: u16) -> Result<c_int, i32> {
     Ok(socket)
 }
 
-/// Room for one descriptor beside a message.
+/// ControlBuffer for one descriptor beside a message.
 #[repr(C, align(8))]
-struct Room([u8; 64]);
+struct ControlBuffer([u8; 64]);
 
 /// A message of one byte, with room for a descriptor beside it.
-fn message(byte: &mut libc::iovec, room: &mut Room) -> libc::msghdr {
+fn message(byte: &mut libc::iovec, room: &mut ControlBuffer) -> libc::msghdr {
     // SAFETY: of numbers and pointers only, for which zero is a value.
     let mut message: libc::msghdr = unsafe { zeroed() };
     message.msg_iov = byte;
@@ -78,7 +78,7 @@ fn message(byte: &mut libc::iovec, room: &mut Room) -> libc::msghdr {
 
 /// Sends a descriptor to the other end.
 pub(super) fn send_descriptor(to: c_int, fd: c_int) -> Outcome {
-    let (mut byte, mut room) = (0_u8, Room([0; 64]));
+    let (mut byte, mut room) = (0_u8, ControlBuffer([0; 64]));
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let message = message(&mut vector, &mut room);
     // SAFETY: the room is larger than the header and a descriptor, and aligned as headers are.
@@ -97,7 +97,7 @@ pub(super) fn send_descriptor(to: c_int, fd: c_int) -> Outcome {
 
 /// Waits for a descriptor; none when the other end is closed instead.
 pub(super) fn receive_descriptor(from: c_int) -> Option<OwnedFd> {
-    let (mut byte, mut room) = (0_u8, Room([0; 64]));
+    let (mut byte, mut room) = (0_u8, ControlBuffer([0; 64]));
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut message = message(&mut vector, &mut room);
     // SAFETY: all that the message points to is there while it is received; the header is looked at before it is read.

@@ -12,7 +12,7 @@ use std::ptr;
 #[repr(u32)]
 pub(super) enum Stage {
     Started = 1,
-    Ended,
+    ProgramResult,
     Session,
     ProxySocket,
     Root,

@@ -4,7 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Cancellation, Engine, Error, How, Limits, Network, Program, Sandbox, Streams};
+use polylogue_sandbox::{
+    Cancellation, Engine, Error, ExitReason, Limits, Network, Program, Sandbox, Streams,
+};
 
 use crate::{Dir, run, sh, text};
 
@@ -65,7 +67,7 @@ fn an_engine_receives_every_option_of_the_sandbox() {
     assert!(sandbox.is_enclosed() && sandbox.warning().is_none());
     let ended = run(&sandbox, &sh("pwd; cat sub/a; echo err >&2; exit 3").file("sub/a", "A\n"));
     let work = sandbox.work().canonicalize().unwrap();
-    assert_eq!((ended.how, text(&ended)), (How::Exited(3), format!("{}\nA\nerr\n", work.display())));
+    assert_eq!((ended.how, text(&ended)), (ExitReason::Exited(3), format!("{}\nA\nerr\n", work.display())));
     assert_eq!(
         arguments_of(&dir),
         [
@@ -115,7 +117,7 @@ fn a_container_ends_when_its_time_is_up() {
     let began = Instant::now();
     let sandbox = fake(&dir, "docker").limited(limits);
     let ended = run(&sandbox, &sh("echo begun; sleep 600"));
-    assert_eq!((ended.how, &*text(&ended)), (How::TimedOut, "begun\n"));
+    assert_eq!((ended.how, &*text(&ended)), (ExitReason::TimedOut, "begun\n"));
     assert!(began.elapsed() < Duration::from_secs(20));
     let args = std::fs::read_to_string(dir.0.join("args")).unwrap();
     let name = args.lines().find_map(|arg| arg.strip_prefix("--name=")).unwrap();
@@ -131,7 +133,7 @@ fn a_container_may_not_fill_the_disk() {
     let dir = Dir::new();
     let limits = Limits { disk_bytes: 2 << 20, ..Limits::default() };
     let fill = sh("head -c 4000000 /dev/zero > f; sleep 600");
-    assert_eq!(run(&fake(&dir, "docker").limited(limits), &fill).how, How::TooMuchDisk);
+    assert_eq!(run(&fake(&dir, "docker").limited(limits), &fill).how, ExitReason::TooMuchDisk);
 }
 
 #[test]
@@ -158,7 +160,7 @@ fn programs_in_containers_can_be_spoken_with() {
     let mut received = Vec::new();
     let streams = Streams { input: Some(input), output: &mut |bytes| received.extend_from_slice(bytes) };
     let how = fake(&dir, "docker").run_streamed(&Program::new("cat"), &Cancellation::new(), streams).unwrap();
-    assert_eq!((how, &*received), (How::Exited(0), &b"hello\n"[..]));
+    assert_eq!((how, &*received), (ExitReason::Exited(0), &b"hello\n"[..]));
     assert!(arguments_of(&dir).contains(&"--interactive".to_owned()));
 }
 
@@ -194,7 +196,7 @@ fn a_real_engine() {
             Err(error) => polylogue_test::skip::skipped(&error.to_string()),
             Ok(ended) => {
                 let output = text(&ended);
-                assert!(ended.how != How::Exited(0) && output.starts_with("A\nlo\n"), "{output}");
+                assert!(ended.how != ExitReason::Exited(0) && output.starts_with("A\nlo\n"), "{output}");
             }
         }
     }
@@ -231,7 +233,7 @@ fn id_file(dir: &Dir) -> std::path::PathBuf {
 fn a_program_may_end_as_engines_do_that_fail_and_nothing_is_left_behind() {
     let dir = Dir::new();
     let ended = run(&fake(&dir, "docker"), &sh("echo mine; exit 125"));
-    assert_eq!((ended.how, &*text(&ended)), (How::Exited(125), "mine\n"));
+    assert_eq!((ended.how, &*text(&ended)), (ExitReason::Exited(125), "mine\n"));
     assert!(!id_file(&dir).exists());
     // Containers that end by themselves are removed by the engine.
     assert!(!dir.0.join("calls").exists());
@@ -253,7 +255,7 @@ fn a_container_ends_when_its_caller_is_dropped() {
     let ended = sandbox.run(&sh("touch began; sleep 600"), &cancellation).unwrap();
     waiting.join().unwrap();
     assert!(
-        !matches!(ended.how, How::Exited(0)) && since.elapsed() < Duration::from_secs(20),
+        !matches!(ended.how, ExitReason::Exited(0)) && since.elapsed() < Duration::from_secs(20),
         "{:?}",
         ended.how
     );

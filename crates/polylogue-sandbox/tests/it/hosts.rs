@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Cancellation, How, Limits, Network, Sandbox};
+use polylogue_sandbox::{Cancellation, ExitReason, Limits, Network, Sandbox};
 
 use crate::{Dir, python, run, sandbox, text};
 
@@ -50,7 +50,7 @@ fn a_host_that_was_named_is_reached() {
     let sandbox = reaching(sandbox, &[format!("localhost:{port}")]);
     assert_eq!(sandbox.warning(), None);
     let ended = run(&sandbox, &python(&format!("{FETCH}\nfetch('http://localhost:{port}/a?b')")));
-    assert_eq!((ended.how, &*text(&ended)), (How::Exited(0), "asked: GET /a?b HTTP/1.1\n"));
+    assert_eq!((ended.how, &*text(&ended)), (ExitReason::Exited(0), "asked: GET /a?b HTTP/1.1\n"));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn connections_end_with_their_program() {
             stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
             assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), 0);
         });
-        assert_eq!(run(&sandbox, &python(&code)).how, How::TimedOut);
+        assert_eq!(run(&sandbox, &python(&code)).how, ExitReason::TimedOut);
     });
     assert!(began.elapsed() < Duration::from_secs(20));
 }

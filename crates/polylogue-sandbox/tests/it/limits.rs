@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Cancellation, Ended, How, Limits, Program};
+use polylogue_sandbox::{Cancellation, ExitReason, Limits, Program, ProgramResult};
 
 use crate::{Dir, python, run, sandbox, sh, text};
 
 /// Runs within small limits; none where nothing can be enclosed.
-fn limited(program: &Program, change: impl Fn(&mut Limits)) -> Option<Ended> {
+fn limited(program: &Program, change: impl Fn(&mut Limits)) -> Option<ProgramResult> {
     let dir = Dir::new();
     let sandbox = sandbox(&dir)?;
     let mut limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
@@ -22,14 +22,14 @@ fn an_endless_loop_ends() {
     let Some(ended) = limited(&sh("echo begun; while :; do :; done"), |limits| limits.time = time) else {
         return;
     };
-    assert_eq!((ended.how, ended.how.code(), &*text(&ended)), (How::TimedOut, 124, "begun\n"));
+    assert_eq!((ended.how, ended.how.code(), &*text(&ended)), (ExitReason::TimedOut, 124, "begun\n"));
     assert!(began.elapsed() >= time && began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
 fn output_is_cut_while_it_is_read() {
     let Some(ended) = limited(&sh("yes"), |limits| limits.output_bytes = 10_000) else { return };
-    assert_eq!((ended.how, ended.output.len()), (How::TooMuchOutput, 10_000));
+    assert_eq!((ended.how, ended.output.len()), (ExitReason::TooMuchOutput, 10_000));
     assert_eq!(ended.how.code(), 137);
 }
 
@@ -37,7 +37,7 @@ fn output_is_cut_while_it_is_read() {
 fn a_process_cannot_take_more_memory() {
     let bomb = python("try:\n  x = bytearray(600 << 20)\nexcept MemoryError: print('no memory')");
     let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 256 << 20) else { return };
-    assert_eq!((ended.how, &*text(&ended)), (How::Exited(0), "no memory\n"));
+    assert_eq!((ended.how, &*text(&ended)), (ExitReason::Exited(0), "no memory\n"));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn many_processes_cannot_take_more_memory_together() {
         "import os, time\nfor _ in range(8):\n  if not os.fork():\n    x = bytearray(b'x') * (60 << 20)\n    time.sleep(50)\ntime.sleep(50)",
     );
     let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 150 << 20) else { return };
-    assert_eq!(ended.how, How::TooMuchMemory);
+    assert_eq!(ended.how, ExitReason::TooMuchMemory);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn shared_memory_counts() {
         "import mmap, time\nx = mmap.mmap(-1, 400 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\ntime.sleep(50)",
     );
     let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 150 << 20) else { return };
-    assert_eq!(ended.how, How::TooMuchMemory);
+    assert_eq!(ended.how, ExitReason::TooMuchMemory);
 }
 
 /// Whether the kernel counts the memory of programs here; says so where it does not.
@@ -77,7 +77,7 @@ fn buffers_of_sockets_are_memory() {
         "import os, socket, time\nkept = []\nfor _ in range(12):\n  if not os.fork(): break\nfor _ in range(200):\n  a, b = socket.socketpair()\n  a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)\n  a.setblocking(False)\n  try:\n    while True: a.send(bytes(100000))\n  except OSError: kept.append((a, b))\ntime.sleep(50)",
     );
     let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 200 << 20) else { return };
-    assert_eq!(ended.how, How::TooMuchMemory);
+    assert_eq!(ended.how, ExitReason::TooMuchMemory);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn page_tables_are_memory() {
         "import ctypes, os, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\nlibc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]\nfor _ in range(10):\n  if not os.fork(): break\nbase = libc.mmap(None, 64 << 30, 1, 0x4022, -1, 0)\nfor nth in range(30000): ctypes.string_at(base + (nth << 21), 1)\ntime.sleep(50)",
     );
     let Some(ended) = limited(&bomb, |limits| limits.memory_bytes = 200 << 20) else { return };
-    assert_eq!(ended.how, How::TooMuchMemory);
+    assert_eq!(ended.how, ExitReason::TooMuchMemory);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_fork_bomb_reaches_the_limit_of_processes() {
     let Some(ended) = limited(&bomb, change) else { return };
     // The kernel holds programs to it, so that time runs out; root's only in a control group, else they are counted from
     // outside.
-    assert!(matches!(ended.how, How::TimedOut | How::TooManyProcesses), "{:?}", ended.how);
+    assert!(matches!(ended.how, ExitReason::TimedOut | ExitReason::TooManyProcesses), "{:?}", ended.how);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_file_cannot_grow_without_end() {
 fn the_work_directory_cannot_be_filled() {
     let fill = sh("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > f$i; done");
     let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 5 << 20) else { return };
-    assert_eq!(ended.how, How::TooMuchDisk);
+    assert_eq!(ended.how, ExitReason::TooMuchDisk);
 }
 
 /// Programs that each end before anybody looks.
@@ -138,13 +138,13 @@ fn many_quick_programs_cannot_fill_the_work_directory() {
             }
         }
     }
-    assert!(shown.contains(&How::TooMuchDisk), "{shown:?}");
+    assert!(shown.contains(&ExitReason::TooMuchDisk), "{shown:?}");
     let mut bytes = 0;
     for entry in std::fs::read_dir(sandbox.work()).unwrap() {
         bytes += entry.unwrap().metadata().unwrap().len();
     }
     assert!(bytes <= 21 << 20, "{bytes} bytes after {shown:?}");
-    assert_eq!(sandbox.room(), 0);
+    assert_eq!(sandbox.free_bytes(), 0);
 }
 
 /// A program can delete files in a directory that is full.
@@ -155,8 +155,13 @@ fn files_can_be_removed_from_a_full_work_directory() {
     std::fs::write(sandbox.work().join("large"), vec![1; 6 << 20]).unwrap();
     let sandbox = sandbox.limited(Limits { disk_bytes: 5 << 20, ..Limits::default() });
     let ended = run(&sandbox, &sh("head -c 100000 /dev/zero > more; rm -f large more; echo removed"));
-    assert_eq!((ended.how, text(&ended).contains("removed")), (How::Exited(0), true), "{}", text(&ended));
-    assert!(sandbox.room() > 4 << 20);
+    assert_eq!(
+        (ended.how, text(&ended).contains("removed")),
+        (ExitReason::Exited(0), true),
+        "{}",
+        text(&ended)
+    );
+    assert!(sandbox.free_bytes() > 4 << 20);
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn files_without_a_name_count() {
         "import os, time\nkept = []\nfor nth in range(20):\n  f = open('f', 'wb')\n  f.write(bytes(1 << 20))\n  f.flush()\n  os.unlink('f')\n  kept.append(f)\ntime.sleep(50)",
     );
     let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 5 << 20) else { return };
-    assert_eq!(ended.how, How::TooMuchDisk);
+    assert_eq!(ended.how, ExitReason::TooMuchDisk);
 }
 
 #[test]
@@ -174,7 +179,7 @@ fn files_in_hidden_directories_count() {
         "import os, time\nos.makedirs('a/b')\n[open(f'a/b/{f}', 'wb').write(bytes(4 << 20)) for f in range(5)]\nos.chmod('a/b', 0)\nos.chmod('a', 0)\ntime.sleep(50)",
     );
     let Some(ended) = limited(&fill, |limits| limits.disk_bytes = 5 << 20) else { return };
-    assert_eq!(ended.how, How::TooMuchDisk);
+    assert_eq!(ended.how, ExitReason::TooMuchDisk);
 }
 
 #[test]
@@ -206,5 +211,5 @@ fn another_thread_can_end_it() {
         other.cancel();
         running.join().unwrap()
     });
-    assert_eq!(ended.how, How::Cancelled);
+    assert_eq!(ended.how, ExitReason::Cancelled);
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use polylogue_sandbox::{Cancellation, Ended, Program, Sandbox, what_is_enforced};
+use polylogue_sandbox::{Cancellation, Program, ProgramResult, Sandbox, what_is_enforced};
 use polylogue_test::skip::can_enclose;
 
 /// A directory that is gone when the test is over.
@@ -60,11 +60,11 @@ pub(crate) fn sandbox(dir: &Dir) -> Option<Sandbox> {
     Some(Sandbox::enclosed(work.canonicalize().unwrap()))
 }
 
-pub(crate) fn run(sandbox: &Sandbox, program: &Program) -> Ended {
+pub(crate) fn run(sandbox: &Sandbox, program: &Program) -> ProgramResult {
     sandbox.run(program, &Cancellation::new()).unwrap()
 }
 
-pub(crate) fn text(ended: &Ended) -> String {
+pub(crate) fn text(ended: &ProgramResult) -> String {
     String::from_utf8_lossy(&ended.output).into_owned()
 }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use polylogue_sandbox::{Cancellation, Error, How, Network, Program, Sandbox, what_is_enforced};
+use polylogue_sandbox::{Cancellation, Error, ExitReason, Network, Program, Sandbox, what_is_enforced};
 
 use crate::{Dir, python, run, sandbox, sh, text};
 
@@ -14,7 +14,7 @@ fn a_program_reads_and_writes_its_work_directory() {
     let program =
         sh("pwd; cat sub/in.txt; echo err >&2; mv sub/in.txt out.txt; exit 3").file("sub/in.txt", "hello\n");
     let ended = run(&sandbox, &program);
-    assert_eq!((ended.how, &*text(&ended)), (How::Exited(3), "/work\nhello\nerr\n"));
+    assert_eq!((ended.how, &*text(&ended)), (ExitReason::Exited(3), "/work\nhello\nerr\n"));
     assert_eq!(std::fs::read_to_string(sandbox.work().join("out.txt")).unwrap(), "hello\n");
 }
 
@@ -30,7 +30,7 @@ fn interpreters_run() {
         polylogue_test::skip::skipped("there is no Node.js");
         return;
     };
-    assert_eq!((ended.how, &*text(&ended)), (How::Exited(0), "[ 1, 2 ]\n"));
+    assert_eq!((ended.how, &*text(&ended)), (ExitReason::Exited(0), "[ 1, 2 ]\n"));
 }
 
 /// What agents write programs for: all of it runs within the system calls that are let through.
@@ -102,7 +102,7 @@ fn crashes_and_bytes_that_are_not_text_are_reported() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let ended = run(&sandbox, &sh("kill -SEGV $$"));
-    assert_eq!((ended.how, ended.how.code()), (How::Signaled(11), 139));
+    assert_eq!((ended.how, ended.how.code()), (ExitReason::Signaled(11), 139));
     assert_eq!(run(&sandbox, &sh("printf '\\377\\000a'")).output, b"\xff\0a");
 }
 
@@ -136,7 +136,7 @@ fn more_can_be_shown_and_said() {
     let sandbox = sandbox.readable(&data).unwrap().env("NAME", "value");
     let path = data.display();
     let ended = run(&sandbox, &sh(&format!("cat {path}/a; echo $NAME; touch {path}/b")));
-    assert!(text(&ended).starts_with("Avalue\n") && ended.how == How::Exited(1), "{}", text(&ended));
+    assert!(text(&ended).starts_with("Avalue\n") && ended.how == ExitReason::Exited(1), "{}", text(&ended));
 }
 
 #[test]
@@ -160,11 +160,15 @@ fn the_host_is_there_for_those_who_ask_for_it_by_name() {
     assert!(sandbox.warning().unwrap().contains("all your rights") && !sandbox.is_enclosed());
     let ended = run(&sandbox, &sh("cat a; echo $HOME; env | grep -c CARGO; exit 2").file("a", "hello\n"));
     let work = sandbox.work().display().to_string();
-    assert_eq!((ended.how, text(&ended)), (How::Exited(2), format!("hello\n{work}\n0\n")));
+    assert_eq!((ended.how, text(&ended)), (ExitReason::Exited(2), format!("hello\n{work}\n0\n")));
     let limits = polylogue_sandbox::Limits { time: Duration::from_millis(500), ..*sandbox.limits() };
     let began = Instant::now();
     let ended = run(&sandbox.limited(limits), &sh("sleep 60 & sleep 60"));
-    assert!(ended.how == How::TimedOut && began.elapsed() < Duration::from_secs(20), "{:?}", ended.how);
+    assert!(
+        ended.how == ExitReason::TimedOut && began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        ended.how
+    );
 }
 
 #[test]
@@ -176,7 +180,7 @@ fn runs_at_the_same_time_do_not_disturb_one_another() {
             let sandbox = &sandbox;
             scope.spawn(move || {
                 let ended = run(sandbox, &sh(&format!("sleep 0.0{nth}; echo {nth}")));
-                assert_eq!((ended.how, text(&ended)), (How::Exited(0), format!("{nth}\n")));
+                assert_eq!((ended.how, text(&ended)), (ExitReason::Exited(0), format!("{nth}\n")));
             });
         }
     });

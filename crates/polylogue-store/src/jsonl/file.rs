@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use polylogue_core::{Event, Intact, Listing, LogId, Meta, Parent, StoreError, Summary, Timestamp};
+use polylogue_core::{Event, Listing, LogId, Meta, Parent, RecoveredEvents, StoreError, Summary, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::head::Head;
-use crate::intact::{Ends, Salvage, beside_head, changed};
+use crate::intact::{EventCollector, HeadCheck, beside_head, changed};
 use crate::io_error::{reading, show};
 use polylogue_core::chain::{Chain, Link, seal, unseal};
 
@@ -18,7 +18,7 @@ pub(super) const FORMAT: u64 = 3;
 
 /// The first line: the metadata that is short.
 #[derive(Debug, Serialize, Deserialize)]
-struct Front {
+struct FirstLine {
     polylogue: u64,
     title: String,
     #[serde(rename = "created_ms")]
@@ -36,13 +36,13 @@ struct Team {
 
 /// The first line in every format.
 #[derive(Deserialize)]
-struct AnyFront {
+struct VersionLine {
     polylogue: u64,
 }
 
 /// The first lines of a new log, and the link before its events.
 pub(super) fn header(meta: &Meta) -> io::Result<(Vec<u8>, Link)> {
-    let front = Front {
+    let front = FirstLine {
         polylogue: FORMAT,
         title: meta.title.clone(),
         created: meta.created,
@@ -101,12 +101,12 @@ impl<'a> LogFile<'a> {
     }
 
     /// Reads the first line.
-    fn front(&mut self) -> Result<Result<Front, BadHeader>, StoreError> {
+    fn front(&mut self) -> Result<Result<FirstLine, BadHeader>, StoreError> {
         let place = show(self.path);
         if self.next()?.is_none() {
             return Ok(Err(BadHeader::Damaged("the first line is missing or torn".into())));
         }
-        let Ok(AnyFront { polylogue: found }) = serde_json::from_slice(&self.line) else {
+        let Ok(VersionLine { polylogue: found }) = serde_json::from_slice(&self.line) else {
             return Ok(Err(BadHeader::Damaged("the first line is no header of a log".into())));
         };
         Ok(Err(BadHeader::Other(match found {
@@ -116,7 +116,7 @@ impl<'a> LogFile<'a> {
         })))
     }
 
-    fn own_front(&self) -> Result<Front, BadHeader> {
+    fn own_front(&self) -> Result<FirstLine, BadHeader> {
         let is_whole = self.link == Some(Link::first(&[&self.line]));
         let front = serde_json::from_slice(&self.line).ok().filter(|_| is_whole);
         front.ok_or_else(|| BadHeader::Damaged("the first line is not what was written".into()))
@@ -124,7 +124,7 @@ impl<'a> LogFile<'a> {
 
     /// Reads the first two lines.
     pub(super) fn header(&mut self) -> Result<Result<Meta, BadHeader>, StoreError> {
-        let Front { title, created, parent, .. } = match self.front()? {
+        let FirstLine { title, created, parent, .. } = match self.front()? {
             Ok(front) => front,
             Err(bad) => return Ok(Err(bad)),
         };
@@ -146,7 +146,7 @@ impl<'a> LogFile<'a> {
         head: Option<&Head>,
     ) -> Result<Option<Vec<Event>>, StoreError> {
         let mut events = Vec::new();
-        let mut end = Ends::of(head, 0, self.link);
+        let mut end = HeadCheck::of(head, 0, self.link);
         while let Some(holds) = self.next()? {
             let seq = end.events;
             if !holds {
@@ -164,8 +164,8 @@ impl<'a> LogFile<'a> {
     }
 
     /// Every readable event.
-    pub(super) fn intact(&mut self, head: Option<&Head>) -> Result<Intact, StoreError> {
-        let mut salvage = Salvage::default();
+    pub(super) fn intact(&mut self, head: Option<&Head>) -> Result<RecoveredEvents, StoreError> {
+        let mut salvage = EventCollector::default();
         let mut number = 2;
         match self.header()? {
             Ok(_) => {}
@@ -177,7 +177,7 @@ impl<'a> LogFile<'a> {
                 (number, self.chain) = (0, Chain::from(None));
             }
         }
-        let mut end = Ends::of(head, 0, self.link);
+        let mut end = HeadCheck::of(head, 0, self.link);
         loop {
             // Nothing proves a first event after a lost header.
             let is_known = self.chain.is_known() || salvage.next_seq() > 0;
@@ -225,7 +225,7 @@ pub(super) fn damage(path: &Path, file: &mut File, head: Option<&Head>) -> Store
 /// What lists show of a log that has no entry of its own, by reading all of it. `None` for another version's format.
 pub(super) fn listing(id: &LogId, path: &Path, file: &File, head: Option<&Head>) -> Option<Listing> {
     let front = LogFile::from_start(path, file).ok()?.front().ok()?;
-    let Intact { mut events, damage } = LogFile::from_start(path, file).ok()?.intact(head).ok()?;
+    let RecoveredEvents { mut events, damage } = LogFile::from_start(path, file).ok()?.intact(head).ok()?;
     if let Some(StoreError::Damaged { intact, .. }) = damage {
         events.truncate(usize::try_from(intact).unwrap_or(usize::MAX));
     }
@@ -236,7 +236,9 @@ pub(super) fn listing(id: &LogId, path: &Path, file: &File, head: Option<&Head>)
         ..Listing::damaged(id.clone())
     };
     Some(match front {
-        Ok(Front { title, created, parent, .. }) => Listing { title, created, has_team, parent, ..listing },
+        Ok(FirstLine { title, created, parent, .. }) => {
+            Listing { title, created, has_team, parent, ..listing }
+        }
         Err(_) => listing,
     })
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use polylogue_core::{Claim, Event, Intact, ListQuery, Listing, LogId, Meta, Page, StoreError, Summary};
+use polylogue_core::{
+    Claim, Event, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, StoreError, Summary,
+};
 
 use super::file::{self, LogFile};
 use super::note::{self, Entry, Note};
@@ -268,7 +270,7 @@ impl Folder {
         events.ok_or_else(|| file::damage(&path, &mut file, head.as_ref()))
     }
 
-    pub(super) fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+    pub(super) fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
         let head = self.note(id).head;
         let (path, file) = self.open(id)?;
         LogFile::new(&path, &file).intact(head.as_ref())

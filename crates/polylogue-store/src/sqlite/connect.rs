@@ -68,7 +68,7 @@ fn set_safe(connection: Connection) -> rusqlite::Result<Connection> {
 
 /// A reading connection.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct ReadConnection {
     pub(super) connection: Connection,
     /// The files of the database when it was opened.
     pub(super) files: Files,
@@ -77,12 +77,12 @@ pub(super) struct Reading {
 }
 
 /// A reading connection, whatever the state of the database and its disk.
-pub(super) fn to_read(place: &Path) -> rusqlite::Result<Reading> {
+pub(super) fn to_read(place: &Path) -> rusqlite::Result<ReadConnection> {
     let files = Files::of_database(place);
     match open(place, READ_ONLY).and_then(tolerant) {
-        Ok(connection) => Ok(Reading { connection, files, lasts: true }),
+        Ok(connection) => Ok(ReadConnection { connection, files, lasts: true }),
         Err(error) if lacks_files(&error) => match alone(place) {
-            Ok(connection) => Ok(Reading { connection, files, lasts: false }),
+            Ok(connection) => Ok(ReadConnection { connection, files, lasts: false }),
             Err(_) => untouched(place).unwrap_or(Err(error)),
         },
         Err(error) => Err(error),
@@ -110,11 +110,11 @@ fn alone(place: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// A connection to a database that no process can change. `None` if that is not possible.
-fn untouched(place: &Path) -> Option<rusqlite::Result<Reading>> {
+fn untouched(place: &Path) -> Option<rusqlite::Result<ReadConnection>> {
     let uri = immutable(place)?;
     let files = Files::of_database(place);
     let connected = open(Path::new(&uri), READ_ONLY | OpenFlags::SQLITE_OPEN_URI).and_then(tolerant);
-    Some(connected.map(|connection| Reading { connection, files, lasts: true }))
+    Some(connected.map(|connection| ReadConnection { connection, files, lasts: true }))
 }
 
 /// With `writable_schema`, a truncated database is read as far as possible. The connection is read-only: nothing is

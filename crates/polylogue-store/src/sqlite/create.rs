@@ -9,7 +9,7 @@ use polylogue_core::StoreError;
 use rusqlite::Connection;
 
 use super::files::beside;
-use super::schema::{self, Found};
+use super::schema::{self, FileKind};
 use super::write_error::store_error;
 use crate::{fence, io_error, private};
 
@@ -33,7 +33,7 @@ pub(super) fn create(place: &Path) -> Result<(), StoreError> {
         let draft = Draft::write(&target, &image).map_err(fail)?;
         draft.put(&target).map_err(fail)?;
         // Another process may have made it, with a later version; or cleared the draft away before it was locked.
-        if schema::inspect(place)? == Found::Database {
+        if schema::inspect(place)? == FileKind::Database {
             return Ok(());
         }
     }

@@ -85,7 +85,7 @@ impl Facts {
         model: &AnyEmbed,
         query: &Query,
         meter: &Meter<'_>,
-    ) -> Result<(Vectors, Meaning), MemoryError> {
+    ) -> Result<(Vectors, QueryVector), MemoryError> {
         // The model's vectors usually have one length; if that changes, the others follow in later searches.
         let known = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: 0 };
         let unmade = self.store.reading(move |reader, place| {
@@ -113,10 +113,10 @@ impl Facts {
             let made = embedded(model, texts, paid).await?;
             used = both(used, &made);
             let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
-            self.store.writing(None, move |desk| table::keep_vectors(desk, &of, &rows)).await?;
+            self.store.writing(None, move |transaction| table::keep_vectors(transaction, &of, &rows)).await?;
         }
         meter.settle(reserved, &used);
-        Ok((of, Meaning { vector, used }))
+        Ok((of, QueryVector { vector, used }))
     }
 }
 
@@ -136,7 +136,7 @@ fn both(one: ToolUsage, other: &Embedded) -> ToolUsage {
 }
 
 /// The vector of a query.
-struct Meaning {
+struct QueryVector {
     vector: Vec<f32>,
     used: ToolUsage,
 }
@@ -179,7 +179,9 @@ impl Memory for Facts {
             time: note.time,
             source: note.source.clone(),
         };
-        self.store.writing(None, move |desk| table::remember(desk, &fact, Self::MAX_FACTS)).await?
+        self.store
+            .writing(None, move |transaction| table::remember(transaction, &fact, Self::MAX_FACTS))
+            .await?
     }
 
     async fn recall(&self, query: &Query) -> Result<Recalled, MemoryError> {
@@ -221,7 +223,7 @@ impl Memory for Facts {
 
     async fn forget(&self, scope: &Scope, id: u64) -> Result<bool, MemoryError> {
         let scope = scope.clone();
-        Ok(self.store.writing(None, move |desk| table::forget(desk, &scope, id)).await?)
+        Ok(self.store.writing(None, move |transaction| table::forget(transaction, &scope, id)).await?)
     }
 
     async fn list(&self, scope: Option<&Scope>, limit: usize) -> Result<Vec<Fact>, MemoryError> {

@@ -24,7 +24,7 @@ pub(super) struct ProcessLock {
 impl ProcessLock {
     /// Creates and locks the file beside the database at `place`.
     ///
-    /// To be called with the database's write lock held, as [`is_taken`] is, so that no two processes examine a seat
+    /// To be called with the database's write lock held, as [`is_taken`] is, so that no two processes examine a lock
     /// at once.
     pub(super) fn take(place: &Path) -> io::Result<Self> {
         let writers = folder(place);
@@ -135,8 +135,8 @@ fn is_token(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
-fn is_locked(seat: &Path) -> bool {
-    match File::open(seat) {
+fn is_locked(lock: &Path) -> bool {
+    match File::open(lock) {
         Err(error) => error.kind() != ErrorKind::NotFound,
         Ok(file) => !matches!(file.try_lock_shared(), Ok(())),
     }
@@ -150,10 +150,10 @@ mod tests {
     fn a_seat_is_taken_until_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("db");
-        let seat = ProcessLock::take(&place).unwrap();
-        let token = seat.token().to_owned();
+        let lock = ProcessLock::take(&place).unwrap();
+        let token = lock.token().to_owned();
         assert!(is_taken(&place, &token));
-        drop(seat);
+        drop(lock);
         assert!(!is_taken(&place, &token));
         assert!(!folder(&place).exists());
     }
@@ -164,10 +164,10 @@ mod tests {
         let place = dir.path().join("db");
         let alive = ProcessLock::take(&place).unwrap();
         let dead = ["4711-1", ".4711-2"].map(|name| folder(&place).join(name));
-        dead.iter().for_each(|seat| fs::write(seat, "").unwrap());
+        dead.iter().for_each(|lock| fs::write(lock, "").unwrap());
         let other = ProcessLock::take(&place).unwrap();
         other.dead().into_iter().for_each(DeadProcess::clear);
-        assert!(!dead.iter().any(|seat| seat.exists()));
+        assert!(!dead.iter().any(|lock| lock.exists()));
         assert!(is_taken(&place, alive.token()));
     }
 

@@ -3,22 +3,24 @@
 use std::path::Path;
 
 use polylogue_core::chain::Chain;
-use polylogue_core::{Event, Intact, ListQuery, Listing, LogId, Meta, Page, StoreError, Summary};
+use polylogue_core::{Event, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, StoreError, Summary};
 use rusqlite::{Connection, Error, Result};
 
-use super::connect::{self, Reading};
+use super::connect::{self, ReadConnection};
 use super::listing::{damaged, listings, page, quick_check, whole_check};
 use super::process_lock;
-use super::rows::{About, DOWN, Heads, UP, about, collect, events, find, head_of, is_damage, tolerated};
+use super::rows::{
+    DOWN, Heads, StoredMeta, UP, collect, events, find, head_of, is_damage, stored_meta, tolerated,
+};
 use super::write_error::store_error;
 use crate::head::Head;
-use crate::intact::{Salvage, parse_event};
+use crate::intact::{EventCollector, parse_event};
 use crate::io_error::show;
 
 /// A reading connection, opened on first use.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    reading: Option<Reading>,
+    reading: Option<ReadConnection>,
 }
 
 impl Reader {
@@ -78,18 +80,18 @@ impl Reader {
         }
     }
 
-    pub(super) fn read_intact(&mut self, place: &Path, id: &LogId) -> Result<Intact, StoreError> {
+    pub(super) fn read_intact(&mut self, place: &Path, id: &LogId) -> Result<RecoveredEvents, StoreError> {
         let (said, log) = self.log(place, id)?;
         self.reading(place, |connection| {
             let connection = &*connection.unchecked_transaction()?;
-            let mut salvage = Salvage::default();
-            let (front, head) = match (about(connection, id, log), head_of(connection, log)) {
-                (Ok(about), Ok(head)) => {
-                    about.flaw.into_iter().for_each(|flaw| salvage.note(flaw));
-                    (about.link, head)
+            let mut salvage = EventCollector::default();
+            let (front, head) = match (stored_meta(connection, id, log), head_of(connection, log)) {
+                (Ok(stored_meta), Ok(head)) => {
+                    stored_meta.flaw.into_iter().for_each(|flaw| salvage.note(flaw));
+                    (stored_meta.link, head)
                 }
-                (about, head) => {
-                    let flaw = about.err().or(head.err()).unwrap_or(Error::QueryReturnedNoRows);
+                (stored_meta, head) => {
+                    let flaw = stored_meta.err().or(head.err()).unwrap_or(Error::QueryReturnedNoRows);
                     salvage.note(tolerated(flaw)?);
                     (None, None)
                 }
@@ -123,15 +125,15 @@ impl Reader {
 
     pub(super) fn meta(&mut self, place: &Path, id: &LogId) -> Result<Meta, StoreError> {
         let (_, log) = self.log(place, id)?;
-        let about = self.reading(place, |connection| match about(connection, id, log) {
+        let stored_meta = self.reading(place, |connection| match stored_meta(connection, id, log) {
             Err(error) if is_damage(&error) => {
                 let flaw = Some(error.to_string());
-                Ok(About { meta: Meta::default(), flaw, link: None })
+                Ok(StoredMeta { meta: Meta::default(), flaw, link: None })
             }
-            about => about,
+            stored_meta => stored_meta,
         })?;
-        match about.flaw {
-            None => Ok(about.meta),
+        match stored_meta.flaw {
+            None => Ok(stored_meta.meta),
             Some(_) => Err(self.damage(place, id)),
         }
     }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, Result, Row};
 use serde_json::Value;
 
 use crate::head::Head;
-use crate::intact::{Ends, changed, parse_event};
+use crate::intact::{HeadCheck, changed, parse_event};
 
 /// Events of a log upwards from one of them, and downwards to it.
 pub(super) const UP: &str = "SELECT seq, json, chain FROM events WHERE log = ?1 AND seq >= ?2 ORDER BY seq";
@@ -46,11 +46,11 @@ pub(super) fn events(
 ) -> Result<Option<Vec<Event>>> {
     let link = match from {
         0 => {
-            let about = about(connection, id, log)?;
-            if about.flaw.is_some() {
+            let stored_meta = stored_meta(connection, id, log)?;
+            if stored_meta.flaw.is_some() {
                 return Ok(None);
             }
-            about.link
+            stored_meta.link
         }
         _ => {
             let sql = "SELECT chain FROM events WHERE log = ?1 AND seq = ?2";
@@ -82,14 +82,14 @@ pub(super) fn events(
 }
 
 /// The stored heads of a log, in the database and beside it.
-pub(super) struct Heads<'h>([Ends<'h>; 2], u64);
+pub(super) struct Heads<'h>([HeadCheck<'h>; 2], u64);
 
 impl<'h> Heads<'h> {
     pub(super) fn of(head: &'h Option<Head>, said: Option<&'h Head>, from: u64, link: Option<Link>) -> Self {
         // What was said under an earlier claim counts no more.
         let said = said.filter(|said| head.as_ref().is_none_or(|head| said.fence >= head.fence));
         let events = head.as_ref().map_or(u64::MAX, |head| head.events);
-        Self([Ends::of(head.as_ref(), from, link), Ends::of(said, from, link)], events)
+        Self([HeadCheck::of(head.as_ref(), from, link), HeadCheck::of(said, from, link)], events)
     }
 
     pub(super) fn pass(&mut self, seq: u64, link: Option<Link>) {
@@ -130,13 +130,13 @@ pub(super) fn link_of(row: &Row<'_>, column: usize) -> Result<Option<Link>> {
 }
 
 /// An event's row.
-pub(super) struct Found<'r> {
+pub(super) struct EventRow<'r> {
     pub(super) seq: u64,
     pub(super) json: &'r [u8],
     pub(super) link: Option<Link>,
 }
 
-impl Found<'_> {
+impl EventRow<'_> {
     /// The event, if its link follows those before and its number is `next`.
     pub(super) fn event(&self, chain: &mut Chain, next: u64) -> Result<Event, String> {
         // Nothing vouches for a first event when it is lost what it follows.
@@ -153,13 +153,13 @@ pub(super) fn collect(
     sql: &str,
     log: i64,
     from: u64,
-    mut take: impl FnMut(Found<'_>),
+    mut take: impl FnMut(EventRow<'_>),
 ) -> Result<()> {
     let mut select = connection.prepare_cached(sql)?;
     let mut rows = select.query([log, i64::try_from(from).unwrap_or(i64::MAX)])?;
     while let Some(row) = rows.next()? {
         let seq = row.get::<_, i64>(0)?.cast_unsigned();
-        take(Found { seq, json: row.get_ref(1)?.as_bytes()?, link: link_of(row, 2)? });
+        take(EventRow { seq, json: row.get_ref(1)?.as_bytes()?, link: link_of(row, 2)? });
     }
     Ok(())
 }
@@ -173,7 +173,7 @@ pub(super) fn first_link(id: &str, title: &str, created_ms: i64, team: &str, par
 }
 
 /// The metadata of a log.
-pub(super) struct About {
+pub(super) struct StoredMeta {
     pub(super) meta: Meta,
     /// Its damage, if any.
     pub(super) flaw: Option<String>,
@@ -181,7 +181,7 @@ pub(super) struct About {
     pub(super) link: Option<Link>,
 }
 
-pub(super) fn about(connection: &Connection, id: &LogId, log: i64) -> Result<About> {
+pub(super) fn stored_meta(connection: &Connection, id: &LogId, log: i64) -> Result<StoredMeta> {
     let sql = "SELECT title, created_ms, team, chain, parent FROM logs WHERE nr = ?1";
     connection.prepare_cached(sql)?.query_row([log], |row| {
         let (title, created, team): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -195,7 +195,7 @@ pub(super) fn about(connection: &Connection, id: &LogId, log: i64) -> Result<Abo
         };
         let changed = || "its title, time, team or name is not what was written".to_owned();
         let flaw = flaw.or_else(|| (!is_whole).then(changed));
-        Ok(About {
+        Ok(StoredMeta {
             meta: Meta { title, created: Timestamp(created.cast_unsigned()), team, parent },
             flaw,
             link,

@@ -53,7 +53,7 @@ PRAGMA user_version = 4;
 
 /// The file at the path of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FileKind {
     /// No file, or an empty one.
     Nothing,
     /// A database of Polylogue, of a known format.
@@ -61,12 +61,12 @@ pub(super) enum Found {
 }
 
 /// Checks the first bytes of the file. A database of another program is not opened, because that alone may change it.
-pub(super) fn inspect(place: &Path) -> Result<Found, StoreError> {
+pub(super) fn inspect(place: &Path) -> Result<FileKind, StoreError> {
     let mut head = Vec::new();
     match File::open(place).and_then(|file| file.take(HEAD).read_to_end(&mut head)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FileKind::Nothing),
         Err(error) => return Err(reading(place, &error)),
-        Ok(_) if head.is_empty() => return Ok(Found::Nothing),
+        Ok(_) if head.is_empty() => return Ok(FileKind::Nothing),
         Ok(_) => {}
     }
     let damaged = |why: &str| StoreError::Damaged { place: show(place), why: why.into(), intact: 0 };
@@ -80,7 +80,7 @@ pub(super) fn inspect(place: &Path) -> Result<Found, StoreError> {
         (Some(APPLICATION), Some(found)) if found > FORMAT => {
             Err(StoreError::Newer { place: show(place), found: found.into(), known: FORMAT.into() })
         }
-        (Some(APPLICATION), Some(FORMAT)) => Ok(Found::Database),
+        (Some(APPLICATION), Some(FORMAT)) => Ok(FileKind::Database),
         (Some(APPLICATION), Some(found)) => {
             Err(StoreError::Older { place: show(place), found: found.into(), known: FORMAT.into() })
         }

@@ -26,8 +26,11 @@ async fn begin(store: &Sqlite, name: &str) -> Claim {
 
 async fn limit_pages(store: &Sqlite, pages: u32) {
     let sql = format!("PRAGMA max_page_count = {pages}");
-    let limited =
-        store.writer.as_ref().unwrap().run(move |desk| Ok(desk.connection().execute_batch(&sql)?));
+    let limited = store
+        .writer
+        .as_ref()
+        .unwrap()
+        .run(move |transaction| Ok(transaction.connection().execute_batch(&sql)?));
     limited.await.unwrap();
 }
 
@@ -52,8 +55,8 @@ async fn what_waits_is_committed_together() {
     let (writer, tasks) = (store.writer.as_ref().unwrap(), 10);
     let insert_and_look = |nth| {
         let place = Arc::clone(&place);
-        writer.run(move |desk| {
-            desk.create(&LogId::new(&format!("log-{nth}"))?, &Meta::default())?;
+        writer.run(move |transaction| {
+            transaction.create(&LogId::new(&format!("log-{nth}"))?, &Meta::default())?;
             let outside = Connection::open(&*place)?;
             Ok(outside.query_row("SELECT count(*) FROM logs", [], |row| row.get::<_, i64>(0))?)
         })

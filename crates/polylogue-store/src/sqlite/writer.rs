@@ -49,14 +49,14 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let stopped = || gone("the thread that writes has stopped");
-        let task = Box::new(Asked { work, reply, done: None });
+        let task = Box::new(PendingWrite { work, reply, done: None });
         self.queue.as_ref().ok_or_else(stopped)?.send(task).map_err(|_| stopped())?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
     /// Creates claims.
-    pub(super) fn giver(&self) -> Giver {
-        Giver(self.queue.as_ref().map(UnboundedSender::downgrade))
+    pub(super) fn issuer(&self) -> ClaimIssuer {
+        ClaimIssuer(self.queue.as_ref().map(UnboundedSender::downgrade))
     }
 }
 
@@ -72,15 +72,15 @@ impl Drop for Writer {
 
 /// Creates claims that can be released. It does not keep the thread alive.
 #[derive(Default)]
-pub(super) struct Giver(Option<WeakUnboundedSender<Box<dyn Task>>>);
+pub(super) struct ClaimIssuer(Option<WeakUnboundedSender<Box<dyn Task>>>);
 
-impl Giver {
+impl ClaimIssuer {
     pub(super) fn grant(&self, claim: Claim) -> ClaimGuard {
         let queue = self.0.clone();
         ClaimGuard::new(claim, move |claim| {
             let claim = claim.clone();
-            let work = move |desk: &WriteTransaction<'_>| desk.release(&claim);
-            let task = Asked { work, reply: oneshot::channel().0, done: None };
+            let work = move |transaction: &WriteTransaction<'_>| transaction.release(&claim);
+            let task = PendingWrite { work, reply: oneshot::channel().0, done: None };
             if let Some(queue) = queue.and_then(|queue| queue.upgrade()) {
                 // Without the thread there are no claims either.
                 let _ = queue.send(Box::new(task));
@@ -92,20 +92,20 @@ impl Giver {
 /// A write, and the caller that waits for it.
 trait Task: Send {
     /// Writes; an error of SQLite invalidates the whole transaction.
-    fn write(&mut self, desk: &WriteTransaction<'_>) -> Result<(), rusqlite::Error>;
+    fn write(&mut self, transaction: &WriteTransaction<'_>) -> Result<(), rusqlite::Error>;
     /// Sends the caller the result, or that it could not be committed.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
-struct Asked<T, W> {
+struct PendingWrite<T, W> {
     work: W,
     reply: oneshot::Sender<Result<T, StoreError>>,
     done: Option<Result<T, StoreError>>,
 }
 
-impl<T: Send, W: Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send> Task for Asked<T, W> {
-    fn write(&mut self, desk: &WriteTransaction<'_>) -> Result<(), rusqlite::Error> {
-        self.done = Some(match (self.work)(desk) {
+impl<T: Send, W: Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send> Task for PendingWrite<T, W> {
+    fn write(&mut self, transaction: &WriteTransaction<'_>) -> Result<(), rusqlite::Error> {
+        self.done = Some(match (self.work)(transaction) {
             Ok(value) => Ok(value),
             Err(WriteError::Refused(error)) => Err(error),
             Err(WriteError::Failed(error)) => return Err(error),
@@ -136,7 +136,7 @@ fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiv
         commit(&mut connection, &office, group);
     }
     office.close(&connection);
-    // Before the seat goes with the office: closing may write.
+    // Before the lock goes with the office: closing may write.
     drop(connection);
 }
 

@@ -19,7 +19,7 @@ pub(super) struct WriterState {
     place: Arc<Path>,
     files: Files,
     /// The lock file, created when the first log is claimed.
-    seat: RefCell<Option<ProcessLock>>,
+    lock: RefCell<Option<ProcessLock>>,
     /// The heads of dead processes that are not yet in the database.
     dead: RefCell<Vec<DeadProcess>>,
     /// Whether the transaction stores them.
@@ -31,8 +31,8 @@ pub(super) struct WriterState {
 impl WriterState {
     pub(super) fn new(place: Arc<Path>) -> Self {
         let files = Files::of(&place);
-        let (seat, dead, unsaid) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { place, files, seat, dead, read: Cell::new(false), unsaid }
+        let (lock, dead, unsaid) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { place, files, lock, dead, read: Cell::new(false), unsaid }
     }
 
     /// The database.
@@ -54,7 +54,7 @@ impl WriterState {
 
     /// The name of this store in claims, if it has any.
     pub(super) fn own(&self) -> Option<String> {
-        self.seat.borrow().as_ref().map(|seat| seat.token().to_owned())
+        self.lock.borrow().as_ref().map(|lock| lock.token().to_owned())
     }
 
     /// The name of this store in its first claim.
@@ -62,10 +62,10 @@ impl WriterState {
         if let Some(own) = self.own() {
             return Ok(own);
         }
-        let seat = ProcessLock::take(&self.place)?;
-        let token = seat.token().to_owned();
-        *self.dead.borrow_mut() = seat.dead();
-        *self.seat.borrow_mut() = Some(seat);
+        let lock = ProcessLock::take(&self.place)?;
+        let token = lock.token().to_owned();
+        *self.dead.borrow_mut() = lock.dead();
+        *self.lock.borrow_mut() = Some(lock);
         Ok(token)
     }
 
@@ -81,7 +81,7 @@ impl WriterState {
     pub(super) fn said(&self, id: &LogId) -> Option<Head> {
         let unsaid = self.unsaid.borrow();
         let last = unsaid.iter().rev().find(|head| head.id == *id).cloned();
-        last.or_else(|| self.seat.borrow_mut().as_mut()?.heads().of(id).cloned())
+        last.or_else(|| self.lock.borrow_mut().as_mut()?.heads().of(id).cloned())
     }
 
     /// Writes the head of a log after the commit.
@@ -92,17 +92,17 @@ impl WriterState {
     /// The transaction was committed.
     pub(super) fn committed(&self) {
         let unsaid = self.unsaid.take();
-        let mut seat = self.seat.borrow_mut();
-        let Some(seat) = seat.as_mut() else { return };
+        let mut lock = self.lock.borrow_mut();
+        let Some(lock) = lock.as_mut() else { return };
         if self.read.get() {
             // Until the journal is gone it is still needed; those logs are no longer claimed.
             let (dead, mut latest) = (self.dead.take(), HashMap::new());
             let heads = dead.iter().flat_map(|dead| dead.heads.iter().cloned());
             heads.for_each(|head| heads::keep_latest(&mut latest, Head { lease_ms: 0, ..head }));
-            latest.into_values().for_each(|head| seat.heads().say(head));
+            latest.into_values().for_each(|head| lock.heads().say(head));
             dead.into_iter().for_each(DeadProcess::clear);
         }
-        unsaid.into_iter().for_each(|head| seat.heads().say(head));
+        unsaid.into_iter().for_each(|head| lock.heads().say(head));
     }
 
     /// The transaction was rolled back.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use polylogue_core::{
-    AnyStore, Claim, Event, Intact, ListQuery, LogId, Page, Store, StoreError, StoreWrapper, Summary,
+    AnyStore, Claim, Event, ListQuery, LogId, Page, RecoveredEvents, Store, StoreError, StoreWrapper, Summary,
 };
 use polylogue_store::Memory;
 use polylogue_test::store::{conforms, survives};
@@ -70,7 +70,7 @@ impl StoreWrapper for Faulty {
         self.0.read(id, if self.1 == Fault::ReadsFromTheStart { 0 } else { from }).await
     }
 
-    async fn read_intact(&self, id: &LogId) -> Result<Intact, StoreError> {
+    async fn read_intact(&self, id: &LogId) -> Result<RecoveredEvents, StoreError> {
         let mut intact = self.0.read_intact(id).await?;
         if self.1 == Fault::SalvagesNothing {
             intact.events.clear();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use polylogue_core::{Event, Intact, ListQuery, Meta, Store, StoreError, Summary};
+use polylogue_core::{Event, ListQuery, Meta, RecoveredEvents, Store, StoreError, Summary};
 use polylogue_store::{Jsonl, Sqlite};
 use rusqlite::Connection;
 
@@ -57,7 +57,7 @@ async fn check(store: &impl Store, what: &str) -> bool {
     if let Ok(behind) = store.read(&id("a"), EVENTS / 2).await {
         assert_events(&behind, EVENTS / 2, EVENTS);
     }
-    if let Ok(Intact { events, damage }) = store.read_intact(&id("a")).await {
+    if let Ok(RecoveredEvents { events, damage }) = store.read_intact(&id("a")).await {
         assert_eq!(damage.is_none(), read.is_ok(), "{what}: {damage:?}");
         let whole = match damage {
             Some(StoreError::Damaged { intact, .. }) => usize::try_from(intact).unwrap(),
@@ -138,7 +138,7 @@ async fn an_event_with_the_number_of_a_lost_one_is_not_intact() {
     let changed = text.replacen("{\"seq\":10,", "{\"seq:10,", 1).replacen("{\"seq\":11,", "{\"seq\":10,", 1);
     fs::write(&place, changed).unwrap();
     let store = Kind::Jsonl.open(dir.path()).unwrap();
-    let Intact { events, damage } = store.read_intact(&id("a")).await.unwrap();
+    let RecoveredEvents { events, damage } = store.read_intact(&id("a")).await.unwrap();
     let Some(StoreError::Damaged { intact, .. }) = damage else { panic!("{damage:?}") };
     assert_eq!(intact, 10);
     assert_events(&events[..10], 0, 10);

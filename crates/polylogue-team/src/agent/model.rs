@@ -11,7 +11,7 @@ use crate::output_blocks::OutputBlock;
 use crate::parameters::Parameters;
 use crate::reasoning::{Example, Reasoning};
 use crate::text::{ModelText, ParticipantOrUser, ParticipantRef, Schema, Template, ToolRef};
-use crate::tooling::{GivenTool, ToolCallingKey, ToolHistoryKey};
+use crate::tooling::{ToolCallingKey, ToolEntry, ToolHistoryKey};
 use crate::working::AgentTool;
 
 /// What only an agent with a model has.
@@ -27,7 +27,7 @@ pub struct ModelKeys {
     pub parameters: At<Parameters>,
     /// Tools that the model can call and that the agent executes itself.
     #[key(unique)]
-    pub tools: At<Vec<At<GivenTool>>>,
+    pub tools: At<Vec<At<ToolEntry>>>,
     /// Way in which the model calls tools and satisfies an output schema.
     #[key(as = At<ToolCallingKey>, default = ToolCalling::Auto)]
     pub tool_calling: At<ToolCalling>,

@@ -1,24 +1,24 @@
 //! Agents: a model, a person, or layers of replies.
 
 use polylogue::agents::tooling::PromptedTool;
-use polylogue::layers::nested::{Nested as Chats, Outer};
+use polylogue::layers::nested::{Nested as Chats, OuterContext};
 use polylogue::layers::reply::{Stack, named};
 use polylogue::layers::{Executor, HumanInput};
 use polylogue::policies::handoff::Handoff;
 use polylogue::{Assistant, Error, Human, Result, Tool as _};
 use polylogue_core::{AnyAgent, Params};
 
-use super::builder::{AgentBuilder, Around};
+use super::builder::{AgentBuilder, BuildScope};
 use super::reasoning::shown;
 use crate::agent::{Agent, ModelKeys};
 use crate::human_input::HumanInputMode;
 use crate::nested_chats::{NestedChat, NestedContext};
 use crate::pattern::Task;
 use crate::set::Set as _;
-use crate::tooling::{GivenTool, ToolLimits};
+use crate::tooling::{ToolEntry, ToolLimits};
 
 impl<'a> AgentBuilder<'a> {
-    pub(super) fn agent(&self, agent: &'a Agent, around: &Around<'a>) -> Result<AnyAgent> {
+    pub(super) fn agent(&self, agent: &'a Agent, around: &BuildScope<'a>) -> Result<AnyAgent> {
         if agent.is_layered() {
             return self.stack(agent, around).map(AnyAgent::new);
         }
@@ -33,7 +33,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// A person, then the agent's own chats, then tools, then code, then its model.
-    fn stack(&self, agent: &'a Agent, around: &Around<'a>) -> Result<Stack> {
+    fn stack(&self, agent: &'a Agent, around: &BuildScope<'a>) -> Result<Stack> {
         let mut stack = Stack::new(agent.name.as_str())?.description(&*agent.description);
         stack = stack.set(human_input(agent)?, |stack, human_input| stack.then(human_input));
         if !around.owners.contains(&&*agent.name) {
@@ -64,17 +64,17 @@ impl<'a> AgentBuilder<'a> {
         Ok(stack.set(agent.default_reply.as_ref(), |stack, text| stack.otherwise(text.as_str())))
     }
 
-    fn nested(&self, nested: &NestedChat, around: &Around<'a>) -> Result<Chats> {
+    fn nested(&self, nested: &NestedChat, around: &BuildScope<'a>) -> Result<Chats> {
         let no_chat = || Error::config(format!("`{}` has no chat `{}`", self.team.name, nested.chat));
         let inner = self.team.chats.iter().find(|inner| inner.name == nested.chat).ok_or_else(no_chat)?;
         let chats = Chats::new(self.inner(inner, around)?.build()?).message(inner.first_message());
         Ok(match &nested.context {
             NestedContext::Nothing => chats,
-            NestedContext::Last => chats.carries(Outer::Last),
-            NestedContext::All => chats.carries(Outer::All),
+            NestedContext::Last => chats.carries(OuterContext::Last),
+            NestedContext::All => chats.carries(OuterContext::All),
             NestedContext::Reflect(gist) => {
                 let author = self.participant(&gist.by, around)?;
-                chats.carries(Outer::reflected(author, gist.prompt.as_str())?)
+                chats.carries(OuterContext::reflected(author, gist.prompt.as_str())?)
             }
         })
     }
@@ -98,7 +98,7 @@ impl<'a> AgentBuilder<'a> {
         &self,
         agent: &'a Agent,
         keys: &'a ModelKeys,
-        around: &Around<'a>,
+        around: &BuildScope<'a>,
     ) -> Result<Assistant> {
         let mut assistant =
             self.unarmed(agent, keys)?.tool_calling(*keys.tool_calling).tool_history(*keys.tool_history);
@@ -129,7 +129,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agent of a task with what it has for this task only; `None` if it does not reply only by a model.
-    pub(super) fn worker(&self, task: &Task, around: &Around<'a>) -> Result<Option<Assistant>> {
+    pub(super) fn worker(&self, task: &Task, around: &BuildScope<'a>) -> Result<Option<Assistant>> {
         let agent = self.team.agents.iter().find(|agent| agent.name == task.who);
         let Some((agent, keys)) = agent.and_then(|agent| Some((agent, agent.plain()?))) else {
             return Ok(None);
@@ -147,13 +147,13 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The tools that `given` stands for within `limits`, each as a prompted tool.
-    pub(super) fn prompted(&self, given: &GivenTool, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
+    pub(super) fn prompted(&self, given: &ToolEntry, limits: ToolLimits) -> Result<Vec<PromptedTool>> {
         Ok(match given {
-            GivenTool::Own(own) => {
+            ToolEntry::Own(own) => {
                 let tools = self.tools_of(&own.tool, own.scope.as_deref().copied(), limits)?;
                 tools.into_iter().map(|tool| own.prompted(tool)).collect()
             }
-            GivenTool::Mcp(tools) => {
+            ToolEntry::Mcp(tools) => {
                 let tools = self.context.mcp_tools(tools)?.into_iter();
                 tools.map(|tool| PromptedTool::new(limits.around(tool))).collect()
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::layers::code::Block;
 use polylogue::tools::Approval;
-use polylogue::tools::approval::{Decision, Wanted};
+use polylogue::tools::approval::{ApprovalRequest, Decision};
 use polylogue::{Result, Tool as _};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::builder::AgentBuilder;
 use crate::approval::{ApprovalRule, CodeApproval};
 use crate::built_in::{changes_files, file_tool_names, known_tools, runs_programs};
 use crate::path::{is_path, normalized};
-use crate::rules::{Deed, Rules};
+use crate::rules::{Action, Rules};
 use crate::team::host;
 use crate::working::SandboxBackend;
 
@@ -25,19 +25,22 @@ impl AgentBuilder<'_> {
             given.unwrap_or(&CodeApproval::Never)
         };
         let (asks, known) = (given.build()?, Known::of(self));
-        Ok(Approval::by(move |block: &Block| known.decide(&known.deed_of_code(block), || asks(block))))
+        Ok(Approval::by(move |block: &Block| known.decide(&known.action_of_code(block), || asks(block))))
     }
 
     /// Approval of tool calls.
-    pub(super) fn approval_of_calls(&self, given: Option<&ApprovalRule>) -> Result<Approval<Wanted>> {
+    pub(super) fn approval_of_calls(
+        &self,
+        given: Option<&ApprovalRule>,
+    ) -> Result<Approval<ApprovalRequest>> {
         let asks = given.unwrap_or(&ApprovalRule::Never).build()?;
         let (known, is_open) = (Known::of(self), self.is_open());
         let is_project = self.context.is_project();
-        Ok(Approval::by(move |wanted: &Wanted| {
+        Ok(Approval::by(move |wanted: &ApprovalRequest| {
             let tool = &*wanted.call.tool;
             let runs = runs_programs(tool) || known.commands.contains_key(tool);
             let is_guarded = runs && (is_open || is_project) || is_project && changes_files(tool);
-            known.decide(&known.deed_of_call(wanted), || is_guarded || asks(wanted))
+            known.decide(&known.action_of_call(wanted), || is_guarded || asks(wanted))
         }))
     }
 
@@ -77,12 +80,12 @@ impl Known {
     }
 
     /// The user's rules, then what the team file says.
-    fn decide(&self, deed: &Deed<'_>, asks: impl FnOnce() -> bool) -> Decision {
+    fn decide(&self, deed: &Action<'_>, asks: impl FnOnce() -> bool) -> Decision {
         let by_rule = if self.rules.is_empty() { None } else { self.rules.decide(deed) };
         by_rule.unwrap_or_else(|| if asks() { Decision::Ask } else { Decision::Run })
     }
 
-    fn deed_of_call<'a>(&'a self, wanted: &'a Wanted) -> Deed<'a> {
+    fn action_of_call<'a>(&'a self, wanted: &'a ApprovalRequest) -> Action<'a> {
         let (tool, args) = (&*wanted.call.tool, &wanted.call.args);
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let command = match self.commands.get(tool) {
@@ -94,7 +97,7 @@ impl Known {
         let paths = paths.filter_map(|(_, value)| value.as_str()).map(normalized).collect();
         let url = text("url").filter(|_| !self.hosts.contains_key(tool)).map(host);
         let hosts = self.hosts.get(tool).cloned().into_iter().chain(url);
-        Deed {
+        Action {
             tool,
             is_own: !self.built_in.contains(tool),
             command,
@@ -105,7 +108,7 @@ impl Known {
         }
     }
 
-    fn deed_of_code<'a>(&'a self, block: &'a Block) -> Deed<'a> {
+    fn action_of_code<'a>(&'a self, block: &'a Block) -> Action<'a> {
         let tool = match block.language.as_deref().unwrap_or_default() {
             "py" | "python3" => "python",
             "sh" | "bash" => "shell",
@@ -118,7 +121,7 @@ impl Known {
         }
         let paths = block.file.as_deref().map(normalized).into_iter().collect();
         let (command, team) = (Some(block.code.clone()), self.team.as_deref());
-        Deed { tool, is_own: false, command, hosts: Vec::new(), paths, arguments, team }
+        Action { tool, is_own: false, command, hosts: Vec::new(), paths, arguments, team }
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use polylogue::{AnyModel, Assistant, Chat, Error, Human, Name, Result};
 use polylogue_core::{AnyAgent, ChatBuilder, TaskFrom};
 
-use super::resources::{Browser, ToolFactory};
+use super::resources::{ToolFactory, WebTools};
 use crate::build_context::BuildContext;
 use crate::chat::InnerChat;
 use crate::pattern::{Agents, Task};
@@ -25,12 +25,12 @@ pub(super) struct AgentBuilder<'a> {
     /// Made with the first tool that needs it.
     factory: OnceCell<ToolFactory>,
     /// Made with the first tool that needs it.
-    browser: OnceCell<Browser>,
+    browser: OnceCell<WebTools>,
 }
 
 /// Where something is built: the chats around it, the outermost first, and the agents in whose nested chats it is.
 #[derive(Clone, Default)]
-pub(super) struct Around<'a> {
+pub(super) struct BuildScope<'a> {
     chats: Vec<&'a Name>,
     pub(super) owners: Vec<&'a Name>,
 }
@@ -54,22 +54,22 @@ impl<'a> AgentBuilder<'a> {
 
     /// The outermost chat.
     pub(super) fn outermost(&self, task_from: TaskFrom) -> Result<Chat> {
-        let agents = AgentsAround { builder: self, around: Around::default() };
+        let agents = ScopedAgents { builder: self, around: BuildScope::default() };
         let chat = self.team.chat.build(self.name, &self.team.description, &agents)?;
         chat.task_from(task_from).build()
     }
 
-    pub(super) fn inner(&self, inner: &'a InnerChat, around: &Around<'a>) -> Result<ChatBuilder> {
+    pub(super) fn inner(&self, inner: &'a InnerChat, around: &BuildScope<'a>) -> Result<ChatBuilder> {
         if around.chats.contains(&&*inner.name) {
             return Err(Error::config(format!("the chat `{}` takes part in itself", inner.name)));
         }
         let mut around = around.clone();
         around.chats.push(&inner.name);
-        inner.chat.build(&inner.name, &inner.description, &AgentsAround { builder: self, around })
+        inner.chat.build(&inner.name, &inner.description, &ScopedAgents { builder: self, around })
     }
 
     /// The agent, chat or team `name`.
-    pub(super) fn participant(&self, name: &Name, around: &Around<'a>) -> Result<AnyAgent> {
+    pub(super) fn participant(&self, name: &Name, around: &BuildScope<'a>) -> Result<AnyAgent> {
         if let Some(agent) = self.team.agents.iter().find(|agent| agent.name == *name) {
             return self.agent(agent, around);
         }
@@ -83,8 +83,8 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agents of the team outside of any chat.
-    pub(super) fn agents(&self) -> AgentsAround<'_, 'a> {
-        AgentsAround { builder: self, around: Around::default() }
+    pub(super) fn agents(&self) -> ScopedAgents<'_, 'a> {
+        ScopedAgents { builder: self, around: BuildScope::default() }
     }
 
     /// The model of `who`: its `own`, or that of the team.
@@ -99,8 +99,8 @@ impl<'a> AgentBuilder<'a> {
         made(&self.factory, || ToolFactory::of(self.context, &self.team.sandbox))
     }
 
-    pub(super) fn browser(&self) -> Result<&Browser> {
-        made(&self.browser, || Browser::of(&self.team.web, self.context))
+    pub(super) fn browser(&self) -> Result<&WebTools> {
+        made(&self.browser, || WebTools::of(&self.team.web, self.context))
     }
 }
 
@@ -113,12 +113,12 @@ fn made<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
 }
 
 /// The agents of a team in some place.
-pub(super) struct AgentsAround<'b, 'a> {
+pub(super) struct ScopedAgents<'b, 'a> {
     builder: &'b AgentBuilder<'a>,
-    around: Around<'a>,
+    around: BuildScope<'a>,
 }
 
-impl Agents for AgentsAround<'_, '_> {
+impl Agents for ScopedAgents<'_, '_> {
     fn model(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {
         self.builder.model_of(who, own)
     }

@@ -5,7 +5,7 @@ use polylogue::{Assistant, Error, Result};
 use polylogue_core::AnyAgent;
 use polylogue_tools::Queue;
 
-use super::builder::{AgentBuilder, Around};
+use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
 
 impl<'a> AgentBuilder<'a> {
@@ -14,7 +14,7 @@ impl<'a> AgentBuilder<'a> {
         &self,
         agent: &'a Agent,
         keys: &'a ModelKeys,
-        around: &Around<'a>,
+        around: &BuildScope<'a>,
     ) -> Result<AnyAgent> {
         let voice = self.voice(agent, keys, around)?;
         let facts = agent.memory().map_or(0, |memory| memory.auto_recall);

@@ -9,7 +9,7 @@ use polylogue::{AnyModel, Assistant, Error, Name, Result};
 use polylogue_config::At;
 use polylogue_core::{AnyAgent, Line};
 
-use super::builder::{AgentBuilder, Around};
+use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
 use crate::output_blocks::{OutputBlock, RunsOutputBlocks};
 use crate::reasoning::{self, Reasoning};
@@ -21,7 +21,7 @@ impl<'a> AgentBuilder<'a> {
         &self,
         agent: &'a Agent,
         keys: &'a ModelKeys,
-        around: &Around<'a>,
+        around: &BuildScope<'a>,
     ) -> Result<AnyAgent> {
         match &keys.reasoning {
             Some(reasons) => self.reasoning(agent, keys, reasons, around),
@@ -32,7 +32,7 @@ impl<'a> AgentBuilder<'a> {
 
     /// The assistants as which the model of `agent` is asked.
     pub(super) fn speakers(&self, agent: &'a Agent, keys: &'a ModelKeys) -> Result<Vec<Assistant>> {
-        let around = Around::default();
+        let around = BuildScope::default();
         Ok(match keys.reasoning.as_deref() {
             Some(Reasoning::React(given)) => self.react(agent, keys, given, &around)?.assistants().into(),
             Some(_) => vec![self.unarmed(agent, keys)?, self.assistant(agent, keys, &around)?],
@@ -46,7 +46,7 @@ impl<'a> AgentBuilder<'a> {
         agent: &'a Agent,
         keys: &'a ModelKeys,
         reasons: &'a Reasoning,
-        around: &Around<'a>,
+        around: &BuildScope<'a>,
     ) -> Result<AnyAgent> {
         let name = agent.name.as_str();
         let other = |other: &Option<At<Name>>| match other {
@@ -92,7 +92,7 @@ impl<'a> AgentBuilder<'a> {
         agent: &'a Agent,
         keys: &'a ModelKeys,
         given: &reasoning::React,
-        around: &Around<'a>,
+        around: &BuildScope<'a>,
     ) -> Result<React> {
         let react = React::new(self.assistant(agent, keys, around)?).rounds(given.rounds);
         let react = react.set_if(given.summarize, React::summarize);
@@ -100,13 +100,13 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agent with a parser of its blocks.
-    fn parsed(&self, agent: &'a Agent, keys: &'a ModelKeys, around: &Around<'a>) -> Result<Parsed> {
+    fn parsed(&self, agent: &'a Agent, keys: &'a ModelKeys, around: &BuildScope<'a>) -> Result<Parsed> {
         let blocks = Mixed::of(keys.output_blocks.iter().map(block));
         Ok(Parsed::new(self.assistant(agent, keys, around)?, blocks))
     }
 
     /// The agent `name`, which replies only by a model.
-    pub(super) fn speaker(&self, name: &Name, around: &Around<'a>) -> Result<Assistant> {
+    pub(super) fn speaker(&self, name: &Name, around: &BuildScope<'a>) -> Result<Assistant> {
         let agent = self.team.agents.iter().find(|agent| agent.name == *name);
         let no_agent =
             || Error::config(format!("`{name}` is no agent that speaks by a model and by nothing else"));

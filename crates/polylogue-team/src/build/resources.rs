@@ -28,13 +28,13 @@ impl ToolFactory {
 }
 
 /// The web of a team: one for all agents, so that pages are read and sites asked once.
-pub(super) struct Browser {
+pub(super) struct WebTools {
     pub(super) search: Option<AnySearch>,
     pub(super) fetcher: Option<Arc<Fetcher>>,
     pub(super) pages: Option<Arc<Pages>>,
 }
 
-impl Browser {
+impl WebTools {
     pub(super) fn of(web: &Web, context: &BuildContext) -> Result<Self> {
         let env = context.env();
         let pages = web.pages.as_ref().map(|folder| {

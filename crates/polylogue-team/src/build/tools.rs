@@ -8,7 +8,7 @@ use polylogue_tools::Queue;
 use polylogue_tools::code::{javascript, python, save, shell};
 use polylogue_tools::command::Command;
 
-use super::builder::{AgentBuilder, Around};
+use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
 use crate::built_in::{FILES, built_in_tools, file_tools, is_work_tool, of_one_chat, work_tools};
 use crate::set::Set as _;
@@ -99,7 +99,7 @@ impl<'a> AgentBuilder<'a> {
         &self,
         agent: &'a Agent,
         keys: &'a ModelKeys,
-        around: &Around<'a>,
+        around: &BuildScope<'a>,
     ) -> Result<Vec<agent_tool::AgentTool>> {
         if around.owners.contains(&&*agent.name) {
             return Ok(Vec::new());
@@ -109,7 +109,7 @@ impl<'a> AgentBuilder<'a> {
         keys.agent_tools.iter().map(|given| self.consult(given, &around)).collect()
     }
 
-    fn consult(&self, given: &'a AgentTool, around: &Around<'a>) -> Result<agent_tool::AgentTool> {
+    fn consult(&self, given: &'a AgentTool, around: &BuildScope<'a>) -> Result<agent_tool::AgentTool> {
         let inner = self.team.chats.iter().find(|inner| inner.name == given.who);
         let sub = self.team.teams.iter().find(|sub| sub.name == given.who);
         let mut tool = match (inner, sub) {

@@ -14,7 +14,7 @@ pub(super) enum CarryoverKey {
     /// All or nothing.
     Word(CarryoverWord),
     /// Some, or further texts.
-    Of(Carried),
+    Of(CarryoverSettings),
 }
 
 /// Whether the results of earlier chats are added to the task.
@@ -30,7 +30,7 @@ pub(super) enum CarryoverWord {
 /// Texts and results of earlier chats that are added to the task of a chat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 #[config(name = "Carryover", nonempty)]
-pub struct Carried {
+pub struct CarryoverSettings {
     /// Custom texts, which come first.
     #[key(nonempty)]
     pub context: Vec<Template>,
@@ -42,25 +42,25 @@ pub struct Carried {
     pub exclude: Vec<At<Name>>,
 }
 
-impl As<Carried> for CarryoverKey {
-    fn into_value(self) -> Carried {
+impl As<CarryoverSettings> for CarryoverKey {
+    fn into_value(self) -> CarryoverSettings {
         match self {
-            Self::Word(CarryoverWord::All) => Carried::default(),
-            Self::Word(CarryoverWord::None) => Carried::nothing(),
+            Self::Word(CarryoverWord::All) => CarryoverSettings::default(),
+            Self::Word(CarryoverWord::None) => CarryoverSettings::nothing(),
             Self::Of(carried) => carried,
         }
     }
 
-    fn from_value(carried: &Carried) -> Self {
+    fn from_value(carried: &CarryoverSettings) -> Self {
         match carried {
-            carried if *carried == Carried::default() => Self::Word(CarryoverWord::All),
+            carried if *carried == CarryoverSettings::default() => Self::Word(CarryoverWord::All),
             carried if carried.is_nothing() => Self::Word(CarryoverWord::None),
             carried => Self::Of(carried.clone()),
         }
     }
 }
 
-impl Carried {
+impl CarryoverSettings {
     fn nothing() -> Self {
         Self { include: Some(Vec::new()), ..Self::default() }
     }

@@ -14,7 +14,7 @@ use crate::outline::{Outline, Participant};
 use crate::pattern::Pattern;
 use crate::source::Span;
 use crate::team::Team;
-use crate::tooling::{GivenTool, check_examples};
+use crate::tooling::{ToolEntry, check_examples};
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
     for agent in outline.agents() {
@@ -38,7 +38,7 @@ fn check_tools(keys: &ModelKeys, report: &mut Report<'_>) {
     let own = own.map(|(at, given, own)| ("tools", own.tool.as_str(), at, Some(&given.value)));
     let suggested =
         keys.suggests_tools.iter().map(|name| ("suggests_tools", name.as_str(), &name.span, None));
-    let mut seen: HashMap<&str, (&str, Option<&GivenTool>)> = HashMap::new();
+    let mut seen: HashMap<&str, (&str, Option<&ToolEntry>)> = HashMap::new();
     for (key, name, at, given) in own.chain(suggested).filter(|(_, name, ..)| !name.is_empty()) {
         match seen.insert(name, (key, given)) {
             Some((first, _)) if first != key => {

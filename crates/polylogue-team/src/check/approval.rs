@@ -12,7 +12,7 @@ use crate::outline::Outline;
 use crate::pattern::Task;
 use crate::suggest;
 use crate::team::Team;
-use crate::tooling::GivenTool;
+use crate::tooling::ToolEntry;
 
 /// The tasks of the agent `who`.
 pub(super) fn tasks_of<'t>(team: &'t Team, who: &Name) -> impl Iterator<Item = &'t Task> {
@@ -68,10 +68,10 @@ impl Tools {
         tools
     }
 
-    fn take(&mut self, given: &GivenTool) {
+    fn take(&mut self, given: &ToolEntry) {
         match given {
-            GivenTool::Own(own) => self.add(&own.tool),
-            GivenTool::Mcp(_) => self.open = true,
+            ToolEntry::Own(own) => self.add(&own.tool),
+            ToolEntry::Mcp(_) => self.open = true,
         }
     }
 

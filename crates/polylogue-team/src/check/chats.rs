@@ -31,7 +31,7 @@ fn check_participants(team: &Team, outline: &Outline<'_>, chat: &Chat, report: &
 
 /// Reports conflicts in what inner chats receive from the surrounding chat.
 fn check_inner(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
-    let beside = Beside::of(team);
+    let beside = ChatsByParticipant::of(team);
     for chat in team.named_chats() {
         let carries = chat.carryover.as_ref().filter(|carried| !carried.is_nothing());
         if let Some(carries) = carries.filter(|_| *chat.task_from == TaskFrom::All) {
@@ -51,9 +51,9 @@ fn check_inner(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
 }
 
 /// The chats of each participant.
-struct Beside<'t>(HashMap<&'t Name, Vec<usize>>);
+struct ChatsByParticipant<'t>(HashMap<&'t Name, Vec<usize>>);
 
-impl<'t> Beside<'t> {
+impl<'t> ChatsByParticipant<'t> {
     fn of(team: &'t Team) -> Self {
         let mut chats: HashMap<&Name, Vec<usize>> = HashMap::new();
         for (at, (_, chat)) in team.checked_chats().enumerate() {
@@ -72,7 +72,12 @@ impl<'t> Beside<'t> {
     }
 }
 
-fn check_continues(outline: &Outline<'_>, chat: &InnerChat, beside: &Beside<'_>, report: &mut Report<'_>) {
+fn check_continues(
+    outline: &Outline<'_>,
+    chat: &InnerChat,
+    beside: &ChatsByParticipant<'_>,
+    report: &mut Report<'_>,
+) {
     let Some(from) = chat.continues.as_ref().filter(|from| from.as_str() != ITSELF) else { return };
     match outline.participant(from).filter(|other| matches!(other, Participant::Agent(_))) {
         Some(other) if from.ok => {

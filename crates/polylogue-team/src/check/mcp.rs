@@ -13,7 +13,7 @@ use crate::secret::{is_secret_name, looks_like_key};
 use crate::source::Span;
 use crate::suggest;
 use crate::team::Team;
-use crate::tooling::GivenTool;
+use crate::tooling::ToolEntry;
 
 /// Reports servers of the same name in teams of other files.
 pub(super) fn check_teams(team: &Team, teams: &[Option<Team>], report: &mut Report<'_>) {
@@ -73,7 +73,7 @@ fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'
 }
 
 /// The tools of servers in one list.
-fn check_given(tools: &[At<GivenTool>], team: &Team, report: &mut Report<'_>) {
+fn check_given(tools: &[At<ToolEntry>], team: &Team, report: &mut Report<'_>) {
     let declared = team.mcp_declared();
     let mut seen = HashSet::new();
     for given in tools.iter().filter_map(|given| given.mcp()).filter(|given| given.mcp.ok) {

@@ -12,7 +12,7 @@ use crate::reasoning::Reasoning;
 use crate::source::Span;
 
 /// Keys, each with its name and where the file gives it.
-type Given<'k> = [(&'static str, Option<&'k Span>)];
+type GivenKeys<'k> = [(&'static str, Option<&'k Span>)];
 
 pub(super) fn check(outline: &Outline<'_>, report: &mut Report<'_>) {
     for agent in outline.agents() {
@@ -87,7 +87,7 @@ fn check_reasoning(
     }
 }
 
-fn without(keys: &Given<'_>, message: &str, hint: &str, report: &mut Report<'_>) {
+fn without(keys: &GivenKeys<'_>, message: &str, hint: &str, report: &mut Report<'_>) {
     for (key, at) in keys {
         if let Some(at) = at {
             report.error_with_hint(at, format!("{message} `{key}`"), hint);

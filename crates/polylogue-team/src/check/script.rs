@@ -17,17 +17,23 @@ pub(super) fn check(
     below: Option<&[Name]>,
     report: &mut Report<'_>,
 ) {
-    let own = team.voices();
-    let voices: BTreeSet<&str> = own.iter().chain(below.into_iter().flatten()).map(Name::as_str).collect();
+    let own = team.answering_models();
+    let answering_models: BTreeSet<&str> =
+        own.iter().chain(below.into_iter().flatten()).map(Name::as_str).collect();
     for step in root.get("script").items().iter().flat_map(|step| step.entries()) {
-        if below.is_some() && !report.full() && !voices.contains(step.key.as_str()) {
-            check_stranger(outline, step, &voices, report);
+        if below.is_some() && !report.full() && !answering_models.contains(step.key.as_str()) {
+            check_stranger(outline, step, &answering_models, report);
         }
         check_reply(step, report);
     }
 }
 
-fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &BTreeSet<&str>, report: &mut Report<'_>) {
+fn check_stranger(
+    outline: &Outline<'_>,
+    step: &Entry,
+    answering_models: &BTreeSet<&str>,
+    report: &mut Report<'_>,
+) {
     let who = &step.key;
     let named = Name::new(who).ok().and_then(|name| outline.participant(&name));
     match named {
@@ -42,7 +48,7 @@ fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &BTreeSet<&str>, 
         Some(other) => {
             let hint = format!(
                 "give the steps to those who speak in it: {}",
-                suggest::listed(voices.iter().copied())
+                suggest::listed(answering_models.iter().copied())
             );
             report.error_with_hint(
                 &step.key_span,
@@ -51,7 +57,7 @@ fn check_stranger(outline: &Outline<'_>, step: &Entry, voices: &BTreeSet<&str>, 
             );
         }
         None => {
-            let hint = suggest::hint(who, voices.iter().copied());
+            let hint = suggest::hint(who, answering_models.iter().copied());
             report.error_with_hint(&step.key_span, format!("no agent is called `{who}`"), hint);
         }
     }

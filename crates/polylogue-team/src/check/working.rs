@@ -15,7 +15,7 @@ use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::source::Span;
 use crate::team::Team;
-use crate::tooling::{GivenTool, OwnTool};
+use crate::tooling::{NamedTool, ToolEntry};
 use crate::working::{AgentTool, SandboxBackend, SandboxSettings, base_name};
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
@@ -87,7 +87,7 @@ fn check_commands(team: &Team, report: &mut Report<'_>) {
 }
 
 /// The tools that an agent is given as its own.
-fn own_tools(keys: &ModelKeys) -> impl Iterator<Item = &OwnTool> {
+fn own_tools(keys: &ModelKeys) -> impl Iterator<Item = &NamedTool> {
     keys.tools.iter().filter_map(|given| given.own())
 }
 
@@ -97,7 +97,7 @@ fn check_files(agent: &Agent, report: &mut Report<'_>) {
         agent.executes_tools.iter().map(|run| (run.tool.as_str(), &run.tool.span)).collect();
     check_list(&run, report);
     let Some(keys) = agent.model() else { return };
-    let name = |given: &GivenTool| given.own().map(|own| own.tool.value.clone()).unwrap_or_default();
+    let name = |given: &ToolEntry| given.own().map(|own| own.tool.value.clone()).unwrap_or_default();
     let names: Vec<(String, &Span)> = keys.tools.iter().map(|given| (name(given), &given.span)).collect();
     check_list(&names.iter().map(|(name, at)| (name.as_str(), *at)).collect::<Vec<_>>(), report);
     let suggested: Vec<(&str, &Span)> =

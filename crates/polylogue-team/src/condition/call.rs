@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cel::{ExecutionError, Program, Value};
 use polylogue::Name;
-use polylogue::tools::approval::Wanted;
+use polylogue::tools::approval::ApprovalRequest;
 use polylogue_core::Call;
 use serde_json::Value as Json;
 
@@ -23,7 +23,7 @@ impl CallCondition {
         // The arguments are unknown until the call.
         let of_args = program.references().has_variable("args");
         let condition = Self(Arc::new(program));
-        match condition.value(&Wanted { who: Name::user(), call: nothing(), outside: Vec::new() }) {
+        match condition.value(&ApprovalRequest { who: Name::user(), call: nothing(), outside: Vec::new() }) {
             Ok(Value::Bool(_)) => Ok(condition),
             Ok(other) => {
                 let why = format!("it gives {}, and neither `true` nor `false`", kind(&other));
@@ -35,14 +35,17 @@ impl CallCondition {
     }
 
     /// Whether it holds of what is wanted. What cannot be evaluated holds: rather is a person asked than not.
-    pub(crate) fn holds(&self, wanted: &Wanted) -> bool {
+    pub(crate) fn holds(&self, wanted: &ApprovalRequest) -> bool {
         // By how a path is written, a condition could be got around.
         let args = with_normalized(&wanted.call.args);
         let call = Call { args, ..wanted.call.clone() };
-        !matches!(self.value(&Wanted { call, ..wanted.clone() }), Ok(Value::Bool(false)))
+        !matches!(self.value(&ApprovalRequest { call, ..wanted.clone() }), Ok(Value::Bool(false)))
     }
 
-    fn value(&self, Wanted { who, call, outside, .. }: &Wanted) -> Result<Value, ExecutionError> {
+    fn value(
+        &self,
+        ApprovalRequest { who, call, outside, .. }: &ApprovalRequest,
+    ) -> Result<Value, ExecutionError> {
         let mut context = functions();
         context.add_variable_from_value("tool", text(&call.tool));
         context.add_variable_from_value("args", value(&call.args));

@@ -39,7 +39,7 @@ pub enum SelectSpeaker {
     #[default]
     RoundRobin,
     /// At random.
-    Random(Chance),
+    Random(RandomSelection),
     /// By a model. The selector is called `NAME_selector` after the chat.
     Model(At<Box<Selector>>),
     /// By a person who does not take part in the chat.
@@ -49,7 +49,7 @@ pub enum SelectSpeaker {
 
 /// Settings of random selection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Config)]
-pub struct Chance {
+pub struct RandomSelection {
     /// Seed of the random selection, which makes it repeatable. The seed is always logged.
     #[key(none = "derived from the start time")]
     pub seed: Option<u64>,

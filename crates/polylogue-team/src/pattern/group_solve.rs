@@ -39,7 +39,7 @@ pub struct GroupSolve {
     #[key(default = Library::DEFAULT_MAX_ITERATIONS, range = 1..=100_000)]
     pub max_iterations: u64,
     /// First message of a discussion between two agents.
-    pub shift: At<Shift>,
+    pub shift: At<FirstMessage>,
     /// With two agents, adds the task and the answer of each to the history of the other, as if they were its own.
     #[key(default = false)]
     pub reconcile: At<bool>,
@@ -65,8 +65,7 @@ enum EndModeKey {
 
 /// First message of a discussion between two agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
-#[config(name = "FirstMessage")]
-pub struct Shift {
+pub struct FirstMessage {
     /// Agent that receives the message and speaks first.
     #[key(as = Option<MemberRef>, none = "the second agent")]
     pub to: Option<Name>,
@@ -180,7 +179,7 @@ impl Part for GroupSolve {
         let tasks = self.tasks.iter().map(|given| task(given, agents)).collect::<Result<Vec<_>>>()?;
         let mut solve = Library::of(tasks, *self.end).max_iterations(self.max_iterations);
         solve = solve.check(self.check.build());
-        let Shift { to, says } = &*self.shift;
+        let FirstMessage { to, says } = &*self.shift;
         solve = solve.set(to.as_ref().map(Name::as_str), Library::shift_owner);
         solve = solve.set(says.as_deref(), Library::shift_content);
         solve = solve.set_if(*self.reconcile, Library::reconcile);

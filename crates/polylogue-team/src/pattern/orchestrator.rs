@@ -21,7 +21,7 @@ pub struct Orchestrator {
     pub planner: At<Name>,
     /// Agent that writes the progress ledger.
     #[key(as = Option<ParticipantRef>, none = "the planner")]
-    pub scribe: Option<At<Name>>,
+    pub progress_agent: Option<At<Name>>,
     /// Maximum number of turns.
     #[key(default = library::Orchestrator::DEFAULT_MAX_TURNS, range = 1..=1_000_000)]
     pub max_turns: u64,
@@ -76,7 +76,7 @@ fn built_in() -> OrchestratorPrompts {
 
 impl Part for Orchestrator {
     fn check(&self, chat: &ChatFrame<'_>, _: &Outline<'_>, report: &mut Report<'_>) {
-        for who in std::iter::once(&self.planner).chain(&self.scribe) {
+        for who in std::iter::once(&self.planner).chain(&self.progress_agent) {
             if who.ok && chat.has(who) {
                 let hint = "remove it from `participants`: it does not take part in the chat";
                 let message = format!("`{who}` is a participant and cannot be the planner");
@@ -90,7 +90,7 @@ impl Part for Orchestrator {
     }
 
     fn beside(&self) -> Vec<&Name> {
-        std::iter::once(&*self.planner).chain(self.scribe.as_deref()).collect()
+        std::iter::once(&*self.planner).chain(self.progress_agent.as_deref()).collect()
     }
 
     fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {
@@ -100,8 +100,9 @@ impl Part for Orchestrator {
             let known = Stack::new(name.as_str())?.description(agents.description_of(name));
             orchestrator = orchestrator.participant(&known);
         }
-        orchestrator = orchestrator
-            .set(self.scribe.as_ref(), |orchestrator, scribe| orchestrator.scribe(scribe.value.clone()));
+        orchestrator = orchestrator.set(self.progress_agent.as_ref(), |orchestrator, progress_agent| {
+            orchestrator.progress_agent(progress_agent.value.clone())
+        });
         let orchestrator = orchestrator.max_turns(self.max_turns).max_stalls(self.max_stalls);
         let orchestrator = orchestrator.max_plans(self.max_plans).max_retries(self.max_retries);
         Built::policy(orchestrator.prompts(self.prompts.clone()))

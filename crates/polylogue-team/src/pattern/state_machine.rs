@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use polylogue::policies::group::{Group, Pick};
+use polylogue::policies::group::{Group, Selected};
 use polylogue::stop::Reason;
 use polylogue::{Policy, Result, Step, Transcript};
 use polylogue_config::{At, ByName, Config, Ref, Same};
@@ -22,17 +22,17 @@ use crate::text::{ConditionText, END, Member, MemberOrEnd};
 pub struct StateMachine {
     /// First speaker: a name, or a list of transitions of which the first whose condition holds is taken.
     #[key(none = "the first participant")]
-    pub start: Option<Exits>,
+    pub start: Option<NextStates>,
     /// Transitions by current speaker: a name, `end`, or a list of transitions of which the first whose condition holds
     /// is taken. The chat ends if none holds.
-    #[key(as = ByName<Member, Same<Exits>>, required, nonempty)]
-    pub after: BTreeMap<At<Name>, Exits>,
+    #[key(as = ByName<Member, Same<NextStates>>, required, nonempty)]
+    pub after: BTreeMap<At<Name>, NextStates>,
 }
 
 /// The transitions from a state.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
 #[config(name = "", by_shape)]
-pub enum Exits {
+pub enum NextStates {
     /// This speaker, or the end.
     #[key(as = Ref<MemberOrEnd>)]
     To(Name),
@@ -55,7 +55,7 @@ pub struct Exit {
 /// Transitions with their conditions.
 type Compiled = Vec<(Option<Condition>, Name)>;
 
-impl Exits {
+impl NextStates {
     fn compile(&self) -> Result<Compiled> {
         let compiled = |exit: &At<Exit>| {
             let when = exit.when.as_deref().map(Condition::compile).transpose()?;
@@ -71,7 +71,7 @@ impl Exits {
 impl Part for StateMachine {
     fn check(&self, _: &ChatFrame<'_>, _: &Outline<'_>, report: &mut Report<'_>) {
         for exits in self.after.values().chain(&self.start) {
-            let Exits::First(exits) = exits else { continue };
+            let NextStates::First(exits) = exits else { continue };
             let always = exits.iter().position(|exit| exit.when.is_none()).unwrap_or(exits.len());
             for never in exits.iter().skip(always + 1) {
                 let hint = "a transition without `when` is always taken: put it last";
@@ -84,8 +84,8 @@ impl Part for StateMachine {
         let first = chat.participants.first().map(|name| name.as_str()).unwrap_or_default();
         let start = match &self.start {
             None => first.to_owned(),
-            Some(Exits::To(then)) => then.to_string(),
-            Some(Exits::First(exits)) => match exits.as_slice() {
+            Some(NextStates::To(then)) => then.to_string(),
+            Some(NextStates::First(exits)) => match exits.as_slice() {
                 [] => first.to_owned(),
                 [At { value: Exit { when: None, then }, .. }] => then.to_string(),
                 exits => {
@@ -125,7 +125,7 @@ fn policy(
             .map(|(_, then)| then.clone())
     });
     let rule = Arc::clone(&next);
-    let group = executing(Group::by(move |chat, _| rule(chat).map_or(Pick::End, Pick::Name)));
+    let group = executing(Group::by(move |chat, _| rule(chat).map_or(Selected::End, Selected::Name)));
     move |chat: &Transcript| {
         // Tool calls are answered first, without evaluating a condition.
         if chat.ended_by().is_some() || !chat.pending_calls().is_empty() {

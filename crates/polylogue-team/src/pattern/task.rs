@@ -7,7 +7,7 @@ use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::source::Span;
 use crate::text::{MediaText, ParticipantRef, Schema, Template};
-use crate::tooling::{GivenTool, check_examples};
+use crate::tooling::{ToolEntry, check_examples};
 
 /// A task of an agent.
 #[derive(Debug, Clone, PartialEq, Config)]
@@ -19,7 +19,7 @@ pub struct Task {
     pub prompt: At<Template>,
     /// Tools for this task, in addition to those of the agent.
     #[key(unique)]
-    pub tools: At<Vec<At<GivenTool>>>,
+    pub tools: At<Vec<At<ToolEntry>>>,
     /// JSON Schema that the agent's replies to this task must satisfy.
     #[key(none = "none", nonempty)]
     pub output_schema: Option<At<Schema>>,

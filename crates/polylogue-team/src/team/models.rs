@@ -30,7 +30,7 @@ impl Team {
     /// Gives the default model of the caller to those for which the files name none, if there are any.
     pub(crate) fn use_default_model(&mut self) {
         let default = self.sources.overrides.default_model.take();
-        if let Some(model) = default.filter(|_| !self.voices_without_model().is_empty()) {
+        if let Some(model) = default.filter(|_| !self.answering_without_model().is_empty()) {
             self.model = Some(model.clone().into());
             self.sources.overrides.default_model = Some(model);
         }
@@ -52,18 +52,18 @@ impl Team {
     /// Names of all that call a model in this team and the teams within it, in the order of the file: agents with a model,
     /// speaker selectors, and the authors of reflected summaries.
     #[must_use]
-    pub fn voices(&self) -> Vec<Name> {
-        self.voices_as(&self.name)
+    pub fn answering_models(&self) -> Vec<Name> {
+        self.answering_models_as(&self.name)
     }
 
     /// The same when the outermost chat is called `name`, as that of a team within a team is.
-    pub(crate) fn voices_as(&self, name: &Name) -> Vec<Name> {
+    pub(crate) fn answering_models_as(&self, name: &Name) -> Vec<Name> {
         self.model_users(name, None).into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Those of the [voices](Self::voices) for which the files name no model.
+    /// Those of the [answering_models](Self::answering_models) for which the files name no model.
     #[must_use]
-    pub fn voices_without_model(&self) -> Vec<Name> {
+    pub fn answering_without_model(&self) -> Vec<Name> {
         let users = self.model_users(&self.name, None).into_iter();
         users.filter(|(_, model)| model.is_none()).map(|(name, _)| name).collect()
     }

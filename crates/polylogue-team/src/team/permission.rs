@@ -19,7 +19,7 @@ pub struct Usage {
 }
 
 /// What is asked for, by permission.
-type Wants = BTreeMap<Grant, Vec<String>>;
+type RequestedPermissions = BTreeMap<Grant, Vec<String>>;
 
 impl Team {
     /// What the team and those within it ask for that has to be allowed, and what of it: programs, hosts, paths, MCP servers,
@@ -51,7 +51,7 @@ impl Team {
     /// What the endpoint that the team calls `name` asks for when its models are called.
     #[must_use]
     pub fn wants_of_endpoint(&self, name: &str) -> BTreeMap<Grant, Vec<String>> {
-        let mut all = Wants::new();
+        let mut all = RequestedPermissions::new();
         let Some(endpoint) = self.all_endpoints().remove(name) else { return all };
         let given = endpoint.base_url.as_deref();
         // A provider's own address and its own key are what the user has them for.
@@ -87,7 +87,7 @@ impl Team {
         self.models().into_iter().chain(vectors).filter(is_lower).map(str::to_owned).collect()
     }
 
-    fn add_endpoints(&self, all: &mut Wants) {
+    fn add_endpoints(&self, all: &mut RequestedPermissions) {
         let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
         let models = self.models().into_iter().chain(vectors);
         let used: BTreeSet<&str> =
@@ -99,7 +99,7 @@ impl Team {
         }
     }
 
-    fn add_servers(&self, usage: &Usage, all: &mut Wants) {
+    fn add_servers(&self, usage: &Usage, all: &mut RequestedPermissions) {
         let wanted = self.mcp_wanted();
         let used = |name: &str| wanted.contains(name) && !usage.own_servers.contains(name);
         for (name, server) in self.mcp_declared().into_iter().filter(|(name, _)| used(name)) {
@@ -113,7 +113,7 @@ impl Team {
         }
     }
 
-    fn wants_of_tools(&self) -> Wants {
+    fn wants_of_tools(&self) -> RequestedPermissions {
         let mut all = if self.works() { self.sandbox.wants() } else { BTreeMap::new() };
         if let Some(what) = all.get_mut(&Grant::UnsafeHost) {
             *what = self.programs_in_words();

@@ -15,7 +15,7 @@ use crate::calls::ApiDocument;
 use crate::mcp::McpServer;
 use crate::memory::AgentMemory;
 use crate::output_blocks::RunsOutputBlocks;
-use crate::tooling::GivenTool;
+use crate::tooling::ToolEntry;
 use crate::working::SandboxBackend;
 
 impl Team {
@@ -30,7 +30,7 @@ impl Team {
     }
 
     /// The tools that agents and tasks of this team are given.
-    pub(crate) fn given_tools(&self) -> impl Iterator<Item = &GivenTool> {
+    pub(crate) fn given_tools(&self) -> impl Iterator<Item = &ToolEntry> {
         let tasks = self.all_chats().flat_map(|(_, chat)| chat.pattern.part().tasks());
         let for_tasks = tasks.flat_map(|task| task.tools.iter());
         let of_agents = self.agents.iter().filter_map(Agent::model).flat_map(|keys| keys.tools.iter());
@@ -70,7 +70,7 @@ impl Team {
     }
 
     fn tool_names(&self) -> impl Iterator<Item = &At<String>> {
-        let own_tools = self.given_tools().filter_map(GivenTool::own);
+        let own_tools = self.given_tools().filter_map(ToolEntry::own);
         let named = self.agents.iter().flat_map(|agent| {
             let blocks = agent.runs_output_blocks.iter().flat_map(RunsOutputBlocks::tools);
             let suggested = agent.model().into_iter().flat_map(|keys| keys.suggests_tools.iter());
@@ -107,7 +107,7 @@ impl Team {
     /// Names of the MCP servers whose tools agents of this team and of the teams within it use.
     #[must_use]
     pub fn mcp_wanted(&self) -> BTreeSet<&str> {
-        let own = self.given_tools().filter_map(GivenTool::mcp).map(|tools| tools.mcp.as_str());
+        let own = self.given_tools().filter_map(ToolEntry::mcp).map(|tools| tools.mcp.as_str());
         own.chain(self.teams.iter().flat_map(|sub| sub.team.mcp_wanted())).collect()
     }
 

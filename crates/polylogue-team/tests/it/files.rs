@@ -11,11 +11,11 @@ use polylogue::tasks::EndMode;
 use polylogue_config::{At, Switch};
 use polylogue_core::{Name, Price, ShowNames, TaskFrom, Window};
 use polylogue_team::{
-    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, EngineName, GivenTool, Grant, Language,
-    Loaded, ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team, Template, ToolLimits, Web,
+    Agent, AgentMemory, ApprovalRule, CapabilityKeys, CodeApproval, EngineName, Grant, Language, Loaded,
+    ModelKeys, OnlyText, Overrides, Pattern, Reasoning, Summary, Team, Template, ToolEntry, ToolLimits, Web,
     WebSearch, load, parse,
 };
-use polylogue_tools::http::{Declaration, Header, Secret, Verb};
+use polylogue_tools::http::{Declaration, Header, HttpMethod, Secret};
 
 fn right(text: &str) -> Team {
     let Loaded { team, warnings, .. } =
@@ -134,10 +134,10 @@ fn check_servers(team: &Team, ann: &Agent, bob: &Agent) {
     assert_eq!(far.variables().into_iter().collect::<Vec<_>>(), ["FAR_KEY"]);
     let given = |agent: &Agent| {
         model(agent).tools.iter().find_map(|tool| match &tool.value {
-            GivenTool::Mcp(tools) => {
+            ToolEntry::Mcp(tools) => {
                 Some((tools.mcp.value.clone(), tools.include.value.clone(), tools.exclude.value.clone()))
             }
-            GivenTool::Own(_) => None,
+            ToolEntry::Own(_) => None,
         })
     };
     assert_eq!(given(ann).unwrap(), ("clock".into(), vec!["short".to_owned()], vec![]));
@@ -195,8 +195,8 @@ fn every_key_of_the_format_arrives() {
         ToolLimits { timeout: Some("90 s".parse().unwrap()), max_output_bytes: 4000 }
     );
     let keys = model(bob);
-    let tools: Vec<&GivenTool> = keys.tools.iter().map(|tool| &tool.value).collect();
-    let [GivenTool::Own(chess), _, GivenTool::Own(taught)] = &tools[..] else { panic!() };
+    let tools: Vec<&ToolEntry> = keys.tools.iter().map(|tool| &tool.value).collect();
+    let [ToolEntry::Own(chess), _, ToolEntry::Own(taught)] = &tools[..] else { panic!() };
     assert_eq!((chess.tool.as_str(), *chess.mandatory, *chess.max_errors), ("chess", false, 5));
     assert_eq!((taught.tool.as_str(), *taught.mandatory, *taught.max_errors), ("high_low", true, 0));
     assert_eq!((*taught.max_call_errors, &*taught.examples[0].user), (1, "a short one"));
@@ -220,9 +220,9 @@ fn every_key_of_the_format_arrives() {
     assert_eq!(team.limits.depth, Some(8));
     assert_eq!(team.script.steps()[0].say.as_deref(), Some("short {{unknown}} {{task}}"));
     assert_eq!(team.script_pace, Some(30.0));
-    let voices = team.voices();
+    let answering_models = team.answering_models();
     assert_eq!(
-        voices.iter().map(Name::as_str).collect::<Vec<_>>(),
+        answering_models.iter().map(Name::as_str).collect::<Vec<_>>(),
         ["Ann", "Bob", "Cy", "Dee", "Eve", "Flo", "Gus", "Hal", "Ida", "Jim", "Kay", "Leo", "all_summary"]
     );
 
@@ -231,7 +231,7 @@ fn every_key_of_the_format_arrives() {
 }
 
 fn check_calls(call: &Declaration) {
-    assert_eq!((call.description.as_str(), call.method), ("Finds a short ticket", Verb::Post));
+    assert_eq!((call.description.as_str(), call.method), ("Finds a short ticket", HttpMethod::Post));
     assert_eq!((call.url.as_str(), &*call.query["limit"]), ("https://short.example/tickets/{id}", "{count}"));
     assert_eq!(call.headers["X-Team"], Header::Text("short".into()));
     let key = Secret { env: "TICKETS_KEY".into(), before: "Bearer ".into() };

@@ -117,7 +117,7 @@ async fn an_agent_writes_the_summary_by_its_own_system_text() {
               chat: {{participants: [A, B], stop: {{max_turns: 2}}, summary: {{reflect: {{by: {by}, prompt: 'Sum up {{{{task}}}}.'}}}}}},
               script: [{{A: one}}, {{B: two}}, {{{by}: {{say: in short, expect: {{last: Sum up Begin., system: I am {by}.}}}}}}]}}"
         ));
-        assert_eq!(team.voices().len(), 3, "there is no other author");
+        assert_eq!(team.answering_models().len(), 3, "there is no other author");
         let (_, status, _) = run(&team, &[]).await;
         assert!(
             matches!(&status, Ok(Status::Closed { summary, .. }) if &**summary == "in short"),

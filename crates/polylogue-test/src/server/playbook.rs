@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::{Answer, Received};
 
-type Play = dyn Fn(&Received, usize) -> Answer + Send + Sync;
+type Behavior = dyn Fn(&Received, usize) -> Answer + Send + Sync;
 
 /// Chooses the answer to a request for a completion.
 #[derive(Clone)]
 pub struct Playbook {
-    play: Arc<Play>,
+    play: Arc<Behavior>,
     /// How many answers a list has.
     listed: usize,
 }

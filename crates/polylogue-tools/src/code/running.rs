@@ -3,20 +3,20 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use polylogue_sandbox::{Cancellation, Ended, Error, Program, Sandbox};
+use polylogue_sandbox::{Cancellation, Error, Program, ProgramResult, Sandbox};
 use tokio::sync::oneshot;
 
 /// Maximum wait for the end of a cancelled program. The sandbox checks its cancellation every 20 ms.
 const END: Duration = Duration::from_millis(500);
 
 /// Cancels the program when its future is dropped.
-struct Abandoned {
+struct CancelOnDrop {
     cancellation: Cancellation,
     /// Closed when the run is over.
     over: Receiver<()>,
 }
 
-impl Drop for Abandoned {
+impl Drop for CancelOnDrop {
     /// Waits until the program is dead: this process may be about to exit, and without a sandbox the program would survive it.
     fn drop(&mut self) {
         self.cancellation.cancel();
@@ -25,10 +25,10 @@ impl Drop for Abandoned {
 }
 
 /// Runs `program` in a new thread; no runtime is needed.
-pub(crate) async fn run(sandbox: Sandbox, program: Program) -> Result<Ended, Error> {
+pub(crate) async fn run(sandbox: Sandbox, program: Program) -> Result<ProgramResult, Error> {
     let cancellation = Cancellation::new();
     let (running, over) = channel::<()>();
-    let _abandoned = Abandoned { cancellation: cancellation.clone(), over };
+    let _abandoned = CancelOnDrop { cancellation: cancellation.clone(), over };
     let (done, result) = oneshot::channel();
     let work = move || {
         let ended = sandbox.run(&program, &cancellation);

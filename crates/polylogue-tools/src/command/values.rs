@@ -8,17 +8,17 @@ use serde_json::Value;
 use super::declaration::Arguments;
 
 /// The arguments by name, including defaults, without omitted ones.
-pub(crate) type Given<'a> = BTreeMap<&'a str, &'a Value>;
+pub(crate) type GivenArguments<'a> = BTreeMap<&'a str, &'a Value>;
 
 /// The arguments in `args`, by their declarations.
-pub(crate) fn given<'a>(declared: &'a Arguments, args: &'a Value) -> Result<Given<'a>, ToolError> {
+pub(crate) fn given<'a>(declared: &'a Arguments, args: &'a Value) -> Result<GivenArguments<'a>, ToolError> {
     let args = args.as_object().ok_or("the arguments must be a JSON object")?;
     if let Some(name) = args.keys().find(|name| !declared.contains_key(*name)) {
         let known: Vec<String> = declared.keys().map(|name| format!("`{name}`")).collect();
         let known = if known.is_empty() { "none".into() } else { known.join(", ") };
         return Err(ToolError(format!("there is no argument `{name}`; there is {known}")));
     }
-    let mut given = Given::new();
+    let mut given = GivenArguments::new();
     for (name, argument) in declared {
         // Models write `null` for what they leave out.
         let value = args.get(name).filter(|value| !value.is_null());
@@ -35,9 +35,9 @@ pub(crate) fn given<'a>(declared: &'a Arguments, args: &'a Value) -> Result<Give
 }
 
 /// Refuses arguments that would be longer than `most` bytes in their `places`: an argument can have several.
-pub(crate) fn check_room<'n>(
+pub(crate) fn check_size<'n>(
     places: impl IntoIterator<Item = &'n str>,
-    given: &Given<'_>,
+    given: &GivenArguments<'_>,
     most: usize,
 ) -> Result<(), ToolError> {
     let sizes: BTreeMap<&str, usize> = given.iter().map(|(name, value)| (*name, size(value))).collect();

@@ -4,7 +4,7 @@ use polylogue_core::ToolError;
 use serde_json::Value;
 
 use super::declaration::{Declaration, Kind, Words};
-use super::values::{Given, check_room};
+use super::values::{GivenArguments, check_size};
 
 /// How many bytes of arguments a command may have: Linux takes 2 MiB with everything else.
 const MAX_BYTES: usize = 1 << 20;
@@ -80,8 +80,8 @@ impl Template {
     }
 
     /// The words, with what was given in its places.
-    pub(super) fn fill(&self, given: &Given<'_>) -> Result<Vec<String>, ToolError> {
-        check_room(self.places(), given, MAX_BYTES)?;
+    pub(super) fn fill(&self, given: &GivenArguments<'_>) -> Result<Vec<String>, ToolError> {
+        check_size(self.places(), given, MAX_BYTES)?;
         let mut words = Vec::new();
         for piece in &self.0 {
             let is_there =
@@ -113,7 +113,7 @@ impl Word {
     }
 
     /// The words that it comes to: none when an argument was left out.
-    fn fill(&self, given: &Given<'_>) -> Result<Vec<String>, ToolError> {
+    fn fill(&self, given: &GivenArguments<'_>) -> Result<Vec<String>, ToolError> {
         let mut word = String::new();
         for part in &self.parts {
             match part {
@@ -206,7 +206,7 @@ mod tests {
         #[test]
         fn a_text_is_one_word_whatever_is_in_it(text in any::<String>()) {
             let value = json!(text);
-            let given = Given::from([("a", &value)]);
+            let given = GivenArguments::from([("a", &value)]);
             let within = template("={a}.", "string").unwrap().fill(&given);
             let alone = template("{a}", "string").unwrap().fill(&given);
             let has_zero = text.contains('\0');
@@ -218,7 +218,7 @@ mod tests {
         fn texts_are_as_many_words_as_they_are(texts in proptest::collection::vec("[^-\0].*", 0..4)) {
             let texts: Vec<String> = texts.into_iter().filter(|text| !text.contains('\0')).collect();
             let value = json!(texts);
-            let words = template("{a}", "strings").unwrap().fill(&Given::from([("a", &value)]));
+            let words = template("{a}", "strings").unwrap().fill(&GivenArguments::from([("a", &value)]));
             prop_assert_eq!(words.unwrap(), texts);
         }
 

@@ -171,7 +171,7 @@ impl Folder {
             Err(_) => None,
         };
         // The old file stays until the new one is whole.
-        self.check_room(content.len() as u64)?;
+        self.check_free_space(content.len() as u64)?;
         let nth = NTH.fetch_add(1, Ordering::Relaxed);
         let draft = format!(".polylogue-{}-{nth}.part", std::process::id());
         let placed = write_new(&dir, &draft, content, mode).and_then(|()| {
@@ -188,9 +188,9 @@ impl Folder {
 
 impl Folder {
     /// Refuses content that exceeds the disk limit.
-    fn check_room(&self, bytes: u64) -> Result<(), ToolError> {
+    fn check_free_space(&self, bytes: u64) -> Result<(), ToolError> {
         let Some(sandbox) = &self.0.sandbox else { return Ok(()) };
-        let room = sandbox.room();
+        let room = sandbox.free_bytes();
         if bytes <= room {
             return Ok(());
         }

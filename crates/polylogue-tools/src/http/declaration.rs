@@ -18,8 +18,8 @@ pub struct Declaration {
     /// Description for the model: what it does, and when to use it
     pub description: String,
     /// HTTP method. Default: `get`
-    #[serde(default, skip_serializing_if = "Verb::is_get")]
-    pub method: Verb,
+    #[serde(default, skip_serializing_if = "HttpMethod::is_get")]
+    pub method: HttpMethod,
     /// The URL; `{name}` in its path is the argument of that name
     pub url: String,
     /// The query parameters by name; `{name}` in a value is the argument of that name
@@ -66,7 +66,7 @@ pub struct Secret {
 /// HTTP methods.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verb {
+pub enum HttpMethod {
     /// `GET`.
     #[default]
     Get,
@@ -80,7 +80,7 @@ pub enum Verb {
     Delete,
 }
 
-impl Verb {
+impl HttpMethod {
     pub(crate) const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Patch, Self::Delete];
 
     // Serde passes a reference.
@@ -120,7 +120,7 @@ impl Verb {
     }
 }
 
-impl fmt::Display for Verb {
+impl fmt::Display for HttpMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }

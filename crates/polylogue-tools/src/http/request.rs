@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use polylogue_core::ToolError;
-use polylogue_http::Place;
+use polylogue_http::Destination;
 use polylogue_http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::declaration::{Declaration, Header, Verb};
-use crate::command::{Given, Piece, check_room, parsed, plain};
+use super::declaration::{Declaration, Header, HttpMethod};
+use crate::command::{GivenArguments, Piece, check_size, parsed, plain};
 
 /// Characters that an argument within a path keeps unescaped.
 const ARGUMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -27,7 +27,7 @@ const OF_THE_TRANSPORT: [&str; 7] =
 /// The template of a request, with placeholders for arguments.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
-    pub(crate) method: Verb,
+    pub(crate) method: HttpMethod,
     /// Scheme, host and port.
     site: Url,
     path: Vec<Piece>,
@@ -57,11 +57,11 @@ pub(crate) enum Body {
 }
 
 /// A request that is ready to be sent.
-pub(crate) type Filled = (Url, HeaderMap, Bytes);
+pub(crate) type HttpRequestParts = (Url, HeaderMap, Bytes);
 
 impl Request {
     /// The request to `url`, whose path can have placeholders.
-    pub(crate) fn to(method: Verb, url: &str) -> Result<Self, String> {
+    pub(crate) fn to(method: HttpMethod, url: &str) -> Result<Self, String> {
         let (scheme, rest) = url
             .split_once("://")
             .ok_or_else(|| format!("`{url}` is no address; it begins with `https://`"))?;
@@ -126,7 +126,7 @@ impl Request {
     }
 
     /// The address that it reaches.
-    pub(crate) fn place(&self) -> Result<Place, String> {
+    pub(crate) fn place(&self) -> Result<Destination, String> {
         let port = self.site.port_or_known_default().unwrap_or(443);
         let host = self.site.host_str().unwrap_or_default();
         format!("{host}:{port}").parse().map_err(|why| format!("{why}"))
@@ -152,13 +152,13 @@ impl Request {
     /// Checks that its path is valid for all arguments.
     fn check(&self) -> Result<(), String> {
         let value = Value::from("x");
-        let given: Given<'_> = self.arguments_of_path().map(|name| (name, &value)).collect();
+        let given: GivenArguments<'_> = self.arguments_of_path().map(|name| (name, &value)).collect();
         self.url(&given).map(drop).map_err(|why| why.0)
     }
 
     /// The request with the given arguments.
-    pub(crate) fn fill(&self, given: &Given<'_>) -> Result<Filled, ToolError> {
-        check_room(self.arguments(), given, MAX_BYTES)?;
+    pub(crate) fn fill(&self, given: &GivenArguments<'_>) -> Result<HttpRequestParts, ToolError> {
+        check_size(self.arguments(), given, MAX_BYTES)?;
         let mut url = self.url(given)?;
         for (name, pieces, lists) in &self.query {
             append(&mut url, name, pieces, *lists, given);
@@ -183,7 +183,7 @@ impl Request {
         Ok((url, headers, body.map(|body| Bytes::from(body.to_string())).unwrap_or_default()))
     }
 
-    fn url(&self, given: &Given<'_>) -> Result<Url, ToolError> {
+    fn url(&self, given: &GivenArguments<'_>) -> Result<Url, ToolError> {
         let mut path = String::new();
         for piece in &self.path {
             match piece {
@@ -241,7 +241,7 @@ fn joined(value: &Value) -> String {
 }
 
 /// The text of `pieces`, unless one of its arguments was omitted.
-fn filled(pieces: &[Piece], given: &Given<'_>) -> Option<String> {
+fn filled(pieces: &[Piece], given: &GivenArguments<'_>) -> Option<String> {
     let texts = pieces.iter().map(|piece| match piece {
         Piece::Text(text) => Some(text.clone()),
         Piece::Argument(name) => given.get(name.as_str()).map(|value| joined(value)),
@@ -249,7 +249,7 @@ fn filled(pieces: &[Piece], given: &Given<'_>) -> Option<String> {
     texts.collect()
 }
 
-fn append(url: &mut Url, name: &str, pieces: &[Piece], lists: Lists, given: &Given<'_>) {
+fn append(url: &mut Url, name: &str, pieces: &[Piece], lists: Lists, given: &GivenArguments<'_>) {
     let alone = match pieces {
         [Piece::Argument(name)] => given.get(name.as_str()).copied(),
         _ => None,
@@ -303,7 +303,7 @@ fn arguments_within<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
 }
 
 /// A value with the given arguments; `None` where one was omitted.
-fn filled_value(value: &Value, given: &Given<'_>) -> Option<Value> {
+fn filled_value(value: &Value, given: &GivenArguments<'_>) -> Option<Value> {
     Some(match value {
         Value::String(text) => {
             let pieces = parsed(text).ok()?;
@@ -331,8 +331,11 @@ mod tests {
     use super::*;
 
     fn url(template: &str, value: &Value) -> Result<String, String> {
-        let request = Request::to(Verb::Get, template)?;
-        request.fill(&Given::from([("a", value)])).map(|(url, ..)| url.to_string()).map_err(|why| why.0)
+        let request = Request::to(HttpMethod::Get, template)?;
+        request
+            .fill(&GivenArguments::from([("a", value)]))
+            .map(|(url, ..)| url.to_string())
+            .map_err(|why| why.0)
     }
 
     #[test]
@@ -372,7 +375,7 @@ mod tests {
             "https://h.example/{",
             "https://h.example/{a b}",
         ] {
-            assert!(Request::to(Verb::Get, template).is_err(), "{template}");
+            assert!(Request::to(HttpMethod::Get, template).is_err(), "{template}");
         }
         for name in ["Host", "content-length", "a b", ""] {
             assert!(header_name(name).is_err(), "{name}");

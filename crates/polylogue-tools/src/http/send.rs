@@ -8,7 +8,7 @@ use polylogue_http::header::{HeaderName, HeaderValue};
 use polylogue_http::{Client, Env, Redactor};
 
 use super::request::{Request, header_name};
-use crate::command::Given;
+use crate::command::GivenArguments;
 use crate::exchange::{Ask, End, Reply, ask, status_in_words};
 
 /// Timeout of a call; how much of a response is read, and how much is returned, in bytes: less than the maximum of an outcome.
@@ -69,7 +69,11 @@ impl Sender {
     }
 
     /// Sends `request` with the given arguments.
-    pub(crate) async fn send(&self, request: &Request, given: &Given<'_>) -> Result<Outcome, ToolError> {
+    pub(crate) async fn send(
+        &self,
+        request: &Request,
+        given: &GivenArguments<'_>,
+    ) -> Result<Outcome, ToolError> {
         let (mut url, mut headers, body) = request.fill(given)?;
         let source = format!("{}{}", url.origin().ascii_serialization(), url.path());
         for (name, value) in &self.query {

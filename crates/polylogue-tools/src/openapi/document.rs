@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::auth::{Credential, credential};
-use crate::http::Verb;
+use crate::http::HttpMethod;
 
 /// Maximum length of a chain of references.
 const MOST_STEPS: usize = 16;
@@ -15,7 +15,7 @@ pub struct Document(Value);
 
 /// An operation in a document.
 pub(super) struct Entry<'a> {
-    pub(super) verb: Verb,
+    pub(super) verb: HttpMethod,
     pub(super) path: &'a str,
     /// The path item, which applies to all operations of the path.
     pub(super) around: &'a Map<String, Value>,
@@ -77,7 +77,7 @@ impl Document {
         let paths = self.0.get("paths").and_then(Value::as_object).into_iter().flatten();
         let items = paths.filter_map(|(path, item)| Some((path.as_str(), self.resolved(item).as_object()?)));
         items.flat_map(|(path, around)| {
-            Verb::ALL.into_iter().filter_map(move |verb| {
+            HttpMethod::ALL.into_iter().filter_map(move |verb| {
                 let says = around.get(verb.word())?.as_object()?;
                 Some(Entry { verb, path, around, says })
             })

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use polylogue_core::{AnyTool, Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
-use polylogue_http::{Client, Env, Reach};
+use polylogue_http::{Client, Env, NetworkAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::auth::{self, Credential, Keys};
 use super::document::{Document, Entry, legal};
 use super::schema::simple;
-use crate::command::{Given, Piece};
-use crate::http::Verb;
+use crate::command::{GivenArguments, Piece};
+use crate::http::HttpMethod;
 use crate::http::request::{Body, Lists, Request, header_name};
 use crate::http::send::Sender;
 
@@ -24,7 +24,7 @@ pub struct Operation {
     /// The description of the tool.
     pub description: String,
     /// The HTTP method.
-    pub method: Verb,
+    pub method: HttpMethod,
     /// The URL, with arguments in braces.
     pub url: String,
     /// The JSON Schema of its arguments.
@@ -41,7 +41,7 @@ pub struct Operation {
 pub struct ParameterPlace {
     /// The part of the request.
     #[serde(rename = "in")]
-    pub into: Where,
+    pub into: ArgumentLocation,
     /// Its name there.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -50,7 +50,7 @@ pub struct ParameterPlace {
 /// The part of a request that contains an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Where {
+pub enum ArgumentLocation {
     /// The path.
     Path,
     /// The query; a list is one parameter per value.
@@ -86,7 +86,9 @@ impl Operation {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for parameter in parameters(document, entry) {
             let Some((argument, schema)) = made.parameter(document, parameter, &mut path)? else { continue };
-            if parameter.get("required") == Some(&json!(true)) || made.goes_into(&argument, Where::Path) {
+            if parameter.get("required") == Some(&json!(true))
+                || made.goes_into(&argument, ArgumentLocation::Path)
+            {
                 required.push(argument.clone());
             }
             properties.insert(argument, schema);
@@ -94,7 +96,10 @@ impl Operation {
         if let Some((schema, is_required)) = body(document, entry)? {
             let argument = if properties.contains_key("body") { "request_body" } else { "body" }.to_owned();
             required.extend(is_required.then(|| argument.clone()));
-            made.places.insert(argument.clone(), ParameterPlace { into: Where::Body, name: String::new() });
+            made.places.insert(
+                argument.clone(),
+                ParameterPlace { into: ArgumentLocation::Body, name: String::new() },
+            );
             properties.insert(argument, schema);
         }
         made.parameters = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
@@ -102,7 +107,7 @@ impl Operation {
         made.request().map(|_| made)
     }
 
-    fn goes_into(&self, argument: &str, into: Where) -> bool {
+    fn goes_into(&self, argument: &str, into: ArgumentLocation) -> bool {
         self.places.get(argument).is_some_and(|place| place.into == into)
     }
 
@@ -117,10 +122,10 @@ impl Operation {
         let (name, is_required) = (text("name"), parameter.get("required") == Some(&json!(true)));
         let explode = parameter.get("explode").and_then(Value::as_bool);
         let into = match (text("in"), text("style")) {
-            ("path", _) => Where::Path,
-            ("query", "deepObject") => Where::QueryBrackets,
-            ("query", "" | "form") if explode != Some(false) => Where::Query,
-            ("query", _) => Where::QueryCommas,
+            ("path", _) => ArgumentLocation::Path,
+            ("query", "deepObject") => ArgumentLocation::QueryBrackets,
+            ("query", "" | "form") if explode != Some(false) => ArgumentLocation::Query,
+            ("query", _) => ArgumentLocation::QueryCommas,
             // These are set elsewhere, or by the HTTP client.
             ("header", _)
                 if ["accept", "content-type", "authorization"]
@@ -128,7 +133,7 @@ impl Operation {
             {
                 return Ok(None);
             }
-            ("header", _) if header_name(name).is_ok() => Where::Header,
+            ("header", _) if header_name(name).is_ok() => ArgumentLocation::Header,
             (other, _) if is_required => return Err(format!("its parameter `{name}` goes into `{other}`")),
             _ => return Ok(None),
         };
@@ -136,7 +141,7 @@ impl Operation {
         while self.places.contains_key(&argument) {
             argument.push('_');
         }
-        if into == Where::Path {
+        if into == ArgumentLocation::Path {
             *path = path.replace(&format!("{{{name}}}"), &format!("{{{argument}}}"));
         }
         let schema = parameter
@@ -156,12 +161,12 @@ impl Operation {
             let value = vec![Piece::Argument(argument.clone())];
             let mut query = |lists| request.query.push((place.name.clone(), value.clone(), lists));
             match place.into {
-                Where::Path => {}
-                Where::Query => query(Lists::Each),
-                Where::QueryCommas => query(Lists::Commas),
-                Where::QueryBrackets => query(Lists::Brackets),
-                Where::Header => request.headers.push((header_name(&place.name)?, value)),
-                Where::Body => request.body = Some(Body::Argument(argument.clone())),
+                ArgumentLocation::Path => {}
+                ArgumentLocation::Query => query(Lists::Each),
+                ArgumentLocation::QueryCommas => query(Lists::Commas),
+                ArgumentLocation::QueryBrackets => query(Lists::Brackets),
+                ArgumentLocation::Header => request.headers.push((header_name(&place.name)?, value)),
+                ArgumentLocation::Body => request.body = Some(Body::Argument(argument.clone())),
             }
         }
         match request.arguments().into_iter().find(|name| !self.places.contains_key(*name)) {
@@ -231,14 +236,14 @@ fn body(document: &Document, entry: &Entry<'_>) -> Result<Option<(Value, bool)>,
 /// When a variable is not set, or the operation cannot be called.
 pub fn tool(
     operation: Operation,
-    client: impl FnOnce(Reach) -> Client,
+    client: impl FnOnce(NetworkAccess) -> Client,
     keys: &Keys,
     env: &Env,
     time: Option<Duration>,
 ) -> Result<AnyTool, Error> {
     let wrong = |why: String| Error::config(format!("the operation `{}`: {why}", operation.name));
     let request = operation.request().map_err(wrong)?;
-    let mut sender = Sender::new(client(Reach::only([request.place().map_err(wrong)?])));
+    let mut sender = Sender::new(client(NetworkAccess::only([request.place().map_err(wrong)?])));
     auth::add(&mut sender, &operation.credentials, keys, env).map_err(wrong)?;
     sender.time = time.unwrap_or(sender.time);
     let spec =
@@ -267,7 +272,7 @@ impl Tool for OperationTool {
             return Err(ToolError(format!("there is no argument `{name}`; there is {known}")));
         }
         // Models write `null` for what they leave out.
-        let given: Given<'_> = args
+        let given: GivenArguments<'_> = args
             .iter()
             .filter(|(_, value)| !value.is_null())
             .map(|(name, value)| (name.as_str(), value))

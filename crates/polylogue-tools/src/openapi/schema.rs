@@ -33,12 +33,12 @@ const KEPT: [&str; 14] = [
 const MOST: usize = 2_000;
 
 /// The remaining size.
-struct Left {
+struct RemainingSize {
     schemas: Cell<usize>,
     bytes: Cell<usize>,
 }
 
-impl Left {
+impl RemainingSize {
     /// Whether `value` still fits; if not, nothing else does.
     fn takes(&self, value: &Value) -> bool {
         let size = value.as_str().map_or_else(|| value.to_string().len(), str::len);
@@ -50,7 +50,7 @@ impl Left {
 /// `schema` without references, and with what providers know only.
 pub(super) fn simple(document: &Document, schema: &Value) -> Value {
     for depth in (1..=DEEPEST).rev() {
-        let left = Left { schemas: Cell::new(MOST), bytes: Cell::new(MAX_BYTES) };
+        let left = RemainingSize { schemas: Cell::new(MOST), bytes: Cell::new(MAX_BYTES) };
         let simple = at(document, schema, depth, &left);
         if left.schemas.get() > 0 && left.bytes.get() > 0 && simple.to_string().len() <= MAX_BYTES {
             return simple;
@@ -59,7 +59,7 @@ pub(super) fn simple(document: &Document, schema: &Value) -> Value {
     json!({})
 }
 
-fn at(document: &Document, schema: &Value, depth: usize, left: &Left) -> Value {
+fn at(document: &Document, schema: &Value, depth: usize, left: &RemainingSize) -> Value {
     // Schemas that hold one another would become as many as there are stars.
     if left.schemas.get() == 0 || left.bytes.get() == 0 {
         return json!({});

@@ -117,7 +117,7 @@ impl Kernel {
         self.runs += 1;
         let key = Key::new()?;
         self.line.state().begin(&key, limits.output_bytes);
-        let _under_way = UnderWay(&self.line);
+        let _under_way = ActiveCall(&self.line);
         let call =
             Call::begin(&self.line, json!({"run": self.runs, "key": key.0, "code": code}), limits.time);
         self.line.until(|state| state.is_done).await;
@@ -180,9 +180,9 @@ impl State {
 }
 
 /// A call with a waiting caller.
-struct UnderWay<'a>(&'a Line);
+struct ActiveCall<'a>(&'a Line);
 
-impl Drop for UnderWay<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         self.0.state().call = None;
     }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use polylogue_http::{Client, Proxies, Reach};
+use polylogue_http::{Client, NetworkAccess, Proxies};
 use tokio::time::Instant;
 use url::{Position, Url};
 
@@ -22,7 +22,7 @@ const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// Fetches pages.
 ///
-/// It requests only what its [`Reach`] allows, at every step; follows at most five redirects; requests `robots.txt` first, once an
+/// It requests only what its [`NetworkAccess`] allows, at every step; follows at most five redirects; requests `robots.txt` first, once an
 /// hour, and obeys it.
 #[derive(Debug)]
 pub struct Fetcher {
@@ -45,7 +45,7 @@ pub struct Fetched {
 impl Fetcher {
     /// A fetcher for what `reach` allows. Default limits: 30 s and 4 MiB for a page.
     #[must_use]
-    pub fn new(reach: Reach) -> Self {
+    pub fn new(reach: NetworkAccess) -> Self {
         Self::by(Client::new(reach))
     }
 
@@ -81,7 +81,7 @@ impl Fetcher {
 
     /// The allowed addresses.
     #[must_use]
-    pub const fn reach(&self) -> &Reach {
+    pub const fn reach(&self) -> &NetworkAccess {
         self.client.reach()
     }
 

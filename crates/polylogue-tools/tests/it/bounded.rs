@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use polylogue_core::{Outcome, Tool, ToolCx, ToolError, ToolSpec};
-use polylogue_tools::Bounded;
+use polylogue_tools::LimitedTool;
 use serde_json::{Value, json};
 
 use crate::{done, failed};
@@ -39,7 +39,7 @@ impl Tool for Slow {
 async fn a_call_that_takes_too_long_is_given_up() {
     let slow = Slow::new();
     let is_over = Arc::clone(&slow.is_over);
-    let tool = Bounded::new(slow).within(Duration::from_secs(5));
+    let tool = LimitedTool::new(slow).within(Duration::from_secs(5));
     assert_eq!(done(&tool, json!({"seconds": 4})).await, "done");
     is_over.store(false, Ordering::Relaxed);
     let said = failed(&tool, json!({"seconds": 600})).await;
@@ -47,12 +47,12 @@ async fn a_call_that_takes_too_long_is_given_up() {
     tokio::time::sleep(Duration::from_secs(1000)).await;
     assert!(!is_over.load(Ordering::Relaxed), "nothing of it continues");
     assert!(tool.spec().repeatable);
-    assert_eq!(done(&Bounded::new(Slow::new()), json!({"seconds": 9999})).await, "done");
+    assert_eq!(done(&LimitedTool::new(Slow::new()), json!({"seconds": 9999})).await, "done");
 }
 
 #[tokio::test]
 async fn results_beyond_the_limit_are_cut() {
-    let tool = Bounded::new(Slow::new()).at_most(10);
+    let tool = LimitedTool::new(Slow::new()).at_most(10);
     assert_eq!(done(&tool, json!({"text": "0123456789"})).await, "0123456789");
     assert_eq!(done(&tool, json!({"text": "0123456789ab"})).await, "0123456789\n(2 more bytes are left out)");
     // Cut at a letter's beginning.

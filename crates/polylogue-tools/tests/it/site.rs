@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use polylogue_http::{Client, Reach};
+use polylogue_http::{Client, NetworkAccess};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -79,7 +79,8 @@ impl Site {
 
     /// Who may reach the public web and this site, which it knows as `site.example`.
     pub(crate) fn client(&self) -> Client {
-        let reach = Reach::public().allowing([format!("site.example:{}", self.port).parse().unwrap()]);
+        let reach =
+            NetworkAccess::public().allowing([format!("site.example:{}", self.port).parse().unwrap()]);
         Client::new(reach)
             .host("site.example", [IpAddr::from(Ipv4Addr::LOCALHOST)])
             .host("inner.example", ["10.0.0.1".parse().unwrap()])

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use flate2::write::GzEncoder;
 use polylogue_core::OutcomeStatus;
-use polylogue_http::{Client, Env, Key, Proxies, Reach};
+use polylogue_http::{Client, Env, Key, NetworkAccess, Proxies};
 use polylogue_tools::web::{
     AnySearch, Engine, EngineKind, Fetcher, Pages, Search as _, web_fetch, web_search,
 };
@@ -138,7 +138,7 @@ async fn addresses_that_lead_inside_are_refused_whatever_they_look_like() {
 #[tokio::test]
 async fn of_all_that_a_name_stands_for_only_what_was_checked_is_reached() {
     let site = Site::of(&[("/", html("here"))]).await;
-    let reach = Reach::public().allowing(["127.0.0.1".parse().unwrap()]);
+    let reach = NetworkAccess::public().allowing(["127.0.0.1".parse().unwrap()]);
     let addresses = ["10.0.0.1", "169.254.169.254", "127.0.0.1"].map(|address| address.parse().unwrap());
     let fetcher = Fetcher::by(Client::new(reach).host("both.example", addresses));
     let begun = Instant::now();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::prompted::{PromptedTool, ToolCalling, ToolHistory};
 use crate::tools::agent_tool::AgentTool;
-use crate::tools::approval::{Approval, Wanted};
+use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::known::known;
 
 /// An agent backed by a language model: a system message, tools, and a view of the chat.
@@ -51,7 +51,7 @@ pub struct Assistant {
     /// JSON Schema of the agent's messages.
     pub(crate) answers: Option<Arc<Value>>,
     pub(crate) repairs: u32,
-    pub(crate) approval: Approval<Wanted>,
+    pub(crate) approval: Approval<ApprovalRequest>,
 }
 
 /// Makes the system message from the task.
@@ -146,7 +146,7 @@ impl Assistant {
     /// Default: none. The person can approve, reject or edit the call; the model receives the decision and the turn
     /// continues. Calls of [suggested tools](Self::suggest_tool) are approved by the participant that runs them.
     #[must_use]
-    pub fn approval(self, approval: Approval<Wanted>) -> Self {
+    pub fn approval(self, approval: Approval<ApprovalRequest>) -> Self {
         Self { approval, ..self }
     }
 

@@ -81,19 +81,19 @@
 //! parsed from it, and other agents do not see it.
 
 mod answer;
-mod asks;
-mod can;
 pub(crate) mod check;
 pub(crate) mod lenient;
+mod model_settings;
 mod native;
 mod object;
 mod read;
 mod several;
-mod talk;
+mod support;
+mod text;
+mod turn;
 mod words;
-mod work;
 
 pub(crate) use self::answer::one_turn;
-pub use self::asks::Asks;
-pub(crate) use self::work::{Work, continued, marked};
+pub use self::model_settings::ModelSettings;
+pub(crate) use self::turn::{AssistantTurn, continued, marked};
 pub use crate::agents::prompted::{PromptedTool, ToolCalling, ToolHistory};

@@ -31,7 +31,7 @@ use polylogue_core::{Act, AnyTool, Call, CallOutcome, Name, Part, Result, Tool, 
 
 pub use self::declared::Declared;
 use crate::layers::reply::Reply;
-use crate::tools::approval::{Approval, Wanted};
+use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::runner::{Finished, Runner};
 
 /// Runs the tool calls of other participants: the layer `executor`.
@@ -43,7 +43,7 @@ use crate::tools::runner::{Finished, Runner};
 pub struct Executor {
     tools: Vec<AnyTool>,
     answers_all: bool,
-    approval: Approval<Wanted>,
+    approval: Approval<ApprovalRequest>,
 }
 
 impl Executor {
@@ -71,7 +71,7 @@ impl Executor {
     /// Sets which calls need approval by a person. Default: none. The person can approve, reject or edit the call; the
     /// caller receives the decision.
     #[must_use]
-    pub fn approval(self, approval: Approval<Wanted>) -> Self {
+    pub fn approval(self, approval: Approval<ApprovalRequest>) -> Self {
         Self { approval, ..self }
     }
 

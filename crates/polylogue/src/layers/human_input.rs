@@ -46,7 +46,7 @@ use std::sync::Arc;
 use crate::stop::Reason;
 use polylogue_core::{Act, Call, CallOutcome, Line, Name, Outcome, Part, Result, Source, StopReason, Turn};
 
-use self::words::Occasion;
+use self::words::InputReason;
 use crate::layers::executor::pending_for;
 use crate::layers::reply::Reply;
 use crate::stop::{Says, says};
@@ -57,12 +57,12 @@ pub struct HumanInput {
     mode: Mode,
     limit: u64,
     #[debug(skip)]
-    ends: Arc<Ends>,
+    ends: Arc<TerminationFn>,
     clears: bool,
 }
 
 /// The stop reason of a terminating message.
-type Ends = dyn Fn(&Line) -> Option<StopReason> + Send + Sync;
+type TerminationFn = dyn Fn(&Line) -> Option<StopReason> + Send + Sync;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -147,7 +147,7 @@ impl HumanInput {
     }
 
     /// Why the person is asked; otherwise what the layer does.
-    fn occasion(&self, turn: &Turn<'_>) -> Result<Occasion, Option<Act>> {
+    fn input_reason(&self, turn: &Turn<'_>) -> Result<InputReason, Option<Act>> {
         let ended = news(turn).and_then(|line| (self.ends)(line));
         let over = || count::is_over(turn.transcript(), turn.me(), self.limit);
         let silence = turn.transcript().messages().next().is_none();
@@ -158,10 +158,10 @@ impl HumanInput {
                 limit: self.limit,
             })))),
             (Mode::Never, None) => Err(None),
-            (_, Some(reason)) => Ok(Occasion::End(reason)),
-            (_, None) if silence => Ok(Occasion::First),
-            (Mode::Always, None) => Ok(Occasion::Turn),
-            (Mode::Terminate, None) if over() => Ok(Occasion::Limit(self.limit)),
+            (_, Some(reason)) => Ok(InputReason::End(reason)),
+            (_, None) if silence => Ok(InputReason::First),
+            (Mode::Always, None) => Ok(InputReason::Turn),
+            (Mode::Terminate, None) if over() => Ok(InputReason::Limit(self.limit)),
             (Mode::Terminate, None) => Err(None),
         }
     }
@@ -179,9 +179,9 @@ impl HumanInput {
     }
 
     /// The result of an empty answer.
-    fn skipped(&self, occasion: Occasion) -> Option<Act> {
-        match occasion {
-            Occasion::End(reason) => Some(Act::Stop(reason)),
+    fn skipped(&self, input_reason: InputReason) -> Option<Act> {
+        match input_reason {
+            InputReason::End(reason) => Some(Act::Stop(reason)),
             // There are no automatic replies.
             _ if self.limit == 0 => Some(Act::Pass),
             _ => None,
@@ -203,18 +203,18 @@ impl Reply for HumanInput {
         if turn.request().to.is_private() {
             return Ok(None);
         }
-        let occasion = match self.occasion(turn) {
-            Ok(occasion) => occasion,
+        let input_reason = match self.input_reason(turn) {
+            Ok(input_reason) => input_reason,
             Err(act) => return Ok(act),
         };
         let calls = pending_for(turn);
         loop {
             let Some(answer) = turn.answer() else {
-                let question = words::question(turn, &occasion, &calls, self.limit == 0, self.clears);
+                let question = words::question(turn, &input_reason, &calls, self.limit == 0, self.clears);
                 return Ok(Some(Act::Ask(question.into())));
             };
             match Answer::of(answer) {
-                Answer::Nothing => return Ok(self.skipped(occasion)),
+                Answer::Nothing => return Ok(self.skipped(input_reason)),
                 Answer::Exit => {
                     let reason = StopReason::Left { who: turn.me().clone(), why: "said `exit`".into() };
                     return Ok(Some(Act::Stop(reason)));

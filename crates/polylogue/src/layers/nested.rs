@@ -26,12 +26,12 @@ use crate::policies::order::{last_said, summed_up};
 /// ```
 /// # fn example(research: polylogue::Chat, model: polylogue::AnyModel) -> polylogue::Result<()> {
 /// use polylogue::Assistant;
-/// use polylogue::layers::nested::{Nested, Outer};
+/// use polylogue::layers::nested::{Nested, OuterContext};
 /// use polylogue::layers::reply::{Stack, Trigger, when};
 ///
 /// let from_ann = Trigger::from("Ann".try_into()?) & Trigger::received(|line| line.message.plain().contains('?'));
 /// let clerk = Stack::new("Clerk")?
-///     .then(when(from_ann, Nested::new(research).carries(Outer::All)))
+///     .then(when(from_ann, Nested::new(research).carries(OuterContext::All)))
 ///     .then(Assistant::new("Clerk", model)?);
 /// # let _ = clerk;
 /// # Ok(())
@@ -40,8 +40,8 @@ use crate::policies::order::{last_said, summed_up};
 #[derive(derive_more::Debug)]
 pub struct Nested {
     chat: Chat,
-    message: Outer,
-    carry: Option<Outer>,
+    message: OuterContext,
+    carry: Option<OuterContext>,
     #[debug(skip)]
     reply: Option<Box<ReplyFn>>,
 }
@@ -51,15 +51,15 @@ type ReplyFn = dyn Fn(&StopReason, &str) -> Option<Act> + Send + Sync;
 /// What of the outer conversation is carried into the inner chat.
 #[derive(Clone, Default, derive_more::Debug)]
 #[non_exhaustive]
-pub enum Outer {
+pub enum OuterContext {
     /// The last message that the agent sees.
     #[default]
     Last,
     /// Every message that the agent sees, with the names of the speakers.
     All,
-    /// A summary by an agent; see [`Outer::reflected`].
+    /// A summary by an agent; see [`OuterContext::reflected`].
     Reflected(Reflection),
-    /// The result of a function of the turn; see [`Outer::own`].
+    /// The result of a function of the turn; see [`OuterContext::own`].
     Own(#[debug(skip)] Arc<OuterFn>),
 }
 
@@ -69,7 +69,7 @@ type OuterFn = dyn Fn(&Turn<'_>) -> String + Send + Sync;
 #[derive(Debug, Clone)]
 pub struct Reflection(Arc<Chat>);
 
-impl Outer {
+impl OuterContext {
     /// A summary by `agent`, asked with `prompt`, of every message that the replying agent sees. Takes one turn of
     /// `agent`, in its own chat before the inner one.
     ///
@@ -135,18 +135,18 @@ impl Nested {
     /// Replies with the summary of `chat`, which starts with the last message that the agent sees.
     #[must_use]
     pub fn new(chat: Chat) -> Self {
-        Self { chat, message: Outer::Last, carry: None, reply: None }
+        Self { chat, message: OuterContext::Last, carry: None, reply: None }
     }
 
     /// Sets what the inner chat starts with: its task.
     #[must_use]
-    pub fn message(self, message: Outer) -> Self {
+    pub fn message(self, message: OuterContext) -> Self {
         Self { message, ..self }
     }
 
     /// Sets what else is carried into the inner chat, below the line `Context:`.
     #[must_use]
-    pub fn carries(self, carry: Outer) -> Self {
+    pub fn carries(self, carry: OuterContext) -> Self {
         Self { carry: Some(carry), ..self }
     }
 

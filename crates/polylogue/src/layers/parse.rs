@@ -11,7 +11,7 @@
 //! | one of several such blocks | [`Mixed`] |
 //! | JSON that satisfies a schema | [`Assistant::output_schema`](crate::Assistant::output_schema) |
 //! | anything else | a custom [`Parser`] |
-//! | to run what was parsed | [`Actions`]; the result: [`Ran`] |
+//! | to run what was parsed | [`Actions`]; the result: [`CallRecord`] |
 //!
 //! # A model that writes Python when needed
 //! ```
@@ -29,9 +29,9 @@
 
 mod action;
 mod block;
-mod kit;
-mod ran;
+mod call_record;
 mod template;
+mod tool_table;
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ use serde_json::Value;
 
 pub use self::action::Actions;
 pub use self::block::{Block, Mixed, ToolBlock};
-pub use self::ran::{Ran, RunState};
+pub use self::call_record::{CallRecord, RunState};
 pub use self::template::Template;
 
 use crate::Assistant;

@@ -62,14 +62,14 @@ type AskFn = Arc<dyn Fn(&[String]) -> String + Send + Sync>;
 
 /// The result of one vote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tally {
+pub struct VoteResult {
     /// The option that each voter chose, in the order of the voters; `None` is an abstention.
     pub votes: Vec<(Name, Option<usize>)>,
     /// The number of votes of each option.
     pub counts: Vec<u64>,
 }
 
-impl Tally {
+impl VoteResult {
     fn of(votes: Vec<(Name, Option<usize>)>, options: usize) -> Self {
         let count = |option| votes.iter().filter(|(_, vote)| *vote == Some(option)).count() as u64;
         Self { counts: (0..options).map(count).collect(), votes }
@@ -154,14 +154,14 @@ impl Debate {
 
     /// The finished votes of `chat`, in order: several after ties.
     #[must_use]
-    pub fn tallies(&self, chat: &Transcript) -> Vec<Tally> {
+    pub fn tallies(&self, chat: &Transcript) -> Vec<VoteResult> {
         let mut tallies = Vec::new();
         self.stage(chat, &mut tallies);
         tallies
     }
 
     /// Replays the debate from its start to the first step that is not in the log.
-    fn stage(&self, chat: &Transcript, tallies: &mut Vec<Tally>) -> Stage {
+    fn stage(&self, chat: &Transcript, tallies: &mut Vec<VoteResult>) -> Stage {
         let mut past = Replay::of(chat);
         let again = if let Tie::Again(rounds) = self.tie { rounds } else { 0 };
         for nth in 0..=again {
@@ -175,11 +175,11 @@ impl Debate {
                 Err(requests) => return Stage::Turns(requests),
                 Ok(tally) => tallies.push(tally),
             }
-            if let Some([only]) = tallies.last().map(Tally::first).as_deref() {
+            if let Some([only]) = tallies.last().map(VoteResult::first).as_deref() {
                 return Stage::Decided(*only);
             }
         }
-        let tied = tallies.last().map(Tally::first).unwrap_or_default();
+        let tied = tallies.last().map(VoteResult::first).unwrap_or_default();
         let voted = tallies.last().is_some_and(|tally| tally.counts.iter().any(|count| *count > 0));
         match (&self.tie, tied.first()) {
             (Tie::First, Some(first)) if voted => Stage::Decided(*first),
@@ -208,7 +208,11 @@ impl Debate {
     }
 
     /// The tally, or the voters to ask next. A voter with an unclear answer is asked once more, and then abstains.
-    fn vote(&self, chat: &Transcript, past: &mut Replay<'_>) -> std::result::Result<Tally, Vec<TurnRequest>> {
+    fn vote(
+        &self,
+        chat: &Transcript,
+        past: &mut Replay<'_>,
+    ) -> std::result::Result<VoteResult, Vec<TurnRequest>> {
         let voters = if self.voters.is_empty() { chat.participants() } else { &self.voters };
         let mut votes: Vec<(Name, Option<usize>)> = Vec::new();
         let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -237,7 +241,7 @@ impl Debate {
             return Err(unclear);
         }
         votes.sort_by_key(|(who, _)| voters.iter().position(|voter| voter == who));
-        Ok(Tally::of(votes, self.options.len()))
+        Ok(VoteResult::of(votes, self.options.len()))
     }
 
     /// The decision of the chair between the tied options.
@@ -265,12 +269,12 @@ impl Debate {
     }
 
     /// The tally as text.
-    fn counts_text(&self, tally: &Tally) -> String {
+    fn counts_text(&self, tally: &VoteResult) -> String {
         let counts_text = |(option, count): (&String, &u64)| format!("{option}: {count}");
         self.options.iter().zip(&tally.counts).map(counts_text).collect::<Vec<_>>().join("; ")
     }
 
-    fn tied(&self, tally: &Tally) -> String {
+    fn tied(&self, tally: &VoteResult) -> String {
         format!(
             "The vote is tied ({}). Argue once more; then there is another vote.",
             self.counts_text(tally)

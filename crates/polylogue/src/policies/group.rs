@@ -36,12 +36,12 @@
 //!
 //! # A state machine: a custom rule
 //! ```
-//! use polylogue::policies::group::{Method, Pick};
+//! use polylogue::policies::group::{Method, Selected};
 //! use polylogue::{Group, Name, Transcript};
 //!
 //! let (writer, critic) = (Name::new("Writer")?, Name::new("Critic")?);
 //! let group = Group::by(move |chat: &Transcript, _| match chat.last() {
-//!     Some(last) if last.message.from == critic && last.message.plain().contains("good") => Pick::End,
+//!     Some(last) if last.message.from == critic && last.message.plain().contains("good") => Selected::End,
 //!     Some(last) if last.message.from == writer => critic.clone().into(),
 //!     Some(_) => writer.clone().into(),
 //!     None => Method::RoundRobin.into(),
@@ -64,12 +64,12 @@ use polylogue_core::{Agent, AnyAgent, Chooser, Error, Name, Policy, Result, Step
 
 pub use self::human_selector::HumanSelector;
 pub use self::introduction::introduce;
-pub use self::method::{Method, Pick};
+pub use self::method::{Method, Selected};
 pub use self::selector::Selector;
 pub use self::transitions::{Repeat, Transitions, Warning};
 
 use self::tools::Owners;
-use crate::policies::order::deserted;
+use crate::policies::order::without_participants;
 
 /// Selects the next speaker of a group: a [`Policy`].
 ///
@@ -92,21 +92,21 @@ use crate::policies::order::deserted;
 #[derive(derive_more::Debug)]
 pub struct Group {
     #[debug(skip)]
-    picker: Picker,
+    picker: Selection,
     transitions: Option<Transitions>,
     repeat: Option<Repeat>,
     owners: Owners,
     selector: Option<AnyAgent>,
 }
 
-enum Picker {
+enum Selection {
     Method(Method),
     Rule(Rule),
 }
 
-type Rule = Box<dyn Fn(&Transcript, &[Name]) -> Pick + Send + Sync>;
+type Rule = Box<dyn Fn(&Transcript, &[Name]) -> Selected + Send + Sync>;
 
-impl From<Method> for Pick {
+impl From<Method> for Selected {
     fn from(method: Method) -> Self {
         Self::Method(method)
     }
@@ -116,14 +116,14 @@ impl Group {
     /// Selects participants in order, again and again.
     #[must_use]
     pub fn round_robin() -> Self {
-        Self::of(Picker::Method(Method::RoundRobin))
+        Self::of(Selection::Method(Method::RoundRobin))
     }
 
     /// Selects at random. The same seed gives the same selection at the same point of the same chat; the default seed
     /// is the time of the chat's first event. Selections are logged either way.
     #[must_use]
     pub fn random(seed: Option<u64>) -> Self {
-        Self::of(Picker::Method(Method::Random(seed)))
+        Self::of(Selection::Method(Method::Random(seed)))
     }
 
     /// Asks `selector` in a private turn: a [`Selector`], a [`HumanSelector`] or a custom agent. It need not be added to
@@ -138,18 +138,18 @@ impl Group {
     /// [`private_agent`](polylogue_core::ChatBuilder::private_agent).
     #[must_use]
     pub fn selected_by(selector: Name) -> Self {
-        Self::of(Picker::Method(Method::Agent(selector)))
+        Self::of(Selection::Method(Method::Agent(selector)))
     }
 
     /// Selects by a custom rule: a pure function of the transcript and the candidates.
     ///
     /// Naming a participant who is not a candidate is a bug of the rule, and ends the run with an error.
     #[must_use]
-    pub fn by(rule: impl Fn(&Transcript, &[Name]) -> Pick + Send + Sync + 'static) -> Self {
-        Self::of(Picker::Rule(Box::new(rule)))
+    pub fn by(rule: impl Fn(&Transcript, &[Name]) -> Selected + Send + Sync + 'static) -> Self {
+        Self::of(Selection::Rule(Box::new(rule)))
     }
 
-    fn of(picker: Picker) -> Self {
+    fn of(picker: Selection) -> Self {
         Self { picker, transitions: None, repeat: None, owners: Owners::default(), selector: None }
     }
 
@@ -224,17 +224,17 @@ impl Group {
 
     fn choose(&self, chat: &Transcript, of: Vec<Name>) -> Step {
         let pick = match &self.picker {
-            Picker::Method(method) => return method.choose(chat, of),
-            Picker::Rule(rule) => rule(chat, &of),
+            Selection::Method(method) => return method.choose(chat, of),
+            Selection::Rule(rule) => rule(chat, &of),
         };
         match pick {
-            Pick::Method(method) => method.choose(chat, of),
-            Pick::Name(name) if of.contains(&name) => method::request(name, of, Chooser::Rule, None),
-            Pick::Name(name) => {
+            Selected::Method(method) => method.choose(chat, of),
+            Selected::Name(name) if of.contains(&name) => method::request(name, of, Chooser::Rule, None),
+            Selected::Name(name) => {
                 let participants: Vec<&str> = of.iter().map(Name::as_str).collect();
                 Step::Fail(format!("picks `{name}` where only {} may speak", participants.join(", ")).into())
             }
-            Pick::End => no_speaker(chat),
+            Selected::End => no_speaker(chat),
         }
     }
 }
@@ -254,7 +254,7 @@ impl Policy for Group {
                 return Step::Fail(flaw.into());
             }
         }
-        if let Some(step) = self.owners.route(chat).or_else(|| deserted(chat)) {
+        if let Some(step) = self.owners.route(chat).or_else(|| without_participants(chat)) {
             return step;
         }
         let eligible = self.eligible(chat);

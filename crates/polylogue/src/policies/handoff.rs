@@ -159,19 +159,19 @@ fn last_turn(chat: &Transcript) -> &[Arc<Event>] {
 }
 
 /// A handoff that succeeded.
-struct Made {
+struct CompletedHandoff {
     from: Name,
     to: Name,
     note: Option<Arc<str>>,
 }
 
 /// The handoff in `turn`: the first in the order of the calls. Calls in later private turns do not count.
-fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<Made> {
+fn transfer(turn: &[Arc<Event>], chat: &Transcript) -> Option<CompletedHandoff> {
     let private = |event: &&Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
     turn.iter().skip(1).take_while(|event| !private(event)).find_map(|event| {
         let Body::ToolCalled { who, call } = &event.body else { return None };
         let to = target(call, outcome(turn, &call.id)?, chat)?;
-        Some(Made { from: who.clone(), to, note: note(&call.args).ok().flatten() })
+        Some(CompletedHandoff { from: who.clone(), to, note: note(&call.args).ok().flatten() })
     })
 }
 
@@ -196,7 +196,7 @@ fn target(call: &Call, outcome: &Outcome, chat: &Transcript) -> Option<Name> {
     })
 }
 
-impl Made {
+impl CompletedHandoff {
     /// The note as a message, unless it is in the chat already.
     fn unsaid_note(&self, turn: &[Arc<Event>]) -> Option<Message> {
         let note = self.note.as_ref()?;

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Models with structured output do better with it: use another participant for the ledger, an assistant whose
-//! [`Params::schema`](polylogue_core::Params) is [`Progress::schema`], with [`Orchestrator::scribe`].
+//! [`Params::schema`](polylogue_core::Params) is [`Progress::schema`], with [`Orchestrator::progress_agent`].
 
 mod progress;
 mod run;
@@ -43,7 +43,7 @@ pub use self::words::OrchestratorPrompts;
 #[derive(Debug, Clone)]
 pub struct Orchestrator {
     planner: Name,
-    scribe: Name,
+    progress_agent: Name,
     /// Descriptions of the participants.
     known: Vec<(Name, String)>,
     words: OrchestratorPrompts,
@@ -71,7 +71,7 @@ impl Orchestrator {
     pub fn new(planner: &str) -> Result<Self, NameError> {
         let planner = Name::new(planner)?;
         Ok(Self {
-            scribe: planner.clone(),
+            progress_agent: planner.clone(),
             planner,
             known: Vec::new(),
             words: OrchestratorPrompts::default(),
@@ -91,8 +91,8 @@ impl Orchestrator {
 
     /// Sets another participant to fill in the ledger.
     #[must_use]
-    pub fn scribe(self, scribe: Name) -> Self {
-        Self { scribe, ..self }
+    pub fn progress_agent(self, progress_agent: Name) -> Self {
+        Self { progress_agent, ..self }
     }
 
     /// Sets the prompts.

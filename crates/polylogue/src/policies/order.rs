@@ -17,7 +17,7 @@ pub fn round_robin() -> impl Policy {
     |chat: &Transcript| {
         let here = |name: &Name| chat.present().any(|here| here == name);
         let next = after(chat, here).or_else(|| chat.present().next());
-        match (deserted(chat), next) {
+        match (without_participants(chat), next) {
             (None, Some(next)) => Step::Turn(TurnRequest::to_all(next.clone())),
             (close, _) => close.unwrap_or_else(|| {
                 Step::close(StopReason::from(Reason::NoParticipants { last: None }), chat)
@@ -27,7 +27,7 @@ pub fn round_robin() -> impl Policy {
 }
 
 /// Ends the chat when no participant is present, or only one of several.
-pub(crate) fn deserted(chat: &Transcript) -> Option<Step> {
+pub(crate) fn without_participants(chat: &Transcript) -> Option<Step> {
     let present = chat.present().take(2).count();
     let reason = match (present, chat.left().last()) {
         (0, last) => StopReason::from(Reason::NoParticipants { last: last.cloned() }),

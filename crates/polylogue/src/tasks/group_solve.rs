@@ -58,7 +58,7 @@ use std::sync::Arc;
 pub use self::check::Check;
 pub use self::history::History;
 pub use self::outcome::{Checked, Completion, GroupSolveResult};
-pub use self::plan::{EndMode, Solving};
+pub use self::plan::{EndMode, GroupSolvePolicy};
 use crate::tasks::task::Task;
 pub use crate::termination::verdict::Verdict;
 

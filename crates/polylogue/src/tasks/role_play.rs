@@ -49,20 +49,20 @@
 //! [`ModelMistake::Role`]: crate::stop::ModelMistake::Role
 //! [`ModelMistake::Reply`]: crate::stop::ModelMistake::Reply
 
-mod cast;
-mod casting;
-mod course;
 mod critic;
+mod participants;
+mod policy;
 mod prompts;
+mod role_values;
 
 use std::sync::Arc;
 
 use polylogue_core::{Agent, Chat, ChatBuilder, Error, Params, Policy, Result, Transcript};
 
-use self::cast::{Cast, PromptFn, Side};
-pub use self::casting::Casting;
-use self::course::{Course, Done, Rules};
 pub use self::critic::Critic;
+use self::participants::{Participants, PromptFn, RolePlayAgent};
+use self::policy::{Done, RolePlayPolicy, Rules};
+pub use self::role_values::RoleValues;
 use crate::Assistant;
 use crate::stop::Stop;
 use crate::termination::loop_detector::LoopDetector;
@@ -70,7 +70,7 @@ use crate::termination::loop_detector::LoopDetector;
 /// Two roles that work on a task by talking; see the [module](self).
 #[derive(Clone, derive_more::Debug)]
 pub struct RolePlay {
-    cast: Cast,
+    cast: Participants,
     #[debug(skip)]
     rules: Rules,
     is_lenient: bool,
@@ -105,7 +105,7 @@ impl RolePlay {
             loop_detector: LoopDetector { silence: 0, ..LoopDetector::default() },
             until: None,
         };
-        let cast = Cast::new(assistant, user, Self::DEFAULT_DONE, Self::DEFAULT_WORD_LIMIT);
+        let cast = Participants::new(assistant, user, Self::DEFAULT_DONE, Self::DEFAULT_WORD_LIMIT);
         Self { cast, rules, is_lenient: false, sets_temperatures: true }
     }
 
@@ -157,7 +157,7 @@ impl RolePlay {
     /// Sets the opening message to the user role, instead of the default. Must be deterministic. The task in it is the
     /// idea.
     #[must_use]
-    pub fn opening(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+    pub fn opening(mut self, text: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static) -> Self {
         self.cast.texts.opening = Some(Arc::new(text));
         self
     }
@@ -165,21 +165,27 @@ impl RolePlay {
     /// Sets the prompt of the specifier, instead of the default; the word limit is not added to it. Must be
     /// deterministic.
     #[must_use]
-    pub fn specifier_prompt(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+    pub fn specifier_prompt(
+        mut self,
+        text: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static,
+    ) -> Self {
         self.cast.texts.specifier = Some(Arc::new(text));
         self
     }
 
     /// Sets the prompt of the planner, instead of the default. Must be deterministic.
     #[must_use]
-    pub fn planner_prompt(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+    pub fn planner_prompt(
+        mut self,
+        text: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static,
+    ) -> Self {
         self.cast.texts.planner = Some(Arc::new(text));
         self
     }
 
     /// Sets the rules of the critic, instead of the default. Must be deterministic.
     #[must_use]
-    pub fn critic_rules(mut self, text: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+    pub fn critic_rules(mut self, text: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static) -> Self {
         self.cast.texts.critic = Some(Arc::new(text));
         self
     }
@@ -249,7 +255,10 @@ impl RolePlay {
 
     /// Sets the rules of the assistant role, instead of the default. Must be deterministic.
     #[must_use]
-    pub fn assistant_rules(mut self, rules: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+    pub fn assistant_rules(
+        mut self,
+        rules: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static,
+    ) -> Self {
         let rules: PromptFn = Arc::new(rules);
         self.cast.prompts[0] = rules;
         self
@@ -257,7 +266,7 @@ impl RolePlay {
 
     /// Sets the rules of the user role, instead of the default. Must be deterministic.
     #[must_use]
-    pub fn user_rules(mut self, rules: impl Fn(&Casting<'_>) -> String + Send + Sync + 'static) -> Self {
+    pub fn user_rules(mut self, rules: impl Fn(&RoleValues<'_>) -> String + Send + Sync + 'static) -> Self {
         let rules: PromptFn = Arc::new(rules);
         self.cast.prompts[1] = rules;
         self
@@ -295,7 +304,7 @@ impl RolePlay {
         if self.cast.done.trim().is_empty() {
             return Err(Error::config("the marker that says that a task is done is blank"));
         }
-        let role_play = if self.sets_temperatures { self.tempered() } else { self };
+        let role_play = if self.sets_temperatures { self.with_temperature() } else { self };
         let cast = Arc::new(role_play.cast);
         let user = cast.user.name().clone();
         let done = Done { marker: Arc::clone(&cast.done), anywhere: role_play.is_lenient, by: user };
@@ -303,31 +312,31 @@ impl RolePlay {
         // Each role speaks at most twice per message, and the last message has no successor.
         let cap = role_play.rules.rounds.saturating_mul(4).saturating_add(4);
         let mut chat = Chat::named(name)
-            .participant(Cast::player(&cast, Side::User))
-            .participant(Cast::player(&cast, Side::Assistant))
+            .participant(Participants::player(&cast, RolePlayAgent::User))
+            .participant(Participants::player(&cast, RolePlayAgent::Assistant))
             .opening(move |task| vec![opener.opening(task)])
             .max_turns(cap);
-        for side in cast.staff() {
-            chat = chat.private_agent(Cast::player(&cast, side));
+        for side in cast.private_roles() {
+            chat = chat.private_agent(Participants::player(&cast, side));
         }
-        Ok((chat, Course { cast, rules: role_play.rules, done }))
+        Ok((chat, RolePlayPolicy { cast, rules: role_play.rules, done }))
     }
 
     /// The assistants with the system messages and parameters that they have in `chat`, as their models receive them.
     /// For inspection.
     #[must_use]
     pub fn assistants_in(&self, chat: &Transcript) -> Vec<Assistant> {
-        let role_play = if self.sets_temperatures { self.clone().tempered() } else { self.clone() };
+        let role_play = if self.sets_temperatures { self.clone().with_temperature() } else { self.clone() };
         role_play.cast.prompted(chat)
     }
 
-    fn tempered(self) -> Self {
+    fn with_temperature(self) -> Self {
         let cast = self.cast;
-        let steady = |agent: Assistant| tempered(agent, Self::ROLE_TEMPERATURE);
-        let cast = Cast {
+        let steady = |agent: Assistant| with_temperature(agent, Self::ROLE_TEMPERATURE);
+        let cast = Participants {
             assistant: steady(cast.assistant),
             user: steady(cast.user),
-            specifier: cast.specifier.map(|agent| tempered(agent, Self::SPECIFIER_TEMPERATURE)),
+            specifier: cast.specifier.map(|agent| with_temperature(agent, Self::SPECIFIER_TEMPERATURE)),
             planner: cast.planner.map(steady),
             critic: cast.critic.map(|critic| critic.with(steady)),
             ..cast
@@ -337,7 +346,7 @@ impl RolePlay {
 }
 
 /// `agent` with this temperature, if it has none.
-fn tempered(agent: Assistant, temperature: f64) -> Assistant {
+fn with_temperature(agent: Assistant, temperature: f64) -> Assistant {
     let params = agent.model_params().clone();
     let temperature = params.temperature.or(Some(temperature));
     agent.params(Params { temperature, ..params })

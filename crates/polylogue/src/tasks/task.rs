@@ -32,7 +32,7 @@ use polylogue_core::{Act, Agent, AnyAgent, Error, Media, Name, Part, Result, Too
 use serde_json::Value;
 
 use crate::Assistant;
-use crate::agents::tooling::{PromptedTool, Work};
+use crate::agents::tooling::{AssistantTurn, PromptedTool};
 
 /// A prompt for an agent.
 ///
@@ -204,7 +204,7 @@ impl Task {
     /// Runs a turn about it.
     pub(crate) async fn work(&self, turn: &mut Turn<'_>) -> Result<Act> {
         match &self.worker {
-            Worker::Model(agent) => Work::begin(agent, turn).about_a_task().act().await,
+            Worker::Model(agent) => AssistantTurn::begin(agent, turn).about_a_task().act().await,
             Worker::Other(agent) => agent.act(turn).await,
         }
     }

@@ -5,9 +5,9 @@
 //!
 //! | where | what the rule checks |
 //! |---|---|
-//! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them, [in rounds](crate::agents::reason::React), too | [`Wanted`] |
-//! | [`Executor::approval`](crate::layers::Executor::approval): before it makes the calls of others | [`Wanted`] |
-//! | [`Rewoo::approval`](crate::agents::reason::Rewoo::approval), [`Actions::approval`](crate::layers::parse::Actions::approval): before they call tools | [`Wanted`] |
+//! | [`Assistant::approval`](crate::Assistant::approval): before its own tools are called, however its model calls them, [in rounds](crate::agents::reason::React), too | [`ApprovalRequest`] |
+//! | [`Executor::approval`](crate::layers::Executor::approval): before it makes the calls of others | [`ApprovalRequest`] |
+//! | [`Rewoo::approval`](crate::agents::reason::Rewoo::approval), [`Actions::approval`](crate::layers::parse::Actions::approval): before they call tools | [`ApprovalRequest`] |
 //! | [`Coder::approval`](crate::layers::Coder::approval): before it runs code | [`Block`](crate::layers::code::Block) |
 //!
 //! The question shows all that runs, [exact]: never as Markdown, with every character visible. There is no default: an
@@ -21,13 +21,13 @@
 //! ```
 //! # fn example(model: polylogue_core::AnyModel, delete: polylogue_core::AnyTool) -> Result<(), polylogue_core::NameError> {
 //! use polylogue::Assistant;
-//! use polylogue::tools::approval::{Approval, Wanted};
+//! use polylogue::tools::approval::{Approval, ApprovalRequest};
 //!
 //! let clerk = Assistant::new("Clerk", model)?.tool(delete);
 //! // By name, where `*` matches anything:
 //! let clerk = clerk.clone().approval(Approval::of_tools(["delete", "write_*"]));
 //! // By a function of the call:
-//! let clerk = clerk.approval(Approval::when(|wanted: &Wanted| wanted.call.args["path"] != "draft.txt"));
+//! let clerk = clerk.approval(Approval::when(|wanted: &ApprovalRequest| wanted.call.args["path"] != "draft.txt"));
 //! # Ok(())
 //! # }
 //! ```
@@ -67,7 +67,7 @@ pub enum Decision {
 
 /// A call that needs a decision.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct ApprovalRequest {
     /// The caller.
     pub who: Name,
     /// The call.
@@ -141,7 +141,7 @@ fn was_asked(turn: &Turn<'_>, question: impl Fn() -> (String, Call)) -> bool {
     matches!(turn.next_logged(), Some(Body::InputRequired(asked)) if asked.call.as_ref() == Some(&question().1))
 }
 
-impl Approval<Wanted> {
+impl Approval<ApprovalRequest> {
     /// Approval for calls of tools with these names, in which `*` matches any characters, or none.
     #[must_use]
     pub fn of_tools<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {

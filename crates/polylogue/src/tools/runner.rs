@@ -8,7 +8,7 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-use super::approval::{Approval, Verdict, Wanted, asked, choices, rejected, visible};
+use super::approval::{Approval, ApprovalRequest, Verdict, asked, choices, rejected, visible};
 use super::known::known;
 
 /// Arguments up to this length, in characters, are on the line of the question.
@@ -18,7 +18,7 @@ const SHORT: usize = 160;
 #[derive(Clone, Copy)]
 pub(crate) struct Runner<'a> {
     pub(crate) tools: &'a [AnyTool],
-    pub(crate) approval: &'a Approval<Wanted>,
+    pub(crate) approval: &'a Approval<ApprovalRequest>,
 }
 
 /// A call that was run, or rejected.
@@ -76,7 +76,7 @@ impl Runner<'_> {
         let outside = turn.outside().await;
         for (who, call) in calls {
             let is_own = self.tools.iter().any(|tool| tool.spec().name == call.tool);
-            let mut wanted = Wanted { who, call, outside: outside.clone() };
+            let mut wanted = ApprovalRequest { who, call, outside: outside.clone() };
             let decision = if is_own && wanted.call.args.is_object() {
                 match decide(self.approval, turn, &mut wanted) {
                     Ok(decision) => decision,
@@ -150,13 +150,17 @@ impl Decided {
         let noting = |tool: &AnyTool| {
             let of_it = edited.iter().filter(|call| call.tool == tool.spec().name);
             let ids: Vec<String> = of_it.map(|call| call.id.clone()).collect();
-            if ids.is_empty() { tool.clone() } else { AnyTool::new(Noting { tool: tool.clone(), ids }) }
+            if ids.is_empty() { tool.clone() } else { AnyTool::new(EditNoteTool { tool: tool.clone(), ids }) }
         };
         tools.iter().map(noting).collect()
     }
 }
 
-fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted) -> Result<Decision, Act> {
+fn decide(
+    approval: &Approval<ApprovalRequest>,
+    turn: &mut Turn<'_>,
+    wanted: &mut ApprovalRequest,
+) -> Result<Decision, Act> {
     let mut args = None;
     let takes = |text: &str, _: bool| {
         args = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
@@ -173,7 +177,7 @@ fn decide(approval: &Approval<Wanted>, turn: &mut Turn<'_>, wanted: &mut Wanted)
     })
 }
 
-fn question(Wanted { who, call, .. }: &Wanted) -> (String, Call) {
+fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> (String, Call) {
     let choices = choices("a JSON object takes the place of its arguments");
     let (tool, brief) = (visible(&call.tool), call.args.to_string());
     // Long arguments are easier to read and edit on several lines.
@@ -182,13 +186,13 @@ fn question(Wanted { who, call, .. }: &Wanted) -> (String, Call) {
 }
 
 /// A tool that adds a note to the outcomes of edited calls.
-struct Noting {
+struct EditNoteTool {
     tool: AnyTool,
     /// The edited calls.
     ids: Vec<String>,
 }
 
-impl Tool for Noting {
+impl Tool for EditNoteTool {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }

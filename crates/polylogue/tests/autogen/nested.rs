@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use polylogue::layers::reply::{Stack, Trigger, when};
-use polylogue::layers::{Executor, Nested, Outer};
+use polylogue::layers::{Executor, Nested, OuterContext};
 use polylogue::policies::{Carryover, Selector, WithCarryover, until};
 use polylogue::runs::Report;
 use polylogue::stop::Reason;
@@ -120,7 +120,7 @@ async fn what_does_not_trigger_it_is_replied_to_as_usual() {
 #[tokio::test]
 async fn the_first_message_may_be_computed_from_the_turn() {
     // item 98: a function gets recipient, messages and sender
-    let message = Outer::own(|turn| {
+    let message = OuterContext::own(|turn| {
         let streamed = turn.last_message().unwrap();
         let messages = turn.transcript().message_count();
         format!(
@@ -167,7 +167,7 @@ async fn without_anything_to_run_the_next_layer_is_asked() {
     let nothing = Chat::named("inner").participant(skipped).policy(sequential()).build().unwrap();
     for nested in [
         Nested::new(nothing),
-        Nested::new(solo("inner", "Poet", "a poem")).message(Outer::own(|_| String::new())),
+        Nested::new(solo("inner", "Poet", "a poem")).message(OuterContext::own(|_| String::new())),
     ] {
         assert_eq!(replied(&asked("hi", clerk(nested)).await.1), "Clerk: by the next layer");
     }
@@ -214,7 +214,7 @@ async fn a_nested_chat_that_triggers_itself_is_stopped_and_the_log_is_intact() {
 }
 
 /// What the inner chat of a clerk begins with, after two messages of the outer one.
-async fn carried(carry: Option<Outer>) -> String {
+async fn carried(carry: Option<OuterContext>) -> String {
     let nested = Nested::new(echo("inner"));
     let nested = match carry {
         Some(carry) => nested.carries(carry),
@@ -233,14 +233,14 @@ async fn carried(carry: Option<Outer>) -> String {
 async fn an_inner_chat_receives_the_configured_part_of_the_outer_chat() {
     // trap T26: not the last message alone
     assert_eq!(carried(None).await, "Clerk: And in rhymes?");
-    assert_eq!(carried(Some(Outer::Last)).await, "Clerk: And in rhymes?\nContext: \nAnd in rhymes?");
+    assert_eq!(carried(Some(OuterContext::Last)).await, "Clerk: And in rhymes?\nContext: \nAnd in rhymes?");
     assert_eq!(
-        carried(Some(Outer::All)).await,
+        carried(Some(OuterContext::All)).await,
         "Clerk: And in rhymes?\nContext: \nuser: About rain.\n\nAnn: And in rhymes?"
     );
     let spy = Spy::on(script(r#"[{"Sam": "They want rhymes about rain."}]"#));
     let sam = Assistant::new("Sam", spy.model()).unwrap();
-    let reflected = Outer::reflected(sam, "What do they want?").unwrap();
+    let reflected = OuterContext::reflected(sam, "What do they want?").unwrap();
     let begins = carried(Some(reflected)).await;
     assert_eq!(begins, "Clerk: And in rhymes?\nContext: \nThey want rhymes about rain.");
     let asked = spy.asked();
@@ -252,7 +252,7 @@ async fn an_inner_chat_receives_the_configured_part_of_the_outer_chat() {
 #[test]
 fn an_agent_that_cannot_reflect_is_refused_before_anything_runs() {
     let user = Function::new("user", |_| Ok(Act::Pass)).unwrap();
-    assert!(matches!(Outer::reflected(user, "?"), Err(Error::Config(_))));
+    assert!(matches!(OuterContext::reflected(user, "?"), Err(Error::Config(_))));
 }
 
 #[tokio::test]

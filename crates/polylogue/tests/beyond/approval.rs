@@ -4,7 +4,7 @@ use polylogue::layers::executor::Declared;
 use polylogue::layers::{Executor, Stack};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::tools::approval::{Approval, Wanted};
+use polylogue::tools::approval::{Approval, ApprovalRequest};
 use polylogue::{Chat, Tool, round_robin};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn echo(name: &str) -> impl Tool + use<> {
 fn pair(cast: &Cast<'_>) -> Chat {
     let executor = Executor::new()
         .tool(echo("echo"))
-        .approval(Approval::when(|wanted: &Wanted| wanted.call.args.to_string().contains('!')));
+        .approval(Approval::when(|wanted: &ApprovalRequest| wanted.call.args.to_string().contains('!')));
     let ann = cast.assistant("Ann").suggest_tool(echo("echo").spec().clone());
     let ann = ann.suggest_tool(echo("gone").spec().clone());
     let bob = Stack::new("Bob").unwrap().then(executor).otherwise("Well.");

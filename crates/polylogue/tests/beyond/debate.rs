@@ -1,7 +1,7 @@
 //! Debates and votes.
 
 use expect_test::expect;
-use polylogue::policies::debate::{Debate, Tally, Tie};
+use polylogue::policies::debate::{Debate, Tie, VoteResult};
 use polylogue::{Act, Chat, Function, Human, Message, Name, Status, Transcript};
 use polylogue_core::{Path, StopReason};
 
@@ -38,7 +38,7 @@ async fn all_argue_at_once_then_vote_in_secret() {
     .assert_eq(&said);
     let tallies = debate().tallies(&Transcript::of(&Path::root(), &events).unwrap());
     let votes = vec![(name("A"), Some(1)), (name("B"), Some(2)), (name("C"), Some(1))];
-    assert_eq!(tallies, [Tally { votes, counts: vec![0, 2, 1] }]);
+    assert_eq!(tallies, [VoteResult { votes, counts: vec![0, 2, 1] }]);
 }
 
 #[tokio::test]

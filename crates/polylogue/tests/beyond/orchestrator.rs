@@ -148,7 +148,7 @@ async fn a_scribe_with_a_schema_and_a_planner_who_is_a_participant() {
     let said = play(&script.to_string(), |cast| {
         let params = Params { schema: Some(Progress::schema(&team)), ..Params::default() };
         let builder = cast.chat(&["Planner", "Coder"]).private_agent(cast.assistant("Clerk").params(params));
-        builder.policy(short().scribe(name("Clerk"))).build().unwrap()
+        builder.policy(short().progress_agent(name("Clerk"))).build().unwrap()
     })
     .await;
     assert!(

@@ -91,7 +91,7 @@ async fn a_rule_can_require_approval_only_after_text_from_outside_was_read() {
         let noted =
             AnyTool::new(Noted(ToolSpec::new("note", "Notes.", json!({"type": "object"})).repeatable()));
         let bob = cast.assistant("Bob").tool(noted).approval(Approval::when(
-            |wanted: &polylogue::tools::approval::Wanted| {
+            |wanted: &polylogue::tools::approval::ApprovalRequest| {
                 wanted.outside.iter().any(|source| source.contains("a.example"))
             },
         ));

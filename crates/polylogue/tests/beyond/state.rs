@@ -1,6 +1,6 @@
 //! A state that a team shares.
 
-use polylogue::policies::group::{Group, Pick};
+use polylogue::policies::group::{Group, Selected};
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::tools::state::{self, GetState, SetState};
@@ -127,7 +127,7 @@ async fn a_group_chooses_by_it() {
     let said = play(script, |cast| {
         let (b, c, urgent) = (b.clone(), c.clone(), state::is("urgent", true));
         let rule = move |chat: &Transcript, _: &[Name]| match chat.turns() {
-            0 => Pick::from(name("A")),
+            0 => Selected::from(name("A")),
             _ if urgent(chat) => c.clone().into(),
             _ => b.clone().into(),
         };

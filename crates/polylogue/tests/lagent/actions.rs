@@ -2,7 +2,7 @@
 
 use polylogue::agents::reason::React;
 use polylogue::layers::hook::Around;
-use polylogue::layers::parse::{Actions, Parsed, Ran, RunState, ToolBlock, value};
+use polylogue::layers::parse::{Actions, CallRecord, Parsed, RunState, ToolBlock, value};
 use polylogue::tools::tool::Finish;
 use polylogue::{Message, Tool, tool, toolkit};
 use polylogue_core::{AnyAgent, Interrupt, Outcome, Part, ToolCx, ToolError, ToolSpec, ViewOptions, plain};
@@ -59,10 +59,10 @@ fn note(value: Value) -> Message {
 }
 
 /// What a runner says to `value`, and what became of it.
-async fn run(value: Value) -> (String, Ran) {
+async fn run(value: Value) -> (String, CallRecord) {
     let reply = session().await.call(&shop(), note(value)).await.unwrap();
     assert_eq!(reply.from, "runner");
-    (reply.plain().into_owned(), Ran::of(&reply).unwrap())
+    (reply.plain().into_owned(), CallRecord::of(&reply).unwrap())
 }
 
 async fn call(name: &str, parameters: Value) -> (String, RunState) {
@@ -78,7 +78,10 @@ async fn a_tool_of_a_toolkit_is_called_by_both_names() {
     for args in [tea.clone(), json!(tea.to_string()), json!(format!("```json\n{tea}\n```"))] {
         let (said, ran) = run(json!({"name": "Shop.price", "parameters": args})).await;
         assert_eq!(said, "2 tea: 10 EUR");
-        assert_eq!(ran, Ran { tool: Some("Shop.price".into()), args: tea.clone(), state: RunState::Done });
+        assert_eq!(
+            ran,
+            CallRecord { tool: Some("Shop.price".into()), args: tea.clone(), state: RunState::Done }
+        );
         assert!(ran.is_done());
     }
     assert_eq!(call("Shop", json!({})).await, ("sold".into(), RunState::Done));
@@ -151,7 +154,7 @@ async fn a_finish_is_a_state_of_its_own() {
     let named = Actions::new("runner").unwrap().tool(Finish::named("FinalAnswer"));
     let call = json!({"name": "FinalAnswer", "parameters": {"response": "done"}});
     let reply = session().await.call(&named, note(call)).await.unwrap();
-    assert_eq!(Ran::of(&reply).unwrap().state, RunState::Finished);
+    assert_eq!(CallRecord::of(&reply).unwrap().state, RunState::Finished);
     // The same tool ends the turn of an agent whose calls are native.
     let spy = Spy::on(script(
         r#"[{"bot": {"calls": [{"tool": "finish", "args": {"response": "It is 7."}}]}}, {"bot": "not asked"}]"#,
@@ -213,7 +216,7 @@ async fn a_call_that_was_rejected_or_changed_says_so() {
         let (at, question) = session.log().questions().await.unwrap().remove(0);
         session.answer(&at, &question.who, answer).await.unwrap();
         let reply = session.resume(&runner).await.unwrap().unwrap();
-        let ran = Ran::of(&reply).unwrap();
+        let ran = CallRecord::of(&reply).unwrap();
         assert_eq!((ran.state, ran.args), (state, args), "{answer}");
         assert!(reply.plain().contains(said), "{}", reply.plain());
     }
@@ -228,7 +231,7 @@ async fn an_executor_has_hooks_before_and_after() {
         if value(&message).is_some() { note(cheaper) } else { message }
     });
     let after = runner.after(|message| {
-        let state = Ran::of(&message).map(|ran| ran.state);
+        let state = CallRecord::of(&message).map(|ran| ran.state);
         Message::text(message.from.clone(), format!("{state:?}: {}", message.plain()))
     });
     let tea = || note(json!({"name": "Shop.price", "parameters": {"article": "tea"}}));
@@ -280,7 +283,7 @@ async fn what_the_validation_of_a_block_objected_to_reaches_the_model() {
     let session = session().await;
     let called = session.call(&solver, "Sell it.").await.unwrap();
     let refused = session.call(&shop(), called).await.unwrap();
-    assert_eq!(Ran::of(&refused).unwrap().state, RunState::NotRead);
+    assert_eq!(CallRecord::of(&refused).unwrap().state, RunState::NotRead);
     session.call(&solver, refused).await.unwrap();
     let shown = plain(spy.asked()[1].entries.last().unwrap().parts()).into_owned();
     assert_eq!(
@@ -309,7 +312,7 @@ async fn an_empty_outcome_is_reported_as_text() {
         Actions::new("runner").unwrap().tool(Once(ToolSpec::new("once", "", json!({"type": "object"}))));
     let reply = session().await.call(&runner, note(json!({"name": "once"}))).await.unwrap();
     assert_eq!(reply.plain(), "(It ran, and there is no output.)");
-    assert_eq!(Ran::of(&reply).unwrap().args, json!({}));
+    assert_eq!(CallRecord::of(&reply).unwrap().args, json!({}));
 }
 
 /// Brings a page.

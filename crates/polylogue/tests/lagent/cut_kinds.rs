@@ -3,7 +3,7 @@
 
 use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::layers::hook::Around;
-use polylogue::layers::parse::{Actions, Block, Parsed, Ran, RunState, ToolBlock};
+use polylogue::layers::parse::{Actions, Block, CallRecord, Parsed, RunState, ToolBlock};
 use polylogue::tools::GetHistory;
 use polylogue::tools::tool::Finish;
 use polylogue::{Act, Agent, AnyModel, Assistant, Message, Name, Result, Turn};
@@ -203,7 +203,7 @@ impl Agent for Runs {
                 break;
             }
             message = turn.ask(&self.2, message).await?;
-            if Ran::of(&message).is_some_and(|ran| ran.state == RunState::Finished) {
+            if CallRecord::of(&message).is_some_and(|ran| ran.state == RunState::Finished) {
                 break;
             }
         }

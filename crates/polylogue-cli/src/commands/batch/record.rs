@@ -71,10 +71,10 @@ pub(super) struct Record<'a> {
     tokens: Option<u64>,
     /// Dollars; unknown when that of a call is.
     cost: Option<f64>,
-    messages: Vec<Said>,
+    messages: Vec<RecordMessage>,
     /// Such as the task as a specifier made it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    private_messages: Vec<Said>,
+    private_messages: Vec<RecordMessage>,
     /// The conversation, for `show` and `resume`.
     run: &'a str,
     /// Tells teams apart.
@@ -84,7 +84,7 @@ pub(super) struct Record<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Said {
+struct RecordMessage {
     from: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -119,12 +119,12 @@ impl<'a> Record<'a> {
             calls: spent.calls,
             tokens: (spent.unmetered == 0).then(|| spent.tokens()),
             cost: (spent.unpriced == 0).then(|| spent.cost.as_dollars()),
-            messages: report.messages.iter().map(Said::of).collect(),
+            messages: report.messages.iter().map(RecordMessage::of).collect(),
             private_messages: ended
                 .events
                 .iter()
                 .filter_map(|event| private_message(event))
-                .map(Said::of)
+                .map(RecordMessage::of)
                 .collect(),
             run,
             team,
@@ -161,7 +161,7 @@ fn private_message(event: &Event) -> Option<&Message> {
     }
 }
 
-impl Said {
+impl RecordMessage {
     fn of(message: &Message) -> Self {
         let data = data(message).cloned();
         let text = data.is_none().then(|| message.as_text().into_owned());

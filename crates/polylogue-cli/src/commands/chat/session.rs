@@ -23,7 +23,7 @@ use crate::runner::{Runner, View};
 use crate::screen::picture::Pictures;
 use crate::screen::{Output, RunEnd, Sanitized, Settings, cost, document, tokens};
 use crate::signals::Signals;
-use crate::tell::{tell, tell_wrapped};
+use crate::stderr::{print_note, print_note_wrapped};
 use crate::trust::rules::Always;
 
 /// What a person sees where a message can be typed.
@@ -135,7 +135,7 @@ impl Session {
         let team = self.prepared.team();
         let models = team.models().into_iter().collect::<Vec<_>>().join(", ");
         let with = if team.agents.len() == 1 && !models.is_empty() { models } else { team.name.to_string() };
-        tell_wrapped(&format!("Chat with {with}. `/help` lists the commands, Ctrl-D leaves."));
+        print_note_wrapped(&format!("Chat with {with}. `/help` lists the commands, Ctrl-D leaves."));
     }
 
     async fn typed(&mut self, line: &str, exit: &mut Exit) -> Result<Next, CliError> {
@@ -149,10 +149,10 @@ impl Session {
         match input {
             None => {}
             Some(Input::Exit) => return Ok(Next::Leave(Exit::Done)),
-            Some(Input::Help) => HELP.lines().for_each(tell),
-            Some(Input::Unknown(why)) => tell_wrapped(&why),
+            Some(Input::Help) => HELP.lines().for_each(print_note),
+            Some(Input::Unknown(why)) => print_note_wrapped(&why),
             Some(Input::Save(file)) => {
-                self.save(&file).await.unwrap_or_else(|error| tell(&error.to_string()))
+                self.save(&file).await.unwrap_or_else(|error| print_note(&error.to_string()))
             }
             Some(Input::Undo) => self.undo().await?,
             Some(Input::Retry) => return self.retry(exit).await,
@@ -196,7 +196,7 @@ impl Session {
                 if self.settings.output == Output::Result {
                     write(&Sanitized::plain(&format!("{}\n", summary.trim_end())))?;
                 }
-                self.tell_limit(&reason);
+                self.print_limit(&reason);
                 *exit = Exit::from(&reason);
                 Ok(Next::Continue)
             }
@@ -205,22 +205,22 @@ impl Session {
                 Ok(Next::Leave(Exit::Stopped))
             }
             Ok(Status::Cancelled) => {
-                tell("(stopped)");
+                print_note("(stopped)");
                 Ok(Next::Continue)
             }
             Err(error) if !prompt::is_typed() => Err(error.into()),
             Err(error) => {
-                tell(&CliError::from(error).to_string());
-                tell("`/retry` tries again.");
+                print_note(&CliError::from(error).to_string());
+                print_note("`/retry` tries again.");
                 Ok(Next::Continue)
             }
         }
     }
 
     /// Says why no more is said, unless all was said.
-    fn tell_limit(&self, reason: &StopReason) {
+    fn print_limit(&self, reason: &StopReason) {
         if reason.outcome() != RunOutcome::Done {
-            tell_wrapped(&format!("({})", RunEnd::why(reason)));
+            print_note_wrapped(&format!("({})", RunEnd::why(reason)));
         }
     }
 
@@ -230,7 +230,7 @@ impl Session {
             None => true,
         };
         if is_over {
-            tell("There is nothing to try again: the last message has its reply.");
+            print_note("There is nothing to try again: the last message has its reply.");
             return Ok(Next::Continue);
         }
         self.exchange(exit).await
@@ -239,7 +239,7 @@ impl Session {
     /// Continues from before the last message, in a fork: the conversation itself stays unchanged.
     async fn undo(&mut self) -> Result<(), CliError> {
         let Some((runner, _)) = &self.chat else {
-            tell("There is nothing to undo.");
+            print_note("There is nothing to undo.");
             return Ok(());
         };
         let id = runner.conversation.id().clone();
@@ -249,7 +249,7 @@ impl Session {
         runner.conversation.release().await?;
         if is_first {
             self.progress = self.chat.take().and_then(|(runner, _)| runner.progress);
-            tell_wrapped(&format!(
+            print_note_wrapped(&format!(
                 "Undone: the chat begins again. `polylogue show {id}` shows what was said."
             ));
             return Ok(());
@@ -263,7 +263,7 @@ impl Session {
         if let Some((_, view)) = &mut self.chat {
             events.iter().for_each(|event| view.recall(event));
         }
-        tell_wrapped(&format!("Undone: the chat continues as {fork}; {id} keeps what was said."));
+        print_note_wrapped(&format!("Undone: the chat continues as {fork}; {id} keeps what was said."));
         Ok(())
     }
 
@@ -283,7 +283,7 @@ impl Session {
         };
         let mut out = FileOptions::new().write(true).create_new(true).open(file).map_err(unwritten)?;
         out.write_all(text.as_bytes()).map_err(unwritten)?;
-        tell(&format!("saved to {}", shell_word(file)));
+        print_note(&format!("saved to {}", shell_word(file)));
         Ok(())
     }
 
@@ -298,11 +298,11 @@ impl Session {
         if self.settings.output.is_conversation() {
             let store =
                 store_option(self.store.as_deref()).map(|store| format!(" {store}")).unwrap_or_default();
-            tell(&format!("{} · {}", tokens(&usage), cost(&usage)));
-            tell(&format!("`polylogue show {id}{store}` / `polylogue chat --resume {id}{store}`"));
+            print_note(&format!("{} · {}", tokens(&usage), cost(&usage)));
+            print_note(&format!("`polylogue show {id}{store}` / `polylogue chat --resume {id}{store}`"));
         } else if let Some((_, question)) = questions.first() {
-            tell(&format!("{} is asked: {}", question.who, question.text));
-            tell_wrapped(&format!("answer with `polylogue resume {id} --answer TEXT`"));
+            print_note(&format!("{} is asked: {}", question.who, question.text));
+            print_note_wrapped(&format!("answer with `polylogue resume {id} --answer TEXT`"));
         }
         Ok(exit)
     }

@@ -9,7 +9,7 @@ use polylogue_runtime::{Access, endpoint_allowed};
 use polylogue_team::Team;
 
 use crate::error::CliError;
-use crate::tell::tell_wrapped;
+use crate::stderr::print_note_wrapped;
 use crate::trust::addresses;
 use crate::{args, place};
 
@@ -17,7 +17,7 @@ const CAPABILITIES: [(Capability, &str); 3] =
     [(Capability::Tools, "tools"), (Capability::Schema, "schema"), (Capability::Json, "JSON mode")];
 
 /// A section on what is known of models: those that are asked about, else all that were ever asked.
-pub(super) async fn told(
+pub(super) async fn report(
     args: &args::Doctor,
     team: Option<&Team>,
     access: &Access,
@@ -98,7 +98,7 @@ impl Reachability {
 
 /// Asks, and says what it took and what went wrong.
 async fn probe(model: &EndpointModel) -> String {
-    tell_wrapped(&format!(
+    print_note_wrapped(&format!(
         "`{}` is asked three short questions, which cost a few hundred tokens.",
         model.name()
     ));
@@ -148,7 +148,7 @@ fn all(known: Option<&LearnedCapabilities>) -> String {
 /// What is known of one capability, and why.
 fn line(word: &str, configured: Option<bool>, found: Option<&Finding>) -> String {
     let yes = |has: bool| if has { "yes" } else { "no" };
-    let told = match (configured, found) {
+    let report = match (configured, found) {
         (Some(has), _) => format!("{}, as configured", yes(has)),
         (None, None) => "unknown".to_owned(),
         (None, Some(found)) if !found.is_fresh() => {
@@ -157,5 +157,5 @@ fn line(word: &str, configured: Option<bool>, found: Option<&Finding>) -> String
         (None, Some(found)) if found.has => "yes".to_owned(),
         (None, Some(found)) => format!("no: {}", found.why.trim_end_matches('.')),
     };
-    format!("    {word:<10} {told}\n")
+    format!("    {word:<10} {report}\n")
 }

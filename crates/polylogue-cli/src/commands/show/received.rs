@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use polylogue::agents::tooling::Asks;
+use polylogue::agents::tooling::ModelSettings;
 use polylogue::tasks::group_solve::Check;
 use polylogue::{Agent as _, AnyModel, Assistant, Name, Transcript};
 use polylogue_core::{Body, Capability, Entry, Event, ModelReply, View};
-use polylogue_models::{Forms, Provider, Script};
+use polylogue_models::{Provider, RequestFormat, Script};
 use polylogue_runtime::StoredTeam;
 use polylogue_team::{Pattern, Team};
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ use crate::args;
 use crate::commands::unwritable;
 use crate::error::CliError;
 use crate::limit::counted;
-use crate::screen::{Looks, Sanitized, document};
-use crate::tell::tell;
+use crate::screen::{OutputStyle, Sanitized, document};
+use crate::stderr::print_note;
 
 /// One request of the agent: what its view was when the model was asked.
 pub(super) fn shown(
@@ -24,13 +24,13 @@ pub(super) fn shown(
     events: &[Event],
     agent: &str,
     args: &args::Show,
-    looks: Looks,
+    looks: OutputStyle,
 ) -> Result<Sanitized, CliError> {
     let no_such_agent = || no_such_agent(kept, agent);
     let who = Name::new(agent).map_err(|_| no_such_agent())?;
     let calls: Vec<(&Event, &ModelReply)> =
         events.iter().filter_map(|event| sample_of(event, &who)).collect();
-    if calls.is_empty() && !kept.team.voices().contains(&who) {
+    if calls.is_empty() && !kept.team.answering_models().contains(&who) {
         return Err(no_such_agent());
     }
     let nth = args.call.unwrap_or(calls.len() as u64);
@@ -53,7 +53,9 @@ pub(super) fn shown(
     // Teams within a team may have agents of one name: the digest tells which of them it was.
     let shown = asked.swap_remove(asked.iter().position(|asked| asked.is_exact).unwrap_or(0));
     if !shown.is_exact {
-        tell("The team was changed since: what was sent differed in the system text, tools or parameters.");
+        print_note(
+            "The team was changed since: what was sent differed in the system text, tools or parameters.",
+        );
     }
     let examples = kept.team.examples_of(&who).unwrap_or_default().iter();
     let examples = examples.flat_map(|shot| [Entry::user(&*shot.user), Entry::assistant(&*shot.assistant)]);
@@ -67,14 +69,14 @@ pub(super) fn shown(
 
 /// The error for an agent that has no model.
 pub(super) fn no_such_agent(kept: &StoredTeam, agent: &str) -> CliError {
-    let names: Vec<_> = kept.team.voices().iter().map(|name| format!("`{name}`")).collect();
+    let names: Vec<_> = kept.team.answering_models().iter().map(|name| format!("`{name}`")).collect();
     CliError::usage(format!("no model speaks for `{agent}`")).hint(format!("there are {}", names.join(", ")))
 }
 
 /// The forms in which the request was sent: as the endpoint is configured, and as its refusals before had taught. Scripts have
 /// no endpoint.
-fn forms(kept: &StoredTeam, before: &[Arc<Event>], sample: &ModelReply) -> Forms {
-    let mut forms = Forms::NONE;
+fn forms(kept: &StoredTeam, before: &[Arc<Event>], sample: &ModelReply) -> RequestFormat {
+    let mut forms = RequestFormat::NONE;
     let provider = sample.model.split(':').next().and_then(Provider::find);
     let endpoint = kept.team.endpoint_of(&sample.model).map(|(_, endpoint)| endpoint);
     forms.merge = endpoint.map_or(provider.is_some(), |endpoint| endpoint.merge.unwrap_or(true));
@@ -103,7 +105,7 @@ fn asked_of(
     before: &[Arc<Event>],
     event: &Event,
     sample: &ModelReply,
-) -> Result<Vec<Asked>, CliError> {
+) -> Result<Vec<RebuiltRequest>, CliError> {
     let mut assistants = kept.assistants()?;
     let here = Transcript::of(&event.at, before).map_err(CliError::failed)?;
     for at in std::iter::once(event.at.clone()).chain(event.at.ancestors()) {
@@ -112,18 +114,18 @@ fn asked_of(
     }
     assistants.retain(|assistant| assistant.name() == who);
     let of_agent = |assistant: &Assistant| ways_of(assistant, &kept.team, &here);
-    let mut ways: Vec<Vec<Way>> = assistants.iter().map(of_agent).collect();
+    let mut ways: Vec<Vec<RequestSettings>> = assistants.iter().map(of_agent).collect();
     let choices = kept.team.choices_of(who, &candidates(&here, who), &|_| Ok(silent()))?;
     ways.extend(choices.into_iter().map(|(asks, system)| vec![(asks, Some(system.into()))]));
-    Ok(ways.into_iter().filter_map(|ways| Asked::of(who, ways, &here, sample)).collect())
+    Ok(ways.into_iter().filter_map(|ways| RebuiltRequest::of(who, ways, &here, sample)).collect())
 }
 
 /// Those among whom `who` chooses in its turn.
 fn candidates(chat: &Transcript, who: &Name) -> Vec<Name> {
     let of = |event: &Arc<Event>| match &event.body {
         Body::TurnStarted { turns: cues } => {
-            let cue = cues.iter().find(|cue| cue.who == *who)?;
-            Some(cue.choice.as_ref().map(|choice| choice.of.clone()))
+            let request = cues.iter().find(|request| request.who == *who)?;
+            Some(request.choice.as_ref().map(|choice| choice.of.clone()))
         }
         _ => None,
     };
@@ -132,9 +134,9 @@ fn candidates(chat: &Transcript, who: &Name) -> Vec<Name> {
 }
 
 /// How a model is asked, and with which system text.
-type Way = (Asks, Option<Arc<str>>);
+type RequestSettings = (ModelSettings, Option<Arc<str>>);
 
-fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<Way> {
+fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<RequestSettings> {
     let system = assistant.system_for(chat.task());
     let checks = checks(team).into_iter().flat_map(|check| check.asks(assistant));
     let ways = assistant.asks().into_iter().chain(checks);
@@ -143,17 +145,17 @@ fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<Way> {
 }
 
 /// What an agent's model was asked, made anew from the events before the reply.
-struct Asked {
-    asks: Asks,
+struct RebuiltRequest {
+    asks: ModelSettings,
     view: View,
     system: Option<Arc<str>>,
     /// Whether it is what was sent, by its digest.
     is_exact: bool,
 }
 
-impl Asked {
+impl RebuiltRequest {
     /// The way whose request has the digest of `sample`; else the first, which is the usual one.
-    fn of(who: &Name, ways: Vec<Way>, chat: &Transcript, sample: &ModelReply) -> Option<Self> {
+    fn of(who: &Name, ways: Vec<RequestSettings>, chat: &Transcript, sample: &ModelReply) -> Option<Self> {
         let mut usual = None;
         for (asks, system) in ways {
             let view = View::of(chat, who, asks.view.clone());
@@ -168,7 +170,7 @@ impl Asked {
     }
 
     fn as_json(&self, sample: &ModelReply, entries: &[Entry]) -> Value {
-        let Asks { tools, params, .. } = &self.asks;
+        let ModelSettings { tools, params, .. } = &self.asks;
         json!({
             "model": sample.model, "system": self.system, "entries": entries, "tools": tools, "params": params,
             "digest": sample.request,

@@ -64,9 +64,9 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn of(cue: &TurnRequest, is_group: bool) -> Self {
-        let aside = cue.to.is_private();
-        let chosen = !aside && cue.choice.is_some();
+    pub(super) fn of(request: &TurnRequest, is_group: bool) -> Self {
+        let aside = request.to.is_private();
+        let chosen = !aside && request.choice.is_some();
         Self { aside, chosen, next: !aside && (chosen || is_group), ..Self::default() }
     }
 }

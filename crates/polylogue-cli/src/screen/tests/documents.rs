@@ -10,10 +10,10 @@ fn events() -> Vec<Event> {
     let root = Path::root();
     let inner = root.child(&name("critic"), 1);
     let call = Call { id: "c1".into(), tool: "run".into(), args: json!({"code": "print(1)"}) };
-    let cue = TurnRequest { prompt: Some("Be brief.\nVery.".into()), ..TurnRequest::to_all(name("B")) };
+    let request = TurnRequest { prompt: Some("Be brief.\nVery.".into()), ..TurnRequest::to_all(name("B")) };
     let mut list = vec![
         (root.clone(), opened(&["A", "B"], "A", "Do **it**")),
-        (root.clone(), Body::TurnStarted { turns: vec![cue] }),
+        (root.clone(), Body::TurnStarted { turns: vec![request] }),
         (root.clone(), sampled("B", vec![Part::Thought("hm".into()), Part::text("a draft")])),
         (root.clone(), Body::Prompted { who: name("B"), text: "No.".into() }),
         (root.clone(), sampled("B", vec![Part::text("I run it"), Part::Call(call.clone())])),

@@ -123,12 +123,12 @@ pub(super) struct Stage {
 
 pub(super) const LIVE: Settings = Settings {
     output: Output::Talk,
-    looks: Looks { color: true, live: true },
+    looks: OutputStyle { color: true, live: true },
     stream: true,
     thoughts: false,
     verbose: false,
 };
-pub(super) const PLAIN: Settings = Settings { looks: Looks::PLAIN, ..LIVE };
+pub(super) const PLAIN: Settings = Settings { looks: OutputStyle::PLAIN, ..LIVE };
 
 impl Stage {
     pub(super) fn new(settings: Settings, columns: usize, rows: usize) -> Self {

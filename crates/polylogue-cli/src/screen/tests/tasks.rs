@@ -146,7 +146,7 @@ fn agents_that_learn_of_their_task_are_shown_in_whole_output_and_speakers_are_no
     .assert_eq(&stage.sees());
     let root = polylogue_core::Path::root();
     let words = vec![polylogue_core::HistoryEntry::Sent("I am A.".into())];
-    let cue = TurnRequest {
+    let request = TurnRequest {
         who: name("A"),
         prompt: Some("P".into()),
         to: Audience::Only(vec![name("A")]),
@@ -154,7 +154,7 @@ fn agents_that_learn_of_their_task_are_shown_in_whole_output_and_speakers_are_no
     };
     let bodies = [
         opened(&["A", "B", "C"], "user", "hi"),
-        Body::TurnStarted { turns: vec![cue] },
+        Body::TurnStarted { turns: vec![request] },
         Body::Remembered { who: name("A"), entries: words },
         Body::Passed { who: name("A") },
     ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_sandbox::{Cancellation, How, Limits};
+use polylogue_sandbox::{Cancellation, ExitReason, Limits};
 
 use super::{SECRET, bait};
 use crate::{Dir, python, run, sandbox, sh, text};
@@ -78,7 +78,7 @@ fn links_to_what_is_large_count_nothing() {
         dir.0.join("large").display().to_string()
     );
     let limits = Limits { disk_bytes: 4 << 20, ..*sandbox.limits() };
-    assert_eq!(run(&sandbox.limited(limits), &python(&code)).how, How::Exited(0));
+    assert_eq!(run(&sandbox.limited(limits), &python(&code)).how, ExitReason::Exited(0));
 }
 
 #[test]
@@ -95,7 +95,7 @@ print('deep', flush=True)
 time.sleep(50)";
     let ended = run(&sandbox, &python(code));
     // Deeper than anybody looks: it counts as too much.
-    assert_eq!(ended.how, How::TooMuchDisk);
+    assert_eq!(ended.how, ExitReason::TooMuchDisk);
 }
 
 #[test]

@@ -20,7 +20,7 @@ mod x86;
 
 use std::path::Path;
 
-use polylogue_sandbox::{Ended, Sandbox};
+use polylogue_sandbox::{ProgramResult, Sandbox};
 
 use crate::{Dir, python, run, sandbox, text};
 
@@ -106,7 +106,7 @@ fn attack(code: &str, works: bool) {
 }
 
 /// The attack ran to its end, got nothing, and changed nothing.
-fn held(dir: &Path, ended: &Ended) {
+fn held(dir: &Path, ended: &ProgramResult) {
     let output = text(ended);
     assert!(output.ends_with("done\n") && !output.contains("ESCAPED"), "{:?}\n{output}", ended.how);
     assert!(!output.contains(SECRET), "{output}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_sandbox::{Cancellation, How, Limits};
+use polylogue_sandbox::{Cancellation, ExitReason, Limits};
 
 use crate::{Dir, python, run, sandbox, sh, text};
 
@@ -23,7 +23,7 @@ fn leaves_nothing(nth: u32, time: Option<Duration>, code: &str) {
     let limits = Limits { time: time.unwrap_or(Duration::from_secs(60)), ..*sandbox.limits() };
     let ended = run(&sandbox.limited(limits), &python(&code.replace("NAP", &nap)));
     assert!(text(&ended).contains("started"), "{}", text(&ended));
-    assert_eq!(ended.how == How::TimedOut, time.is_some(), "{:?}", ended.how);
+    assert_eq!(ended.how == ExitReason::TimedOut, time.is_some(), "{:?}", ended.how);
     assert_eq!(running(&nap), 0, "everything is dead when the call returns");
 }
 
@@ -124,7 +124,7 @@ fn its_parent_dies() {
         other.cancel();
         ran.join().unwrap()
     });
-    assert_eq!((ended.how, running(&nap)), (How::Cancelled, 0));
+    assert_eq!((ended.how, running(&nap)), (ExitReason::Cancelled, 0));
 }
 
 const HELPER: &str = "POLYLOGUE_SURVIVOR";

@@ -1,6 +1,6 @@
 //! What only processors of this family have.
 
-use polylogue_sandbox::How;
+use polylogue_sandbox::ExitReason;
 
 use super::{attempts, bait, program};
 use crate::{Dir, run, sandbox, text};
@@ -33,5 +33,5 @@ address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 print('ready', flush=True)
 print('ESCAPED', ctypes.CFUNCTYPE(ctypes.c_int)(address)())";
     let ended = run(&sandbox, &program(&dir.0, code));
-    assert!(matches!(ended.how, How::Signaled(_)) && text(&ended) == "ready\n", "{:?}", text(&ended));
+    assert!(matches!(ended.how, ExitReason::Signaled(_)) && text(&ended) == "ready\n", "{:?}", text(&ended));
 }

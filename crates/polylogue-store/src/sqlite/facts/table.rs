@@ -54,11 +54,11 @@ fn is_there(connection: &Connection) -> Result<bool> {
 
 /// Stores a fact, or returns the one that the same call stored, or that has the same text.
 pub(super) fn remember(
-    desk: &WriteTransaction<'_>,
+    transaction: &WriteTransaction<'_>,
     fact: &Fact,
     most: u64,
 ) -> Result<Result<Fact, MemoryError>, WriteError> {
-    let connection = desk.connection();
+    let connection = transaction.connection();
     connection.execute_batch(CREATE)?;
     let Fact { scope, text, by, time, source, .. } = fact;
     if let Some(known) = known(connection, fact)? {
@@ -106,8 +106,8 @@ fn known(connection: &Connection, fact: &Fact) -> Result<Option<Fact>> {
 
 /// Removes the text of a fact. The row remains, so that its number is not reused, and a repeated call has the same result. Returns
 /// whether the fact exists or existed.
-pub(super) fn forget(desk: &WriteTransaction<'_>, scope: &Scope, id: u64) -> Result<bool, WriteError> {
-    let connection = desk.connection();
+pub(super) fn forget(transaction: &WriteTransaction<'_>, scope: &Scope, id: u64) -> Result<bool, WriteError> {
+    let connection = transaction.connection();
     let nr = id.cast_signed();
     if !is_there(connection)? {
         return Ok(false);
@@ -123,14 +123,14 @@ pub(super) fn forget(desk: &WriteTransaction<'_>, scope: &Scope, id: u64) -> Res
 
 /// Stores the vectors of facts, replacing earlier ones of the model.
 pub(super) fn keep_vectors(
-    desk: &WriteTransaction<'_>,
+    transaction: &WriteTransaction<'_>,
     of: &Vectors,
     rows: &[(u64, Vec<f32>)],
 ) -> Result<(), WriteError> {
     // A fact may have been forgotten since.
     let sql = "INSERT OR REPLACE INTO fact_vectors(fact, model, dimension, vector)
                SELECT nr, ?2, ?3, ?4 FROM facts WHERE nr = ?1 AND forgotten = 0";
-    let mut insert = desk.connection().prepare_cached(sql)?;
+    let mut insert = transaction.connection().prepare_cached(sql)?;
     for (id, vector) in rows {
         let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
         insert.execute(params![id.cast_signed(), of.model, whole(vector.len()), bytes])?;

@@ -456,26 +456,26 @@ fn a_vote_has_options_and_voters() {
 #[test]
 fn a_planner_takes_no_other_part() {
     check_pattern(
-        "{orchestrator: {planner: A, scribe: P, max_stalls: 0}}",
+        "{orchestrator: {planner: A, progress_agent: P, max_stalls: 0}}",
         &expect![[r#"
             error: `A` is a participant and cannot be the planner
              --> t.yaml:6:37
               |
-            6 |   pattern: {orchestrator: {planner: A, scribe: P, max_stalls: 0}}
+            6 |   pattern: {orchestrator: {planner: A, progress_agent: P, max_stalls: 0}}
               |                                     ^
             hint: remove it from `participants`: it does not take part in the chat
 
             error: there is no agent, chat or team `P`
              --> t.yaml:6:48
               |
-            6 |   pattern: {orchestrator: {planner: A, scribe: P, max_stalls: 0}}
+            6 |   pattern: {orchestrator: {planner: A, progress_agent: P, max_stalls: 0}}
               |                                                ^
             hint: there is `A`, `B`, `Zoe`, `inner`
 
             error: `max_stalls` must be at least 1
              --> t.yaml:6:63
               |
-            6 |   pattern: {orchestrator: {planner: A, scribe: P, max_stalls: 0}}
+            6 |   pattern: {orchestrator: {planner: A, progress_agent: P, max_stalls: 0}}
               |                                                               ^
         "#]],
     );

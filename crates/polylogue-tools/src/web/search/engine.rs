@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use polylogue_http::header::HeaderValue;
-use polylogue_http::{Client, Key, Method, Proxies, Reach, Redactor};
+use polylogue_http::{Client, Key, Method, NetworkAccess, Proxies, Redactor};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -79,7 +79,7 @@ impl Engine {
             return Err(format!("`{base}` names no host"));
         };
         let place = format!("{host}:{port}").parse().map_err(|why| format!("{why}"))?;
-        let client = Client::new(Reach::only([place]));
+        let client = Client::new(NetworkAccess::only([place]));
         client.reach().check_url(&url).map_err(|why| why.to_string())?;
         Ok(Self { kind, host: host.to_owned(), client, key, url })
     }

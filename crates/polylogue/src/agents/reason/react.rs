@@ -70,22 +70,22 @@ impl React {
         [self.agent.clone(), in_text, self.agent.clone().without_tools()]
     }
 
-    fn way(&self, task: &str, in_text: bool) -> Way {
+    fn way(&self, task: &str, in_text: bool) -> CallMode {
         let own = self.agent.system_for(task).map(|text| text.to_string());
         let mut params = self.agent.model_params().clone();
         if !in_text {
-            return Way { in_text, system: own, params };
+            return CallMode { in_text, system: own, params };
         }
         if !params.stop.iter().any(|stop| stop == OBSERVED) {
             params.stop.push(OBSERVED.into());
         }
         let form = instruction(self.agent.specs());
         let system = own.map_or_else(|| form.clone(), |own| format!("{own}\n\n{form}"));
-        Way { in_text, system: Some(system), params }
+        CallMode { in_text, system: Some(system), params }
     }
 
     /// Calls the model; switches to text if it has no function calls.
-    async fn ask(&self, turn: &mut Turn<'_>, way: &mut Way, with_tools: bool) -> Result<Reply> {
+    async fn ask(&self, turn: &mut Turn<'_>, way: &mut CallMode, with_tools: bool) -> Result<Reply> {
         loop {
             let tools = if with_tools && !way.in_text { self.agent.specs() } else { &[] };
             let (system, params, view) = (way.system.as_deref(), &way.params, self.agent.view_options());
@@ -113,7 +113,7 @@ impl React {
     }
 
     /// Runs the calls. Returns the act that ends the turn, if a tool ends it or an approval is pending.
-    async fn act_on(&self, turn: &mut Turn<'_>, way: &Way, calls: &[Call]) -> Result<Option<Act>> {
+    async fn act_on(&self, turn: &mut Turn<'_>, way: &CallMode, calls: &[Call]) -> Result<Option<Act>> {
         let runner = Runner { tools: &self.agent.callable, approval: &self.agent.approval };
         let finished = match runner.run(turn, self.name(), calls).await? {
             ControlFlow::Continue(finished) => finished,
@@ -165,7 +165,7 @@ impl Agent for React {
 }
 
 /// How the model is called in this turn.
-struct Way {
+struct CallMode {
     in_text: bool,
     system: Option<String>,
     params: Params,

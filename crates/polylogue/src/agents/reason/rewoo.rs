@@ -8,7 +8,7 @@ use polylogue_core::{
 };
 use serde_json::{Value, json};
 
-use crate::tools::approval::{Approval, Wanted};
+use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::runner::Runner;
 
 /// One agent plans all tool calls at once, the calls run without a model, and another agent answers from the results:
@@ -22,7 +22,7 @@ pub struct Rewoo {
     planner: AnyAgent,
     solver: AnyAgent,
     tools: Vec<AnyTool>,
-    approval: Approval<Wanted>,
+    approval: Approval<ApprovalRequest>,
 }
 
 impl Rewoo {
@@ -46,7 +46,7 @@ impl Rewoo {
 
     /// Sets which tool calls need approval by a person. Default: none.
     #[must_use]
-    pub fn approval(self, approval: Approval<Wanted>) -> Self {
+    pub fn approval(self, approval: Approval<ApprovalRequest>) -> Self {
         Self { approval, ..self }
     }
 

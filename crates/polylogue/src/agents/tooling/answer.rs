@@ -9,12 +9,12 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-use super::can::Hold;
-use super::work::{Work, spoken};
+use super::support::OutputMode;
+use super::turn::{AssistantTurn, spoken};
 use super::{check, lenient, words};
 use crate::agents::assistant::Assistant;
 
-impl Work<'_, '_> {
+impl AssistantTurn<'_, '_> {
     /// Asks for the answer and makes it the message.
     pub(super) async fn answer(&mut self) -> Result<Act> {
         if let Some(schema) = self.agent.answers.clone() {
@@ -61,16 +61,16 @@ impl Work<'_, '_> {
     /// Asks for structured output in the best way that the model supports, with a prompt if there was a draft.
     async fn in_form(&mut self, schema: &Value, has_draft: bool) -> Result<Reply> {
         if has_draft {
-            self.tell(words::form(schema)).await?;
+            self.prompt(words::form(schema)).await?;
         }
-        if self.asks_next().unwrap_or(self.can.holds() == Hold::Schema)
-            && let Some(reply) = self.held(schema.clone()).await?
+        if self.asks_next().unwrap_or(self.support.output_mode() == OutputMode::Schema)
+            && let Some(reply) = self.with_schema(schema.clone()).await?
         {
             return Ok(reply);
         }
         if !has_draft {
             self.forgets = true;
-            self.tell(words::form(schema)).await?;
+            self.prompt(words::form(schema)).await?;
         }
         self.json().await
     }
@@ -94,10 +94,10 @@ impl Work<'_, '_> {
 
     /// The chat of one turn in which the agent's model repairs an answer.
     fn repair_chat(&self, schema: &Value) -> Result<Chat> {
-        let hold = self.can.holds();
+        let hold = self.support.output_mode();
         let params = Params {
-            schema: (hold == Hold::Schema).then(|| schema.clone()),
-            json: hold == Hold::Json,
+            schema: (hold == OutputMode::Schema).then(|| schema.clone()),
+            json: hold == OutputMode::Json,
             ..self.agent.params.clone()
         };
         let repairer = repairer(self.turn.me(), self.agent.model.clone())?.params(params);

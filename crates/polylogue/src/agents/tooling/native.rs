@@ -3,11 +3,11 @@
 use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{Act, Call, Error, Outcome, OutcomeStatus, Reply, Result, StopReason};
 
+use super::turn::{AssistantTurn, spoken};
 use super::words;
-use super::work::{Work, spoken};
 use crate::tools::runner::Finished;
 
-impl Work<'_, '_> {
+impl AssistantTurn<'_, '_> {
     /// Runs tools and calls the model again while it calls tools. `None` if the model has no function calls.
     pub(super) async fn native(&mut self) -> Result<Option<Act>> {
         let max_rounds = self.agent.max_rounds;
@@ -24,7 +24,7 @@ impl Work<'_, '_> {
                     Reminder::GiveUp(limit) => {
                         return self.give_up(ModelMistake::Choice, limit).await.map(Some);
                     }
-                    Reminder::Tell(text) => self.tell(text).await?,
+                    Reminder::Tell(text) => self.prompt(text).await?,
                 }
                 continue;
             }
@@ -33,7 +33,7 @@ impl Work<'_, '_> {
                 return Ok(Some(act));
             }
             if round + 1 == max_rounds {
-                self.tell(words::NO_MORE_TOOLS).await?;
+                self.prompt(words::NO_MORE_TOOLS).await?;
             }
         }
         Err(Error::Bug("the last round always returns".into()))
@@ -99,8 +99,8 @@ enum Reminder {
 }
 
 impl Missing {
-    fn of(work: &Work<'_, '_>) -> Self {
-        let must = work.agent.prompted.iter().filter(|prompted| prompted.must && !work.is_by_the_way());
+    fn of(work: &AssistantTurn<'_, '_>) -> Self {
+        let must = work.agent.prompted.iter().filter(|prompted| prompted.must && !work.is_private_question());
         let tools = must.map(|prompted| (prompted.name().to_owned(), prompted.max_call_errors)).collect();
         Self { tools, reminded: 0 }
     }

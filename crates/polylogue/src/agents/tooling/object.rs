@@ -6,8 +6,8 @@ use polylogue_core::{Act, HistoryEntry, Part, Reply, Result};
 use serde_json::{Map, Value, json};
 
 use super::answer::no_json;
-use super::talk::{Errors, Flaw, Used, fitting, no_object};
-use super::work::{Offer, Work};
+use super::text::{Errors, ReplyFlaw, ToolUse, fitting, no_object};
+use super::turn::{AssistantTurn, OfferedTool};
 use super::{lenient, words};
 
 /// Sent to a model that turned out not to support schemas.
@@ -16,24 +16,24 @@ const NEVER_MIND: &str = "Never mind the form of replies that you were told abov
 /// The next step after a reply.
 enum Step<'w> {
     Say(Value),
-    Call(Offer<'w>, Value),
+    Call(OfferedTool<'w>, Value),
 }
 
-impl<'w> Work<'w, '_> {
+impl<'w> AssistantTurn<'w, '_> {
     /// Asks for objects until one is a message. `None` if the model does not support schemas.
     pub(super) async fn object(&mut self) -> Result<Option<Act>> {
-        let offers = self.offers();
+        let tools = self.tools();
         self.forgets = true;
-        self.tell(words::object(offers.iter().map(|offer| (offer.spec, offer.prompted)))).await?;
+        self.prompt(words::object(tools.iter().map(|offer| (offer.spec, offer.prompted)))).await?;
         let mut errors = Errors::default();
         let mut called: Vec<&str> = Vec::new();
         let mut left = self.agent.max_rounds;
         loop {
-            let missing = offers.iter().find(|offer| offer.must() && !called.contains(&&*offer.spec.name));
-            let at_hand = if left == 0 { &[][..] } else { &offers };
+            let missing = tools.iter().find(|offer| offer.must() && !called.contains(&&*offer.spec.name));
+            let at_hand = if left == 0 { &[][..] } else { &tools };
             let must = missing.filter(|_| left > 0);
             let schema = schema(at_hand, must.is_none(), self.agent.answers.as_deref());
-            let Some(reply) = self.held(schema).await? else {
+            let Some(reply) = self.with_schema(schema).await? else {
                 self.preface(NEVER_MIND);
                 return Ok(None);
             };
@@ -41,16 +41,16 @@ impl<'w> Work<'w, '_> {
                 Ok(Step::Say(value)) => return self.say_what(value).await.map(Some),
                 Ok(Step::Call(offer, args)) => {
                     left -= 1;
-                    match self.make(offer, args, offers.len() == 1).await? {
-                        Made::End(act) => return Ok(Some(act)),
-                        Made::Result(text) => {
+                    match self.make(offer, args, tools.len() == 1).await? {
+                        CallStep::End(act) => return Ok(Some(act)),
+                        CallStep::Result(text) => {
                             called.push(&offer.spec.name);
                             errors = Errors::default();
                             let note = if left == 0 { words::NO_MORE_TOOLS } else { "" };
-                            self.tell(format!("{text}\n\n{note}").trim_end()).await?;
+                            self.prompt(format!("{text}\n\n{note}").trim_end()).await?;
                             continue;
                         }
-                        Made::Flaw(flaw) => flaw,
+                        CallStep::ReplyFlaw(flaw) => flaw,
                     }
                 }
                 Err(flaw) => flaw,
@@ -58,7 +58,7 @@ impl<'w> Work<'w, '_> {
             if let Some((of, limit)) = errors.count(&flaw) {
                 return self.give_up(of, limit).await.map(Some);
             }
-            self.tell(words::object_again(&flaw.text)).await?;
+            self.prompt(words::object_again(&flaw.text)).await?;
         }
     }
 
@@ -70,70 +70,74 @@ impl<'w> Work<'w, '_> {
         }
     }
 
-    async fn make(&mut self, offer: Offer<'w>, args: Value, alone: bool) -> Result<Made<'w>> {
+    async fn make(&mut self, offer: OfferedTool<'w>, args: Value, alone: bool) -> Result<CallStep<'w>> {
         let before = alone.then(|| HistoryEntry::Sent(words::can_use(&offer.spec.name).into()));
-        let result = |text: &str| Made::Result(words::result(&offer.spec.name, text));
+        let result = |text: &str| CallStep::Result(words::result(&offer.spec.name, text));
         Ok(match self.try_call(offer, args, before).await? {
             // The result arrives in a later turn: keep everything until then.
-            Ok(Used::ForOthers(call)) => Made::End(Act::Say(vec![Part::Call(call)])),
-            Ok(Used::Ran { parts, .. }) if offer.spec.ends_turn || (alone && self.says_outcome()) => {
-                Made::End(self.say_result(offer.spec, parts).await?)
+            Ok(ToolUse::ForOthers(call)) => CallStep::End(Act::Say(vec![Part::Call(call)])),
+            Ok(ToolUse::Ran { parts, .. }) if offer.spec.ends_turn || (alone && self.says_outcome()) => {
+                CallStep::End(self.say_result(offer.spec, parts).await?)
             }
-            Ok(Used::Ran { text, .. } | Used::Rejected(text)) => result(&text),
-            Ok(Used::GaveUp(of, limit)) => Made::End(self.give_up(of, limit).await?),
-            Err(flaw) => Made::Flaw(flaw),
+            Ok(ToolUse::Ran { text, .. } | ToolUse::Rejected(text)) => result(&text),
+            Ok(ToolUse::GaveUp(of, limit)) => CallStep::End(self.give_up(of, limit).await?),
+            Err(flaw) => CallStep::ReplyFlaw(flaw),
         })
     }
 }
 
 /// The next step after a call.
-enum Made<'w> {
+enum CallStep<'w> {
     End(Act),
     Result(String),
-    Flaw(Flaw<'w>),
+    ReplyFlaw(ReplyFlaw<'w>),
 }
 
-fn read<'w>(reply: &Reply, at_hand: &[Offer<'w>], must: Option<&Offer<'w>>) -> Result<Step<'w>, Flaw<'w>> {
-    let object = lenient::object(&reply.plain()).ok_or_else(|| Flaw::of_choice(no_json(reply)))?;
+fn read<'w>(
+    reply: &Reply,
+    at_hand: &[OfferedTool<'w>],
+    must: Option<&OfferedTool<'w>>,
+) -> Result<Step<'w>, ReplyFlaw<'w>> {
+    let object = lenient::object(&reply.plain()).ok_or_else(|| ReplyFlaw::of_choice(no_json(reply)))?;
     let call = object.get("call").and_then(Value::as_object).filter(|_| !at_hand.is_empty());
     let said = object.get("say").filter(|said| !said.is_null());
     match (call, said) {
         (Some(call), _) => read_call(call, at_hand),
         (None, Some(said)) => match must {
-            Some(offer) => Err(Flaw::of_choice(words::must_call(&offer.spec.name))),
+            Some(offer) => Err(ReplyFlaw::of_choice(words::must_call(&offer.spec.name))),
             None => Ok(Step::Say(said.clone())),
         },
-        (None, None) => Err(Flaw::of_choice("it neither says anything nor calls a tool".to_owned())),
+        (None, None) => Err(ReplyFlaw::of_choice("it neither says anything nor calls a tool".to_owned())),
     }
 }
 
-fn read_call<'w>(call: &Map<String, Value>, at_hand: &[Offer<'w>]) -> Result<Step<'w>, Flaw<'w>> {
+fn read_call<'w>(call: &Map<String, Value>, at_hand: &[OfferedTool<'w>]) -> Result<Step<'w>, ReplyFlaw<'w>> {
     let tool = call.get("tool").and_then(Value::as_str).unwrap_or_default().trim();
     let Some(offer) = at_hand.iter().find(|offer| offer.spec.name == tool) else {
         let names: Vec<String> = at_hand.iter().map(|offer| format!("`{}`", offer.spec.name)).collect();
-        return Err(Flaw::of_choice(format!("there is no tool `{tool}`, only {}", names.join(", "))));
+        return Err(ReplyFlaw::of_choice(format!("there is no tool `{tool}`, only {}", names.join(", "))));
     };
     let args = match call.get("args") {
         Some(Value::Object(args)) => args.clone(),
         // Models with a schema sometimes write an object as a string.
         Some(args @ Value::String(text)) => {
-            lenient::object(text).ok_or_else(|| Flaw::of_arguments(*offer, no_object(args)))?
+            lenient::object(text).ok_or_else(|| ReplyFlaw::of_arguments(*offer, no_object(args)))?
         }
         Some(Value::Null) | None => Map::new(),
-        Some(other) => return Err(Flaw::of_arguments(*offer, no_object(other))),
+        Some(other) => return Err(ReplyFlaw::of_arguments(*offer, no_object(other))),
     };
     fitting(args, *offer).map(|args| Step::Call(*offer, args))
 }
 
 /// The schema of a reply: closed, all fields required, as strict providers want it.
-pub(super) fn schema(at_hand: &[Offer<'_>], may_say: bool, answers: Option<&Value>) -> Value {
+pub(super) fn schema(at_hand: &[OfferedTool<'_>], may_say: bool, answers: Option<&Value>) -> Value {
     let nothing = json!({"type": "null"});
     let say = match (may_say, answers) {
         (false, _) => nothing.clone(),
         (true, None) => json!({"type": ["string", "null"]}),
         (true, Some(form)) => json!({"anyOf": [nothing, form]}),
     };
-    let call = |offer: &Offer<'_>| {
+    let call = |offer: &OfferedTool<'_>| {
         json!({
             "type": "object",
             "properties": {"tool": {"const": offer.spec.name, "type": "string"}, "args": offer.spec.parameters},

@@ -4,39 +4,39 @@ use crate::stop::ModelMistake;
 use polylogue_core::{Act, HistoryEntry, Part, Result};
 
 use super::read::{Named, named};
-use super::talk::{CHOICES, Used};
+use super::text::{CHOICES, ToolUse};
+use super::turn::{AssistantTurn, OfferedTool, parts_text, spoken};
 use super::words;
-use super::work::{Offer, Work, parts_text, spoken};
 
-impl<'w> Work<'w, '_> {
+impl<'w> AssistantTurn<'w, '_> {
     /// Asks whether any of the tools helps, which one, and whether another call is needed; then asks for the answer.
-    pub(super) async fn several(&mut self, offers: &[Offer<'w>]) -> Result<Act> {
-        self.hear(words::define_all(offers.iter().map(|offer| offer.spec))).await?;
+    pub(super) async fn several(&mut self, tools: &[OfferedTool<'w>]) -> Result<Act> {
+        self.ask(words::define_all(tools.iter().map(|offer| offer.spec))).await?;
         // Mandatory tools come first.
-        let mut due: Vec<Offer<'w>> = offers.iter().filter(|offer| offer.must()).copied().collect();
+        let mut due: Vec<OfferedTool<'w>> = tools.iter().filter(|offer| offer.must()).copied().collect();
         if due.is_empty() && !self.wants(words::any_relevant(&self.task()), words::USE_IT).await? {
             return self.answer_without().await;
         }
         self.keep([HistoryEntry::Sent(words::SHOULD_USE.into())]);
         let mut last = Last::default();
         for _ in 0..self.agent.max_rounds.max(u32::try_from(due.len()).unwrap_or(u32::MAX)) {
-            let Some(offer) = self.choose(if due.is_empty() { offers } else { &due }).await? else {
+            let Some(offer) = self.choose(if due.is_empty() { tools } else { &due }).await? else {
                 return self.give_up(ModelMistake::Choice, CHOICES - 1).await;
             };
             due.retain(|due| due.spec.name != offer.spec.name);
             match self.call_by_text(offer, true).await? {
-                Used::GaveUp(of, limit) => return self.give_up(of, limit).await,
-                Used::ForOthers(call) => return Ok(Act::Say(vec![Part::Call(call)])),
-                Used::Rejected(text) => {
+                ToolUse::GaveUp(of, limit) => return self.give_up(of, limit).await,
+                ToolUse::ForOthers(call) => return Ok(Act::Say(vec![Part::Call(call)])),
+                ToolUse::Rejected(text) => {
                     last.note(&[Part::text(text.as_str())], &text);
-                    self.tell(words::result(&offer.spec.name, &text)).await?;
+                    self.prompt(words::result(&offer.spec.name, &text)).await?;
                 }
-                Used::Ran { parts, .. } if offer.spec.ends_turn && self.agent.answers.is_none() => {
+                ToolUse::Ran { parts, .. } if offer.spec.ends_turn && self.agent.answers.is_none() => {
                     return self.say_result(offer.spec, parts).await;
                 }
-                Used::Ran { parts, text } => {
+                ToolUse::Ran { parts, text } => {
                     last.note(&parts, &text);
-                    self.tell(words::result(&offer.spec.name, &text)).await?;
+                    self.prompt(words::result(&offer.spec.name, &text)).await?;
                 }
             }
             if due.is_empty() && !self.needs_another(&mut last).await? {
@@ -46,17 +46,17 @@ impl<'w> Work<'w, '_> {
         self.conclude(last).await
     }
 
-    /// Asks which of `offers` is next; `None` if the model does not choose.
-    async fn choose(&mut self, offers: &[Offer<'w>]) -> Result<Option<Offer<'w>>> {
-        if let [only] = offers {
+    /// Asks which of `tools` is next; `None` if the model does not choose.
+    async fn choose(&mut self, tools: &[OfferedTool<'w>]) -> Result<Option<OfferedTool<'w>>> {
+        if let [only] = tools {
             return Ok(Some(*only));
         }
-        let names: Vec<&str> = offers.iter().map(|offer| &*offer.spec.name).collect();
+        let names: Vec<&str> = tools.iter().map(|offer| &*offer.spec.name).collect();
         let mut question = words::choose(&names);
         for _ in 0..CHOICES {
-            let reply = self.hear(question).await?;
+            let reply = self.ask(question).await?;
             question = match named(&reply.plain(), &names) {
-                Named::One(name) => return Ok(offers.iter().find(|offer| offer.spec.name == name).copied()),
+                Named::One(name) => return Ok(tools.iter().find(|offer| offer.spec.name == name).copied()),
                 several => words::choose_again(&names, several == Named::Several),
             };
         }
@@ -65,7 +65,7 @@ impl<'w> Work<'w, '_> {
 
     /// Asks whether another call is needed. The explanation stays in the full tool history.
     async fn needs_another(&mut self, last: &mut Last) -> Result<bool> {
-        let reply = self.hear(words::ANOTHER).await?;
+        let reply = self.ask(words::ANOTHER).await?;
         last.explanation = spoken(&reply, &[]);
         last.keep_question = true;
         let another = self.decides(words::CALL_AGAIN).await?;
@@ -83,7 +83,7 @@ impl<'w> Work<'w, '_> {
         if last.is_silent && self.agent.answers.is_none() {
             return self.say(vec![Part::text(last.text)]).await;
         }
-        self.tell(words::solve(&self.task())).await?;
+        self.prompt(words::solve(&self.task())).await?;
         self.answer().await
     }
 }

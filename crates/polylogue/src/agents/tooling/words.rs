@@ -24,7 +24,7 @@ pub(super) fn begins_objects(text: &str) -> bool {
 }
 
 /// Whether a prompt starts a dialog.
-pub(super) fn begins_talk(text: &str) -> bool {
+pub(super) fn begins_text(text: &str) -> bool {
     text.ends_with(NOT_YET)
 }
 
@@ -166,7 +166,7 @@ pub(super) fn must_call(tool: &str) -> String {
 }
 
 /// Describes the tools and the reply format to a model with a schema.
-pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s PromptedTool>)>) -> String {
+pub(super) fn object<'s>(tools: impl Iterator<Item = (&'s ToolSpec, Option<&'s PromptedTool>)>) -> String {
     let tool = |(spec, prompted): (&ToolSpec, Option<&PromptedTool>)| {
         let mut text = format!(
             "- `{}`: {}\n  Arguments, as a JSON Schema: {}",
@@ -177,7 +177,7 @@ pub(super) fn object<'s>(offers: impl Iterator<Item = (&'s ToolSpec, Option<&'s 
         }
         text
     };
-    let tools: Vec<String> = offers.map(tool).collect();
+    let tools: Vec<String> = tools.map(tool).collect();
     format!(
         "{OBJECTS}{}\n\nReply with one JSON object and nothing else. To use a tool:\n{}\nYou are then told \
          what it returned. To answer:\n{}",

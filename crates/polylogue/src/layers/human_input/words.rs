@@ -5,7 +5,7 @@ use polylogue_core::{Call, Name, StopReason, Turn};
 use crate::tools::approval::exact;
 
 /// Why the person is asked.
-pub(super) enum Occasion {
+pub(super) enum InputReason {
     /// The chat has no messages.
     First,
     /// It is their turn.
@@ -19,18 +19,21 @@ pub(super) enum Occasion {
 /// The question. `silent` is whether an empty answer sends no message.
 pub(super) fn question(
     turn: &Turn<'_>,
-    occasion: &Occasion,
+    input_reason: &InputReason,
     calls: &[(Name, Call)],
     silent: bool,
     clears: bool,
 ) -> String {
     let automatic = if silent { "Enter says nothing" } else { "Enter gives an automatic reply" };
-    let (situation, keys) = match occasion {
-        Occasion::End(_) => (
-            situation(turn, occasion),
+    let (situation, keys) = match input_reason {
+        InputReason::End(_) => (
+            situation(turn, input_reason),
             "Type a reply to go on; Enter or `exit` ends the conversation.".into(),
         ),
-        _ => (situation(turn, occasion), format!("Type a reply. {automatic}, `exit` ends the conversation.")),
+        _ => (
+            situation(turn, input_reason),
+            format!("Type a reply. {automatic}, `exit` ends the conversation."),
+        ),
     };
     let prompt_text = turn.request().prompt.as_ref().map(|prompt| prompt.to_string());
     let clear =
@@ -41,20 +44,20 @@ pub(super) fn question(
     std::iter::once(text).chain(shown).collect::<Vec<String>>().join("\n\n")
 }
 
-fn situation(turn: &Turn<'_>, occasion: &Occasion) -> String {
+fn situation(turn: &Turn<'_>, input_reason: &InputReason) -> String {
     let me = turn.me();
     let to = turn
         .last_message()
         .map_or_else(|| "the others".to_owned(), |line| format!("`{}`", line.message.from));
-    match occasion {
-        Occasion::First => format!("You speak as `{me}`, and nobody has said anything yet."),
-        Occasion::Turn => format!("You speak as `{me}` to {to}."),
-        Occasion::Limit(0) => format!("You speak as `{me}`, which never replies by itself, to {to}."),
-        Occasion::Limit(limit) => {
+    match input_reason {
+        InputReason::First => format!("You speak as `{me}`, and nobody has said anything yet."),
+        InputReason::Turn => format!("You speak as `{me}` to {to}."),
+        InputReason::Limit(0) => format!("You speak as `{me}`, which never replies by itself, to {to}."),
+        InputReason::Limit(limit) => {
             let times = if *limit == 1 { "once".to_owned() } else { format!("{limit} times in a row") };
             format!("You speak as `{me}`, which replied by itself {times}, to {to}.")
         }
-        Occasion::End(_) => format!("You speak as `{me}`; {to} ended the conversation."),
+        InputReason::End(_) => format!("You speak as `{me}`; {to} ended the conversation."),
     }
 }
 

@@ -8,12 +8,12 @@ use polylogue_core::{
 };
 use serde_json::{Value, json};
 
-use super::kit::Kit;
-use super::ran::{Ran, RunState};
+use super::call_record::{CallRecord, RunState};
+use super::tool_table::ToolTable;
 use super::{Block, value};
 use crate::agents::tooling::check::check;
 use crate::agents::tooling::lenient;
-use crate::tools::approval::{Approval, Wanted};
+use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::runner::{Finished, Runner};
 
 /// An agent that runs the tool call in a message and replies with the result.
@@ -22,13 +22,13 @@ use crate::tools::runner::{Finished, Runner};
 /// plain text is code, for the tool that [`runs`](Self::runs) its kind. Text that could not be parsed never runs; the
 /// sender receives the error.
 ///
-/// It always replies: with the output of the tool or with an error, as text, and with a [`Ran`] for programs. The
+/// It always replies: with the output of the tool or with an error, as text, and with a [`CallRecord`] for programs. The
 /// caller finishes with a tool that [ends the turn](polylogue_core::ToolSpec::ends_turn), such as
 /// [`Finish`](crate::tools::tool::Finish).
 ///
 /// # Tools by name, and tools of a toolkit by qualified name
 /// ```
-/// use polylogue::layers::parse::{Actions, Ran, RunState};
+/// use polylogue::layers::parse::{Actions, CallRecord, RunState};
 /// use polylogue::tools::tool::Finish;
 /// use polylogue::kernel::Part;
 /// use polylogue::{Message, Session, toolkit};
@@ -52,7 +52,7 @@ use crate::tools::runner::{Finished, Runner};
 /// let call = serde_json::json!({"name": "Shop.price", "parameters": {"article": "tea"}});
 /// let reply = session.call(&runner, Message { parts: vec![Part::Note(call)], ..Message::from("") }).await?;
 /// assert_eq!(reply.plain(), "tea: 5 EUR");
-/// assert_eq!(Ran::of(&reply).map(|ran| ran.state), Some(RunState::Done));
+/// assert_eq!(CallRecord::of(&reply).map(|ran| ran.state), Some(RunState::Done));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,9 +60,9 @@ use crate::tools::runner::{Finished, Runner};
 #[derive(Debug, Clone)]
 pub struct Actions {
     name: Name,
-    kit: Kit,
+    kit: ToolTable,
     kinds: Vec<Kind>,
-    approval: Approval<Wanted>,
+    approval: Approval<ApprovalRequest>,
 }
 
 /// The tool that runs text blocks of a kind.
@@ -79,7 +79,7 @@ impl Actions {
     /// # Errors
     /// When the name is illegal.
     pub fn new(name: &str) -> Result<Self, NameError> {
-        let (kit, kinds, approval) = (Kit::default(), Vec::new(), Approval::never());
+        let (kit, kinds, approval) = (ToolTable::default(), Vec::new(), Approval::never());
         Ok(Self { name: Name::new(name)?, kit, kinds, approval })
     }
 
@@ -116,7 +116,7 @@ impl Actions {
     /// Sets which calls need approval by a person. Default: none. The rule sees the tool's name as in the log:
     /// `Shop_price` for a tool of a toolkit.
     #[must_use]
-    pub fn approval(self, approval: Approval<Wanted>) -> Self {
+    pub fn approval(self, approval: Approval<ApprovalRequest>) -> Self {
         Self { approval, ..self }
     }
 
@@ -161,9 +161,9 @@ impl Actions {
     }
 
     /// The tool, and arguments that fit it.
-    fn admitted(&self, name: String, args: Value) -> std::result::Result<(&AnyTool, Ran), Refusal> {
+    fn admitted(&self, name: String, args: Value) -> std::result::Result<(&AnyTool, CallRecord), Refusal> {
         let refused = |name: String, args: Value, state: RunState, why: String| Refusal {
-            ran: Box::new(Ran { tool: Some(name), args, state }),
+            ran: Box::new(CallRecord { tool: Some(name), args, state }),
             why,
         };
         let Some(tool) = self.kit.get(&name) else {
@@ -182,7 +182,7 @@ impl Actions {
         };
         match flaw {
             Some(why) => Err(refused(name, args, RunState::WrongArguments, why)),
-            None => Ok((tool, Ran { tool: Some(name), args, state: RunState::Done })),
+            None => Ok((tool, CallRecord { tool: Some(name), args, state: RunState::Done })),
         }
     }
 }
@@ -206,10 +206,10 @@ impl Agent for Actions {
             ControlFlow::Break(act) => act,
             ControlFlow::Continue(None) => Act::Pass,
             ControlFlow::Continue(Some(Finished { outcome, is_rejected: true, .. })) => {
-                said(outcome.for_model(), &Ran { state: RunState::Rejected, ..ran })
+                said(outcome.for_model(), &CallRecord { state: RunState::Rejected, ..ran })
             }
             ControlFlow::Continue(Some(Finished { call, outcome, .. })) => {
-                result(outcome, tool, Ran { args: call.args, ..ran })
+                result(outcome, tool, CallRecord { args: call.args, ..ran })
             }
         })
     }
@@ -217,7 +217,7 @@ impl Agent for Actions {
 
 /// Why nothing runs.
 struct Refusal {
-    ran: Box<Ran>,
+    ran: Box<CallRecord>,
     why: String,
 }
 
@@ -229,12 +229,12 @@ impl Refusal {
     }
 
     fn not_read(why: &str) -> Self {
-        let ran = Ran { tool: None, args: Value::Null, state: RunState::NotRead };
+        let ran = CallRecord { tool: None, args: Value::Null, state: RunState::NotRead };
         Self { ran: Box::new(ran), why: why.to_owned() }
     }
 }
 
-fn result(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
+fn result(outcome: Outcome, tool: &AnyTool, ran: CallRecord) -> Act {
     let state = match outcome.status {
         OutcomeStatus::Done if tool.spec().ends_turn => RunState::Finished,
         OutcomeStatus::Done => RunState::Done,
@@ -249,7 +249,7 @@ fn result(outcome: Outcome, tool: &AnyTool, ran: Ran) -> Act {
             _ => "(It failed, and there is no output.)",
         }));
     }
-    said(parts, &Ran { state, ..ran })
+    said(parts, &CallRecord { state, ..ran })
 }
 
 /// A value is also there as text, which programs read as the message's text; models receive it once.
@@ -261,7 +261,7 @@ fn worded(part: Part) -> impl Iterator<Item = Part> {
     words.into_iter().chain([part])
 }
 
-fn said(mut parts: Vec<Part>, ran: &Ran) -> Act {
+fn said(mut parts: Vec<Part>, ran: &CallRecord) -> Act {
     parts.extend(serde_json::to_value(ran).ok().map(Part::Note));
     Act::Say(parts)
 }

@@ -3,7 +3,7 @@
 use polylogue_core::{Error, Name, Result};
 
 use super::checked::{AfterLeaving, CheckedGraph, Join, roots};
-use super::edge::{Edge, Link, When};
+use super::edge::{Edge, EdgeCondition, Link};
 
 /// A graph under construction; see the [module](super).
 #[derive(Debug, Clone, Default)]
@@ -142,8 +142,8 @@ fn starts(named: &[String], nodes: &[Name], links: &[Link]) -> Result<Vec<usize>
 fn check_conditions(node: usize, name: &str, links: &[Link]) -> Result<()> {
     let of = |is: fn(&Link) -> bool| links.iter().any(|link| link.from == node && is(link));
     let always = of(Link::is_sure);
-    let holds = of(|link| !link.is_sure() && !matches!(link.when, When::Otherwise));
-    let otherwise = of(|link| matches!(link.when, When::Otherwise));
+    let holds = of(|link| !link.is_sure() && !matches!(link.when, EdgeCondition::Otherwise));
+    let otherwise = of(|link| matches!(link.when, EdgeCondition::Otherwise));
     match (always, holds, otherwise) {
         (true, true, _) | (true, _, true) => wrong(format!(
             "`{name}` has edges with and without a condition; give each a condition, or use `otherwise`"

@@ -9,13 +9,13 @@ use polylogue_core::Transcript;
 pub struct Edge {
     pub(super) from: String,
     pub(super) to: String,
-    pub(super) when: When,
+    pub(super) when: EdgeCondition,
     pub(super) at_most: Option<u64>,
 }
 
 /// The condition of an edge.
 #[derive(Clone, Default, derive_more::Debug)]
-pub(super) enum When {
+pub(super) enum EdgeCondition {
     #[default]
     Always,
     /// On the message of the turn before.
@@ -27,7 +27,7 @@ pub(super) enum When {
 
 impl<F: Into<String>, T: Into<String>> From<(F, T)> for Edge {
     fn from((from, to): (F, T)) -> Self {
-        Self { from: from.into(), to: to.into(), when: When::Always, at_most: None }
+        Self { from: from.into(), to: to.into(), when: EdgeCondition::Always, at_most: None }
     }
 }
 
@@ -42,20 +42,20 @@ impl Edge {
     /// Fires only when `holds` is true of the message of the turn before; of an empty text after a silent turn.
     #[must_use]
     pub fn when(self, holds: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        Self { when: When::Said(Arc::new(holds)), ..self }
+        Self { when: EdgeCondition::Said(Arc::new(holds)), ..self }
     }
 
     /// Fires only when `holds`, a pure function, is true of the transcript after the turn before: for instance
     /// [`state::is`](crate::tools::state::is). It does not see the usage of nested chats.
     #[must_use]
     pub fn given(self, holds: impl Fn(&Transcript) -> bool + Send + Sync + 'static) -> Self {
-        Self { when: When::Given(Arc::new(holds)), ..self }
+        Self { when: EdgeCondition::Given(Arc::new(holds)), ..self }
     }
 
     /// Fires only when no other edge of the same node does.
     #[must_use]
     pub fn otherwise(self) -> Self {
-        Self { when: When::Otherwise, ..self }
+        Self { when: EdgeCondition::Otherwise, ..self }
     }
 
     /// Fires at most so many times, whatever its condition.
@@ -70,7 +70,7 @@ impl Edge {
 pub(crate) struct Link {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    pub(super) when: When,
+    pub(super) when: EdgeCondition,
     pub(super) at_most: Option<u64>,
     /// Whether it is a back edge.
     pub(super) back: bool,
@@ -79,11 +79,11 @@ pub(crate) struct Link {
 impl Link {
     /// An unconditional edge.
     pub(crate) const fn new(from: usize, to: usize) -> Self {
-        Self { from, to, when: When::Always, at_most: None, back: false }
+        Self { from, to, when: EdgeCondition::Always, at_most: None, back: false }
     }
 
     /// Whether it always fires.
     pub(super) const fn is_sure(&self) -> bool {
-        matches!(self.when, When::Always) && self.at_most.is_none()
+        matches!(self.when, EdgeCondition::Always) && self.at_most.is_none()
     }
 }

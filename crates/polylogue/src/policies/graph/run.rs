@@ -3,7 +3,7 @@
 use polylogue_core::{Choice, Chooser, Name, Policy, Step, StopReason, Transcript, TurnRequest};
 
 use super::checked::{AfterLeaving, CheckedGraph, Join};
-use super::edge::{Link, When};
+use super::edge::{EdgeCondition, Link};
 use crate::policies::replay::{Kind, Replay, ReplayStep, is_present};
 use crate::stop::Reason;
 
@@ -22,7 +22,8 @@ impl Policy for CheckedGraph {
 pub(crate) fn ready(graph: &CheckedGraph, chat: &Transcript) -> Result<Vec<TurnRequest>, StopReason> {
     let mut past = Replay::of(chat);
     let mut position = Position::new(graph, chat);
-    let mut due: Vec<Due> = graph.starts.iter().map(|node| Due { node: *node, of: None }).collect();
+    let mut due: Vec<ReadyNode> =
+        graph.starts.iter().map(|node| ReadyNode { node: *node, of: None }).collect();
     while !due.is_empty() {
         let (mut ended, mut missing) = (Vec::new(), Vec::new());
         for due in due {
@@ -50,13 +51,13 @@ pub(crate) fn ready(graph: &CheckedGraph, chat: &Transcript) -> Result<Vec<TurnR
 }
 
 /// A node that is ready.
-struct Due {
+struct ReadyNode {
     node: usize,
     /// The alternatives, where a condition chose.
     of: Option<Vec<Name>>,
 }
 
-impl Due {
+impl ReadyNode {
     fn request(self, who: &Name) -> TurnRequest {
         let request = TurnRequest::to_all(who.clone());
         match self.of {
@@ -97,18 +98,18 @@ impl<'g> Position<'g> {
     /// `node` had its turn, which ended with the event at `end`: its edges fire.
     fn leave(&mut self, node: usize, said: &str, end: usize) {
         let graph = self.graph;
-        if graph.from(node).any(|(_, link)| matches!(link.when, When::Given(_))) {
+        if graph.from(node).any(|(_, link)| matches!(link.when, EdgeCondition::Given(_))) {
             self.catch_up(end);
         }
         let past = &self.past;
         let mut open = self.open(node, |when| match when {
-            When::Always => true,
-            When::Said(holds) => holds(said),
-            When::Given(holds) => holds(past),
-            When::Otherwise => false,
+            EdgeCondition::Always => true,
+            EdgeCondition::Said(holds) => holds(said),
+            EdgeCondition::Given(holds) => holds(past),
+            EdgeCondition::Otherwise => false,
         });
         if open.is_empty() {
-            open = self.open(node, |when| matches!(when, When::Otherwise));
+            open = self.open(node, |when| matches!(when, EdgeCondition::Otherwise));
         }
         if open.is_empty() && graph.from(node).next().is_some() {
             self.stuck = Some(node);
@@ -122,7 +123,7 @@ impl<'g> Position<'g> {
     }
 
     /// The edges of `node` that can fire once more and whose condition `holds`.
-    fn open(&self, node: usize, holds: impl Fn(&When) -> bool) -> Vec<usize> {
+    fn open(&self, node: usize, holds: impl Fn(&EdgeCondition) -> bool) -> Vec<usize> {
         let times = |index: usize| self.fired.get(index).map_or(0, |(times, _)| *times);
         let open = |index: usize, link: &Link| link.at_most.is_none_or(|most| times(index) < most);
         let open = self.graph.from(node).filter(|(index, link)| open(*index, link) && holds(&link.when));
@@ -130,13 +131,13 @@ impl<'g> Position<'g> {
     }
 
     /// The nodes that are ready, in order. Consumes the edges that led to them.
-    fn due(&mut self) -> Vec<Due> {
+    fn due(&mut self) -> Vec<ReadyNode> {
         let fired = self.graph.links.iter().zip(&self.fired).filter(|(_, (_, waiting))| *waiting);
         let mut active: Vec<usize> = fired.map(|(link, _)| link.to).collect();
         active.sort_unstable();
         active.dedup();
         let is_due = |node: &&usize| self.is_due(**node, &active);
-        let due: Vec<Due> = active.iter().filter(is_due).map(|node| self.chosen(*node)).collect();
+        let due: Vec<ReadyNode> = active.iter().filter(is_due).map(|node| self.chosen(*node)).collect();
         for (link, (_, waiting)) in self.graph.links.iter().zip(&mut self.fired) {
             *waiting &= due.iter().all(|due| due.node != link.to);
         }
@@ -164,15 +165,14 @@ impl<'g> Position<'g> {
     }
 
     /// The node with its alternatives, if a condition led to it.
-    fn chosen(&self, node: usize) -> Due {
-        let led =
-            self.graph.links.iter().zip(&self.fired).find(|(link, (_, waiting))| {
-                link.to == node && *waiting && !matches!(link.when, When::Always)
-            });
+    fn chosen(&self, node: usize) -> ReadyNode {
+        let led = self.graph.links.iter().zip(&self.fired).find(|(link, (_, waiting))| {
+            link.to == node && *waiting && !matches!(link.when, EdgeCondition::Always)
+        });
         let others = |from: usize| {
             self.graph.from(from).filter_map(|(_, link)| self.graph.name(link.to).cloned()).collect()
         };
-        Due { node, of: led.map(|(link, _)| others(link.from)) }
+        ReadyNode { node, of: led.map(|(link, _)| others(link.from)) }
     }
 
     /// Why no node is ready.

@@ -19,7 +19,7 @@ pub struct HumanSelector {
 }
 
 /// The person's answer.
-enum Said {
+enum PersonReply {
     Answer(Answer),
     Exit,
     Nonsense,
@@ -34,7 +34,7 @@ impl HumanSelector {
         Ok(Self { name: Name::new(name)? })
     }
 
-    fn read(answer: &str, of: &[Name], participants: &[Name]) -> Said {
+    fn read(answer: &str, of: &[Name], participants: &[Name]) -> PersonReply {
         let answer = answer.trim();
         let is = |word: &str| answer.eq_ignore_ascii_case(word);
         let nth = answer
@@ -43,15 +43,15 @@ impl HumanSelector {
             .ok()
             .and_then(|number| of.get(number.checked_sub(1)?));
         if let Some(name) = nth {
-            return Said::Answer(Answer::Picked(name.clone()));
+            return PersonReply::Answer(Answer::Picked(name.clone()));
         }
         if let Mention::One(name) = mention(answer, of, participants) {
-            return Said::Answer(Answer::Picked(name));
+            return PersonReply::Answer(Answer::Picked(name));
         }
         match answer {
-            _ if answer.is_empty() || is("q") => Said::Answer(Answer::NextInOrder),
-            _ if is("exit") => Said::Exit,
-            _ => Said::Nonsense,
+            _ if answer.is_empty() || is("q") => PersonReply::Answer(Answer::NextInOrder),
+            _ if is("exit") => PersonReply::Exit,
+            _ => PersonReply::Nonsense,
         }
     }
 }
@@ -79,13 +79,13 @@ impl Agent for HumanSelector {
         let mut again = true;
         loop {
             match Self::read(&answer, of, turn.transcript().participants()) {
-                Said::Answer(picked) => return Ok(picked.said(&answer)),
-                Said::Exit => {
+                PersonReply::Answer(picked) => return Ok(picked.said(&answer)),
+                PersonReply::Exit => {
                     let (who, why) = (self.name.clone(), "said `exit`".into());
                     return Ok(Act::Stop(StopReason::Left { who, why }));
                 }
-                Said::Nonsense if again => {}
-                Said::Nonsense => {
+                PersonReply::Nonsense if again => {}
+                PersonReply::Nonsense => {
                     let why = format!("`{}` selected no participant who may speak, twice", self.name);
                     return Ok(Answer::Failed(why).said(&answer));
                 }

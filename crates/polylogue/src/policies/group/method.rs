@@ -19,7 +19,7 @@ pub enum Method {
 
 /// The result of a custom rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pick {
+pub enum Selected {
     /// This participant speaks.
     Name(Name),
     /// This method selects the speaker.
@@ -28,7 +28,7 @@ pub enum Pick {
     End,
 }
 
-impl From<Name> for Pick {
+impl From<Name> for Selected {
     fn from(name: Name) -> Self {
         Self::Name(name)
     }
@@ -48,9 +48,9 @@ impl Method {
                 }
             }
             (Self::Agent(who), _) => match asked(chat, who) {
-                Asked::NotYet => ask(who, of),
-                Asked::Silent => fall_back(chat, of, &format!("`{who}` said nothing"), None),
-                Asked::Said(message) => answered(chat, who, message, of),
+                PrivateReply::NotYet => ask(who, of),
+                PrivateReply::Silent => fall_back(chat, of, &format!("`{who}` said nothing"), None),
+                PrivateReply::Said(message) => answered(chat, who, message, of),
             },
         }
     }
@@ -100,19 +100,21 @@ fn answered(chat: &Transcript, who: &Name, message: &Message, of: Vec<Name>) -> 
 }
 
 /// The result of private turns since the last turn in the chat.
-enum Asked<'c> {
+enum PrivateReply<'c> {
     NotYet,
     Silent,
     Said(&'c Message),
 }
 
-fn asked<'c>(chat: &'c Transcript, staff: &Name) -> Asked<'c> {
+fn asked<'c>(chat: &'c Transcript, asked_agent: &Name) -> PrivateReply<'c> {
     for event in chat.events().iter().rev().map(|event| -> &'c Event { event }) {
         match &event.body {
-            Body::Message(message) if message.from == *staff && message.to.is_private() => {
-                return Asked::Said(message);
+            Body::Message(message) if message.from == *asked_agent && message.to.is_private() => {
+                return PrivateReply::Said(message);
             }
-            Body::Passed { who } | Body::Left { who, .. } if who == staff => return Asked::Silent,
+            Body::Passed { who } | Body::Left { who, .. } if who == asked_agent => {
+                return PrivateReply::Silent;
+            }
             Body::TurnStarted { turns: requests }
                 if requests.iter().all(|request| request.to.is_private()) => {}
             Body::TurnStarted { .. }
@@ -123,7 +125,7 @@ fn asked<'c>(chat: &'c Transcript, staff: &Name) -> Asked<'c> {
             _ => {}
         }
     }
-    Asked::NotYet
+    PrivateReply::NotYet
 }
 
 /// One of `of` at random: the same for the same seed at the same point of the same chat.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::answer::Answer;
 use super::candidates::Candidates;
 use super::mention::{Mention, mention};
-use crate::agents::tooling::Asks;
+use crate::agents::tooling::ModelSettings;
 
 /// A model that selects the next speaker, asked in private turns by a [`Group`](super::Group).
 ///
@@ -155,8 +155,8 @@ impl Selector {
 
     /// The request for a selection among `names`, without the conversation and the system message.
     #[must_use]
-    pub fn asks_for(&self, names: &[Name]) -> Asks {
-        Asks { tools: Vec::new(), params: self.sampling_for(names), view: self.view.clone() }
+    pub fn asks_for(&self, names: &[Name]) -> ModelSettings {
+        ModelSettings { tools: Vec::new(), params: self.sampling_for(names), view: self.view.clone() }
     }
 
     /// The name in the reply of the model.

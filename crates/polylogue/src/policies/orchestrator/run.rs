@@ -18,8 +18,9 @@ impl Policy for Orchestrator {
         if let Some((_, reason)) = chat.ended_by() {
             return Step::close(reason.clone(), chat);
         }
-        let team = chat.participants().iter().filter(|name| **name != self.planner && **name != self.scribe);
-        let mut work = Work {
+        let team =
+            chat.participants().iter().filter(|name| **name != self.planner && **name != self.progress_agent);
+        let mut work = OrchestratorRun {
             ledger: self,
             chat,
             past: Replay::of(chat),
@@ -37,7 +38,7 @@ impl Policy for Orchestrator {
 /// What the log has; otherwise the first step that is not in it.
 type Done<T> = Result<T, Box<Step>>;
 
-struct Work<'a> {
+struct OrchestratorRun<'a> {
     ledger: &'a Orchestrator,
     chat: &'a Transcript,
     past: Replay<'a>,
@@ -47,7 +48,7 @@ struct Work<'a> {
     plan: String,
 }
 
-impl Work<'_> {
+impl OrchestratorRun<'_> {
     fn go(&mut self) -> Done<Step> {
         let Orchestrator { words, max_turns, max_stalls, max_plans, .. } = self.ledger;
         self.check_team()?;
@@ -99,12 +100,12 @@ impl Work<'_> {
 
     /// The ledger, and the reply with it; `None` if no reply could be parsed.
     fn progress(&mut self) -> Done<Option<(Progress, String)>> {
-        let Orchestrator { words, scribe, max_retries, .. } = self.ledger;
-        let mut reply = self.ask(scribe, &words.progress, "")?;
+        let Orchestrator { words, progress_agent, max_retries, .. } = self.ledger;
+        let mut reply = self.ask(progress_agent, &words.progress, "")?;
         for _ in 0..*max_retries {
             match Progress::parse(&reply, &self.team) {
                 Ok(progress) => return Ok(Some((progress, reply))),
-                Err(flaw) => reply = self.ask(scribe, &words.unreadable, &flaw)?,
+                Err(flaw) => reply = self.ask(progress_agent, &words.unreadable, &flaw)?,
             }
         }
         Ok(Progress::parse(&reply, &self.team).ok().map(|progress| (progress, reply)))
@@ -120,7 +121,7 @@ impl Work<'_> {
                 Ok(())
             }
             None => {
-                let by = Chooser::Agent(self.ledger.scribe.clone());
+                let by = Chooser::Agent(self.ledger.progress_agent.clone());
                 let choice = Choice { of: self.team.clone(), by, reply: Some(reply.into()) };
                 Err(Step::Turn(TurnRequest::to_all(who.clone()).with_choice(choice)).into())
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, Result};
 
 use super::member::Member;
-use super::plan::{EndMode, Plan, Solving, Talk};
+use super::plan::{Discussion, EndMode, GroupSolvePolicy, Plan};
 use super::words::MANAGER;
 use super::{Group, GroupSolve};
 use crate::tasks::task::Task;
@@ -25,7 +25,7 @@ impl GroupSolve {
     ///
     /// # Errors
     /// As [`chat`](Self::chat).
-    pub fn begin(self, name: &str) -> Result<(ChatBuilder, Solving)> {
+    pub fn begin(self, name: &str) -> Result<(ChatBuilder, GroupSolvePolicy)> {
         let Self { before, group, after } = self;
         before.iter().chain(&after).try_for_each(check_alone)?;
         let group = group.map(|group| group.checked(&before, &after)).transpose()?;
@@ -36,7 +36,7 @@ impl GroupSolve {
             let agent = Member::new(who, Arc::clone(&plan));
             chat = if is_member { chat.participant(agent) } else { chat.private_agent(agent) };
         }
-        Ok((chat, Solving(plan)))
+        Ok((chat, GroupSolvePolicy(plan)))
     }
 }
 
@@ -89,7 +89,7 @@ fn check_alone(task: &Task) -> Result<()> {
 }
 
 impl Group {
-    fn checked(self, before: &[Task], after: &[Task]) -> Result<Talk> {
+    fn checked(self, before: &[Task], after: &[Task]) -> Result<Discussion> {
         self.check_size()?;
         self.check_names()?;
         self.check_flags()?;
@@ -99,7 +99,7 @@ impl Group {
         let has_others = before.iter().chain(after).any(|task| !names.contains(task.who()));
         let to = if has_others { Audience::Only(names.clone()) } else { Audience::All };
         let Self { tasks, mode, max_iterations, content, reconciles, check, .. } = self;
-        Ok(Talk { tasks, names, to, mode, max_iterations, owner, content, reconciles, check })
+        Ok(Discussion { tasks, names, to, mode, max_iterations, owner, content, reconciles, check })
     }
 
     fn check_size(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use polylogue_core::{Error, Params, Result};
 use serde_json::{Value, json};
 
 use crate::Assistant;
-use crate::agents::tooling::Asks;
+use crate::agents::tooling::ModelSettings;
 use crate::agents::tooling::lenient::without_thoughts;
 
 /// How agents are asked whether their task is complete: first what is left to do, in free text; then whether anything
@@ -111,7 +111,7 @@ impl Check {
 
     /// The kinds of requests to `agent`: see [`Assistant::asks`].
     #[must_use]
-    pub fn asks(&self, agent: &Assistant) -> Vec<Asks> {
+    pub fn asks(&self, agent: &Assistant) -> Vec<ModelSettings> {
         let agent = agent.clone().without_tools();
         let deciders =
             [true, false].map(|as_json| self.asks_then(agent.clone(), as_json).map(|(_, agent)| agent));

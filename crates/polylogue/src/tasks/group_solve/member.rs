@@ -6,7 +6,7 @@ use polylogue_core::{Act, Agent, HistoryEntry, Name, Result, Turn, plain};
 
 use super::check::Check;
 use super::plan::Plan;
-use super::run::{Due, Job};
+use super::run::{Job, NextStep};
 use crate::Assistant;
 use crate::tasks::task::Task;
 use crate::termination::verdict::Verdict;
@@ -55,7 +55,7 @@ impl Agent for Member {
 }
 
 /// The job of the turn, if it is part of the plan.
-fn job<'d, 'p>(due: &'d Due<'p>, turn: &Turn<'_>) -> Option<&'d Job<'p>> {
+fn job<'d, 'p>(due: &'d NextStep<'p>, turn: &Turn<'_>) -> Option<&'d Job<'p>> {
     due.job.as_ref().filter(|_| due.is_request(turn.request()))
 }
 

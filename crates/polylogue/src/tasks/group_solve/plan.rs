@@ -24,19 +24,19 @@ pub enum EndMode {
 
 /// The policy of a group solve, to be wrapped by [`until`](crate::policies::until) and the like; made by [`GroupSolve::begin`](super::GroupSolve::begin).
 #[derive(Debug, Clone)]
-pub struct Solving(pub(super) Arc<Plan>);
+pub struct GroupSolvePolicy(pub(super) Arc<Plan>);
 
 /// All steps.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) before: Vec<Task>,
-    pub(super) group: Option<Talk>,
+    pub(super) group: Option<Discussion>,
     pub(super) after: Vec<Task>,
 }
 
 /// The talk, checked.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct Discussion {
     pub(super) tasks: Vec<Task>,
     pub(super) names: Vec<Name>,
     /// Who sees the messages: all participants, unless one of them only solves a task alone.

@@ -8,27 +8,27 @@ use polylogue_core::{
 };
 
 use super::check::Check;
-use super::plan::{EndMode, Plan, Solving, Talk};
+use super::plan::{Discussion, EndMode, GroupSolvePolicy, Plan};
 use super::words::{MANAGER, acknowledged, in_private, main_task, role_play, your_turn};
 use crate::Assistant;
 use crate::policies::replay::{Kind, Replay, ReplayStep};
 use crate::tasks::task::Task;
 use crate::termination::verdict::Verdict;
 
-impl Policy for Solving {
+impl Policy for GroupSolvePolicy {
     fn next(&self, chat: &Transcript) -> Step {
         self.0.due(chat).step
     }
 }
 
 /// The next step: one that is not in the log.
-pub(super) struct Due<'p> {
+pub(super) struct NextStep<'p> {
     pub(super) step: Step,
     /// Its job, if it is a turn.
     pub(super) job: Option<Job<'p>>,
 }
 
-impl Due<'_> {
+impl NextStep<'_> {
     pub(super) fn is_request(&self, request: &TurnRequest) -> bool {
         matches!(&self.step, Step::Turn(due) if due == request)
     }
@@ -45,35 +45,35 @@ pub(super) enum Job<'p> {
 }
 
 /// A missing step ends the replay.
-type Going<'p, T> = Result<T, Box<Due<'p>>>;
+type Replayed<'p, T> = Result<T, Box<NextStep<'p>>>;
 
-fn due<'p, T>(step: Step, job: Option<Job<'p>>) -> Going<'p, T> {
-    Err(Box::new(Due { step, job }))
+fn due<'p, T>(step: Step, job: Option<Job<'p>>) -> Replayed<'p, T> {
+    Err(Box::new(NextStep { step, job }))
 }
 
 impl Plan {
     /// The next step of the work; while a turn of it is open, that turn.
-    pub(super) fn due(&self, chat: &Transcript) -> Due<'_> {
+    pub(super) fn due(&self, chat: &Transcript) -> NextStep<'_> {
         if let Some((_, reason)) = chat.ended_by() {
-            return Due { step: Step::close(reason.clone(), chat), job: None };
+            return NextStep { step: Step::close(reason.clone(), chat), job: None };
         }
-        let mut work = Work { chat, past: Replay::of(chat), answer: "".into() };
+        let mut work = SolveRun { chat, past: Replay::of(chat), answer: "".into() };
         match work.go(self) {
-            Ok(reason) => Due { step: Step::Close { reason, summary: work.answer }, job: None },
+            Ok(reason) => NextStep { step: Step::Close { reason, summary: work.answer }, job: None },
             Err(due) => *due,
         }
     }
 }
 
-struct Work<'a> {
+struct SolveRun<'a> {
     chat: &'a Transcript,
     past: Replay<'a>,
     /// The last answer.
     answer: Arc<str>,
 }
 
-impl<'a> Work<'a> {
-    fn go<'p>(&mut self, plan: &'p Plan) -> Going<'p, StopReason> {
+impl<'a> SolveRun<'a> {
+    fn go<'p>(&mut self, plan: &'p Plan) -> Replayed<'p, StopReason> {
         plan.before.iter().try_for_each(|task| self.alone(task))?;
         let reason = match &plan.group {
             Some(talk) if talk.tasks.len() == 2 => self.pair(talk)?,
@@ -84,20 +84,20 @@ impl<'a> Work<'a> {
         Ok(reason)
     }
 
-    fn alone<'p>(&mut self, task: &'p Task) -> Going<'p, ()> {
+    fn alone<'p>(&mut self, task: &'p Task) -> Replayed<'p, ()> {
         let to = if task.is_forgotten() { Audience::private() } else { only(task) };
         self.solve(task, to)
     }
 
     /// An agent answers its own task.
-    fn solve<'p>(&mut self, task: &'p Task, to: Audience) -> Going<'p, ()> {
+    fn solve<'p>(&mut self, task: &'p Task, to: Audience) -> Replayed<'p, ()> {
         let prompt = self.tell(task, task)?;
         self.speak(task, TurnRequest { who: task.who().clone(), prompt, to, choice: None })
     }
 
     /// Sends the prompt of `task` to the agent of `to`: in the next turn request, or, with media, as a message before
     /// it.
-    fn tell<'p>(&mut self, task: &Task, to: &Task) -> Going<'p, Option<Arc<str>>> {
+    fn tell<'p>(&mut self, task: &Task, to: &Task) -> Replayed<'p, Option<Arc<str>>> {
         let prompt = task.prompt(self.chat.task());
         if !task.has_media() {
             return Ok(Some(prompt));
@@ -106,13 +106,13 @@ impl<'a> Work<'a> {
         Ok(None)
     }
 
-    fn speak<'p>(&mut self, task: &'p Task, request: TurnRequest) -> Going<'p, ()> {
+    fn speak<'p>(&mut self, task: &'p Task, request: TurnRequest) -> Replayed<'p, ()> {
         let step = self.turn(request, Job::Speak(task))?;
         self.answer = step.text().into();
         Ok(())
     }
 
-    fn turn<'p>(&mut self, request: TurnRequest, job: Job<'p>) -> Going<'p, ReplayStep<'a>> {
+    fn turn<'p>(&mut self, request: TurnRequest, job: Job<'p>) -> Replayed<'p, ReplayStep<'a>> {
         let kind = if request.to.is_private() { Kind::Private } else { Kind::Chat };
         match self.past.take(kind, &request.who) {
             Some(step) if step.left => due(self.left(&request.who), None),
@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
         Step::close(StopReason::Left { who: who.clone(), why }, self.chat)
     }
 
-    fn post<'p>(&mut self, from: &Name, to: Audience, parts: Vec<Part>) -> Going<'p, ()> {
+    fn post<'p>(&mut self, from: &Name, to: Audience, parts: Vec<Part>) -> Replayed<'p, ()> {
         match self.past.take(Kind::Posted, from) {
             Some(_) => Ok(()),
             None => due(Step::Post(Message { to, parts, ..Message::text(from.clone(), "") }), None),
@@ -135,13 +135,13 @@ impl<'a> Work<'a> {
     }
 
     /// Sends an agent a prompt, with the answer that it remembers.
-    fn learn<'p>(&mut self, who: &Task, prompt: Option<Arc<str>>, words: Arc<str>) -> Going<'p, ()> {
+    fn learn<'p>(&mut self, who: &Task, prompt: Option<Arc<str>>, words: Arc<str>) -> Replayed<'p, ()> {
         let request = TurnRequest { who: who.who().clone(), prompt, to: only(who), choice: None };
         self.turn(request, Job::Learn(words)).map(|_| ())
     }
 
     /// Two agents: each answers its task alone, then they reply to each other.
-    fn pair<'p>(&mut self, talk: &'p Talk) -> Going<'p, StopReason> {
+    fn pair<'p>(&mut self, talk: &'p Discussion) -> Replayed<'p, StopReason> {
         let [one, two] = talk.tasks.as_slice() else { return Ok(StopReason::Finished) };
         self.solve(one, only(one))?;
         let first = Arc::clone(&self.answer);
@@ -163,7 +163,7 @@ impl<'a> Work<'a> {
     }
 
     /// Three or more: a manager assigns the tasks and calls on the speakers, and all see all messages.
-    fn larger_group<'p>(&mut self, talk: &'p Talk) -> Going<'p, StopReason> {
+    fn larger_group<'p>(&mut self, talk: &'p Discussion) -> Replayed<'p, StopReason> {
         for task in &talk.tasks {
             let prompt = role_play(task.who(), &talk.names).into();
             self.learn(task, Some(prompt), acknowledged(task.who()).into())?;
@@ -183,10 +183,10 @@ impl<'a> Work<'a> {
     /// The iterations.
     fn talk<'p>(
         &mut self,
-        talk: &'p Talk,
+        talk: &'p Discussion,
         end: &mut End<'p>,
         mut shift: Option<Arc<str>>,
-    ) -> Going<'p, StopReason> {
+    ) -> Replayed<'p, StopReason> {
         for _ in 0..talk.max_iterations {
             for task in talk.order() {
                 if end.is_reached() {
@@ -201,18 +201,18 @@ impl<'a> Work<'a> {
         Ok(end.reason())
     }
 
-    fn call_on<'p>(&mut self, talk: &Talk, parts: Vec<Part>) -> Going<'p, ()> {
+    fn call_on<'p>(&mut self, talk: &Discussion, parts: Vec<Part>) -> Replayed<'p, ()> {
         Name::new(MANAGER).map_or(Ok(()), |manager| self.post(&manager, talk.to.clone(), parts))
     }
 
     /// An agent speaks to the others, and is asked whether its task is complete.
     fn say<'p>(
         &mut self,
-        talk: &'p Talk,
+        talk: &'p Discussion,
         end: &mut End<'p>,
         task: &'p Task,
         prompt: Option<Arc<str>>,
-    ) -> Going<'p, ()> {
+    ) -> Replayed<'p, ()> {
         let request = TurnRequest { who: task.who().clone(), prompt, to: talk.to.clone(), choice: None };
         let of = talk.order().map(|task| task.who().clone()).collect();
         self.speak(task, request.with_choice(Choice { of, by: Chooser::Order, reply: None }))?;
@@ -225,7 +225,12 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn is_complete<'p>(&mut self, talk: &'p Talk, task: &'p Task, agent: &'p Assistant) -> Going<'p, bool> {
+    fn is_complete<'p>(
+        &mut self,
+        talk: &'p Discussion,
+        task: &'p Task,
+        agent: &'p Assistant,
+    ) -> Replayed<'p, bool> {
         let question = talk.check.asks_first();
         let question = if talk.tasks.len() > 2 { in_private(question) } else { question.to_owned() };
         let to = if task.keeps() { only(task) } else { Audience::private() };
@@ -241,7 +246,7 @@ fn only(task: &Task) -> Audience {
     Audience::Only(vec![task.who().clone()])
 }
 
-impl Talk {
+impl Discussion {
     /// The order of speakers.
     fn order(&self) -> impl Iterator<Item = &Task> {
         let first = if self.tasks.len() == 2 { self.owner } else { 0 };
@@ -251,14 +256,14 @@ impl Talk {
 
 /// The state of completion.
 struct End<'p> {
-    talk: &'p Talk,
+    talk: &'p Discussion,
     complete: Vec<Name>,
     /// The number of remaining turns, once it is known.
     left: Option<u64>,
 }
 
 impl<'p> End<'p> {
-    const fn of(talk: &'p Talk) -> Self {
+    const fn of(talk: &'p Discussion) -> Self {
         Self { talk, complete: Vec::new(), left: None }
     }
 

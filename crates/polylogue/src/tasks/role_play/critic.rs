@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use polylogue_core::AnyAgent;
 
-use super::casting::Casting;
 use super::prompts;
+use super::role_values::RoleValues;
 use crate::Assistant;
 use crate::Human;
 use crate::agents::reason::{Best, ChoiceTexts};
@@ -22,12 +22,12 @@ pub struct Critic {
     options: usize,
     criteria: Arc<str>,
     retries: u32,
-    texts: OwnTexts,
+    texts: CustomPrompts,
 }
 
 /// Custom prompts instead of the defaults.
 #[derive(Debug, Clone, Default)]
-struct OwnTexts {
+struct CustomPrompts {
     prompt: Option<Arc<str>>,
     option: Option<Arc<str>>,
     retry_prompt: Option<Arc<str>>,
@@ -63,7 +63,7 @@ impl Critic {
             options: options.max(1),
             criteria,
             retries: Best::DEFAULT_RETRIES,
-            texts: OwnTexts::default(),
+            texts: CustomPrompts::default(),
         }
     }
 
@@ -131,8 +131,8 @@ impl Critic {
     }
 
     /// Its rules.
-    pub(super) fn rules(&self, casting: &Casting<'_>) -> String {
-        prompts::critic(casting, &self.criteria)
+    pub(super) fn rules(&self, values: &RoleValues<'_>) -> String {
+        prompts::critic(values, &self.criteria)
     }
 
     /// The best proposal of `proposer`. `usual` completes a default prompt.

@@ -1,13 +1,13 @@
 //! The default prompts. Names and tasks are inserted verbatim: a task cannot contain placeholders.
 
-use super::casting::Casting;
+use super::role_values::RoleValues;
 
 /// The prefix of an instruction.
 pub(super) const INSTRUCTION: &str = "Instruction:";
 
 /// The rules of the assistant role.
-pub(super) fn assistant(casting: &Casting<'_>) -> String {
-    let Casting { assistant, user, task, .. } = casting;
+pub(super) fn assistant(values: &RoleValues<'_>) -> String {
+    let RoleValues { assistant, user, task, .. } = values;
     format!(
         "===== RULES OF THE ASSISTANT =====\n\
          You are {assistant}, and I am {user}. It stays so: you are never {user}, and I am never {assistant}.\n\
@@ -28,8 +28,8 @@ pub(super) fn assistant(casting: &Casting<'_>) -> String {
 }
 
 /// The rules of the user role.
-pub(super) fn user(casting: &Casting<'_>) -> String {
-    let Casting { assistant, user, task, done } = casting;
+pub(super) fn user(values: &RoleValues<'_>) -> String {
+    let RoleValues { assistant, user, task, done } = values;
     format!(
         "===== RULES OF THE USER =====\n\
          You are {user}, and I am {assistant}. It stays so: you are never {assistant}, and I am never {user}.\n\
@@ -59,8 +59,8 @@ pub(super) const OPENING: &str = "Now give me your instructions, one at a time, 
 pub(super) const SPECIFIER: &str = "You make tasks more specific.";
 
 /// The prompt of the specifier.
-pub(super) fn specify(casting: &Casting<'_>, words: u32) -> String {
-    let Casting { assistant, user, task, .. } = casting;
+pub(super) fn specify(values: &RoleValues<'_>, words: u32) -> String {
+    let RoleValues { assistant, user, task, .. } = values;
     format!(
         "{assistant} is going to help {user} with this task:\n{task}\n\n\
          Make it more specific: one definite task of this kind, worked out with imagination. Answer with that task in at most \
@@ -80,8 +80,8 @@ pub(super) fn plan(task: &str) -> String {
 }
 
 /// The rules of the critic.
-pub(super) fn critic(casting: &Casting<'_>, criteria: &str) -> String {
-    let Casting { assistant, user, task, .. } = casting;
+pub(super) fn critic(values: &RoleValues<'_>, criteria: &str) -> String {
+    let RoleValues { assistant, user, task, .. } = values;
     format!(
         "You help {user}, who instructs, and {assistant}, who solves, to do this task:\n{task}\n\n\
          You are given options of what one of them could say next. Choose by this: {criteria}. Always choose one, and explain \

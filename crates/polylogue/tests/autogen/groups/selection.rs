@@ -1,6 +1,6 @@
 //! Who chooses, and how: items 76 to 80 and 90.
 
-use polylogue::policies::group::{HumanSelector, Method, Pick, Repeat, Selector, Transitions};
+use polylogue::policies::group::{HumanSelector, Method, Repeat, Selected, Selector, Transitions};
 use polylogue::policies::until;
 use polylogue::stop::{max_messages, max_turns};
 use polylogue::{Error, Group, Name, Transcript};
@@ -226,7 +226,7 @@ async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
         1 => Method::Agent(name("sel")).into(),
         2 => Method::Random(Some(3)).into(),
         3 => of[0].clone().into(),
-        _ => Pick::End,
+        _ => Selected::End,
     };
     let selector = Selector::new("sel", script(r#"[{"sel": "Bob"}]"#)).unwrap();
     let chat = group_chat(Group::by(rule)).private_agent(selector).build().unwrap();

@@ -3,7 +3,7 @@
 use polylogue::layers::executor::{Declared, Executor};
 use polylogue::layers::human_input::HumanInput;
 use polylogue::layers::reply::{Stack, of};
-use polylogue::policies::group::{Pick, Transitions};
+use polylogue::policies::group::{Selected, Transitions};
 use polylogue::policies::until;
 use polylogue::stop::{max_turns, says};
 use polylogue::{Group, Name, Tool};
@@ -101,7 +101,7 @@ async fn a_custom_rule_is_not_asked_while_tools_run() {
         None => name("Ann").into(),
         Some(who) => {
             assert_eq!(*who, "Ann");
-            Pick::End
+            Selected::End
         }
     };
     let (status, events) = run(&tooled(&spy, owned(Group::by(rule))), "hi").await;

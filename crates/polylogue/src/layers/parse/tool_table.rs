@@ -5,12 +5,12 @@ use serde_json::Value;
 
 /// Tools under one name or two. Dots in a name are part of the name and give access to nothing else.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kit(Vec<(String, AnyTool)>);
+pub(super) struct ToolTable(Vec<(String, AnyTool)>);
 
 /// The tool of a toolkit that also has the toolkit's name.
 const RUN: &str = "run";
 
-impl Kit {
+impl ToolTable {
     /// Adds a tool under its own name.
     pub(super) fn add(&mut self, tool: AnyTool) {
         self.put(tool.spec().name.clone(), tool);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The result of the call in a message: part of the reply of [`Actions`](super::Actions).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct CallRecord {
     /// The tool, by the name in the call; `None` when there was no call.
     pub tool: Option<String>,
     /// The parsed arguments.
@@ -38,7 +38,7 @@ pub enum RunState {
     Unknown,
 }
 
-impl Ran {
+impl CallRecord {
     /// The result of the call that `message` answers; `None` if it answers none.
     #[must_use]
     pub fn of(message: &Message) -> Option<Self> {

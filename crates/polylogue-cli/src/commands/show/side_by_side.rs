@@ -13,32 +13,33 @@ use super::received::{no_such_agent, silent};
 use crate::args;
 use crate::commands::unwritable;
 use crate::error::CliError;
-use crate::screen::sides::{Side, alone, below, beside};
-use crate::screen::{Looks, Sanitized, Size};
-use crate::tell::tell;
+use crate::screen::side_by_side::{AgentHistory, alone, below, beside};
+use crate::screen::{OutputStyle, Sanitized, Size};
+use crate::stderr::print_note;
 
 /// The points of view of those who speak by models, or that of one of them.
 pub(super) fn shown(
     kept: &StoredTeam,
     events: &[Event],
     args: &args::Show,
-    looks: Looks,
+    looks: OutputStyle,
 ) -> Result<Sanitized, CliError> {
     let sides = sides(kept, events)?;
     if sides.is_empty() {
-        tell("No model was asked anything yet.");
+        print_note("No model was asked anything yet.");
     }
     if args.json {
-        let wanted =
-            |side: &&Side| args.agent.as_ref().is_none_or(|agent| side.who.as_str() == Name::composed(agent));
-        let wanted: Vec<&Side> = sides.iter().filter(wanted).collect();
+        let wanted = |side: &&AgentHistory| {
+            args.agent.as_ref().is_none_or(|agent| side.who.as_str() == Name::composed(agent))
+        };
+        let wanted: Vec<&AgentHistory> = sides.iter().filter(wanted).collect();
         if let Some(agent) = args.agent.as_ref().filter(|_| wanted.is_empty()) {
             return Err(no_such_agent(kept, agent));
         }
         return wanted.into_iter().map(as_json).collect::<Result<_, _>>().map_err(unwritable);
     }
     if let Some(agent) = &args.agent {
-        let of = |side: &&Side| side.who.as_str() == Name::composed(agent);
+        let of = |side: &&AgentHistory| side.who.as_str() == Name::composed(agent);
         let last = sides.iter().rfind(of).ok_or_else(|| no_such_agent(kept, agent))?;
         return Ok(alone(last, looks.color));
     }
@@ -49,8 +50,8 @@ pub(super) fn shown(
 }
 
 /// A point of view as one line of JSON.
-fn as_json(side: &Side) -> serde_json::Result<Sanitized> {
-    let Side { at, who, system, history } = side;
+fn as_json(side: &AgentHistory) -> serde_json::Result<Sanitized> {
+    let AgentHistory { at, who, system, history } = side;
     Sanitized::json(&json!({"at": at, "agent": who, "system": system, "entries": history.entries}))
 }
 
@@ -63,11 +64,11 @@ pub(super) fn works_on_tasks(kept: &StoredTeam, agent: &str) -> Result<bool, Cli
 }
 
 /// Everybody whose model was asked as a member of a chat, in the order of the chats and of their members.
-fn sides(kept: &StoredTeam, events: &[Event]) -> Result<Vec<Side>, CliError> {
+fn sides(kept: &StoredTeam, events: &[Event]) -> Result<Vec<AgentHistory>, CliError> {
     let assistants = kept.assistants()?;
     // Agents that solve tasks are listed once more, with the views of these tasks.
     let agent = |who: &Name| assistants.iter().rfind(|agent| agent.name() == who);
-    let lens =
+    let view_options =
         |who: &Name| agent(who).map_or_else(ViewOptions::default, |agent| agent.view_options().clone());
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
     let mut sides = Vec::new();
@@ -76,11 +77,11 @@ fn sides(kept: &StoredTeam, events: &[Event]) -> Result<Vec<Side>, CliError> {
         for who in
             speakers(&chat, &|who| agent(who).is_some_and(|agent| agent.view_options().forget_private_turns))
         {
-            let history = History::through(&chat, &who, lens(&who));
+            let history = History::through(&chat, &who, view_options(&who));
             let there = kept.team.assistants_in(&chat, &|_| Ok(silent()))?;
             let told = there.iter().rfind(|agent| *agent.name() == who);
             let system = told.and_then(|agent| agent.system_for(chat.task()));
-            sides.push(Side { at: at.clone(), who, system, history });
+            sides.push(AgentHistory { at: at.clone(), who, system, history });
         }
     }
     Ok(sides)

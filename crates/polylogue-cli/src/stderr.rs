@@ -6,16 +6,16 @@ use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Size, Style};
 
 /// A line for the person, beside the output.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn print_note(text: &str) {
     // Without a reader there is nothing left to do.
     let _ = writeln!(io::stderr(), "{}", neutral(text));
 }
 
-/// As [`tell`], in rows that fit the terminal.
-pub(crate) fn tell_wrapped(text: &str) {
+/// As [`print_note`], in rows that fit the terminal.
+pub(crate) fn print_note_wrapped(text: &str) {
     if !io::stderr().is_terminal() {
-        return tell(text);
+        return print_note(text);
     }
     let line = Line::new(text, Style::PLAIN);
-    wrap(&line, Size::of_terminal().text_columns()).iter().for_each(|row| tell(&row.text()));
+    wrap(&line, Size::of_terminal().text_columns()).iter().for_each(|row| print_note(&row.text()));
 }

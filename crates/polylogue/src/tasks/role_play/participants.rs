@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use polylogue_core::{Act, Agent, Audience, Layer, Message, Name, Result, Transcript, Turn};
 
-use super::casting::Casting;
 use super::critic::Critic;
 use super::prompts;
+use super::role_values::RoleValues;
 use crate::Assistant;
 
 /// Makes the rules of a role.
-pub(super) type PromptFn = Arc<dyn Fn(&Casting<'_>) -> String + Send + Sync>;
+pub(super) type PromptFn = Arc<dyn Fn(&RoleValues<'_>) -> String + Send + Sync>;
 
 /// Custom prompts of a role-play; the defaults are in [`prompts`].
 #[derive(Clone, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Texts {
 
 /// All participants and private agents.
 #[derive(Clone, derive_more::Debug)]
-pub(super) struct Cast {
+pub(super) struct Participants {
     pub(super) assistant: Assistant,
     pub(super) user: Assistant,
     /// The names of the roles: assistant, user.
@@ -49,14 +49,14 @@ pub(super) struct Cast {
 
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum RolePlayAgent {
     User,
     Assistant,
     Specifier,
     Planner,
 }
 
-impl Cast {
+impl Participants {
     pub(super) fn new(assistant: Assistant, user: Assistant, done: &str, word_limit: u32) -> Self {
         let role = |agent: &Assistant| agent.name().as_str().replace('_', " ").into();
         Self {
@@ -75,22 +75,25 @@ impl Cast {
     }
 
     /// One of them, as an agent.
-    pub(super) fn player(cast: &Arc<Self>, side: Side) -> Player {
+    pub(super) fn player(cast: &Arc<Self>, side: RolePlayAgent) -> Player {
         Player { cast: Arc::clone(cast), side }
     }
 
     /// The private agents that speak before the two roles, in order.
-    pub(super) fn staff(&self) -> impl Iterator<Item = Side> + use<> {
-        let staff = [(Side::Specifier, self.specifier.is_some()), (Side::Planner, self.planner.is_some())];
-        staff.into_iter().filter(|(_, takes_part)| *takes_part).map(|(side, _)| side)
+    pub(super) fn private_roles(&self) -> impl Iterator<Item = RolePlayAgent> + use<> {
+        let private_roles = [
+            (RolePlayAgent::Specifier, self.specifier.is_some()),
+            (RolePlayAgent::Planner, self.planner.is_some()),
+        ];
+        private_roles.into_iter().filter(|(_, takes_part)| *takes_part).map(|(side, _)| side)
     }
 
-    pub(super) fn agent(&self, side: Side) -> &Assistant {
+    pub(super) fn agent(&self, side: RolePlayAgent) -> &Assistant {
         let agent = match side {
-            Side::Assistant => None,
-            Side::User => Some(&self.user),
-            Side::Specifier => self.specifier.as_ref(),
-            Side::Planner => self.planner.as_ref(),
+            RolePlayAgent::Assistant => None,
+            RolePlayAgent::User => Some(&self.user),
+            RolePlayAgent::Specifier => self.specifier.as_ref(),
+            RolePlayAgent::Planner => self.planner.as_ref(),
         };
         agent.unwrap_or(&self.assistant)
     }
@@ -113,11 +116,11 @@ impl Cast {
     }
 
     /// The prompt of a private agent before the two roles start.
-    pub(super) fn question(&self, side: Side, chat: &Transcript) -> String {
+    pub(super) fn question(&self, side: RolePlayAgent, chat: &Transcript) -> String {
         let (specified, idea) = (self.specified(chat), self.casting(chat.task()));
         match (side, &self.texts) {
-            (Side::Planner, Texts { planner: Some(plan), .. }) => plan(&self.casting(&specified)),
-            (Side::Planner, _) => self.in_language(prompts::plan(&specified)),
+            (RolePlayAgent::Planner, Texts { planner: Some(plan), .. }) => plan(&self.casting(&specified)),
+            (RolePlayAgent::Planner, _) => self.in_language(prompts::plan(&specified)),
             (_, Texts { specifier: Some(specify), .. }) => specify(&idea),
             _ => self.in_language(prompts::specify(&idea, self.word_limit)),
         }
@@ -139,9 +142,9 @@ impl Cast {
         }
     }
 
-    fn casting<'a>(&'a self, task: &'a str) -> Casting<'a> {
+    fn casting<'a>(&'a self, task: &'a str) -> RoleValues<'a> {
         let [assistant, user] = &self.roles;
-        Casting { assistant, user, task, done: &self.done }
+        RoleValues { assistant, user, task, done: &self.done }
     }
 
     /// The system message of `agent`: the rules, its own system message, and the language.
@@ -163,25 +166,25 @@ impl Cast {
             let system = self.system(rules, agent, &task);
             agent.clone().system(system)
         };
-        let sides = [Side::User, Side::Assistant].into_iter().chain(self.staff());
+        let sides = [RolePlayAgent::User, RolePlayAgent::Assistant].into_iter().chain(self.private_roles());
         let critic = self.critic.as_ref().filter(|critic| critic.chooses());
         let critic =
             critic.and_then(|critic| Some(prompted(self.rules_of(critic, &casting), critic.assistant()?)));
         sides.map(|side| prompted(self.rules(side, &casting), self.agent(side))).chain(critic).collect()
     }
 
-    fn rules(&self, side: Side, casting: &Casting<'_>) -> String {
+    fn rules(&self, side: RolePlayAgent, casting: &RoleValues<'_>) -> String {
         let [assistant, user] = &self.prompts;
         match side {
-            Side::Assistant => assistant(casting),
-            Side::User => user(casting),
-            Side::Specifier => usual(prompts::SPECIFIER, self.specifier.as_ref(), casting.task),
-            Side::Planner => usual(prompts::PLANNER, self.planner.as_ref(), casting.task),
+            RolePlayAgent::Assistant => assistant(casting),
+            RolePlayAgent::User => user(casting),
+            RolePlayAgent::Specifier => usual(prompts::SPECIFIER, self.specifier.as_ref(), casting.task),
+            RolePlayAgent::Planner => usual(prompts::PLANNER, self.planner.as_ref(), casting.task),
         }
     }
 
     /// The rules of `critic`.
-    fn rules_of(&self, critic: &Critic, casting: &Casting<'_>) -> String {
+    fn rules_of(&self, critic: &Critic, casting: &RoleValues<'_>) -> String {
         self.texts.critic.as_ref().map_or_else(|| critic.rules(casting), |rules| rules(casting))
     }
 }
@@ -204,15 +207,15 @@ pub(super) fn said_in_private<'t>(chat: &'t Transcript, who: &Name) -> Option<Co
 
 /// One of them as an agent: an assistant whose system message is made from the transcript.
 pub(super) struct Player {
-    cast: Arc<Cast>,
-    side: Side,
+    cast: Arc<Participants>,
+    side: RolePlayAgent,
 }
 
 impl Player {
     /// The critic, if there is something to choose.
     fn critic(&self) -> Option<&Critic> {
         let critic = self.cast.critic.as_ref().filter(|critic| critic.chooses());
-        critic.filter(|_| matches!(self.side, Side::User | Side::Assistant))
+        critic.filter(|_| matches!(self.side, RolePlayAgent::User | RolePlayAgent::Assistant))
     }
 }
 

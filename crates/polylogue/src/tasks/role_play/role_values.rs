@@ -3,7 +3,7 @@
 /// The values for the rules of a role. They are inserted verbatim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Casting<'a> {
+pub struct RoleValues<'a> {
     /// The name of the role that solves.
     pub assistant: &'a str,
     /// The name of the role that instructs.

@@ -14,17 +14,17 @@ use crate::{Error, Result};
 /// conversations are beside it, and the long-term memory of agents is in the database.
 ///
 /// ```
-/// # use polylogue_runtime::Place;
-/// assert!(Place::new("runs/").is_folder());
-/// assert!(!Place::new("runs.db").is_folder());
+/// # use polylogue_runtime::StoreLocation;
+/// assert!(StoreLocation::new("runs/").is_folder());
+/// assert!(!StoreLocation::new("runs.db").is_folder());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place(PathBuf);
+pub struct StoreLocation(PathBuf);
 
 /// The end of the name of the folder of work directories, after the name of the store.
 const WORK: &str = ".work";
 
-impl Place {
+impl StoreLocation {
     /// A place. An existing folder, or a path that ends in `/`, is one of JSON lines; everything else is a SQLite file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
@@ -93,7 +93,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StoreLocation {
     /// Which kind of store it is, with its format.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_folder() {

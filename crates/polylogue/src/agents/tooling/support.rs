@@ -7,15 +7,15 @@ use crate::agents::prompted::ToolCalling;
 
 /// How tools are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum CallMode {
     Native,
     Object,
-    Talk,
+    Text,
 }
 
 /// How structured output is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hold {
+pub(super) enum OutputMode {
     Schema,
     Json,
     Text,
@@ -44,15 +44,15 @@ impl ToolSupport {
         self.capabilities = self.capabilities.without(capability);
     }
 
-    pub(super) fn calls(&self) -> Way {
+    pub(super) fn calls(&self) -> CallMode {
         let may = |capability| self.capabilities.has(capability) != Some(false);
         match self.by {
-            ToolCalling::Native => Way::Native,
-            ToolCalling::Schema => Way::Object,
-            ToolCalling::Json | ToolCalling::Text => Way::Talk,
-            ToolCalling::Auto if may(Capability::Tools) => Way::Native,
-            ToolCalling::Auto if may(Capability::Schema) => Way::Object,
-            ToolCalling::Auto => Way::Talk,
+            ToolCalling::Native => CallMode::Native,
+            ToolCalling::Schema => CallMode::Object,
+            ToolCalling::Json | ToolCalling::Text => CallMode::Text,
+            ToolCalling::Auto if may(Capability::Tools) => CallMode::Native,
+            ToolCalling::Auto if may(Capability::Schema) => CallMode::Object,
+            ToolCalling::Auto => CallMode::Text,
         }
     }
 
@@ -67,16 +67,16 @@ impl ToolSupport {
         }
     }
 
-    pub(super) fn holds(&self) -> Hold {
+    pub(super) fn output_mode(&self) -> OutputMode {
         let schema = match self.by {
             ToolCalling::Native | ToolCalling::Schema => true,
             ToolCalling::Json | ToolCalling::Text => false,
             ToolCalling::Auto => self.capabilities.schema != Some(false),
         };
         match (schema, self.json()) {
-            (true, _) => Hold::Schema,
-            (false, true) => Hold::Json,
-            (false, false) => Hold::Text,
+            (true, _) => OutputMode::Schema,
+            (false, true) => OutputMode::Json,
+            (false, false) => OutputMode::Text,
         }
     }
 }
@@ -84,7 +84,8 @@ impl ToolSupport {
 impl Assistant {
     /// Whether its model is known to support JSON Schema, and may use it.
     pub(crate) fn keeps_to_schemas(&self, turn: &Turn<'_>) -> bool {
-        let can = ToolSupport::of(self, turn.transcript().missing_capabilities(turn.me(), self.model.name()));
-        can.holds() == Hold::Schema && can.capabilities.schema == Some(true)
+        let support =
+            ToolSupport::of(self, turn.transcript().missing_capabilities(turn.me(), self.model.name()));
+        support.output_mode() == OutputMode::Schema && support.capabilities.schema == Some(true)
     }
 }

@@ -13,17 +13,17 @@ use crate::address::{covers, is_never_meant, not_public};
 /// The address that a name resolves to is checked, and the connection goes to exactly that address.
 ///
 /// ```
-/// use polylogue_http::Reach;
-/// let reach = Reach::public().allowing(["wiki.house.example".parse()?, "10.1.0.0/16".parse()?]);
+/// use polylogue_http::NetworkAccess;
+/// let reach = NetworkAccess::public().allowing(["wiki.house.example".parse()?, "10.1.0.0/16".parse()?]);
 /// assert!(reach.check_url(&"https://example.org/".parse()?).is_ok());
 /// assert!(reach.check_url(&"http://127.1/".parse()?).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reach {
+pub struct NetworkAccess {
     /// Whether only `allowed` may be reached.
     only: bool,
-    allowed: Vec<Place>,
+    allowed: Vec<Destination>,
 }
 
 /// An allowed host or network: `example.org`, `*.example.org`, `localhost:8080`, `10.1.0.0/16`, `[fd00::1]:8080`.
@@ -31,13 +31,13 @@ pub struct Reach {
 /// The default ports of a host are 80 and 443; a network includes all ports. `*.example.org` matches all hosts below
 /// `example.org`, but not itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    who: Who,
+pub struct Destination {
+    who: DestinationHost,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Who {
+enum DestinationHost {
     Host(String),
     Below(String),
     Net(IpAddr, u8),
@@ -46,7 +46,7 @@ enum Who {
 /// The ports that are allowed by default.
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
-impl Reach {
+impl NetworkAccess {
     /// Public addresses, at the ports 80 and 443.
     #[must_use]
     pub fn public() -> Self {
@@ -55,14 +55,14 @@ impl Reach {
 
     /// Only `places`, which may be private.
     #[must_use]
-    pub fn only(places: impl IntoIterator<Item = Place>) -> Self {
+    pub fn only(places: impl IntoIterator<Item = Destination>) -> Self {
         Self { only: true, allowed: places.into_iter().collect() }
     }
 
     /// Also allows `places`, which may be private. An allowed host name may resolve to any address except cloud
     /// metadata services: those must be allowed by address or network.
     #[must_use]
-    pub fn allowing(mut self, places: impl IntoIterator<Item = Place>) -> Self {
+    pub fn allowing(mut self, places: impl IntoIterator<Item = Destination>) -> Self {
         self.allowed.extend(places);
         self
     }
@@ -98,7 +98,7 @@ impl Reach {
         }
         let named = self.names(&host, port);
         // The name may resolve to an address in such a network, at any port: checked after resolution.
-        let may_be_in_net = self.allowed.iter().any(|place| matches!(place.who, Who::Net(..)));
+        let may_be_in_net = self.allowed.iter().any(|place| matches!(place.who, DestinationHost::Net(..)));
         match self.only {
             true if !named => Err(not_among(&host, port)),
             false if !named && !may_be_in_net && !USUAL_PORTS.contains(&port) => Err(wrong_port(&host, port)),
@@ -135,7 +135,7 @@ impl Reach {
     /// Whether `address` is allowed, itself or by its network.
     fn has_net(&self, address: IpAddr, port: u16) -> bool {
         self.allowed.iter().any(|place| {
-            matches!(place.who, Who::Net(net, bits) if covers(net, bits, address))
+            matches!(place.who, DestinationHost::Net(net, bits) if covers(net, bits, address))
                 && place.port.is_none_or(|only| only == port)
         })
     }
@@ -154,13 +154,13 @@ fn wrong_port(host: &str, port: u16) -> Refusal {
     Refusal(format!("the port {port} of `{host}` is not reached, only 80 and 443"))
 }
 
-impl Place {
+impl Destination {
     /// Whether it is the host `host` at `port`.
     fn names(&self, host: &str, port: u16) -> bool {
         let host = host.trim_end_matches('.');
         let is_host = match &self.who {
-            Who::Host(name) => name.eq_ignore_ascii_case(host),
-            Who::Below(name) => {
+            DestinationHost::Host(name) => name.eq_ignore_ascii_case(host),
+            DestinationHost::Below(name) => {
                 let before = host.len().checked_sub(name.len() + 1);
                 let cut =
                     before.filter(|before| *before > 0).and_then(|before| host.split_at_checked(before));
@@ -168,13 +168,13 @@ impl Place {
                     end.strip_prefix('.').is_some_and(|end| end.eq_ignore_ascii_case(name))
                 })
             }
-            Who::Net(..) => false,
+            DestinationHost::Net(..) => false,
         };
         is_host && self.port.map_or_else(|| USUAL_PORTS.contains(&port), |only| only == port)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for Destination {
     type Err = Refusal;
 
     fn from_str(text: &str) -> Result<Self, Refusal> {
@@ -188,12 +188,12 @@ impl FromStr for Place {
             let (net, bits) = ip(net).zip(bits.parse::<u8>().ok()).ok_or_else(wrong)?;
             let most = if net.is_ipv4() { 32 } else { 128 };
             return if bits <= most {
-                Ok(Self { who: Who::Net(net, bits), port: None })
+                Ok(Self { who: DestinationHost::Net(net, bits), port: None })
             } else {
                 Err(wrong())
             };
         }
-        let alone = |address: IpAddr| Who::Net(address, if address.is_ipv4() { 32 } else { 128 });
+        let alone = |address: IpAddr| DestinationHost::Net(address, if address.is_ipv4() { 32 } else { 128 });
         if let Some(address) = ip(text) {
             return Ok(Self { who: alone(address), port: None });
         }
@@ -211,7 +211,10 @@ impl FromStr for Place {
         if name.is_empty() || name.contains('*') {
             return Err(wrong());
         }
-        Ok(Self { who: if is_below { Who::Below(name) } else { Who::Host(name) }, port })
+        Ok(Self {
+            who: if is_below { DestinationHost::Below(name) } else { DestinationHost::Host(name) },
+            port,
+        })
     }
 }
 
@@ -237,11 +240,11 @@ impl std::error::Error for Refusal {}
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
+    fn place(text: &str) -> Destination {
         text.parse().unwrap()
     }
 
-    fn is_ok(reach: &Reach, url: &str) -> bool {
+    fn is_ok(reach: &NetworkAccess, url: &str) -> bool {
         reach.check_url(&url.parse().unwrap()).is_ok()
     }
 
@@ -312,7 +315,7 @@ mod tests {
             "http://./",
         ] {
             let url: Url = url.parse().unwrap_or_else(|why| panic!("{url}: {why}"));
-            assert!(Reach::public().check_url(&url).is_err(), "{url}");
+            assert!(NetworkAccess::public().check_url(&url).is_err(), "{url}");
         }
     }
 
@@ -325,13 +328,13 @@ mod tests {
             "https://1.1.1.1/",
             "http://[2606:4700::1]/",
         ] {
-            assert!(is_ok(&Reach::public(), url), "{url}");
+            assert!(is_ok(&NetworkAccess::public(), url), "{url}");
         }
     }
 
     #[test]
     fn what_is_allowed_is_reached_and_nothing_near_it() {
-        let reach = Reach::public()
+        let reach = NetworkAccess::public()
             .allowing(["*.house.example", "db.example:8080", "10.1.0.0/16", "[fd00::7]:81"].map(place));
         for (url, expected) in [
             ("http://db.example:8080/", true),
@@ -357,13 +360,13 @@ mod tests {
             !to("wiki.house.example", "169.254.169.254:80")
                 && !to("wiki.house.example", "[fd00:ec2::254]:80")
         );
-        let named = Reach::public().allowing([place("169.254.169.254")]);
+        let named = NetworkAccess::public().allowing([place("169.254.169.254")]);
         assert!(is_ok(&named, "http://169.254.169.254/latest"));
     }
 
     #[test]
     fn hosts_alone_are_all_that_is_reached() {
-        let only = Reach::only(["api.example".parse().unwrap(), place("127.0.0.1:81")]);
+        let only = NetworkAccess::only(["api.example".parse().unwrap(), place("127.0.0.1:81")]);
         assert!(is_ok(&only, "https://api.example/x") && is_ok(&only, "http://127.0.0.1:81/"));
         for url in [
             "https://example.org/",
@@ -394,7 +397,7 @@ mod tests {
             "user@a",
             "[::1",
         ] {
-            assert!(text.parse::<Place>().is_err(), "{text}");
+            assert!(text.parse::<Destination>().is_err(), "{text}");
         }
     }
 }

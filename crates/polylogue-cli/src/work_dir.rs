@@ -7,9 +7,9 @@ use polylogue_runtime::refused_programs;
 use polylogue_team::Team;
 
 use crate::place;
-use crate::screen::Looks;
-use crate::screen::picture::{Draws, Pictures};
-use crate::tell::tell_wrapped;
+use crate::screen::OutputStyle;
+use crate::screen::picture::{ImageProtocol, Pictures};
+use crate::stderr::print_note_wrapped;
 
 /// How many of its files are named.
 const SHOWN: usize = 5;
@@ -17,21 +17,24 @@ const SHOWN: usize = 5;
 const LOOKED_AT: usize = 10_000;
 
 /// Says at once that programs will be refused here, rather than when a model has been paid for writing some.
-pub(crate) fn tell_refusals(team: &Team) {
+pub(crate) fn warn_of_refused_programs(team: &Team) {
     for why in refused_programs(team) {
         let hint = "`polylogue doctor` says what else there is";
-        tell_wrapped(&format!("warning: the programs of `{}` will be refused: {why}; {hint}.", team.name));
+        print_note_wrapped(&format!(
+            "warning: the programs of `{}` will be refused: {why}; {hint}.",
+            team.name
+        ));
     }
 }
 
 /// Where the pictures of the conversation `id` are, and how they are shown.
-pub(crate) fn pictures(store: Option<&Path>, id: &LogId, looks: Looks) -> Pictures {
-    let draws = looks.live.then(Draws::of_terminal).flatten();
+pub(crate) fn pictures(store: Option<&Path>, id: &LogId, style: OutputStyle) -> Pictures {
+    let draws = style.live.then(ImageProtocol::of_terminal).flatten();
     Pictures::new(work_dir(store, id), draws)
 }
 
 /// What is said of the work directory of the conversation `id`; nothing when there is none, or nothing in it.
-pub(crate) fn told(store: Option<&Path>, id: &LogId) -> Option<String> {
+pub(crate) fn summary(store: Option<&Path>, id: &LogId) -> Option<String> {
     let dir = work_dir(store, id)?;
     let mut names: Vec<String> = std::fs::read_dir(&dir)
         .ok()?

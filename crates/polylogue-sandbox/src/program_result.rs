@@ -5,9 +5,9 @@ use std::time::Duration;
 
 /// The result of a program that has ended, with all processes that it started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct ProgramResult {
     /// How it ended.
-    pub how: How,
+    pub how: ExitReason,
     /// Its output and error output in the order of writing; any bytes.
     pub output: Vec<u8>,
     /// How long it ran, including the setup of the sandbox.
@@ -17,7 +17,7 @@ pub struct Ended {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum How {
+pub enum ExitReason {
     /// It exited with this code.
     Exited(i32),
     /// By a signal from elsewhere: a crash, or the kernel's limit on the size of files.
@@ -36,7 +36,7 @@ pub enum How {
     Cancelled,
 }
 
-impl How {
+impl ExitReason {
     /// The exit code in the convention of shells: 124 for a timeout, 128 plus the signal number (9 for all other limits).
     #[must_use]
     pub const fn code(self) -> i32 {
@@ -53,7 +53,7 @@ impl How {
     }
 }
 
-impl fmt::Display for How {
+impl fmt::Display for ExitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(code) => write!(f, "Exit code {code}"),

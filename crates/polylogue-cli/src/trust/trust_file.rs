@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue_runtime::Want;
+use polylogue_runtime::RequestedPermission;
 use serde::{Deserialize, Serialize};
 
 use super::pin::Pin;
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// Where it was when it was trusted.
     pub(crate) file: String,
-    pub(crate) allowed: BTreeSet<Want>,
+    pub(crate) allowed: BTreeSet<RequestedPermission>,
     pub(crate) time_ms: u64,
 }
 
@@ -77,7 +77,7 @@ impl TrustFile {
     }
 
     /// What the content `digest` is allowed.
-    pub(crate) fn allowed(&self, digest: &str) -> BTreeSet<Want> {
+    pub(crate) fn allowed(&self, digest: &str) -> BTreeSet<RequestedPermission> {
         let entries = self.trusted.iter().filter(|entry| entry.digest == digest);
         entries.flat_map(|entry| entry.allowed.iter().cloned()).collect()
     }

@@ -7,9 +7,9 @@ use polylogue_core::{
     Agent, Body, EndedTurn, Line, Name, Policy, Source, Step, StopReason, Transcript, TurnRequest,
 };
 
-use super::cast::{Cast, Side, said_in_private};
+use super::participants::{Participants, RolePlayAgent, said_in_private};
 use super::prompts::INSTRUCTION;
-use crate::policies::order::deserted;
+use crate::policies::order::without_participants;
 use crate::stop::{Condition, Stop};
 use crate::termination::loop_detector::LoopDetector;
 
@@ -64,18 +64,18 @@ fn blank(who: Name) -> StopReason {
 }
 
 /// The policy of a role-play.
-pub(super) struct Course {
-    pub(super) cast: Arc<Cast>,
+pub(super) struct RolePlayPolicy {
+    pub(super) cast: Arc<Participants>,
     pub(super) rules: Rules,
     pub(super) done: Done,
 }
 
-impl Policy for Course {
+impl Policy for RolePlayPolicy {
     fn next(&self, chat: &Transcript) -> Step {
         if let Some((_, reason)) = chat.ended_by() {
             return self.close(reason.clone(), chat);
         }
-        if let Some(step) = self.preparation(chat).or_else(|| deserted(chat)) {
+        if let Some(step) = self.preparation(chat).or_else(|| without_participants(chat)) {
             return step;
         }
         match self.end(chat) {
@@ -85,11 +85,11 @@ impl Policy for Course {
     }
 }
 
-impl Course {
+impl RolePlayPolicy {
     /// The next private turn of specifier or planner, if any is left.
     fn preparation(&self, chat: &Transcript) -> Option<Step> {
         let name = |side| self.cast.agent(side).name();
-        let side = self.cast.staff().find(|side| said_in_private(chat, name(*side)).is_none())?;
+        let side = self.cast.private_roles().find(|side| said_in_private(chat, name(*side)).is_none())?;
         let who = name(side).clone();
         if chat.turns_of(&who) > 1 {
             return Some(self.close(blank(who), chat));
@@ -142,11 +142,11 @@ impl Course {
     }
 
     fn user(&self) -> &Name {
-        self.cast.agent(Side::User).name()
+        self.cast.agent(RolePlayAgent::User).name()
     }
 
     fn assistant(&self) -> &Name {
-        self.cast.agent(Side::Assistant).name()
+        self.cast.agent(RolePlayAgent::Assistant).name()
     }
 
     /// Ends the chat. The summary is the last solution, not the marker.

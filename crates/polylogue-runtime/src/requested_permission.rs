@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// One thing that a team asks for: a host, a path, a command.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Want {
+pub struct RequestedPermission {
     /// The permission, by its [word](Grant::word).
     pub permission: String,
     /// What of it.
     pub what: String,
 }
 
-impl Want {
+impl RequestedPermission {
     /// Something that needs the permission `grant`.
     pub fn new(grant: Grant, what: impl Into<String>) -> Self {
         Self { permission: grant.word().to_owned(), what: what.into() }
@@ -43,7 +43,9 @@ impl Want {
     }
 }
 
-fn of_grants(wants: impl IntoIterator<Item = (Grant, Vec<String>)>) -> Vec<Want> {
+fn of_grants(wants: impl IntoIterator<Item = (Grant, Vec<String>)>) -> Vec<RequestedPermission> {
     let wants = wants.into_iter();
-    wants.flat_map(|(grant, what)| what.into_iter().map(move |what| Want::new(grant, what))).collect()
+    wants
+        .flat_map(|(grant, what)| what.into_iter().map(move |what| RequestedPermission::new(grant, what)))
+        .collect()
 }

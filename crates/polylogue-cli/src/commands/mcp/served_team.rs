@@ -7,7 +7,7 @@ use polylogue_runtime::{Prepared, Runtime};
 use polylogue_team::{Overrides, Team};
 use serde_json::{Map, Value, json};
 
-use super::talk::Talk;
+use super::call::CallConversation;
 use crate::error::CliError;
 use crate::launch::Launch;
 use crate::user_config::default_model;
@@ -17,7 +17,7 @@ use crate::{args, trust};
 const TASK: &str = "task";
 
 /// A team that is served.
-pub(super) struct Offer {
+pub(super) struct ServedTeam {
     pub(super) spec: ToolSpec,
     file: PathBuf,
     /// Without a task or values of the caller's.
@@ -26,7 +26,7 @@ pub(super) struct Offer {
     args: args::Mcp,
 }
 
-impl Offer {
+impl ServedTeam {
     /// Reads the team, and finds out what is wrong with it before it is called.
     pub(super) async fn prepare(cli: &args::Cli, args: &args::Mcp, file: &Path) -> Result<Self, CliError> {
         let default_model = default_model(cli, &args.models)?.map(|given| given.value);
@@ -42,7 +42,11 @@ impl Offer {
     }
 
     /// Begins a conversation about what the caller gave.
-    pub(super) async fn begin(&self, runtime: &Runtime, given: Map<String, Value>) -> Result<Talk, CliError> {
+    pub(super) async fn begin(
+        &self,
+        runtime: &Runtime,
+        given: Map<String, Value>,
+    ) -> Result<CallConversation, CliError> {
         let (model, default_model) = (self.args.models.model.clone(), self.default_model.clone());
         let given = Overrides { model, default_model, ..overrides(&given)? };
         let loaded = trust::load(&self.file, &given, &self.args.allowed.permits)?;
@@ -51,7 +55,7 @@ impl Offer {
         if run.task().trim().is_empty() {
             return Err(CliError::usage("there is no `task`"));
         }
-        Ok(Talk { conversation: runtime.begin(&run).await? })
+        Ok(CallConversation { conversation: runtime.begin(&run).await? })
     }
 }
 

@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use super::answer::no_json;
 use super::read::yes_or_no;
-use super::work::{Offer, Work, parts_text};
+use super::turn::{AssistantTurn, OfferedTool, parts_text};
 use super::{check, lenient, words};
 
 /// Limit on replies that choose no tool.
 pub(super) const CHOICES: u32 = 5;
 
 /// The result of using a tool.
-pub(super) enum Used {
+pub(super) enum ToolUse {
     /// It ran.
     Ran {
         /// Its output.
@@ -29,32 +29,32 @@ pub(super) enum Used {
     GaveUp(ModelMistake, u32),
 }
 
-impl<'w> Work<'w, '_> {
+impl<'w> AssistantTurn<'w, '_> {
     /// Calls tools in a dialog, and answers.
-    pub(super) async fn talk(&mut self) -> Result<Act> {
+    pub(super) async fn by_text(&mut self) -> Result<Act> {
         self.forgets = true;
-        let offers = self.offers();
-        match offers.as_slice() {
+        let tools = self.tools();
+        match tools.as_slice() {
             [only] => self.one(*only).await,
-            _ => self.several(&offers).await,
+            _ => self.several(&tools).await,
         }
     }
 
-    async fn one(&mut self, offer: Offer<'w>) -> Result<Act> {
-        self.hear(words::define(offer.spec, offer.must())).await?;
+    async fn one(&mut self, offer: OfferedTool<'w>) -> Result<Act> {
+        self.ask(words::define(offer.spec, offer.must())).await?;
         if self.keeps_trace() {
-            self.hear(words::how_alone(offer.spec, offer.prompted)).await?;
+            self.ask(words::how_alone(offer.spec, offer.prompted)).await?;
         }
         if !offer.must() && !self.wants(words::relevant(offer.spec, &self.task()), words::USE_IT).await? {
             return self.answer_without().await;
         }
         self.keep([HistoryEntry::Sent(words::can_use(&offer.spec.name).into())]);
         match self.call_by_text(offer, !self.keeps_trace()).await? {
-            Used::GaveUp(of, limit) => self.give_up(of, limit).await,
+            ToolUse::GaveUp(of, limit) => self.give_up(of, limit).await,
             // The result arrives in a later turn: keep everything until then.
-            Used::ForOthers(call) => Ok(Act::Say(vec![Part::Call(call)])),
-            Used::Rejected(text) => self.answer_with(offer.spec, &text).await,
-            Used::Ran { parts, text } => {
+            ToolUse::ForOthers(call) => Ok(Act::Say(vec![Part::Call(call)])),
+            ToolUse::Rejected(text) => self.answer_with(offer.spec, &text).await,
+            ToolUse::Ran { parts, text } => {
                 let is_last =
                     offer.spec.ends_turn || self.says_outcome() || parts_text(&parts).trim().is_empty();
                 if is_last && self.agent.answers.is_none() {
@@ -67,29 +67,29 @@ impl<'w> Work<'w, '_> {
 
     /// Answers with the result of a call.
     async fn answer_with(&mut self, spec: &ToolSpec, text: &str) -> Result<Act> {
-        self.tell(format!("{}\n\n{}", words::result(&spec.name, text), words::solve(&self.task()))).await?;
+        self.prompt(format!("{}\n\n{}", words::result(&spec.name, text), words::solve(&self.task()))).await?;
         self.answer().await
     }
 
     /// Asks an open question, then a yes-or-no question.
     pub(super) async fn wants(&mut self, question: String, decision: &str) -> Result<bool> {
-        self.hear(question).await?;
+        self.ask(question).await?;
         self.decides(decision).await
     }
 
     /// Asks a yes-or-no question, at most twice. An unclear answer is a no.
     pub(super) async fn decides(&mut self, question: &str) -> Result<bool> {
-        let reply = self.hear(question).await?;
+        let reply = self.ask(question).await?;
         if let Some(decision) = yes_or_no(&reply.plain()) {
             return Ok(decision);
         }
-        let reply = self.hear(words::YES_OR_NO).await?;
+        let reply = self.ask(words::YES_OR_NO).await?;
         Ok(yes_or_no(&reply.plain()).unwrap_or(false))
     }
 
     /// Answers without any tool.
     pub(super) async fn answer_without(&mut self) -> Result<Act> {
-        self.tell(words::solve_without(&self.task())).await?;
+        self.prompt(words::solve_without(&self.task())).await?;
         self.answer().await
     }
 
@@ -101,17 +101,17 @@ impl<'w> Work<'w, '_> {
     }
 
     /// Asks for the arguments until the tool accepts them.
-    pub(super) async fn call_by_text(&mut self, offer: Offer<'w>, tells_how: bool) -> Result<Used> {
+    pub(super) async fn call_by_text(&mut self, offer: OfferedTool<'w>, tells_how: bool) -> Result<ToolUse> {
         let spec = offer.spec;
         if words::is_without_arguments(spec) {
             return self.try_call(offer, Value::Object(Map::new()), None).await.map(|tried| match tried {
                 Ok(used) => used,
                 // There is nothing to correct: the failure is the result.
-                Err(flaw) => Used::Ran { parts: vec![Part::text(flaw.text.clone())], text: flaw.text },
+                Err(flaw) => ToolUse::Ran { parts: vec![Part::text(flaw.text.clone())], text: flaw.text },
             });
         }
         let how = tells_how.then(|| words::how(spec, offer.prompted));
-        self.tell(words::call(spec, how, &self.task())).await?;
+        self.prompt(words::call(spec, how, &self.task())).await?;
         let mut errors = Errors::default();
         loop {
             let reply = self.json().await?;
@@ -124,36 +124,36 @@ impl<'w> Work<'w, '_> {
                 Err(flaw) => flaw,
             };
             if let Some((of, limit)) = errors.count(&flaw) {
-                return Ok(Used::GaveUp(of, limit));
+                return Ok(ToolUse::GaveUp(of, limit));
             }
-            self.tell(words::call_again(spec, &flaw.text, flaw.is_of_form())).await?;
+            self.prompt(words::call_again(spec, &flaw.text, flaw.is_of_form())).await?;
         }
     }
 
     /// Makes a call. One that succeeds is kept in the history, after the entry `before`.
     pub(super) async fn try_call(
         &mut self,
-        offer: Offer<'w>,
+        offer: OfferedTool<'w>,
         args: Value,
         before: Option<HistoryEntry>,
-    ) -> Result<Result<Used, Flaw<'w>>> {
+    ) -> Result<Result<ToolUse, ReplyFlaw<'w>>> {
         let call = self.new_call(&offer.spec.name, args);
         if offer.prompted.is_none() {
-            return Ok(Ok(Used::ForOthers(call)));
+            return Ok(Ok(ToolUse::ForOthers(call)));
         }
         let args = call.args.clone();
         let (outcome, is_rejected) = self.run(call).await?;
         let (status, parts) = (outcome.status, outcome.for_model());
         let text = outcome_text(offer.spec, &parts);
         if is_rejected {
-            return Ok(Ok(Used::Rejected(text)));
+            return Ok(Ok(ToolUse::Rejected(text)));
         }
         if status == OutcomeStatus::Failed {
-            return Ok(Err(Flaw::of_tool(offer, text)));
+            return Ok(Err(ReplyFlaw::of_tool(offer, text)));
         }
         self.keep(before);
         self.keep_call(&offer.spec.name, &args, &text);
-        Ok(Ok(Used::Ran { parts, text }))
+        Ok(Ok(ToolUse::Ran { parts, text }))
     }
 }
 
@@ -163,13 +163,13 @@ fn outcome_text(spec: &ToolSpec, parts: &[Part]) -> String {
     if text.trim().is_empty() { words::success(&spec.name) } else { text }
 }
 
-fn read_arguments<'w>(reply: &Reply, offer: Offer<'w>) -> Result<Value, Flaw<'w>> {
+fn read_arguments<'w>(reply: &Reply, offer: OfferedTool<'w>) -> Result<Value, ReplyFlaw<'w>> {
     let text = reply.plain();
     match lenient::object(&text) {
         Some(args) => fitting(args, offer),
         None => Err(match lenient::value(&text) {
-            Some(other) => Flaw::of_arguments(offer, no_object(&other)),
-            None => Flaw::of_tool(offer, no_json(reply)),
+            Some(other) => ReplyFlaw::of_arguments(offer, no_object(&other)),
+            None => ReplyFlaw::of_tool(offer, no_json(reply)),
         }),
     }
 }
@@ -180,7 +180,7 @@ pub(super) fn no_object(args: &Value) -> String {
 }
 
 /// The arguments, if they fit the tool. Models sometimes wrap them in another object.
-pub(super) fn fitting(args: Map<String, Value>, offer: Offer<'_>) -> Result<Value, Flaw<'_>> {
+pub(super) fn fitting(args: Map<String, Value>, offer: OfferedTool<'_>) -> Result<Value, ReplyFlaw<'_>> {
     let schema = &offer.spec.parameters;
     let args = Value::Object(args);
     let Err(flaw) = check::check(&args, schema) else { return Ok(args) };
@@ -188,13 +188,13 @@ pub(super) fn fitting(args: Map<String, Value>, offer: Offer<'_>) -> Result<Valu
     let inner = wrappers.into_iter().filter_map(|wrapper| args.get(wrapper)).find(|inner| inner.is_object());
     match inner {
         Some(inner) if check::check(inner, schema).is_ok() => Ok(inner.clone()),
-        _ => Err(Flaw::of_arguments(offer, flaw)),
+        _ => Err(ReplyFlaw::of_arguments(offer, flaw)),
     }
 }
 
 /// An error in a reply, or in the call that it made.
-pub(super) struct Flaw<'w> {
-    offer: Option<Offer<'w>>,
+pub(super) struct ReplyFlaw<'w> {
+    offer: Option<OfferedTool<'w>>,
     kind: Kind,
     pub(super) text: String,
 }
@@ -206,12 +206,12 @@ enum Kind {
     Choice,
 }
 
-impl<'w> Flaw<'w> {
-    pub(super) const fn of_tool(offer: Offer<'w>, text: String) -> Self {
+impl<'w> ReplyFlaw<'w> {
+    pub(super) const fn of_tool(offer: OfferedTool<'w>, text: String) -> Self {
         Self { offer: Some(offer), kind: Kind::Tool, text }
     }
 
-    pub(super) const fn of_arguments(offer: Offer<'w>, text: String) -> Self {
+    pub(super) const fn of_arguments(offer: OfferedTool<'w>, text: String) -> Self {
         Self { offer: Some(offer), kind: Kind::Arguments, text }
     }
 
@@ -234,7 +234,7 @@ pub(super) struct Errors {
 
 impl Errors {
     /// Counts an error; returns what the limit was reached for, if it was.
-    pub(super) fn count(&mut self, flaw: &Flaw<'_>) -> Option<(ModelMistake, u32)> {
+    pub(super) fn count(&mut self, flaw: &ReplyFlaw<'_>) -> Option<(ModelMistake, u32)> {
         use crate::agents::prompted::PromptedTool;
         let prompted = flaw.offer.and_then(|offer| offer.prompted);
         let name = || flaw.offer.map(|offer| offer.spec.name.clone()).unwrap_or_default();

@@ -3,12 +3,12 @@
 use polylogue_core::{Params, Tool, ToolSpec, ViewOptions};
 
 use super::object;
-use super::work::Offer;
+use super::turn::OfferedTool;
 use crate::agents::assistant::Assistant;
 
 /// How an agent calls its model, without the conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asks {
+pub struct ModelSettings {
     /// The tools in the request.
     pub tools: Vec<ToolSpec>,
     /// The sampling parameters.
@@ -21,7 +21,7 @@ impl Assistant {
     /// All kinds of requests that it makes: the usual one first, then those of prompted tools and structured output.
     /// The [digest](polylogue_core::View::digest) of a request identifies its kind.
     #[must_use]
-    pub fn asks(&self) -> Vec<Asks> {
+    pub fn asks(&self) -> Vec<ModelSettings> {
         let own = self.specs.get(..self.prompted.len()).unwrap_or_default();
         let mut all =
             vec![self.asking(&self.specs, self.params.clone()), self.asking(own, self.params.clone())];
@@ -32,15 +32,15 @@ impl Assistant {
         all.extend(params.map(|params| self.asking(&[], params)));
         // Where tools are called by text, earlier native calls are shown as text.
         let worded = all.clone().into_iter().filter(|asks| asks.tools.is_empty());
-        let worded: Vec<Asks> = worded
-            .map(|asks| Asks { view: ViewOptions { calls_as_text: true, ..asks.view }, ..asks })
+        let worded: Vec<ModelSettings> = worded
+            .map(|asks| ModelSettings { view: ViewOptions { calls_as_text: true, ..asks.view }, ..asks })
             .collect();
         all.extend(worded);
         all
     }
 
-    fn asking(&self, tools: &[ToolSpec], params: Params) -> Asks {
-        Asks { tools: tools.to_vec(), params, view: self.view.clone() }
+    fn asking(&self, tools: &[ToolSpec], params: Params) -> ModelSettings {
+        ModelSettings { tools: tools.to_vec(), params, view: self.view.clone() }
     }
 
     /// The schemas of its requests.
@@ -48,12 +48,12 @@ impl Assistant {
         let own = self
             .prompted
             .iter()
-            .map(|prompted| Offer { spec: prompted.tool().spec(), prompted: Some(prompted) });
-        let others = self.advertised.iter().map(|spec| Offer { spec, prompted: None });
-        let offers: Vec<Offer<'_>> = own.chain(others).collect();
+            .map(|prompted| OfferedTool { spec: prompted.tool().spec(), prompted: Some(prompted) });
+        let others = self.advertised.iter().map(|spec| OfferedTool { spec, prompted: None });
+        let tools: Vec<OfferedTool<'_>> = own.chain(others).collect();
         let answers = self.answers.as_deref();
-        let objects = [(offers.as_slice(), true), (offers.as_slice(), false), (&[][..], true)];
+        let objects = [(tools.as_slice(), true), (tools.as_slice(), false), (&[][..], true)];
         let objects = objects.map(|(at_hand, may_say)| object::schema(at_hand, may_say, answers));
-        answers.cloned().into_iter().chain(objects.into_iter().filter(|_| !offers.is_empty())).collect()
+        answers.cloned().into_iter().chain(objects.into_iter().filter(|_| !tools.is_empty())).collect()
     }
 }

@@ -12,7 +12,7 @@ use super::style::Style;
 use super::text::{Line, wrap};
 
 /// One agent's point of view of a chat.
-pub(crate) struct Side {
+pub(crate) struct AgentHistory {
     /// The chat.
     pub(crate) at: Path,
     /// The agent.
@@ -29,7 +29,7 @@ struct Blocks {
     entries: Vec<Vec<Line>>,
 }
 
-impl Side {
+impl AgentHistory {
     fn title(&self) -> String {
         if self.at.is_root() { self.who.to_string() } else { format!("{} {}", self.at, self.who) }
     }
@@ -53,8 +53,8 @@ fn block(role: &str, words: &str, width: usize) -> Vec<Line> {
 }
 
 /// One below the other, each under its name.
-pub(crate) fn below(sides: &[Side], color: bool) -> Sanitized {
-    let titled = |side: &Side| {
+pub(crate) fn below(sides: &[AgentHistory], color: bool) -> Sanitized {
+    let titled = |side: &AgentHistory| {
         let title = Line::new(&format!("------ {} ------", side.title()), Style::BOLD);
         [Sanitized::lines(&[title], color), alone(side, color)]
     };
@@ -62,7 +62,7 @@ pub(crate) fn below(sides: &[Side], color: bool) -> Sanitized {
 }
 
 /// One alone: its blocks, each with an empty line after it.
-pub(crate) fn alone(side: &Side, color: bool) -> Sanitized {
+pub(crate) fn alone(side: &AgentHistory, color: bool) -> Sanitized {
     let Blocks { system, entries } = side.blocks(usize::MAX);
     let blocks = system.into_iter().chain(entries);
     let lines: Vec<Line> =
@@ -77,7 +77,7 @@ const NARROWEST: usize = 16;
 
 /// Next to each other in `width` columns of the terminal: the nth entry of one beside the nth of the others. Those who do not
 /// fit come below.
-pub(crate) fn beside(sides: &[Side], width: usize, color: bool) -> Sanitized {
+pub(crate) fn beside(sides: &[AgentHistory], width: usize, color: bool) -> Sanitized {
     let fit = ((width + GAP.len()) / (NARROWEST + GAP.len())).max(1);
     let tables = sides.chunks(fit).enumerate().flat_map(|(nth, sides)| {
         let gap = (nth > 0).then(Line::default);
@@ -86,7 +86,7 @@ pub(crate) fn beside(sides: &[Side], width: usize, color: bool) -> Sanitized {
     Sanitized::lines(&tables.collect::<Vec<Line>>(), color)
 }
 
-fn table(sides: &[Side], width: usize) -> Vec<Line> {
+fn table(sides: &[AgentHistory], width: usize) -> Vec<Line> {
     let count = sides.len();
     let cell = (width.saturating_sub(GAP.len() * (count - 1)) / count).max(NARROWEST);
     let sides_in_lines: Vec<Blocks> = sides.iter().map(|side| side.blocks(cell)).collect();
@@ -148,12 +148,17 @@ mod tests {
 
     use super::*;
 
-    fn side(who: &str, texts: &[&str]) -> Side {
+    fn side(who: &str, texts: &[&str]) -> AgentHistory {
         let entry = |(nth, text): (usize, &&str)| {
             if nth % 2 == 0 { Entry::user(*text) } else { Entry::assistant(*text) }
         };
         let entries = texts.iter().enumerate().map(entry).collect();
-        Side { at: Path::root(), who: Name::new(who).unwrap(), system: None, history: History { entries } }
+        AgentHistory {
+            at: Path::root(),
+            who: Name::new(who).unwrap(),
+            system: None,
+            history: History { entries },
+        }
     }
 
     #[test]
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_system_text_stands_in_front_and_moves_no_entry() {
-        let keeper = Side { system: Some("Keep it.".into()), ..side("Keeper", &["Choose.", "2"]) };
+        let keeper = AgentHistory { system: Some("Keep it.".into()), ..side("Keeper", &["Choose.", "2"]) };
         let guesser = side("Guesser", &["Find it."]);
         expect![[r#"
             Keeper              | Guesser
@@ -261,7 +266,7 @@ mod tests {
         .assert_eq(&below(&sides, false));
         let [keeper, _] = &sides;
         assert_eq!(&*alone(keeper, false), keeper.history.to_string());
-        let told = Side { system: Some("Keep it.".into()), ..side("Keeper", &["Choose."]) };
+        let told = AgentHistory { system: Some("Keep it.".into()), ..side("Keeper", &["Choose."]) };
         assert_eq!(&*alone(&told, false), "[system]:\nKeep it.\n\n[user]:\nChoose.\n\n");
     }
 }

@@ -11,17 +11,17 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-use super::can::{ToolSupport, Way};
+use super::support::{CallMode, ToolSupport};
 use super::words;
 use crate::agents::assistant::Assistant;
 use crate::agents::prompted::{PromptedTool, ToolHistory};
 use crate::tools::runner::{Finished, Runner};
 
 /// One turn of an assistant.
-pub(crate) struct Work<'w, 't> {
+pub(crate) struct AssistantTurn<'w, 't> {
     pub(super) agent: &'w Assistant,
     pub(super) turn: &'w mut Turn<'t>,
-    pub(super) can: ToolSupport,
+    pub(super) support: ToolSupport,
     system: Option<Arc<str>>,
     /// The view when calls are shown as text.
     worded: ViewOptions,
@@ -38,7 +38,7 @@ pub(crate) struct Work<'w, 't> {
     /// Whether a private turn is about a task, and not only a question of the policy.
     is_task: bool,
     /// How it calls tools.
-    goes: Option<Way>,
+    mode: Option<CallMode>,
     /// Why the last reply was truncated, if it was.
     cut: Option<Finish>,
     /// The act that ends the turn while an approval is pending.
@@ -47,12 +47,12 @@ pub(crate) struct Work<'w, 't> {
 
 /// An available tool: the agent's own, or one that other participants run.
 #[derive(Clone, Copy)]
-pub(super) struct Offer<'w> {
+pub(super) struct OfferedTool<'w> {
     pub(super) spec: &'w ToolSpec,
     pub(super) prompted: Option<&'w PromptedTool>,
 }
 
-impl Offer<'_> {
+impl OfferedTool<'_> {
     pub(super) fn must(&self) -> bool {
         self.prompted.is_some_and(|prompted| prompted.must)
     }
@@ -68,20 +68,20 @@ impl Agent for Assistant {
     }
 
     async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
-        Work::begin(self, turn).act().await
+        AssistantTurn::begin(self, turn).act().await
     }
 }
 
-impl<'w, 't> Work<'w, 't> {
+impl<'w, 't> AssistantTurn<'w, 't> {
     pub(crate) fn begin(agent: &'w Assistant, turn: &'w mut Turn<'t>) -> Self {
         let transcript = turn.transcript();
-        let can = ToolSupport::of(agent, transcript.missing_capabilities(turn.me(), agent.model.name()));
+        let support = ToolSupport::of(agent, transcript.missing_capabilities(turn.me(), agent.model.name()));
         let worded = ViewOptions { calls_as_text: true, ..agent.view.clone() };
         let system = agent.system_for(transcript.task());
         Self {
             agent,
             turn,
-            can,
+            support,
             system,
             worded,
             called: 0,
@@ -90,7 +90,7 @@ impl<'w, 't> Work<'w, 't> {
             trace: Vec::new(),
             preface: None,
             is_task: false,
-            goes: None,
+            mode: None,
             cut: None,
             ends: None,
         }
@@ -112,20 +112,20 @@ impl<'w, 't> Work<'w, 't> {
 
     async fn speak(&mut self) -> Result<Act> {
         loop {
-            let way = self.way();
-            self.goes = way;
+            let mode = self.call_mode();
+            self.mode = mode;
             // Boxed, so that a turn without tools, the most frequent one, does not allocate the space of these.
-            let done = match way {
+            let done = match mode {
                 None => return self.answer().await,
-                Some(Way::Native) => Box::pin(self.native()).await?,
-                Some(Way::Object) => Box::pin(self.object()).await?,
-                Some(Way::Talk) => return Box::pin(self.talk()).await,
+                Some(CallMode::Native) => Box::pin(self.native()).await?,
+                Some(CallMode::Object) => Box::pin(self.object()).await?,
+                Some(CallMode::Text) => return Box::pin(self.by_text()).await,
             };
             // A missing capability: continue in the next way.
             if let Some(act) = done {
                 return Ok(act);
             }
-            if self.way() == way {
+            if self.call_mode() == mode {
                 let (me, model) = (self.turn.me(), self.agent.model.name());
                 return Err(Error::config(format!(
                     "`{model}` cannot do what the parameters of `{me}` ask for; for structured output, use `Assistant::output_schema`"
@@ -136,21 +136,21 @@ impl<'w, 't> Work<'w, 't> {
 
     /// How tools are called, if there are any. In a private turn, an agent whose model has no function calls answers at
     /// once: a question of the policy is not a task.
-    fn way(&self) -> Option<Way> {
-        let way = self.begun().unwrap_or_else(|| self.can.calls());
-        let quick = way != Way::Native && self.is_by_the_way();
-        (!self.offers().is_empty() && !quick).then_some(way)
+    fn call_mode(&self) -> Option<CallMode> {
+        let mode = self.begun().unwrap_or_else(|| self.support.calls());
+        let quick = mode != CallMode::Native && self.is_private_question();
+        (!self.tools().is_empty() && !quick).then_some(mode)
     }
 
     /// The way that this turn used in an earlier run: since then the model or its known capabilities can have changed.
-    fn begun(&self) -> Option<Way> {
+    fn begun(&self) -> Option<CallMode> {
         match self.turn.next_logged()? {
-            Body::Prompted { text, .. } if words::begins_objects(text) => Some(Way::Object),
-            Body::Prompted { text, .. } if words::begins_talk(text) => Some(Way::Talk),
-            Body::ModelReplied(sample) if !self.is_by_the_way() || has_calls(&sample.parts) => {
-                Some(Way::Native)
+            Body::Prompted { text, .. } if words::begins_objects(text) => Some(CallMode::Object),
+            Body::Prompted { text, .. } if words::begins_text(text) => Some(CallMode::Text),
+            Body::ModelReplied(sample) if !self.is_private_question() || has_calls(&sample.parts) => {
+                Some(CallMode::Native)
             }
-            Body::CapabilityMissing { capability: Capability::Tools, .. } => Some(Way::Native),
+            Body::CapabilityMissing { capability: Capability::Tools, .. } => Some(CallMode::Native),
             _ => None,
         }
     }
@@ -163,7 +163,7 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     /// Whether this is a private question and not a task.
-    pub(super) fn is_by_the_way(&self) -> bool {
+    pub(super) fn is_private_question(&self) -> bool {
         self.is_private() && !self.is_task
     }
 
@@ -171,14 +171,14 @@ impl<'w, 't> Work<'w, 't> {
         self.turn.request().to.is_private()
     }
 
-    pub(super) fn offers(&self) -> Vec<Offer<'w>> {
+    pub(super) fn tools(&self) -> Vec<OfferedTool<'w>> {
         let own = self.agent.prompted.iter().map(|prompted| {
             let spec = polylogue_core::Tool::spec(prompted.tool());
-            Offer { spec, prompted: Some(prompted) }
+            OfferedTool { spec, prompted: Some(prompted) }
         });
         // In a private turn, no other participant could run its tools.
         let others = self.agent.advertised.iter().filter(|_| !self.is_private());
-        own.chain(others.map(|spec| Offer { spec, prompted: None })).collect()
+        own.chain(others.map(|spec| OfferedTool { spec, prompted: None })).collect()
     }
 
     /// The task of the turn, as text.
@@ -222,15 +222,15 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     /// Sends the model a prompt.
-    pub(super) async fn tell(&mut self, text: impl Into<String>) -> Result<()> {
+    pub(super) async fn prompt(&mut self, text: impl Into<String>) -> Result<()> {
         let text = text.into();
         let text = self.preface.take().map_or_else(|| text.clone(), |preface| format!("{preface}\n\n{text}"));
         self.turn.prompt(text).await
     }
 
     /// Sends the model a prompt, and returns its free-text reply.
-    pub(super) async fn hear(&mut self, text: impl Into<String>) -> Result<Reply> {
-        self.tell(text).await?;
+    pub(super) async fn ask(&mut self, text: impl Into<String>) -> Result<Reply> {
+        self.prompt(text).await?;
         let params = Params { schema: None, json: false, ..self.agent.params.clone() };
         self.sample(&params).await
     }
@@ -244,7 +244,7 @@ impl<'w, 't> Work<'w, 't> {
     /// A reply in JSON mode, if the model supports it.
     pub(super) async fn json(&mut self) -> Result<Reply> {
         let free = Params { schema: None, json: false, ..self.agent.params.clone() };
-        if self.can.json() {
+        if self.support.json() {
             let params = Params { json: true, ..free.clone() };
             if let Some(reply) = self.attempt(&[], &params).await? {
                 return Ok(reply);
@@ -254,7 +254,7 @@ impl<'w, 't> Work<'w, 't> {
     }
 
     /// A reply that satisfies the schema; `None` if the model does not support schemas.
-    pub(super) async fn held(&mut self, schema: Value) -> Result<Option<Reply>> {
+    pub(super) async fn with_schema(&mut self, schema: Value) -> Result<Option<Reply>> {
         let params = Params { schema: Some(schema), json: false, ..self.agent.params.clone() };
         self.attempt(&[], &params).await
     }
@@ -284,7 +284,7 @@ impl<'w, 't> Work<'w, 't> {
 
     /// Calls the model; `None` if a capability is missing that can be worked around.
     pub(super) async fn attempt(&mut self, tools: &[ToolSpec], params: &Params) -> Result<Option<Reply>> {
-        let is_auto = self.can.is_auto();
+        let is_auto = self.support.is_auto();
         let (turn, ask) = self.asking(tools, params);
         let attempt = match is_auto {
             true => turn.try_model(ask).await?,
@@ -293,7 +293,7 @@ impl<'w, 't> Work<'w, 't> {
         match attempt {
             ModelAttempt::Reply(reply) => self.whole(reply, tools, params).await.map(Some),
             ModelAttempt::Unable(capability) => {
-                self.can.lose(capability);
+                self.support.lose(capability);
                 Ok(None)
             }
         }
@@ -304,8 +304,8 @@ impl<'w, 't> Work<'w, 't> {
         tools: &'a [ToolSpec],
         params: &'a Params,
     ) -> (&'a mut Turn<'t>, ModelCall<'a>) {
-        let way = self.goes.unwrap_or_else(|| self.can.calls());
-        let has_words = !self.agent.specs.is_empty() && way != Way::Native;
+        let mode = self.mode.unwrap_or_else(|| self.support.calls());
+        let has_words = !self.agent.specs.is_empty() && mode != CallMode::Native;
         let view = if has_words { &self.worded } else { &self.agent.view };
         let ask = ModelCall { model: &self.agent.model, system: self.system.as_deref(), tools, params, view };
         (&mut *self.turn, ask)

@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 use polylogue::{Status, Update};
 use polylogue_core::{Body, Event, Path, Question, RunOutcome as Kind, Subscription};
-use polylogue_mcp::serve::{Answer, Answered, Caller};
+use polylogue_mcp::serve::{Answer, Caller, UserAnswer};
 use polylogue_runtime::Conversation;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::screen::RunEnd;
 const SAID_BYTES: usize = 200;
 
 /// A conversation that begins.
-pub(super) struct Talk {
+pub(super) struct CallConversation {
     pub(super) conversation: Conversation,
 }
 
@@ -21,36 +21,36 @@ pub(super) struct Talk {
 enum Step {
     Ended(polylogue_runtime::Result<Status>),
     /// Its caller gave it up, and perhaps said why.
-    GivenUp(Option<String>),
+    Cancelled(Option<String>),
 }
 
-impl Talk {
+impl CallConversation {
     /// Runs it until it ends, needs input that no one can give, or its caller cancels it.
     pub(super) async fn hold(self, caller: &mut Caller) -> Answer {
         let mut watch = self.conversation.subscribe().await;
         loop {
             let status = match self.step(caller, &mut watch).await {
                 Step::Ended(status) => status,
-                Step::GivenUp(why) => return self.given_up(why).await,
+                Step::Cancelled(why) => return self.cancelled(why).await,
             };
             let Ok(Status::Waiting(questions)) = &status else { return self.answer(status).await };
             let Some((at, question)) = questions.first() else { return self.answer(status).await };
             let told = format!("{} is asked: {}", question.who, question.text);
             match caller.ask(&told).await {
-                Answered::With(text) => {
+                UserAnswer::With(text) => {
                     if let Err(error) = self.conversation.answer(at, &question.who, text).await {
                         return self.answer(Err(error)).await;
                     }
                 }
-                Answered::Declined => {
+                UserAnswer::Declined => {
                     return self.waits(at, question, "no one wanted to answer").await;
                 }
-                Answered::Unable => {
+                UserAnswer::Unable => {
                     return self.waits(at, question, "this host cannot ask its user").await;
                 }
-                Answered::GivenUp => {
-                    let why = caller.given_up().await;
-                    return self.given_up(why).await;
+                UserAnswer::Cancelled => {
+                    let why = caller.cancelled().await;
+                    return self.cancelled(why).await;
                 }
             }
         }
@@ -58,29 +58,29 @@ impl Talk {
 
     /// Runs the chat as far as it goes, and tells what is said.
     async fn step(&self, caller: &mut Caller, watch: &mut Subscription) -> Step {
-        let halt = self.conversation.cancellation();
+        let cancellation = self.conversation.cancellation();
         let mut run = std::pin::pin!(self.conversation.run());
         let ended = loop {
             tokio::select! {
                 biased;
-                why = caller.given_up() => {
-                    halt.now();
+                why = caller.cancelled() => {
+                    cancellation.now();
                     // What was appended is whole, however it ended.
                     let _ = run.as_mut().await;
-                    return Step::GivenUp(why);
+                    return Step::Cancelled(why);
                 }
-                Some(signal) = watch.next() => tell(caller, &signal).await,
+                Some(signal) = watch.next() => report(caller, &signal).await,
                 status = &mut run => break status,
             }
         };
         while let Some(Some(signal)) = watch.next().now_or_never() {
-            tell(caller, &signal).await;
+            report(caller, &signal).await;
         }
         Step::Ended(ended)
     }
 
     /// Ends the conversation for good, with the reason in its log.
-    async fn given_up(self, why: Option<String>) -> Answer {
+    async fn cancelled(self, why: Option<String>) -> Answer {
         let why = match why {
             Some(why) => format!("the host, which says: {why}"),
             None => "the host".to_owned(),
@@ -135,11 +135,11 @@ fn texts(result: String, told: String) -> Vec<String> {
 }
 
 /// Sends messages as progress while they are said.
-async fn tell(caller: &mut Caller, signal: &Update) {
+async fn report(caller: &mut Caller, signal: &Update) {
     if let Update::Event(event) = signal
         && let Some(said) = said(event)
     {
-        caller.tell(said).await;
+        caller.report_progress(said).await;
     }
 }
 
