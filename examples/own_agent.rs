@@ -71,6 +71,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("failed: {error}");
     }
     // A new chat value: its only input is the log.
-    println!("{:?}", chat(&model)?.resume(&mut log).await?.status);
+    println!("{}", chat(&model)?.resume(&mut log).await?);
     Ok(())
 }

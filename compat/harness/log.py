@@ -11,6 +11,17 @@ COMPACT = {"ensure_ascii": False, "separators": (",", ":")}
 # Why a chat ended. Where the originals tell no two kinds apart, neither does this.
 ENDS = {
     "finished": "finished",
+    "replied": "finished",
+    "all_spoken": "finished",
+    "no_handoff": "finished",
+    "graph_complete": "finished",
+    "dag_complete": "finished",
+    "end_state": "finished",
+    "voted": "finished",
+    "chair_decided": "finished",
+    "undecided": "finished",
+    "request_satisfied": "finished",
+    "tasks_done": "finished",
     "count_reached": "limit",
     "mentioned": "termination message",
     "matched": "termination message",

@@ -44,7 +44,9 @@ mod tests {
             &expect![[r#"
                 (a person goes to the garden and reads the thermometer)
                 failed: script:demo: the connection broke
-                Closed { reason: Finished, summary: "21.5" }
+                Forecaster: 21.5
+
+                (Forecaster replied)
             "#]],
         );
     }
@@ -123,7 +125,7 @@ mod tests {
 
                 report: Buy: it will be 100.
 
-                (every participant has spoken)
+                (every chat of the DAG is finished)
             "#]],
         );
     }
@@ -265,7 +267,7 @@ mod tests {
 
                 Result: apple trees
 
-                (every participant has spoken)
+                (the vote was for `apple trees`)
             "#]],
         );
     }
@@ -303,7 +305,7 @@ mod tests {
 
                 Result: It takes 3 hours.
 
-                (every participant has spoken)
+                (Planner judged the request satisfied)
             "#]],
         );
     }
@@ -333,7 +335,7 @@ mod tests {
 
                 Printer: Printed.
 
-                (every participant has spoken)
+                (the graph is complete)
             "#]],
         );
     }
@@ -347,7 +349,7 @@ mod tests {
 
                 Keeper: Twice 5 is 10.
 
-                (every participant has spoken)
+                (all 2 tasks are done)
             "#]],
         );
     }
@@ -385,7 +387,7 @@ mod tests {
             &expect![[r#"
                 Clerk: {"city":"Paris","population":2000000}
 
-                (every participant has spoken)
+                (the task is done)
             "#]],
         );
     }
@@ -399,7 +401,7 @@ mod tests {
 
                 Master: No: it is greater than 3.
 
-                (every participant has spoken)
+                (Master replied)
             "#]],
         );
     }
@@ -606,7 +608,7 @@ mod tests {
 
         Guide: {"hours":7}
 
-        (every participant has spoken)
+        (Guide replied)
     "#]];
 
     #[test]

@@ -366,7 +366,7 @@ async fn a_nested_chat_continues_its_own_history_or_that_of_another() {
             3 /inner.1 turn A
             4 /inner.1 script:test replies to A (stop, $0.0000): a1
             5 /inner.1 A says: a1
-            6 /inner.1 closed (every participant has spoken): a1
+            6 /inner.1 closed (A replied): a1
             7 inner says: a1
             8 turn B
             9 B says: more
@@ -375,16 +375,16 @@ async fn a_nested_chat_continues_its_own_history_or_that_of_another() {
             12 /inner.2 turn A
             13 /inner.2 script:test replies to A (stop, $0.0000): a2
             14 /inner.2 A says: a2
-            15 /inner.2 closed (every participant has spoken): a2
+            15 /inner.2 closed (A replied): a2
             16 inner says: a2
             17 turn other
             18 /other.1 opened [A] "a2" | user: go | A: a1 | user: more | A: a2 | user: a2
             19 /other.1 turn A
             20 /other.1 script:test replies to A (stop, $0.0000): a3
             21 /other.1 A says: a3
-            22 /other.1 closed (every participant has spoken): a3
+            22 /other.1 closed (A replied): a3
             23 other says: a3
-            24 closed (every participant has spoken): a3
+            24 closed (the chat is complete): a3
         "#]],
     )
     .await;
@@ -435,13 +435,13 @@ async fn a_turn_runs_several_chats_one_after_the_other_with_people_in_them() {
             3 /T.1 turn A
             4 /T.1 script:test replies to A (stop, $0.0000): a1
             5 /T.1 A says: a1
-            6 /T.1 closed (every participant has spoken): a1
+            6 /T.1 closed (A replied): a1
             7 /T.1.2 opened [Ann] "a1" | user: a1
             8 /T.1.2 turn Ann
             9 /T.1.2 Ann asks: Ann, it is your turn. Enter passes, `exit` leaves.
             10 /T.1.2 Ann is answered: yes
             11 /T.1.2 Ann says: yes
-            12 /T.1.2 closed (every participant has spoken): yes
+            12 /T.1.2 closed (Ann replied): yes
             13 T says: yes
             14 closed (T said `yes`): yes
         "#]],
@@ -491,7 +491,7 @@ async fn a_tool_that_ends_the_turn_ends_it_when_it_worked() {
             6 A calls finish {"answer":"42"} #A-1-0
             7 A gets #A-1-0: 42
             8 A says: 42
-            9 closed (every participant has spoken): 42
+            9 closed (A replied): 42
         "#]],
     )
     .await;

@@ -224,7 +224,7 @@ async fn calls_not_in_flight_are_not_charged_when_a_run_continues() {
     let model = bounded();
     let mut log = log_of(&[], Limits::default()).await;
     let whole = one(&model).run_in(&mut log, "go").await.unwrap().status;
-    assert_eq!(reason(&whole), &StopReason::Finished);
+    assert_eq!(reason(&whole).code(), "replied");
     let events = log.events().await;
     // The reply is in the log, and the turn is not over.
     let sampled = events.iter().position(|event| matches!(event.body, Body::ModelReplied(_))).unwrap();
@@ -239,7 +239,7 @@ async fn a_turn_that_failed_is_charged_for_its_attempts_and_not_once_more() {
     let fails = Cents { fails: 1, ..bounded() };
     let mut log = log_of(&[], Limits { calls: Some(2), ..Limits::default() }).await;
     let status = one(&fails).run_in(&mut log, "go").await.unwrap().status;
-    assert_eq!((reason(&status), fails.made()), (&StopReason::Finished, 2));
+    assert_eq!((reason(&status).code(), fails.made()), ("replied", 2));
     let charges: Vec<_> = log.events().await.iter().filter_map(|event| charge(event)).collect();
     assert_eq!(charges, [(ChargeReason::Failed, 1)]);
     let events = log.events().await;
@@ -377,7 +377,7 @@ async fn a_call_that_could_pass_the_limit_on_tokens_is_not_sent() {
         let status = one(&model).run_in(&mut log, "go").await.unwrap().status;
         assert_eq!(model.made(), calls, "{status:?}");
         match reason(&status) {
-            StopReason::Finished => assert_eq!(calls, 1),
+            StopReason::Other(replied) => assert_eq!((&*replied.code, calls), ("replied", 1)),
             met => assert_eq!(met, &StopReason::Tokens { limit, used: 0, next: Some(bound) }),
         }
     }

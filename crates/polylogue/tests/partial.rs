@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use polylogue::policies::order::sequential;
 use polylogue::policies::until;
 use polylogue::runs::Report;
-use polylogue::stop::max_turns;
+use polylogue::stop::{Reason, max_turns};
 use polylogue::tools::GetHistory;
 use polylogue::{AnyModel, Assistant, Chat, Status, round_robin};
 use polylogue_core::{
@@ -18,7 +18,7 @@ use polylogue_core::{
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
 
-use self::common::{log, script};
+use self::common::{log, name, script};
 
 /// A model that gives these replies, and notes what it is asked.
 #[derive(Clone)]
@@ -106,7 +106,10 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
     for times in [0, 1, Assistant::DEFAULT_MAX_CONTINUATIONS] {
         let shown = Told::new((0..9).map(|_| part("la ")));
         let (reason, summary, events) = run(&alone(shown.agent().max_continuations(times))).await;
-        assert_eq!((reason, shown.asked().len()), (StopReason::Finished, times as usize + 1));
+        assert_eq!(
+            (reason, shown.asked().len()),
+            (StopReason::from(Reason::Replied { who: name("Ann") }), times as usize + 1)
+        );
         let report = Report::of(&events);
         assert_eq!((summary, report.cut), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
         assert_eq!(report.messages[1].cut(), Some(Finish::Length));

@@ -178,7 +178,10 @@ async fn a_limit_of_the_whole_run_met_in_an_inner_chat_closes_the_outermost_and_
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { calls: Some(9), ..Limits::default() });
     let status = chat().resume(&mut log).await.unwrap().status;
-    assert_eq!(status, Status::Closed { reason: StopReason::Finished, summary: "four".into() });
+    assert_eq!(
+        status,
+        Status::Closed { reason: Reason::Replied { who: name("pair") }.into(), summary: "four".into() }
+    );
     assert_eq!(log.usage().await.calls, 4, "no call was made twice");
 }
 
@@ -193,10 +196,8 @@ async fn turns_are_counted_over_all_chats() {
     assert_eq!(status, Status::Closed { reason: StopReason::Turns { limit: 2 }, summary: "".into() });
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
-    assert!(matches!(
-        chat.resume(&mut log).await.unwrap().status,
-        Status::Closed { reason: StopReason::Finished, .. }
-    ));
+    let status = chat.resume(&mut log).await.unwrap().status;
+    assert_eq!(status, Status::Closed { reason: Reason::AllSpoken.into(), summary: "four".into() });
     assert_eq!(log.turns().await, 4);
 }
 
@@ -426,7 +427,7 @@ async fn a_model_that_only_calls_tools_is_prompted_to_answer() {
         8 A is prompted: You have used all tool calls of this turn. Answer now with what you know, without calling a tool.
         9 script:test replies to A (calls, $0.0000): once more | call get_history {} #A-2-0
         10 A says: once more
-        11 closed (every participant has spoken): once more
+        11 closed (A replied): once more
     "#]])
     .await;
 }

@@ -166,11 +166,11 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
             .build()
             .unwrap();
         let (reason, summary, _) = run(&inner, "Draw two cats.").await;
-        assert_eq!((reason, summary.as_str()), (StopReason::Finished, words));
+        assert_eq!((reason, summary.as_str()), (StopReason::from(Reason::AllSpoken), words));
         let outer =
             Chat::named("outer").participant(inner).participant(silent.agent("Bob")).policy(sequential());
         let (reason, summary, events) = run(&outer.build().unwrap(), "Draw two cats.").await;
-        assert_eq!((reason, summary.as_str()), (StopReason::Finished, words));
+        assert_eq!((reason, summary.as_str()), (StopReason::from(Reason::AllSpoken), words));
         let parts = events.iter().rev().find_map(|event| match &event.body {
             Body::Message(message) if message.from == name("inner") => Some(message.parts.clone()),
             _ => None,
@@ -196,7 +196,7 @@ async fn the_picture_beside_the_text_of_a_result_is_kept() {
 
 #[tokio::test]
 async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_arguments() {
-    let undecided = StopReason::from(Reason::Condition { name: "undecided".into() });
+    let undecided = StopReason::from(Reason::Undecided);
     let say = |who: &str| {
         let text = format!("I am {who}.");
         Function::new(who, move |_| Ok(Act::say(text.clone()))).unwrap()
@@ -230,7 +230,7 @@ async fn what_was_said_before_silence_is_the_result() {
         .build()
         .unwrap();
     let (reason, summary, _) = run(&chat, "What is 2 + 2?").await;
-    assert_eq!((reason, &*summary), (StopReason::Finished, "It is 4."));
+    assert_eq!((reason, &*summary), (StopReason::from(Reason::AllSpoken), "It is 4."));
 }
 
 #[tokio::test]

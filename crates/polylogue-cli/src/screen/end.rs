@@ -294,9 +294,6 @@ mod tests {
         assert!(RunEnd::why(&StopReason::Stopped { by: "you".into() }).starts_with("stopped: "));
         assert!(RunEnd::why(&StopReason::Finished).starts_with("done: "));
         let silent = StopReason::NoOutput { ended: Box::new(StopReason::Finished) };
-        assert_eq!(
-            RunEnd::why(&silent),
-            "no output: no participant said anything; every participant has spoken"
-        );
+        assert_eq!(RunEnd::why(&silent), "no output: no participant said anything; the chat is complete");
     }
 }

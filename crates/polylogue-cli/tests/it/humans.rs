@@ -94,7 +94,7 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
         meeting
         agreed
 
-        done: every participant has spoken · 4 turns · tokens unknown · $0 · TIME
+        done: meeting replied · 4 turns · tokens unknown · $0 · TIME
         `polylogue show ID`
     "#]]
     .assert_eq(&masked(&seen, &home));
@@ -146,7 +146,7 @@ fn enter_passes_and_exit_leaves() {
         meeting
         Then not.
 
-        done: every participant has spoken · 4 turns · tokens unknown · $0 · TIME
+        done: meeting replied · 4 turns · tokens unknown · $0 · TIME
         `polylogue show ID`
     "#]]
     .assert_eq(&masked(&seen, &home));

@@ -398,7 +398,7 @@ fn agents_that_a_program_called_are_listed_and_shown() {
         session.call(&agent("critic"), "Is it good?").await.unwrap();
         drop(session);
     });
-    assert_eq!(home.listed()[0]["state"], "done: every participant has spoken");
+    assert_eq!(home.listed()[0]["state"], "done: the chat is complete");
     let shown = home.run(&["show", "session"]).ok();
     assert!(shown.out.contains("A rose.") && shown.out.contains("Fine."), "{}", shown.out);
     let unknown = home.run(&["show", "session", "--as", "poet"]).exits(2);

@@ -15,7 +15,7 @@ use super::usage::Money;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The policy finished: every participant has spoken.
+    /// The policy has no further step, and no more specific reason.
     Finished,
     /// The limit on turns of a chat or of a whole run.
     Turns {
@@ -215,7 +215,7 @@ impl StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Finished => f.write_str("every participant has spoken"),
+            Self::Finished => f.write_str("the chat is complete"),
             Self::Turns { limit } => write!(f, "the limit of {}", counted(*limit, "turn")),
             Self::Tokens { limit, used, next: None } => {
                 write!(f, "the limit of {limit} tokens ({used} used)")

@@ -132,7 +132,9 @@ fn policy(
             return group.next(chat);
         }
         match next(chat) {
-            Some(name) if name.as_str() == END => Step::close(StopReason::Finished, chat),
+            Some(name) if name.as_str() == END => {
+                Step::close(StopReason::from(Reason::EndState { after: chat.last_speaker().cloned() }), chat)
+            }
             Some(name) if !chat.present().any(|here| *here == name) => {
                 Step::close(StopReason::from(Reason::NoSpeaker { after: chat.last_speaker().cloned() }), chat)
             }

@@ -149,7 +149,7 @@ async fn the_marker_alone_ends_the_work_before_the_programmer_is_called() {
     assert_eq!(summary, "It is built.");
     assert_eq!(played.said("/work.1").last(), Some(&(TRADER.to_owned(), DONE.to_owned())));
     assert_eq!(played.asked_of(PROGRAMMER).len(), 1);
-    assert_eq!((&played.reason, &*played.summary), (&StopReason::Finished, "It is built."));
+    assert_eq!((&played.reason, &*played.summary), (&StopReason::from(Reason::AllSpoken), "It is built."));
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ use polylogue_core::{
 use crate::layers::reply::Reply;
 use crate::policies::carryover::with_context;
 use crate::policies::order::{last_said, summed_up};
+use crate::stop::Reason;
 
 /// A layer that replies with the summary of an inner chat, often a [`sequential`](crate::policies::order::sequential) of chats.
 ///
@@ -82,7 +83,7 @@ impl OuterContext {
                 prompt: Some(Arc::clone(&prompt)),
                 ..TurnRequest::to_all(who.clone())
             }),
-            _ => Step::close(StopReason::Finished, chat),
+            _ => Reason::Replied { who: who.clone() }.close(chat),
         };
         let chat = Chat::named("reflection").participant(agent).policy(summed_up(ask, last_said)).build()?;
         Ok(Self::Reflected(Reflection(Arc::new(chat))))

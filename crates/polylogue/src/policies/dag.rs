@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Error, Name, Policy, Result, Step, StopReason, Transcript, TurnRequest};
+use polylogue_core::{Error, Name, Policy, Result, Step, Transcript, TurnRequest};
 
 use super::graph::{self, CheckedGraph, Link};
+use crate::stop::Reason;
 
 /// Runs chats by their dependencies: a policy for a chat whose participants are chats.
 ///
@@ -93,7 +94,7 @@ impl Policy for Dag {
         let mut turns: Vec<_> =
             graph::ready(&self.0, chat).unwrap_or_default().into_iter().chain(free).collect();
         turns.sort_by_key(|turn| participants.iter().position(|name| *name == turn.who));
-        Step::turns(turns).unwrap_or_else(|| Step::close(StopReason::Finished, chat))
+        Step::turns(turns).unwrap_or_else(|| Reason::DagComplete.close(chat))
     }
 }
 

@@ -43,8 +43,8 @@ pub enum Tie {
 
 /// Rounds of arguments, then a vote: a [`Policy`].
 ///
-/// The summary of the chat is the winning option, verbatim. When nothing is decided, the stop reason is the condition
-/// `undecided`, and the summary lists the votes; without any vote, also each participant's last argument.
+/// The summary of the chat is the winning option, verbatim. When nothing is decided, the stop reason is
+/// [`Reason::Undecided`], and the summary lists the votes; without any vote, also each participant's last argument.
 #[derive(Clone, derive_more::Debug)]
 pub struct Debate {
     options: Vec<String>,
@@ -86,7 +86,8 @@ impl VoteResult {
 /// The next step of the debate, or its result.
 enum Stage {
     Turns(Vec<TurnRequest>),
-    Decided(usize),
+    /// The option, and the chair if it decided.
+    Decided(usize, Option<Name>),
     Undecided,
 }
 
@@ -176,13 +177,13 @@ impl Debate {
                 Ok(tally) => tallies.push(tally),
             }
             if let Some([only]) = tallies.last().map(VoteResult::first).as_deref() {
-                return Stage::Decided(*only);
+                return Stage::Decided(*only, None);
             }
         }
         let tied = tallies.last().map(VoteResult::first).unwrap_or_default();
         let voted = tallies.last().is_some_and(|tally| tally.counts.iter().any(|count| *count > 0));
         match (&self.tie, tied.first()) {
-            (Tie::First, Some(first)) if voted => Stage::Decided(*first),
+            (Tie::First, Some(first)) if voted => Stage::Decided(*first, None),
             (Tie::Chair(chair), _) => self.chaired(&mut past, chair, &tied),
             _ => Stage::Undecided,
         }
@@ -254,7 +255,7 @@ impl Debate {
                 return Stage::Turns(vec![TurnRequest::private(chair.clone(), ask)]);
             };
             if let Some(option) = ballot::choice(&answer.text(), &options).and_then(|nth| tied.get(nth)) {
-                return Stage::Decided(*option);
+                return Stage::Decided(*option, Some(chair.clone()));
             }
             ask = self.again(&answer.text());
         }
@@ -309,16 +310,19 @@ impl Policy for Debate {
         }
         let mut tallies = Vec::new();
         match self.stage(chat, &mut tallies) {
-            Stage::Turns(turns) => {
-                Step::turns(turns).unwrap_or_else(|| Step::close(StopReason::Finished, chat))
-            }
-            Stage::Decided(option) => {
-                let summary = self.options.get(option).map_or("", String::as_str);
-                Step::Close { reason: StopReason::Finished, summary: summary.into() }
+            Stage::Turns(turns) => Step::turns(turns).unwrap_or_else(|| Reason::Undecided.close(chat)),
+            Stage::Decided(option, chair) => {
+                let option = self.options.get(option).cloned().unwrap_or_default();
+                let summary = option.as_str().into();
+                let reason = match chair {
+                    Some(by) => Reason::ChairDecided { option, by },
+                    None => Reason::Voted { option },
+                };
+                Step::Close { reason: reason.into(), summary }
             }
             Stage::Undecided => {
                 let votes = tallies.last().map(|tally| self.counts_text(tally)).unwrap_or_default();
-                let reason = StopReason::from(Reason::Condition { name: "undecided".into() });
+                let reason = StopReason::from(Reason::Undecided);
                 // Without any message there is no result.
                 if chat.lines().iter().all(|line| line.source != Source::Turn || is_blank(line)) {
                     return Step::Close { reason, summary: "".into() };

@@ -70,7 +70,7 @@ fn go_on(start: &Name, after: &AfterHandoff, chat: &Transcript) -> Step {
     let spoken = chat.recent_turns().next().filter(|_| chat.turns() > 0);
     match (after, spoken) {
         (_, None) => speak(holder, chat, None),
-        (AfterHandoff::End, _) => Step::close(StopReason::Finished, chat),
+        (AfterHandoff::End, Some(turn)) => Reason::NoHandoff { who: turn.who.clone() }.close(chat),
         (_, Some(turn)) if turn.who == holder && is_of_person(last_turn(chat)) => match giver(chat) {
             Some(giver) => speak(giver, chat, Some(Chooser::Handoff)),
             None => go_on_after(after, holder, chat),

@@ -52,7 +52,7 @@ pub(crate) fn after(chat: &Transcript, wanted: impl Fn(&Name) -> bool) -> Option
 pub fn sequential() -> impl Policy {
     |chat: &Transcript| match chat.present().find(|name| chat.turns_of(name) == 0) {
         Some(name) => Step::Turn(TurnRequest::to_all(name.clone())),
-        None => Step::close(StopReason::Finished, chat),
+        None => all_spoken(chat),
     }
 }
 
@@ -65,8 +65,19 @@ pub fn parallel() -> impl Policy {
             .cloned()
             .map(TurnRequest::to_all)
             .collect();
-        if requests.is_empty() { Step::close(StopReason::Finished, chat) } else { Step::Parallel(requests) }
+        if requests.is_empty() { all_spoken(chat) } else { Step::Parallel(requests) }
     }
+}
+
+/// Ends a chat in which each participant has one turn.
+fn all_spoken(chat: &Transcript) -> Step {
+    let is_silent = chat.recent_turns().next().is_some_and(|turn| turn.is_silent);
+    let reason = match chat.participants() {
+        [who] if is_silent => Reason::NoReply { who: who.clone() },
+        [who] => Reason::Replied { who: who.clone() },
+        _ => Reason::AllSpoken,
+    };
+    reason.close(chat)
 }
 
 /// As `policy`; when it ends, `who` is asked for a summary in a private turn, with `prompt`. The answer is the summary;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use polylogue_core::{Name, OtherReason, RunOutcome, StopReason};
+use polylogue_core::{Name, OtherReason, RunOutcome, Step, StopReason, Transcript};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -16,11 +16,57 @@ use serde_json::{Map, Value};
 /// let reason = StopReason::from(Reason::Rounds { limit: 3 });
 /// assert_eq!((reason.code(), reason.to_string().as_str()), ("rounds", "the limit of 3 rounds"));
 /// assert_eq!(Reason::of(&reason), Some(Reason::Rounds { limit: 3 }));
+/// assert_eq!(Reason::of(&Reason::AllSpoken.into()), Some(Reason::AllSpoken));
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
+    /// The only participant replied, in a chat in which each has one turn.
+    Replied {
+        /// Who.
+        who: Name,
+    },
+    /// Every participant has spoken, in a chat in which each has one turn.
+    AllSpoken,
+    /// A participant replied without a handoff, in a chat that ends then.
+    NoHandoff {
+        /// Who.
+        who: Name,
+    },
+    /// The graph has no open path.
+    GraphComplete,
+    /// All chats of the DAG are finished.
+    DagComplete,
+    /// The transitions of a state machine led to its end.
+    EndState {
+        /// The last speaker; `None` at the start.
+        after: Option<Name>,
+    },
+    /// A vote decided a debate.
+    Voted {
+        /// The option.
+        option: String,
+    },
+    /// The chair of a debate decided, after a tie.
+    ChairDecided {
+        /// The option.
+        option: String,
+        /// The chair.
+        by: Name,
+    },
+    /// A debate ended without a decision.
+    Undecided,
+    /// The orchestrator judged the request satisfied.
+    RequestSatisfied {
+        /// Who wrote that into the ledger.
+        by: Name,
+    },
+    /// Every task was done by its agent, once.
+    TasksDone {
+        /// How many.
+        count: u64,
+    },
     /// The requested number of turns, messages or iterations was reached. This is an expected end; the limits that
     /// keep a chat or a run from going too far are [`StopReason::Turns`], [`Messages`](Self::Messages) and
     /// [`Rounds`](Self::Rounds).
@@ -120,13 +166,34 @@ impl Reason {
     #[must_use]
     pub fn of(reason: &StopReason) -> Option<Self> {
         let StopReason::Other(other) = reason else { return None };
-        let tagged = Map::from_iter([(other.code.to_string(), other.details.clone())]);
-        serde_json::from_value(Value::Object(tagged)).ok()
+        let code = other.code.to_string();
+        let tagged = match &other.details {
+            Value::Null => Value::String(code),
+            details => Value::Object(Map::from_iter([(code, details.clone())])),
+        };
+        serde_json::from_value(tagged).ok()
+    }
+
+    /// Ends the chat for this reason, or for that of a participant that ended it.
+    pub(crate) fn close(self, chat: &Transcript) -> Step {
+        let ended = chat.ended_by().map(|(_, reason)| reason.clone());
+        Step::close(ended.unwrap_or_else(|| self.into()), chat)
     }
 
     const fn outcome(&self) -> RunOutcome {
         match self {
-            Self::CountReached { .. }
+            Self::Replied { .. }
+            | Self::AllSpoken
+            | Self::NoHandoff { .. }
+            | Self::GraphComplete
+            | Self::DagComplete
+            | Self::EndState { .. }
+            | Self::Voted { .. }
+            | Self::ChairDecided { .. }
+            | Self::Undecided
+            | Self::RequestSatisfied { .. }
+            | Self::TasksDone { .. }
+            | Self::CountReached { .. }
             | Self::Mentioned { .. }
             | Self::Matched { .. }
             | Self::Condition { .. }
@@ -147,12 +214,12 @@ impl Reason {
 
 impl From<Reason> for StopReason {
     fn from(reason: Reason) -> Self {
-        // A value of this type is always written as an object with one key.
-        let tagged = match serde_json::to_value(&reason) {
-            Ok(Value::Object(tagged)) => tagged,
-            _ => Map::new(),
+        // A value of this type is always written as an object with one key, or, without fields, as a string.
+        let (code, details) = match serde_json::to_value(&reason) {
+            Ok(Value::Object(tagged)) => tagged.into_iter().next().unwrap_or_default(),
+            Ok(Value::String(code)) => (code, Value::Null),
+            _ => Default::default(),
         };
-        let (code, details) = tagged.into_iter().next().unwrap_or_default();
         let other = OtherReason::new(code, reason.to_string(), reason.outcome()).details(details);
         match reason {
             Reason::Condition { .. } | Reason::Completed { .. } => other.by_calls().into(),
@@ -164,6 +231,19 @@ impl From<Reason> for StopReason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Replied { who } => write!(f, "{who} replied"),
+            Self::AllSpoken => f.write_str("every participant has spoken"),
+            Self::NoHandoff { who } => write!(f, "{who} replied without a handoff"),
+            Self::GraphComplete => f.write_str("the graph is complete"),
+            Self::DagComplete => f.write_str("every chat of the DAG is finished"),
+            Self::EndState { after: Some(who) } => write!(f, "the state machine reached its end after {who}"),
+            Self::EndState { after: None } => f.write_str("the state machine reached its end"),
+            Self::Voted { option } => write!(f, "the vote was for `{option}`"),
+            Self::ChairDecided { option, by } => write!(f, "the vote was tied, and {by} chose `{option}`"),
+            Self::Undecided => f.write_str("the vote was undecided"),
+            Self::RequestSatisfied { by } => write!(f, "{by} judged the request satisfied"),
+            Self::TasksDone { count: 1 } => f.write_str("the task is done"),
+            Self::TasksDone { count } => write!(f, "all {count} tasks are done"),
             Self::CountReached { count, of } => write!(f, "{count} of {}", counted(*count, of.one())),
             Self::Mentioned { text, by } => write!(f, "{by} said `{text}`"),
             Self::Matched { pattern, by } => write!(f, "{by}'s message matched `{pattern}`"),

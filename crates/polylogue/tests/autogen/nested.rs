@@ -149,7 +149,7 @@ async fn a_function_decides_what_the_reply_is() {
     // item 99
     let nested = || Nested::new(solo("inner", "Poet", "a poem"));
     let said = nested().replies(|reason, summary| Some(Act::say(format!("{reason}; {summary}"))));
-    assert_eq!(replied(&asked("hi", clerk(said)).await.1), "Clerk: every participant has spoken; a poem");
+    assert_eq!(replied(&asked("hi", clerk(said)).await.1), "Clerk: Poet replied; a poem");
     let passed_on = nested().replies(|_, _| None);
     assert_eq!(replied(&asked("hi", clerk(passed_on)).await.1), "Clerk: by the next layer");
     let ends =

@@ -34,7 +34,7 @@ async fn all_argue_at_once_then_vote_in_secret() {
         A says in private: dark red
         B says in private: 3
         C says in private: I choose **Dark red**.
-        closed (every participant has spoken): dark red"#]]
+        closed (the vote was for `dark red`): dark red"#]]
     .assert_eq(&said);
     let tallies = debate().tallies(&Transcript::of(&Path::root(), &events).unwrap());
     let votes = vec![(name("A"), Some(1)), (name("B"), Some(2)), (name("C"), Some(1))];
@@ -52,7 +52,7 @@ async fn one_by_one_for_two_rounds_with_a_jury_of_private_agents() {
     .await;
     let spoken: Vec<_> = said.lines().filter_map(|line| line.split_once(" says: ")).collect();
     assert_eq!(spoken, [("A", "1"), ("B", "2"), ("A", "3"), ("B", "4")]);
-    assert!(said.ends_with("closed (every participant has spoken): red"), "{said}");
+    assert!(said.ends_with("closed (the vote was for `red`): red"), "{said}");
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn an_unclear_voter_is_asked_once_more_and_then_abstains() {
     let events = events(script, |cast| council(cast, debate().rounds(0).ask(|o| o.join("/")))).await;
     let said = print(&events);
     assert!(said.contains(r#"turn A in private "red/dark red/blue""#), "{said}");
-    assert!(said.ends_with("closed (every participant has spoken): red"), "the first of those tied: {said}");
+    assert!(said.ends_with("closed (the vote was for `red`): red"), "the first of those tied: {said}");
     let tallies = debate().rounds(0).tallies(&Transcript::of(&Path::root(), &events).unwrap());
     assert_eq!(tallies[0].votes, [(name("A"), None), (name("B"), Some(0)), (name("C"), Some(2))]);
     assert_eq!(tallies[0].first(), [0, 2]);
@@ -75,12 +75,15 @@ async fn the_chair_decides_a_tie_or_it_stays_undecided() {
     for (chair, end) in [
         (
             r#"{"Chair": {"say": "2", "expect": {"last": "1. red\n2. blue"}}}"#,
-            "closed (every participant has spoken): blue",
+            "closed (the vote was tied, and Chair chose `blue`): blue",
         ),
-        (r#"{"Chair": "dark red or not"}, {"Chair": "red"}"#, "closed (every participant has spoken): red"),
+        (
+            r#"{"Chair": "dark red or not"}, {"Chair": "red"}"#,
+            "closed (the vote was tied, and Chair chose `red`): red",
+        ),
         (
             r#"{"Chair": "dark"}, {"Chair": "green"}"#,
-            "closed (the condition `undecided` held): Undecided (red: 1; dark red: 0; blue: 1)",
+            "closed (the vote was undecided): Undecided (red: 1; dark red: 0; blue: 1)",
         ),
     ] {
         let script = format!("{TIED}, {chair}]");
@@ -98,13 +101,13 @@ async fn after_a_tie_they_argue_once_more_and_vote_again() {
         {"B": "calm"}, {"C": "both"}, {"A": "red"}, {"B": "red"}, {"C": "blue"}"#;
     let tie = |rounds| debate().rounds(0).tie(Tie::Again(rounds));
     let events = events(&format!("{TIED}, {again}]"), |cast| council(cast, tie(2))).await;
-    assert!(print(&events).ends_with("closed (every participant has spoken): red"));
+    assert!(print(&events).ends_with("closed (the vote was for `red`): red"));
     let tallies = tie(2).tallies(&Transcript::of(&Path::root(), &events).unwrap());
     assert_eq!(tallies.iter().map(|tally| tally.counts.clone()).collect::<Vec<_>>(), [[1, 0, 1], [2, 0, 1]]);
     let still = r#"{"A": "x"}, {"B": "y"}, {"C": "z"}, {"A": "red"}, {"B": "blue"}, {"C": ""}, {"C": "?"}"#;
     let said = play(&format!("{TIED}, {still}]"), |cast| council(cast, tie(1))).await;
     assert!(
-        said.ends_with("closed (the condition `undecided` held): Undecided (red: 1; dark red: 0; blue: 1)"),
+        said.ends_with("closed (the vote was undecided): Undecided (red: 1; dark red: 0; blue: 1)"),
         "{said}"
     );
 }
@@ -113,10 +116,7 @@ async fn after_a_tie_they_argue_once_more_and_vote_again() {
 async fn without_votes_it_is_undecided() {
     let script = r#"[{"A": ""}, {"B": ""}, {"C": ""}, {"A": ""}, {"B": ""}, {"C": ""}]"#;
     let said = play(script, |cast| council(cast, debate().rounds(0))).await;
-    assert!(
-        said.ends_with("closed (no participant said anything; the condition `undecided` held): "),
-        "{said}"
-    );
+    assert!(said.ends_with("closed (no participant said anything; the vote was undecided): "), "{said}");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ fn graph_chat(cast: &Cast<'_>, script: &str, graph: &polylogue::policies::graph:
 #[tokio::test]
 async fn a_chain_ends_after_its_last_node() {
     let said = run("[]", Graph::of(["C", "B", "A"]).edge(("A", "B")).edge(("B", "C"))).await;
-    assert_eq!((order(&said).as_str(), end(&said)), ("A B C", "closed (every participant has spoken): C"));
+    assert_eq!((order(&said).as_str(), end(&said)), ("A B C", "closed (the graph is complete): C"));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn loops_within_loops_with_joins_in_them() {
         {"Test": "green"}, {"Review": "again"}, {"Review": "good"}]"#;
     let said = run(script, flow).await;
     assert_eq!(order(&said), "Plan [Code Docs] Code Test Code Test Review Plan [Code Docs] Test Review Ship");
-    assert!(end(&said).starts_with("closed (every participant has spoken)"), "{said}");
+    assert!(end(&said).starts_with("closed (the graph is complete)"), "{said}");
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn a_way_that_ends_before_a_last_node_says_where() {
     // The join waits for C, to which no edge leads.
     let flow = Graph::of(["A", "B", "C", "End"]).edge(Edge::from(("A", "B")).says("a"));
     let flow = flow.edge(Edge::from(("A", "C")).otherwise()).edge(("B", "End")).edge(("C", "End"));
-    assert_eq!(end(&run("[]", flow.clone()).await), "closed (every participant has spoken): End");
+    assert_eq!(end(&run("[]", flow.clone()).await), "closed (the graph is complete): End");
     let gate = flow.join("End", Join::All);
     assert_eq!(end(&run("[]", gate).await), "closed (no participant may speak after B): B");
     let bound = Graph::of(["A", "B"]).starts_with("A").edge(Edge::from(("A", "A")).at_most(2));
@@ -192,8 +192,8 @@ async fn people_can_be_nodes_and_a_node_who_left_ends_the_graph() {
         .build()
         .unwrap();
     for (answers, wanted, reason) in [
-        (["No.", "yes"], "Writer Boss Writer Boss Printer", "every participant has spoken"),
-        (["exit", ""], "Writer Boss Printer", "every participant has spoken"),
+        (["No.", "yes"], "Writer Boss Writer Boss Printer", "the graph is complete"),
+        (["exit", ""], "Writer Boss Printer", "the graph is complete"),
     ] {
         let events = events_with("[]", &|nth| answers[nth], |_| {
             let say = |who: &'static str| Function::new(who, move |_| Ok(Act::say(who))).unwrap();
@@ -235,7 +235,9 @@ async fn a_participant_can_end_it_and_something_more_begins_it_again() {
     let mut log = log().await;
     chat.run_in(&mut log, "task").await.unwrap();
     let status = chat.continue_with(&mut log, Message::text(Name::user(), "more")).await.unwrap().status;
-    assert!(matches!(status, Status::Closed { reason: StopReason::Finished, summary } if &*summary == "5"));
+    assert!(
+        matches!(status, Status::Closed { reason, summary } if (reason.code(), &*summary) == ("graph_complete", "5"))
+    );
 }
 
 #[tokio::test]
@@ -257,7 +259,10 @@ async fn long_loops_come_to_their_end() {
         let chat = builder.policy(graph).max_turns(1000).build().unwrap();
         let mut log = log().await;
         let status = chat.run_in(&mut log, "task").await.unwrap().status;
-        assert!(matches!(status, Status::Closed { reason: StopReason::Finished, .. }), "{status:?}");
+        assert!(
+            matches!(&status, Status::Closed { reason, .. } if reason.code() == "graph_complete"),
+            "{status:?}"
+        );
         log.transcript().await.unwrap().turns()
     };
     assert_eq!(often(Edge::from(("B", "A")).given(|chat| chat.turns() < 400)).await, 401);

@@ -53,7 +53,7 @@ async fn a_note_is_posted_in_the_chat_whether_or_not_the_agent_sends_a_message()
         Front says: I hand over to Tech.
         turn Tech (of [Billing, Tech] by handoff)
         Tech says: Done
-        closed (every participant has spoken): Done"#]]
+        closed (Tech replied without a handoff): Done"#]]
     .assert_eq(&said);
 }
 
@@ -88,9 +88,9 @@ async fn a_failed_handoff_returns_an_error_to_the_model_and_the_turn_continues()
         There is no tool `transfer_to_Absent`. There is `transfer_to_Front`, `transfer_to_Ghost`, `transfer_to_Billing`.
         `note` must be a text; got 7"#]]
     .assert_eq(&failures.join("\n"));
-    assert!(
-        said.ends_with("Billing says: I do it myself\nclosed (every participant has spoken): I do it myself")
-    );
+    assert!(said.ends_with(
+        "Billing says: I do it myself\nclosed (Billing replied without a handoff): I do it myself"
+    ));
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn names_that_no_provider_accepts_get_other_tool_names() {
             .unwrap()
     })
     .await;
-    assert!(said.ends_with("closed (every participant has spoken): Suppe"), "{said}");
+    assert!(said.ends_with("closed (Köchin replied without a handoff): Suppe"), "{said}");
 }
 
 #[tokio::test]
@@ -246,7 +246,7 @@ async fn a_chat_is_handed_over_to_and_reads_the_note() {
     .await;
     assert!(
         said.ends_with(
-            "Experts says: change the fuse\nclosed (every participant has spoken): change the fuse"
+            "Experts says: change the fuse\nclosed (Experts replied without a handoff): change the fuse"
         ),
         "{said}"
     );
@@ -271,7 +271,7 @@ async fn a_call_in_a_private_turn_is_no_handoff() {
     .await;
     assert!(
         said.ends_with(
-            "Front says in private: I hand over to Tech.\nclosed (every participant has spoken): I hand over to Tech."
+            "Front says in private: I hand over to Tech.\nclosed (Front replied without a handoff): I hand over to Tech."
         ),
         "{said}"
     );

@@ -76,7 +76,7 @@ async fn facts_a_plan_instructions_and_a_final_answer() {
         Planner says in private: {"is_request_satisfied":{"reason":"so","answer":true},"is_in_loop":{"reason":"so","answer":false},"is_progress_being_made":{"reason":"so","answer":true},"next_speaker":{"reason":"so","answer":"Coder"},"instruction_or_question":{"reason":"so","answer":"-"}}
         turn Planner in private "Answer?"
         Planner says in private: The answer is 7
-        closed (every participant has spoken): The answer is 7"#]]
+        closed (Planner judged the request satisfied): The answer is 7"#]]
     .assert_eq(&said);
 }
 
@@ -155,7 +155,7 @@ async fn a_scribe_with_a_schema_and_a_planner_who_is_a_participant() {
         said.contains(r#"turn Clerk in private "Ledger of Coder?""#),
         "the planner is not chosen: {said}"
     );
-    assert!(said.ends_with("closed (every participant has spoken): Done"), "{said}");
+    assert!(said.ends_with("closed (Clerk judged the request satisfied): Done"), "{said}");
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use polylogue::agents::reason::{Best, PlanAndSolve, React, Refine, Rewoo};
 use polylogue::stop::Reason;
 use polylogue::{AnyModel, Assistant, Chat, Error, Log, Result, Session, Status, Tool, sequential};
 use polylogue_core::{
-    AnyAgent, AnyStore, AnyTool, Body, Entry, Interrupt, LogId, Outcome, Part, StopReason, ToolCx, ToolError,
-    ToolSpec, plain,
+    AnyAgent, AnyStore, AnyTool, Body, Entry, Interrupt, LogId, Outcome, Part, RunOutcome, StopReason,
+    ToolCx, ToolError, ToolSpec, plain,
 };
 use polylogue_store::Memory;
 use serde_json::{Value, json};
@@ -311,12 +311,15 @@ async fn an_agent_that_reached_its_own_limit_has_a_new_turn_when_the_chat_contin
     let store = AnyStore::new(Memory::new());
     let mut log = Log::create(store, LogId::new("limit").unwrap()).await.unwrap();
     let ended = chat.run_in(&mut log, "Find it.").await.unwrap().status;
-    assert!(matches!(&ended, Status::Closed { reason, .. } if *reason != StopReason::Finished), "{ended:?}");
+    assert!(
+        matches!(&ended, Status::Closed { reason, .. } if reason.outcome() == RunOutcome::Limit),
+        "{ended:?}"
+    );
     log.reopen().await.unwrap();
     let Status::Closed { reason, summary } = chat.resume(&mut log).await.unwrap().status else {
         panic!("it is over")
     };
-    assert_eq!((reason, &*summary), (StopReason::Finished, "found it"));
+    assert_eq!((reason.to_string(), &*summary), ("bot replied".to_owned(), "found it"));
 }
 
 #[tokio::test]

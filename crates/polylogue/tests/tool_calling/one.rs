@@ -91,7 +91,7 @@ async fn the_talk_about_a_tool() {
         9 script:test replies to M (stop): Seven is more.
         10 M replaces its history of the turn: sent Seven is more.
         11 M says: Seven is more.
-        12 closed (every participant has spoken): Seven is more.
+        12 closed (M replied): Seven is more.
     "#]]
     .assert_eq(&printed(&done.events));
 }

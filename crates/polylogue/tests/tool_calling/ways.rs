@@ -37,7 +37,7 @@ async fn tools_are_called_by_objects_with_a_schema() {
         7 script:test replies to M (stop): {"say": "Seven is more.", "call": null}
         8 M replaces its history of the turn: sent Seven is more.
         9 M says: Seven is more.
-        10 closed (every participant has spoken): Seven is more.
+        10 closed (M replied): Seven is more.
     "#]].assert_eq(&printed(&done.events));
     assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: Seven is more."]);
     let five =
@@ -158,7 +158,7 @@ async fn a_model_that_refuses_is_asked_in_the_next_way_in_the_same_turn() {
         17 script:test replies to M (stop): Seven is more.
         18 M replaces its history of the turn: sent Seven is more.
         19 M says: Seven is more.
-        20 closed (every participant has spoken): Seven is more.
+        20 closed (M replied): Seven is more.
     "#]].assert_eq(&printed(&done.events));
     assert_eq!(done.remembers, ["user: Compare 7 and 3.", "assistant: Seven is more."]);
 }

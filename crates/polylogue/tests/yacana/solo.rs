@@ -17,7 +17,7 @@ async fn a_task_leaves_its_prompt_and_its_answer_for_the_next() {
     let played = Played::chat(spy, &chat).await;
     assert_eq!(played.knows("one"), ["user P1", "assistant A1", "user P3", "assistant A2"]);
     assert_eq!(played.knows("two"), ["user P2", "assistant B1"]);
-    assert_eq!(played.reason(), "every participant has spoken");
+    assert_eq!(played.reason(), "all 3 tasks are done");
 }
 
 // Item 69: the answer is there, the history is as before, and the system text stays.
@@ -36,7 +36,7 @@ async fn a_task_that_forgets_leaves_nothing() {
     // Alone, its answer is the summary of the chat.
     let spy = lists(&["yes"], &[]);
     let (status, _) = run(&tasks("one", [one(&spy).forget()]).unwrap(), "").await;
-    assert_eq!(closed(&status), ("every participant has spoken".into(), "yes".into()));
+    assert_eq!(closed(&status), ("the task is done".into(), "yes".into()));
 }
 
 #[tokio::test]

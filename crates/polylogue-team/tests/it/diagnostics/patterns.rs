@@ -466,17 +466,17 @@ fn a_planner_takes_no_other_part() {
             hint: remove it from `participants`: it does not take part in the chat
 
             error: there is no agent, chat or team `P`
-             --> t.yaml:6:48
+             --> t.yaml:6:56
               |
             6 |   pattern: {orchestrator: {planner: A, progress_agent: P, max_stalls: 0}}
-              |                                                ^
+              |                                                        ^
             hint: there is `A`, `B`, `Zoe`, `inner`
 
             error: `max_stalls` must be at least 1
-             --> t.yaml:6:63
+             --> t.yaml:6:71
               |
             6 |   pattern: {orchestrator: {planner: A, progress_agent: P, max_stalls: 0}}
-              |                                                               ^
+              |                                                                       ^
         "#]],
     );
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::stop::ModelMistake;
+use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
-    Act, AnyModel, Chat, Finish, Interrupt, Name, Params, Part, Reply, Result, Status, Step, StopReason,
-    Transcript, TurnRequest,
+    Act, AnyModel, Chat, Finish, Interrupt, Name, Params, Part, Reply, Result, Status, Step, Transcript,
+    TurnRequest,
 };
 use serde_json::Value;
 
@@ -109,7 +109,8 @@ impl AssistantTurn<'_, '_> {
 pub(crate) fn one_turn(chat: &Transcript) -> Step {
     match (chat.turns(), chat.present().next()) {
         (0, Some(agent)) => Step::Turn(TurnRequest::to_all(agent.clone())),
-        _ => Step::close(StopReason::Finished, chat),
+        (_, Some(agent)) => Reason::Replied { who: agent.clone() }.close(chat),
+        (_, None) => Reason::AllSpoken.close(chat),
     }
 }
 

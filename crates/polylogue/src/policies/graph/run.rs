@@ -12,7 +12,7 @@ impl Policy for CheckedGraph {
         match chat.ended_by() {
             Some((_, reason)) => Step::close(reason.clone(), chat),
             None => ready(self, chat)
-                .and_then(|turns| Step::turns(turns).ok_or(StopReason::Finished))
+                .and_then(|turns| Step::turns(turns).ok_or_else(|| StopReason::from(Reason::GraphComplete)))
                 .unwrap_or_else(|reason| Step::close(reason, chat)),
         }
     }
@@ -180,7 +180,7 @@ impl<'g> Position<'g> {
         let waiting = self.graph.links.iter().zip(&self.fired).find(|(_, (_, waiting))| *waiting);
         let after = self.stuck.or(waiting.map(|(link, _)| link.from)).and_then(|node| self.graph.name(node));
         match after {
-            None => StopReason::Finished,
+            None => Reason::GraphComplete.into(),
             Some(who) => StopReason::from(Reason::NoSpeaker { after: Some(who.clone()) }),
         }
     }

@@ -58,7 +58,8 @@ impl OrchestratorRun<'_> {
             self.check_team()?;
             let found = self.progress()?;
             if found.as_ref().is_some_and(|(progress, _)| progress.is_request_satisfied.answer) {
-                return self.finish(StopReason::Finished);
+                let by = self.ledger.progress_agent.clone();
+                return self.finish(Reason::RequestSatisfied { by }.into());
             }
             if turns >= *max_turns {
                 return self.finish(StopReason::Turns { limit: *max_turns });

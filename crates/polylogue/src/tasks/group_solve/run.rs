@@ -51,6 +51,11 @@ fn due<'p, T>(step: Step, job: Option<Job<'p>>) -> Replayed<'p, T> {
     Err(Box::new(NextStep { step, job }))
 }
 
+/// Why a plan without a group ends.
+fn tasks_done(tasks: usize) -> StopReason {
+    Reason::TasksDone { count: tasks as u64 }.into()
+}
+
 impl Plan {
     /// The next step of the work; while a turn of it is open, that turn.
     pub(super) fn due(&self, chat: &Transcript) -> NextStep<'_> {
@@ -78,7 +83,7 @@ impl<'a> SolveRun<'a> {
         let reason = match &plan.group {
             Some(talk) if talk.tasks.len() == 2 => self.pair(talk)?,
             Some(talk) => self.larger_group(talk)?,
-            None => StopReason::Finished,
+            None => tasks_done(plan.before.len() + plan.after.len()),
         };
         plan.after.iter().try_for_each(|task| self.alone(task))?;
         Ok(reason)
@@ -142,7 +147,7 @@ impl<'a> SolveRun<'a> {
 
     /// Two agents: each answers its task alone, then they reply to each other.
     fn pair<'p>(&mut self, talk: &'p Discussion) -> Replayed<'p, StopReason> {
-        let [one, two] = talk.tasks.as_slice() else { return Ok(StopReason::Finished) };
+        let [one, two] = talk.tasks.as_slice() else { return Ok(tasks_done(talk.tasks.len())) };
         self.solve(one, only(one))?;
         let first = Arc::clone(&self.answer);
         if talk.reconciles {
