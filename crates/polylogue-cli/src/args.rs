@@ -37,7 +37,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true, display_order = LAST, value_name = "FILE", env = "POLYLOGUE_CONFIG", hide_env_values = true, value_parser = path())]
     pub(crate) config: Option<PathBuf>,
 
-    /// Log to standard error what the program does, and show private prompts and replies in full; `-vv` logs more, `RUST_LOG` sets what
+    /// Log to standard error what the program does, and show prompts, private replies and results of tools in full; `-vv` logs more, `RUST_LOG` sets what
     #[arg(short, long, global = true, display_order = LAST, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 

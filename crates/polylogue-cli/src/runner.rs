@@ -52,11 +52,16 @@ impl Runner {
         let begun = Instant::now();
         let mut view = self.view(begun).await;
         view.begin(&self.conversation);
-        let before = self.conversation.events().await;
+        let events = self.conversation.events().await;
+        let (before, since) = events.split_at(events.len() - sent_since(&events));
         before.iter().for_each(|event| view.recall(event));
         for (at, question) in self.conversation.questions().await {
-            view.remind(&before, &at, &question, &self.conversation.cancellation());
+            view.remind(before, &at, &question, &self.conversation.cancellation());
         }
+        since.iter().for_each(|event| match event.body {
+            Body::Sent(_) | Body::Reopened { message: Some(_) } => view.show_again(event),
+            _ => view.recall(event),
+        });
         let status = self.advance(&mut view, &mut Signals::new()?).await?;
         self.finish(view, status, begun.elapsed()).await
     }
@@ -186,6 +191,11 @@ impl Runner {
         self.settings.output.is_conversation() && io::stdout().is_terminal()
     }
 
+    /// Whether the person sees why the run failed.
+    pub(crate) fn is_failure_shown(&self, events: &[Arc<Event>]) -> bool {
+        self.is_seen() && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }))
+    }
+
     async fn finish(
         self,
         mut view: View,
@@ -217,8 +227,7 @@ impl Runner {
         let end = RunEnd { state, status: told, spent, turns, elapsed, id, resumable, option, files, store };
         self.print_question(&status, &end);
         view.apply(|screen| screen.end(&end), &conversation.cancellation());
-        let is_shown =
-            self.is_seen() && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }));
+        let is_shown = self.is_failure_shown(&events);
         // What was appended is kept, whatever the store says now.
         let released = conversation.release().await;
         if status.is_err() && is_shown {
@@ -236,6 +245,15 @@ impl Runner {
 enum InputOutcome {
     Yes,
     No,
+}
+
+/// How many of the last events came after the last process that ran the conversation: messages that were sent to it, and what
+/// `resume` changes.
+fn sent_since(events: &[Arc<Event>]) -> usize {
+    let is_since = |body: &Body| {
+        matches!(body, Body::Sent(_) | Body::Reopened { .. } | Body::LimitsChanged(_) | Body::Charged(_))
+    };
+    events.iter().rev().take_while(|event| is_since(&event.body)).count()
 }
 
 /// What people answered in this conversation, oldest first.

@@ -19,16 +19,20 @@
 
 mod fold;
 mod item;
+mod said;
 #[cfg(test)]
 mod tests;
 mod turn;
 mod value;
+mod waiting;
 
 use std::collections::HashMap;
 
 use polylogue_core::{Audience, Call, Event, Name, Path};
 
 pub use item::{HandoffNote, Item, Kind, ResultShown, ShownMessage, Source, ToolResult};
+use said::Said;
+pub use said::SummarySource;
 use turn::Turn;
 pub use value::{ValueText, result_text, value_text};
 
@@ -53,10 +57,9 @@ pub struct Presentation {
     requested: HashMap<(Path, Name, String), Call>,
     /// The note of the last handoff, and who hands over.
     handed: Option<(TurnKey, String)>,
-    /// The text of the last message.
-    last_said: String,
-    /// An item that the next event may make superfluous.
-    waiting: Option<Item>,
+    said: Said,
+    /// Items that later events may make superfluous.
+    waiting: Vec<Item>,
     out: Vec<Item>,
 }
 
@@ -69,8 +72,8 @@ impl Presentation {
             turns: HashMap::new(),
             requested: HashMap::new(),
             handed: None,
-            last_said: String::new(),
-            waiting: None,
+            said: Said::default(),
+            waiting: Vec::new(),
             out: Vec::new(),
         }
     }

@@ -19,7 +19,13 @@ const LONG: Duration = Duration::from_secs(1);
 
 /// `search(query: "rust")`.
 pub(super) fn call(call: &Call) -> Line {
-    Line::new(&call.tool, Style::BOLD).with(&format!("({})", arguments(&call.args)), Style::DIM)
+    let tool = Line::new(&call.tool, Style::BOLD);
+    if call.args.is_null() { tool } else { tool.with(&format!("({})", arguments(&call.args)), Style::DIM) }
+}
+
+/// The call, save its arguments.
+pub(super) fn bare(call: &Call) -> Call {
+    Call { args: ().into(), ..call.clone() }
 }
 
 /// A call that has no result yet, after `elapsed`.

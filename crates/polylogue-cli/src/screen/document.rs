@@ -15,12 +15,13 @@ use super::sanitized::Sanitized;
 use super::style::Style;
 use super::text::{Line, neutral};
 use polylogue_runtime::presentation::{
-    Detail, Item, Kind, Presentation, ShownMessage, ToolResult, ValueText, result_text, value_text,
+    Detail, Item, Kind, Presentation, ShownMessage, SummarySource, ToolResult, ValueText, result_text,
+    value_text,
 };
 
 /// Everything that happened, for a terminal of `width` columns with colors, or as plain text.
 pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Sanitized {
-    let mut renderer = Renderer::new(Format { width, whole: true, verbose: true, thoughts: true });
+    let mut renderer = Renderer::new(Format { width, whole: true, thoughts: true });
     renderer.pictures = pictures;
     let items = Presentation::of(Detail::Whole, events);
     let lines: Vec<Line> = items.iter().flat_map(|item| renderer.item(item)).collect();
@@ -127,7 +128,8 @@ impl File {
             Kind::Notice(body) => {
                 notice::of(body).iter().for_each(|(who, does)| self.note(&format!("{who} {does}")));
             }
-            Kind::ChatClosed { reason, summary, is_shown } => {
+            Kind::ChatClosed { reason, summary, source } => {
+                let is_shown = *source == SummarySource::LastMessage;
                 self.closed(at, &reason.to_string(), (!is_shown).then_some(summary));
             }
             Kind::Reopened => self.note("The conversation continues"),

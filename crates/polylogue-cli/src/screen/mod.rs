@@ -83,7 +83,7 @@ pub(crate) struct Settings {
     pub(crate) stream: bool,
     /// Whether thoughts are shown for good; otherwise the last of them, while they are thought.
     pub(crate) thoughts: bool,
-    /// Whether private prompts and replies are shown in full; not where lines change in place.
+    /// Whether everything is shown in full, private prompts and replies too; not where lines change in place.
     pub(crate) verbose: bool,
 }
 
@@ -131,8 +131,7 @@ impl<W: Write> Screen<W> {
             }
             Output::Talk => Kind::Plain(Box::new(Plain::new(Format {
                 width: looks.color.then_some(width),
-                whole: false,
-                verbose,
+                whole: verbose,
                 thoughts,
             }))),
         };

@@ -30,7 +30,7 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
 }
 
 /// Why a speaker was selected. A selection by an order, by a rule, or of the only candidate is shown if
-/// `whole`.
+/// `whole`; the reply of the selector is a message of its own there. JSON is for programs.
 pub(super) fn selection(request: &TurnRequest, whole: bool) -> Option<String> {
     // A private turn that selects carries the candidates as a choice that is not made yet.
     let choice = request.choice.as_ref().filter(|_| !request.to.is_private())?;
@@ -40,6 +40,7 @@ pub(super) fn selection(request: &TurnRequest, whole: bool) -> Option<String> {
         many => format!(" among {}", many.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")),
     };
     let own = choice.reply.as_deref().map(str::trim).filter(|reply| *reply != who.as_str());
+    let own = own.filter(|reply| !whole && !has_json(reply));
     let reply = own.map(|reply| format!("; the reply was: {}", folded(reply))).unwrap_or_default();
     Some(match &choice.by {
         Chooser::Agent(by) => format!("{by} picks {who}{of}{reply}"),
@@ -52,6 +53,11 @@ pub(super) fn selection(request: &TurnRequest, whole: bool) -> Option<String> {
         Chooser::Tools if whole => format!("{who} is next, to run the tools"),
         _ => return None,
     })
+}
+
+fn has_json(text: &str) -> bool {
+    let json = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to));
+    json.is_some_and(|json| serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok())
 }
 
 #[cfg(test)]

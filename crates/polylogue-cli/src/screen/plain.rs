@@ -20,7 +20,8 @@ impl Plain {
     /// With colors, Markdown is rendered for rows of `width` columns; without, it is written unchanged.
     pub(crate) fn new(format: Format) -> Self {
         let color = format.width.is_some();
-        Self { fold: Presentation::new(Detail::Brief), renderer: Renderer::new(format), color }
+        let detail = if format.whole { Detail::Whole } else { Detail::Brief };
+        Self { fold: Presentation::new(detail), renderer: Renderer::new(format), color }
     }
 
     /// Shows pictures so.

@@ -15,17 +15,15 @@ use super::notice;
 use super::picture::Pictures;
 use super::style::{Palette, Style};
 use super::text::{Line, folded, verbatim, wrap};
-use polylogue_runtime::presentation::{Item, Kind, TurnKey};
+use polylogue_runtime::presentation::{Item, Kind, SummarySource, TurnKey};
 
 /// How much is shown, and for what output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
     /// Columns of a row, for rendered Markdown; `None` for plain text, which is never wrapped.
     pub(crate) width: Option<usize>,
-    /// Texts and results in full, as `show` does; otherwise private ones and results are folded to a line.
+    /// Texts and results in full, as `show` and `--verbose` do; otherwise private ones and results are folded to a line.
     pub(crate) whole: bool,
-    /// Private texts in full.
-    pub(crate) verbose: bool,
     /// Thoughts too, dimmed.
     pub(crate) thoughts: bool,
 }
@@ -107,10 +105,13 @@ impl Renderer {
             Kind::Remembered { who, text } => {
                 self.private(at, &format!("{who} remembers to have said: "), text);
             }
-            Kind::ChatClosed { reason, summary, is_shown } => {
-                self.closed(at, &reason.to_string(), (!is_shown).then_some(summary));
+            Kind::ChatClosed { reason, summary, source } => {
+                self.closed(at, &reason.to_string(), summary, source);
             }
-            Kind::Reopened => self.note(at, "the conversation continues", Style::DIM),
+            Kind::Reopened => {
+                let what = if at.is_root() { "the conversation".to_owned() } else { chat_name::of(at) };
+                self.note(at, &format!("{what} continues"), Style::DIM);
+            }
             Kind::CallPending { who, call } => {
                 let text = format!("{who}: {} has no result yet", call::call(call).text());
                 self.note(at, &text, Style::DIM);
@@ -145,7 +146,7 @@ impl Renderer {
             self.private(at, "introduction: ", introduction);
         }
         if let Some(task) = task {
-            self.private(at, "task: ", task);
+            self.text(at, "task: ", task);
         }
     }
 
@@ -231,6 +232,13 @@ impl Renderer {
 
     /// The next lines need a head, of whichever agent.
     pub(crate) fn interrupted(&mut self) {
+        if matches!(self.last, Last::Turn(_)) {
+            self.last = Last::Speech;
+        }
+    }
+
+    /// A blank line stands before the next lines.
+    fn apart(&mut self) {
         if self.last != Last::Nothing {
             self.last = Last::Speech;
         }
@@ -296,15 +304,23 @@ impl Renderer {
 
     /// A text that is no message: folded to a line, or whole.
     fn private(&mut self, at: &Path, label: &str, text: &str) {
-        if self.format.verbose && text.trim().contains('\n') {
-            self.note(at, label.trim_end(), Style::DIM);
-            let lines = self.prose(at, text, Style::DIM);
-            self.put(at, &lines);
-        } else {
-            let room = self.width(at).unwrap_or(usize::MAX).saturating_sub(label.chars().count());
-            let text = Line::new(&folded(text), Style::DIM).fit(room).text();
-            self.note(at, &format!("{label}{text}"), Style::DIM);
+        if self.format.whole {
+            return self.text(at, label, text);
         }
+        let room = self.width(at).unwrap_or(usize::MAX).saturating_sub(label.chars().count());
+        let text = Line::new(&folded(text), Style::DIM).fit(room).text();
+        self.note(at, &format!("{label}{text}"), Style::DIM);
+    }
+
+    /// A text that is no message, in full: behind its label, or below it if it has several lines.
+    fn text(&mut self, at: &Path, label: &str, text: &str) {
+        let text = text.trim();
+        if !text.contains('\n') {
+            return self.note(at, &format!("{label}{text}"), Style::DIM);
+        }
+        self.note(at, label.trim_end(), Style::DIM);
+        let lines = self.prose(at, text, Style::DIM);
+        self.put(at, &lines);
     }
 
     fn thought(&mut self, key: &TurnKey, to: &Audience, text: &str) {
@@ -354,23 +370,30 @@ impl Renderer {
     }
 
     fn failed(&mut self, at: &Path, who: &Name, error: &Failure) {
-        self.interrupted();
+        self.apart();
         self.note(at, &format!("✗ {who} failed ({}): {}", error.fault, error.message), Style::ERROR);
         if let Some(hint) = &error.hint {
             self.note(at, &format!("  hint: {hint}"), Style::DIM);
         }
     }
 
-    fn closed(&mut self, at: &Path, reason: &str, summary: Option<&str>) {
+    fn closed(&mut self, at: &Path, reason: &str, summary: &str, source: &SummarySource) {
         if !at.is_root() {
             self.note(at, &format!("{} ends: {}", chat_name::of(at), folded(reason)), Style::DIM);
             return;
         }
-        if let Some(summary) = summary.filter(|summary| !summary.trim().is_empty()) {
-            self.note(at, "summary", Style::BOLD);
-            let lines = self.prose(at, summary, Style::PLAIN);
-            self.put(at, &lines);
-            self.last = Last::Speech;
+        match source {
+            SummarySource::New if !summary.trim().is_empty() => {
+                self.apart();
+                self.note(at, "summary", Style::BOLD);
+                let lines = self.prose(at, summary, Style::PLAIN);
+                self.put(at, &lines);
+                self.last = Last::Speech;
+            }
+            SummarySource::EarlierMessage(who) => {
+                self.private(at, &format!("summary (said by {who} above): "), &folded(summary));
+            }
+            SummarySource::New | SummarySource::LastMessage => {}
         }
         if self.format.whole {
             self.note(at, &format!("ended: {}", folded(reason)), Style::DIM);

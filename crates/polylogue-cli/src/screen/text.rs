@@ -340,13 +340,22 @@ const FOLD_CHARS: usize = 1000;
 
 /// `text` as a single line: its first line that is not blank, and how many more there are.
 pub(crate) fn folded(text: &str) -> String {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first: String = lines.next().unwrap_or_default().chars().take(FOLD_CHARS).collect();
-    match lines.count() {
-        0 => first,
-        1 => format!("{first} (+1 line)"),
-        more => format!("{first} (+{more} lines)"),
+    match first_line(text) {
+        (first, None) => first,
+        (first, Some(more)) => format!("{first} ({more})"),
     }
+}
+
+/// The first line of `text` that is not blank, and how many more there are, in words.
+pub(crate) fn first_line(text: &str) -> (String, Option<String>) {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default().chars().take(FOLD_CHARS).collect();
+    let more = match lines.count() {
+        0 => None,
+        1 => Some("+1 line".to_owned()),
+        more => Some(format!("+{more} lines")),
+    };
+    (first, more)
 }
 
 #[cfg(test)]

@@ -98,3 +98,28 @@ fn what_the_program_does_is_logged_on_request_and_texts_only_at_the_level_trace(
     home.set("RUST_LOG", "a=b=c");
     assert!(home.run(&["runs"]).exits(2).err.contains("`RUST_LOG` cannot be read"));
 }
+
+#[test]
+fn resume_shows_what_was_sent_since_and_not_what_was_shown_before() {
+    let home = Home::new();
+    let script = "script: [{A: one}, {B: two}, {A: three}, {B: four}]";
+    let chat = "chat: {participants: [A, B], pattern: round_robin, stop: {max_turns: 4}}";
+    home.file(
+        "talk.yaml",
+        &format!("name: talk\ntask: Go.\nagents: [{{name: A}}, {{name: B}}]\n{chat}\n{script}\n"),
+    );
+    home.run(&["run", "talk.yaml", "--offline", "--max-turns", "2"]).exits(3);
+    home.run(&["send", "last", "Hurry up, please."]).ok();
+    let resumed = home.run(&["resume", "last", "--max-turns", "4"]).exits(3).out;
+    let sent = resumed.find("user -> all:\nHurry up, please.\n").expect(&resumed);
+    assert!(sent < resumed.find("A -> B:\nthree").unwrap(), "{resumed}");
+    assert!(!resumed.contains("one") && !resumed.contains("two"), "{resumed}");
+    // While a person is waited for, and with the question, which comes first.
+    home.file("ask.yaml", "name: ask\ntask: Go.\nagents: [{name: A}, {name: Zoe, human: true}]\nchat: {participants: [A, Zoe], pattern: sequential}\nscript: [{A: Well?}]\n");
+    home.run(&["run", "ask.yaml", "--offline"]).exits(5);
+    home.run(&["send", "last", "Think twice."]).ok();
+    let resumed = home.run(&["resume", "last"]).exits(5).out;
+    let (asked, sent) =
+        (resumed.find("Zoe is asked:").unwrap(), resumed.find("Think twice.").expect(&resumed));
+    assert!(asked < sent, "{resumed}");
+}

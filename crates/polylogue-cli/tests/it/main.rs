@@ -73,6 +73,8 @@ mod recipes;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]
+mod repeats;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod screen;

@@ -300,7 +300,7 @@ fn the_whole_of_the_help() {
               --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>  The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
-          -v, --verbose...     Log to standard error what the program does, and show private prompts and replies in full; `-vv` logs more, `RUST_LOG` sets what
+          -v, --verbose...     Log to standard error what the program does, and show prompts, private replies and results of tools in full; `-vv` logs more, `RUST_LOG` sets what
           -h, --help           Print help
           -V, --version        Print version
 
@@ -347,7 +347,7 @@ fn the_whole_of_the_help() {
               --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>                The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
-          -v, --verbose...                   Log to standard error what the program does, and show private prompts and replies in full; `-vv` logs more, `RUST_LOG` sets what
+          -v, --verbose...                   Log to standard error what the program does, and show prompts, private replies and results of tools in full; `-vv` logs more, `RUST_LOG` sets what
           -h, --help                         Print help
 
         The limits that the conversation began under hold until you give another value, which is kept instead.

@@ -133,7 +133,6 @@ fn a_run_shows_which_capability_is_missing_and_continues() {
         Bob finds `openai:Bob` incapable of writing nothing but JSON, and continues in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
         Bob -> Alice:
         ⚙ get_history(limit: 1) → Alice: It rains today.
-        Bob -> Alice:
         It will be dry tomorrow.
         Alice -> Bob:
         Then I take my umbrella along.

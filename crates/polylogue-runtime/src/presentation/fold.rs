@@ -6,20 +6,20 @@ use std::time::Duration;
 use polylogue::layers::code::CALL_ID;
 use polylogue::policies::Handoff;
 use polylogue_core::{
-    Audience, Body, Call, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome, Part, Path,
-    TurnRequest, plain,
+    Body, Call, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome, Part, Path, TurnRequest,
+    plain,
 };
 use serde_json::Value;
 
 use super::{
     HandoffNote, Item, Kind, Presentation, ResultShown, ShownMessage, Source, ToolResult, Turn, TurnKey,
-    value,
+    value, waiting,
 };
 
 impl Presentation {
     pub(super) fn fold(&mut self, event: &Event) {
         let at = &event.at;
-        self.release(Some(&event.body));
+        self.release(Some(event));
         match &event.body {
             Body::Opened(opening) => self.opened(at, opening),
             Body::TurnStarted { turns } => turns.iter().for_each(|request| self.started(at, request)),
@@ -41,18 +41,22 @@ impl Presentation {
             }
             Body::InputProvided { to, text } => {
                 let kind = Kind::InputProvided { to: to.clone(), text: text.clone(), is_repeated: false };
-                self.waiting = Some(Item { at: at.clone(), kind });
+                self.waiting.push(Item { at: at.clone(), kind });
             }
             Body::Failed { who, error } => {
-                self.prompts(&(at.clone(), who.clone()));
+                self.failed_prompt(&(at.clone(), who.clone()));
                 self.put(at, Kind::Failed { who: who.clone(), error: error.clone() });
             }
             Body::Closed { reason, summary } => {
-                let is_shown = summary.trim() == self.last_said.trim();
-                self.put(at, Kind::ChatClosed { reason: reason.clone(), summary: summary.clone(), is_shown });
+                let (reason, summary) = (reason.clone(), summary.clone());
+                let source = self.said.closed(at, &summary);
+                self.put(at, Kind::ChatClosed { reason, summary, source });
             }
             Body::Reopened { message } => {
-                self.put(at, Kind::Reopened);
+                // An agent that is called for the first time continues nothing.
+                if self.said.has_begun(at) {
+                    self.put(at, Kind::Reopened);
+                }
                 message.iter().for_each(|message| self.said(at, message, Source::Reopening, false));
             }
             Body::Remembered { who, entries } => {
@@ -64,23 +68,16 @@ impl Presentation {
         }
     }
 
-    /// Shows what waits, unless `next` tells the same.
-    pub(super) fn release(&mut self, next: Option<&Body>) {
-        let Some(mut item) = self.waiting.take() else { return };
-        let is_repeated = |text: &str| next.is_some_and(|next| repeats(next, text));
-        match &mut item.kind {
-            Kind::InputProvided { text, is_repeated: known, .. } => *known = is_repeated(text.trim()),
-            Kind::PrivateReply { text, .. } if is_repeated(text) => return,
-            _ => {}
-        }
-        self.out.push(item);
+    /// Shows what waits and is not shown by `next` or what may follow it.
+    pub(super) fn release(&mut self, next: Option<&Event>) {
+        let shown = waiting::released(&mut self.waiting, next);
+        self.out.extend(shown);
     }
 
     fn opened(&mut self, at: &Path, opening: &Opening) {
-        self.prompts_around(at);
         let task = opening.task.trim();
         let is_quoted = opening.messages.iter().any(|message| message.plain().contains(&*opening.task));
-        let is_known = task.is_empty() || is_quoted || (!self.is_whole() && task == self.last_said.trim());
+        let is_known = task.is_empty() || is_quoted || self.said.is_known_around(at, task);
         let task = (!is_known).then(|| Arc::clone(&opening.task));
         self.put(at, Kind::ChatOpened { opening: opening.clone(), task });
         for message in &opening.messages {
@@ -105,6 +102,7 @@ impl Presentation {
             _ => None,
         });
         let turn = self.turn(&key);
+        turn.prompt = None;
         turn.own_calls = own.collect();
         if turn.own_calls.is_empty() {
             turn.draft = Some(text);
@@ -127,38 +125,30 @@ impl Presentation {
         }
     }
 
-    /// A prompt of an agent to its own model. In a private turn it waits for the reply: those who follow a run need not read
-    /// again and again how agents are asked about their tasks.
+    /// A prompt of an agent to its own model. Those who follow a run need not read again and again how agents are asked about
+    /// their tasks and told how to call tools, but what the model did not answer.
     fn prompted(&mut self, at: &Path, who: &Name, text: &str) {
         let key = (at.clone(), who.clone());
         self.draft(&key);
-        let is_alone =
-            matches!(self.audience(&key), Audience::Only(names) if names.iter().all(|name| name == who));
-        self.turn(&key).prompts.push(text.to_owned());
-        if !is_alone || self.is_whole() {
-            self.prompts(&key);
+        if self.is_whole() {
+            self.put(at, Kind::Prompted { who: who.clone(), text: text.to_owned() });
+        } else {
+            self.turn(&key).prompt = Some(text.to_owned());
         }
     }
 
-    /// Shows the prompts of `key` that wait.
-    fn prompts(&mut self, key: &TurnKey) {
-        for text in std::mem::take(&mut self.turn(key).prompts) {
+    /// Shows the last prompt of `key`, whose turn fails.
+    fn failed_prompt(&mut self, key: &TurnKey) {
+        if let Some(text) = self.turn(key).prompt.take() {
             self.put(&key.0, Kind::Prompted { who: key.1.clone(), text });
         }
-    }
-
-    /// Shows the prompts of those in whose turns the chat `at` begins.
-    fn prompts_around(&mut self, at: &Path) {
-        let is_around = |key: &&TurnKey| at.ancestors().any(|around| around == key.0);
-        let mut around: Vec<TurnKey> = self.turns.keys().filter(is_around).cloned().collect();
-        around.sort();
-        around.iter().for_each(|key| self.prompts(key));
     }
 
     /// Shows the last reply as a draft, if it did not become a message.
     fn draft(&mut self, key: &TurnKey) {
         let draft = self.turn(key).draft.take().filter(|draft| !draft.trim().is_empty());
         if let Some(text) = draft.filter(|_| self.is_whole()) {
+            self.turn(key).drafts.push(text.clone());
             self.put(&key.0, Kind::Draft { who: key.1.clone(), text });
         }
     }
@@ -166,6 +156,7 @@ impl Presentation {
     fn called(&mut self, event: &Event, who: &Name, call: &Call) {
         let key = (event.at.clone(), who.clone());
         let (is_code, is_requested) = self.origin(&key, &call.id);
+        self.draft(&key);
         self.turn(&key).calls.push((call.clone(), event.time));
         let (who, call) = (who.clone(), call.clone());
         self.put(&event.at, Kind::ToolCalled { who, call, is_code, is_requested });
@@ -181,7 +172,6 @@ impl Presentation {
     fn returned(&mut self, event: &Event, who: &Name, id: &str, outcome: &Outcome) {
         let key = (event.at.clone(), who.clone());
         let (is_code, is_requested) = self.origin(&key, id);
-        self.prompts(&key);
         let is_whole = self.is_whole();
         let turn = self.turn(&key);
         let unknown = || (Call { id: id.to_owned(), tool: id.to_owned(), args: ().into() }, event.time);
@@ -198,9 +188,23 @@ impl Presentation {
             self.handed = note.as_ref().map(|note| (key, note.text.clone()));
         }
         let (who, outcome, took) = (who.clone(), outcome.clone(), Duration::from_millis(took));
-        let returned =
-            ToolResult { who, to, call, outcome, took, shown, is_code, is_requested, is_approved, note };
-        self.put(&event.at, Kind::ToolReturned(returned));
+        let repeats = self.said.is_known_within(&event.at, &value::result_text(&outcome));
+        self.put(
+            &event.at,
+            Kind::ToolReturned(ToolResult {
+                who,
+                to,
+                call,
+                outcome,
+                took,
+                shown,
+                is_code,
+                is_requested,
+                is_approved,
+                note,
+                repeats,
+            }),
+        );
     }
 
     /// Shows the results of `key` that no message had.
@@ -210,10 +214,23 @@ impl Presentation {
         for (call, outcome) in std::mem::take(&mut turn.held) {
             let (who, to, took) = (key.1.clone(), to.clone(), Duration::ZERO);
             let (shown, is_code, note) = (ResultShown::Late, true, None);
-            let (is_requested, is_approved) = (false, false);
-            let returned =
-                ToolResult { who, to, call, outcome, took, shown, is_code, is_requested, is_approved, note };
-            self.put(&key.0, Kind::ToolReturned(returned));
+            let (is_requested, is_approved, repeats) = (false, false, false);
+            self.put(
+                &key.0,
+                Kind::ToolReturned(ToolResult {
+                    who,
+                    to,
+                    call,
+                    outcome,
+                    took,
+                    shown,
+                    is_code,
+                    is_requested,
+                    is_approved,
+                    note,
+                    repeats,
+                }),
+            );
         }
     }
 
@@ -223,11 +240,7 @@ impl Presentation {
         let decision = value::decision(&message.parts);
         let turn = self.turn(&key);
         turn.draft.take_if(|draft| **draft == *message.plain());
-        if decision.is_some() {
-            turn.prompts.clear();
-        }
         self.draft(&key);
-        self.prompts(&key);
         let output = self.turn(&key).output_in(message);
         if output.is_some() {
             self.turn(&key).held.clear();
@@ -254,8 +267,8 @@ impl Presentation {
             _ => None,
         });
         let text = data.unwrap_or_else(|| text.into_owned());
-        self.waiting =
-            Some(Item { at: at.clone(), kind: Kind::PrivateReply { who: message.from.clone(), text } });
+        let kind = Kind::PrivateReply { who: message.from.clone(), text };
+        self.waiting.push(Item { at: at.clone(), kind });
     }
 
     /// Shows `message`.
@@ -282,13 +295,27 @@ impl Presentation {
             Some(turn) => turn.not_shown_of(message, self.is_whole()),
             None => message.parts.clone(),
         };
-        self.last_said = message.plain().into_owned();
+        let repeats = self.repeats(at, message, source);
+        if source == Source::Turn || !repeats {
+            self.said.add(at, &message.from, &message.plain());
+        }
         let (message, output) = (message.clone(), Vec::new());
-        self.put(at, Kind::Message(ShownMessage { message, parts, output, source, is_note, answered }));
+        let said = ShownMessage { message, parts, output, source, is_note, answered, repeats };
+        self.put(at, Kind::Message(said));
+    }
+
+    /// Whether `message` passes on what another chat has shown: the result of a chat within its turn, or what a nested chat
+    /// begins with.
+    fn repeats(&self, at: &Path, message: &Message, source: Source) -> bool {
+        let text = message.plain();
+        match source {
+            Source::Turn => self.said.is_known_within(at, &text),
+            Source::Opening | Source::Reopening => self.said.is_known_around(at, &text),
+            Source::Posted => false,
+        }
     }
 
     fn end_turn(&mut self, key: &TurnKey) {
-        self.prompts(key);
         self.late_results(key);
         self.draft(key);
         let calls = std::mem::take(&mut self.turn(key).calls);
@@ -329,21 +356,6 @@ impl Presentation {
         self.handed.take().is_some_and(|((chat, who), note)| {
             chat == *at && who == message.from && *note == *message.plain() && message.parts.len() == 1
         })
-    }
-}
-
-/// Whether `next` tells `text`, which was written in private before it: a summary, an answer that becomes a message, passes or
-/// leaves, or a selection.
-fn repeats(next: &Body, text: &str) -> bool {
-    match next {
-        Body::Closed { summary, .. } => summary.trim() == text.trim(),
-        Body::Message(message) => message.plain().trim() == text.trim(),
-        Body::Passed { .. } => text.trim().is_empty(),
-        Body::Left { .. } | Body::Stopped { .. } => true,
-        Body::TurnStarted { turns } => {
-            turns.iter().any(|request| request.choice.is_some() && !request.to.is_private())
-        }
-        _ => false,
     }
 }
 

@@ -8,6 +8,8 @@ use polylogue_core::{
     StopReason, TurnRequest,
 };
 
+use super::said::SummarySource;
+
 /// One thing that a conversation shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
@@ -135,8 +137,8 @@ pub enum Kind {
         reason: StopReason,
         /// Its result.
         summary: Arc<str>,
-        /// Whether the last message has the same text.
-        is_shown: bool,
+        /// Which message has it.
+        source: SummarySource,
     },
     /// A closed chat continues.
     Reopened,
@@ -172,6 +174,8 @@ pub struct ToolResult {
     pub is_approved: bool,
     /// The note of a handoff, which is also posted as a message.
     pub note: Option<HandoffNote>,
+    /// Whether a message of a chat within its turn shows the same text.
+    pub repeats: bool,
 }
 
 /// Where the result of a call is shown.
@@ -209,6 +213,8 @@ pub struct ShownMessage {
     pub is_note: bool,
     /// The calls that its outcomes answer.
     pub answered: Vec<Call>,
+    /// Whether a message of a chat within its turn, or of a chat around, shows the same text.
+    pub repeats: bool,
 }
 
 impl ShownMessage {

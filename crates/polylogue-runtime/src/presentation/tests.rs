@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use polylogue_core::{
-    Body, Call, Digest, Event, Finish, Message, ModelReply, Name, Opening, Outcome, Part, Path, Question,
-    StopReason, Timestamp, TurnRequest, Usage, plain,
+    Body, Call, Choice, Chooser, Digest, Event, Finish, Message, ModelReply, Name, Opening, Outcome, Part,
+    Path, Question, StopReason, Timestamp, TurnRequest, Usage, plain,
 };
 use serde_json::json;
 
@@ -75,7 +75,7 @@ fn line(item: &Item) -> String {
         Kind::Failed { who, error } => format!("{who} failed: {}", error.message),
         Kind::Notice(body) => format!("{body:?}"),
         Kind::Remembered { who, text } => format!("{who} remembers {text:?}"),
-        Kind::ChatClosed { summary, is_shown, .. } => format!("closed with {summary:?}, shown {is_shown}"),
+        Kind::ChatClosed { summary, source, .. } => format!("closed with {summary:?}, {source:?}"),
         Kind::Reopened => "reopened".into(),
         Kind::CallPending { who, call } => format!("{who} waits for {}", call.tool),
     }
@@ -123,18 +123,18 @@ fn a_text_that_three_events_have_is_in_one_item() {
         Detail::Brief,
         bodies,
         &expect![[r#"
-        opened with 2, task None
-        user says "Add 1 and 2.", known false, note false
-        turn of Ann
-        reply to Ann
-        Ann thinks "Hm."
-        Ann narrates "I add."
-        Ann calls add, code false, requested false
-        add returned "3" after 1s, Here
-        reply to Ann
-        Ann says "3", known false, note false
-        end of the turn of Ann
-        closed with "3", shown true"#]],
+            opened with 2, task None
+            user says "Add 1 and 2.", known false, note false
+            turn of Ann
+            reply to Ann
+            Ann thinks "Hm."
+            Ann narrates "I add."
+            Ann calls add, code false, requested false
+            add returned "3" after 1s, Here
+            reply to Ann
+            Ann says "3", known false, note false
+            end of the turn of Ann
+            closed with "3", LastMessage"#]],
     );
 }
 
@@ -157,25 +157,24 @@ fn drafts_and_private_texts_are_whole_or_as_short_as_can_be() {
         Detail::Brief,
         bodies(),
         &expect![[r#"
-        turn of Ann
-        reply to Ann
-        reply to Ann
-        Ann is prompted "There is no Zoe."
-        end of the turn of Ann
-        closed with "Bob", shown false"#]],
+            turn of Ann
+            reply to Ann
+            reply to Ann
+            end of the turn of Ann
+            closed with "Bob", New"#]],
     );
     check(
         Detail::Whole,
         bodies(),
         &expect![[r#"
-        turn of Ann
-        reply to Ann
-        Ann drafts "Zoe"
-        Ann is prompted "There is no Zoe."
-        reply to Ann
-        Ann says "Bob", known false, note false
-        end of the turn of Ann
-        closed with "Bob", shown true"#]],
+            turn of Ann
+            reply to Ann
+            Ann drafts "Zoe"
+            Ann is prompted "There is no Zoe."
+            reply to Ann
+            Ann says "Bob", known false, note false
+            end of the turn of Ann
+            closed with "Bob", LastMessage"#]],
     );
 }
 
@@ -266,4 +265,147 @@ fn an_answer_that_becomes_a_message_is_marked_and_open_calls_come_last() {
         Ann calls add, code false, requested false
         Ann waits for add"#]],
     );
+}
+
+fn private(who: &str, prompt: &str) -> Body {
+    Body::TurnStarted { turns: vec![TurnRequest::private(name(who), prompt)] }
+}
+
+fn aside(who: &str, text: &str) -> Body {
+    Body::Message(Message::text(name(who), text).to(Audience::private()))
+}
+
+fn selected(who: &str, by: &str, reply: &str) -> Body {
+    let choice = Choice { of: Vec::new(), by: Chooser::Agent(name(by)), reply: Some(reply.into()) };
+    Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who)).with_choice(choice)] }
+}
+
+/// A planner writes facts, a plan, the message with both, a ledger, the instruction in it, and selects the speaker in it.
+#[test]
+fn a_plan_is_in_the_message_with_it_and_a_ledger_in_what_follows_from_it() {
+    let posted = |text: &str| Body::Posted(Message::text(name("Lead"), text));
+    let ledger = r#"{"next_speaker": {"answer": "Bob"}, "instruction": {"answer": "Say \"7\"."}}"#;
+    let bodies = vec![
+        private("Lead", "What is known?"),
+        replied("Lead", vec![Part::text("Seven.")]),
+        aside("Lead", "Seven."),
+        private("Lead", "Plan!"),
+        aside("Lead", "1. Bob\n2. Ann"),
+        posted("Known: Seven.\nPlan:\n1. Bob\n2. Ann"),
+        private("Lead", "Judge!"),
+        aside("Lead", ledger),
+        posted("Say \"7\"."),
+        selected("Bob", "Lead", ledger),
+        said("Bob", "7"),
+    ];
+    check(
+        Detail::Brief,
+        bodies,
+        &expect![[r#"
+            turn of Lead
+            reply to Lead
+            end of the turn of Lead
+            turn of Lead
+            end of the turn of Lead
+            Lead says "Known: Seven.\nPlan:\n1. Bob\n2. Ann", known false, note false
+            turn of Lead
+            end of the turn of Lead
+            Lead says "Say \"7\".", known false, note false
+            turn of Bob
+            Bob says "7", known false, note false
+            end of the turn of Bob"#]],
+    );
+}
+
+#[test]
+fn private_replies_without_an_effect_that_shows_them_are_shown_in_their_order() {
+    let bodies = vec![
+        private("Ann", "Vote!"),
+        aside("Ann", "red"),
+        private("Bob", "Vote!"),
+        aside("Bob", "blue"),
+        private("Lead", "Think!"),
+        aside("Lead", "Hm."),
+        private("Lead", "Decide!"),
+        aside("Lead", "blue, then"),
+        turn("Ann"),
+        said("Ann", "So blue."),
+        private("Lead", "Sum up!"),
+        aside("Lead", "We took blue."),
+        Body::Closed { reason: StopReason::Finished, summary: "We took blue.".into() },
+    ];
+    check(
+        Detail::Brief,
+        bodies,
+        &expect![[r#"
+        turn of Ann
+        end of the turn of Ann
+        Ann writes aside "red"
+        turn of Bob
+        end of the turn of Bob
+        Bob writes aside "blue"
+        turn of Lead
+        end of the turn of Lead
+        turn of Lead
+        end of the turn of Lead
+        Lead writes aside "Hm."
+        Lead writes aside "blue, then"
+        turn of Ann
+        Ann says "So blue.", known false, note false
+        end of the turn of Ann
+        turn of Lead
+        end of the turn of Lead
+        closed with "We took blue.", New"#]],
+    );
+}
+
+/// The result of a nested chat becomes the message of the participant that ran it, and the summary of the chat around.
+#[test]
+fn what_a_nested_chat_passes_on_is_marked_as_repeated() {
+    let inner = Path::root().child(&name("Ann"), 1);
+    let at = |at: &Path, body: Body| (at.clone(), body);
+    let nested = Opening {
+        participants: vec![name("Cy")],
+        messages: vec![Message::text(Name::user(), "Add 1 and 2.")],
+        ..Opening::default()
+    };
+    let closed = |summary: &str| Body::Closed { reason: StopReason::Finished, summary: summary.into() };
+    let root = Path::root();
+    let bodies = [
+        at(&root, opened()),
+        at(&root, turn("Ann")),
+        at(&inner, Body::Opened(nested)),
+        at(&inner, turn("Cy")),
+        at(&inner, said("Cy", "It is 3. DONE")),
+        at(&inner, closed("It is 3.")),
+        at(&root, said("Ann", "It is 3.")),
+        at(&root, turn("Bob")),
+        at(&root, said("Bob", "Add 1 and 2.")),
+        at(&root, closed("It is 3.")),
+    ];
+    let mut log = events(bodies.iter().map(|(_, body)| body.clone()).collect());
+    log.iter_mut().zip(&bodies).for_each(|(event, (at, _))| event.at = at.clone());
+    for detail in [Detail::Brief, Detail::Whole] {
+        let items = Presentation::of(detail, &log);
+        let messages = items.iter().filter_map(|item| match &item.kind {
+            Kind::Message(said) => Some((said.message.plain().into_owned(), said.repeats)),
+            _ => None,
+        });
+        let expected = [
+            ("Add 1 and 2.", false),
+            ("Add 1 and 2.", true),
+            ("It is 3. DONE", false),
+            ("It is 3.", true),
+            ("Add 1 and 2.", false),
+        ];
+        assert_eq!(messages.collect::<Vec<_>>(), expected.map(|(text, repeats)| (text.to_owned(), repeats)));
+        let sources: Vec<_> = items
+            .iter()
+            .filter_map(|item| match &item.kind {
+                Kind::ChatClosed { source, .. } => Some(source.clone()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(sources, [SummarySource::LastMessage, SummarySource::EarlierMessage(name("Ann"))]);
+    }
 }

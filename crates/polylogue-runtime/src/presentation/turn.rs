@@ -11,6 +11,8 @@ pub(super) struct Turn {
     pub(super) narrated: Option<String>,
     /// The text of the last reply: it becomes a message, or was a draft.
     pub(super) draft: Option<String>,
+    /// The drafts that were shown.
+    pub(super) drafts: Vec<String>,
     /// The reasoning that was shown.
     pub(super) thoughts: Vec<String>,
     /// The ids of the calls in the last reply.
@@ -21,8 +23,8 @@ pub(super) struct Turn {
     pub(super) returned: Vec<Outcome>,
     /// Calls whose results the message is going to have.
     pub(super) held: Vec<(Call, Outcome)>,
-    /// Prompts that are shown if the turn does not end with a decision.
-    pub(super) prompts: Vec<String>,
+    /// The last prompt, which is shown if the turn fails.
+    pub(super) prompt: Option<String>,
     /// The calls that a person was asked to approve.
     pub(super) approved: Vec<Call>,
     /// What the participant is going to remember to have said.
@@ -46,7 +48,7 @@ impl Turn {
         let is_narrated = self.narrated.as_ref().is_some_and(|narrated| **narrated == *message.plain());
         parts.retain(|part| match part {
             Part::Outcome(came) => !self.returned.contains(&came.outcome),
-            Part::Text(_) => !is_narrated,
+            Part::Text(text) => !is_narrated && !self.drafts.iter().any(|draft| **draft == **text),
             _ => true,
         });
         parts

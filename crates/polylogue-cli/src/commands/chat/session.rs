@@ -208,9 +208,14 @@ impl Session {
                 print_note("(stopped)");
                 Ok(Next::Continue)
             }
-            Err(error) if !prompt::is_typed() => Err(error.into()),
             Err(error) => {
-                print_note(&CliError::from(error).to_string());
+                let is_shown = runner.is_failure_shown(&runner.conversation.events().await);
+                match (prompt::is_typed(), is_shown) {
+                    (false, false) => return Err(error.into()),
+                    (false, true) => return Ok(Next::Leave(Exit::Failed)),
+                    (true, false) => print_note(&CliError::from(error).to_string()),
+                    (true, true) => {}
+                }
                 print_note("`/retry` tries again.");
                 Ok(Next::Continue)
             }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use polylogue_core::{Media, Outcome, Part, Path, plain};
 
 use super::Renderer;
-use crate::screen::call;
+use crate::screen::call::{self, PLAIN_WIDTH};
 use crate::screen::style::Style;
-use crate::screen::text::{CODE, Line, folded};
+use crate::screen::text::{CODE, Line, first_line, folded};
 use polylogue_runtime::presentation::{
     ResultShown, ShownMessage, ToolResult, ValueText, result_text, value_text,
 };
@@ -21,7 +21,11 @@ impl Renderer {
         let before = self.out.len();
         let (output, words): (Vec<Part>, Vec<Part>) =
             said.parts.iter().cloned().partition(|part| said.output.contains(part));
-        let lines = self.prose(at, &plain(&words), Style::PLAIN);
+        let words = plain(&words);
+        let lines = match said.repeats && self.is_long(at, &words) {
+            true => vec![self.repeated(at, &words)],
+            false => self.prose(at, &words, Style::PLAIN),
+        };
         self.put(at, &verbatim_lines(&plain(&output), Style::PLAIN));
         self.put(at, &lines);
         self.extras(at, said);
@@ -29,6 +33,20 @@ impl Renderer {
             self.put(at, &[Line::new("(says nothing)", Style::DIM)]);
         }
         self.interrupted();
+    }
+
+    /// Whether `text` takes more than a row.
+    fn is_long(&self, at: &Path, text: &str) -> bool {
+        let most = self.width(at).unwrap_or(PLAIN_WIDTH);
+        text.trim().contains('\n') || Line::new(text, Style::PLAIN).width() > most
+    }
+
+    /// The beginning of a text that another chat has shown.
+    fn repeated(&self, at: &Path, text: &str) -> Line {
+        let (first, more) = first_line(text);
+        let above = format!(" ({}as above)", more.map(|more| more + ", ").unwrap_or_default());
+        let room = self.width(at).unwrap_or(PLAIN_WIDTH / 2).saturating_sub(above.len());
+        Line::new(&first, Style::DIM).fit(room).with(&above, Style::DIM)
     }
 
     /// The parts of a message that are no text, and the sources of text from outside that its author had read.
@@ -76,9 +94,11 @@ impl Renderer {
     }
 
     pub(super) fn returned(&mut self, at: &Path, returned: &ToolResult) {
-        let ToolResult { who, to, call, outcome, took, shown, is_code, note, .. } = returned;
+        let ToolResult { who, to, outcome, took, shown, is_code, note, .. } = returned;
         self.begin(&(at.clone(), who.clone()), to);
-        let code = if *is_code || returned.is_approved { Vec::new() } else { call::code(call) };
+        // Code of a message stands in the message.
+        let call = &if *is_code { call::bare(&returned.call) } else { returned.call.clone() };
+        let code = if returned.is_approved { Vec::new() } else { call::code(call) };
         if !code.is_empty() {
             self.put_wrapped(at, call::without_code(call, outcome));
             code.iter().for_each(|text| self.put(at, &verbatim_lines(text, CODE)));
@@ -96,14 +116,16 @@ impl Renderer {
         } else if note.as_ref().is_some_and(|note| note.in_arguments) && has_note(&made) {
             self.put(at, &[made]);
             self.note_is_shown = true;
-        } else if !code.is_empty() {
-            self.put(at, &[call::result_of(outcome, *took, self.width(at))]);
-            self.whole_result(at, &result);
         } else {
-            let line = call::finished(call, outcome, *took, self.width(at));
+            let line = match code.is_empty() {
+                true => call::finished(call, outcome, *took, self.width(at)),
+                false => call::result_of(outcome, *took, self.width(at)),
+            };
             self.note_is_shown = has_note(&line);
             self.put(at, &[line]);
-            self.whole_result(at, &result);
+            if !returned.repeats {
+                self.whole_result(at, &result);
+            }
         }
         self.pictures_of(at, outcome);
     }

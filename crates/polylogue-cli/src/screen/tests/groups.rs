@@ -126,7 +126,7 @@ fn whole_output_has_what_goes_without_saying() {
         Pick -> no one (private):
         Zoe
 
-        Cy is next in order among Ann, Bob, Cy, because `Zoe` is no participant; the reply was: Zoe
+        Cy is next in order among Ann, Bob, Cy, because `Zoe` is no participant
 
         Cy -> all:
         Done

@@ -293,17 +293,16 @@ fn everything_else_that_happens() {
         hi
 
         A passes
-        B is prompted: That was no JSON. (+1 line)
 
         B is asked:
         May I run it?
 
         answer for B: yes
+        B is prompted: That was no JSON. (+1 line)
 
         ✗ B failed (provider): status 429
           hint: wait
         the conversation continues
-
         A leaves: bored
 
         B → A
@@ -420,7 +419,7 @@ fn code_of_a_call_is_shown_as_code_and_output_of_a_program_verbatim() {
         Done.
 
         Bob → Ann
-        ⚙ python(code: "print(1)\nprint(2)")
+        ⚙ python
         exitcode: 0 (execution succeeded)
         Code output: # *a*
             1. b

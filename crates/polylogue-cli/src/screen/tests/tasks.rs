@@ -59,16 +59,12 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
         hi
 
         A (private): the task is not complete: yes
-
         A (private): the task counts as not complete, as the answer says
         neither: hard (+1 line)
 
         A → itself
         There is more.
         (the task is complete: No.)
-
-        B is prompted: There is a tool.
-        B is prompted: Write JSON.
 
         B → itself
         {"n":1}
@@ -83,15 +79,11 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
         hi
 
         A (private): the task is not complete: yes
-
         A (private): the task counts as not complete, as the answer says neither: hard (+1 line)
 
         A -> itself:
         There is more.
         (the task is complete: No.)
-
-        B is prompted: There is a tool.
-        B is prompted: Write JSON.
 
         B -> itself:
         {"n":1}
@@ -166,7 +158,6 @@ fn agents_that_learn_of_their_task_are_shown_in_whole_output_and_speakers_are_no
         hi
 
         A is prompted in private: P
-
         A remembers to have said: I am A.
     "#]]
     .assert_eq(&document::shown(&events, None, Pictures::default()));
