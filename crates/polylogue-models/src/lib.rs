@@ -103,6 +103,7 @@ mod retry;
 mod script;
 mod spec;
 mod timeouts;
+mod tokens;
 mod unsupported;
 mod wire;
 
@@ -120,4 +121,5 @@ pub use provider::Provider;
 pub use retry::Retries;
 pub use script::{Expectation, Script, ScriptCall, ScriptError, ScriptStep, Scripted, Unconsumed, scripted};
 pub use timeouts::Timeouts;
+pub use tokens::TokenCount;
 pub use wire::sent::RequestFormat;
