@@ -191,16 +191,21 @@ mod tests {
         assert!(TokenCount::of("gpt-4o", "<|endoftext|>").most() > 1);
     }
 
+    /// Characters of all scripts.
+    fn text() -> impl Strategy<Value = String> {
+        prop::collection::vec(any::<char>(), 0..80).prop_map(String::from_iter)
+    }
+
     proptest! {
         #[test]
-        fn no_count_is_above_the_bytes(text in "\\PC{0,200}") {
+        fn no_count_is_above_the_bytes(text in text()) {
             for model in ["gpt-4o", "gpt-4", "claude-opus-5", "gemini-3-pro", "qwen3", "unknown"] {
                 prop_assert!(TokenCount::of(model, &text).most() <= text.len() as u64);
             }
         }
 
         #[test]
-        fn a_bound_is_at_least_the_count_of_the_nearest_public_vocabulary(text in "\\PC{0,200}") {
+        fn a_bound_is_at_least_the_count_of_the_nearest_public_vocabulary(text in text()) {
             let (exact, bytes) = (TokenCount::of("gpt-4o", &text).most(), text.len() as u64);
             for model in ["claude-opus-5", "gemini-3-pro", "qwen3", "unknown"] {
                 prop_assert!(TokenCount::of(model, &text).most() >= exact.min(bytes));
