@@ -6,6 +6,7 @@ pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod folder;
 pub(crate) mod memory;
+pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod piped;
 pub(crate) mod runs;
@@ -107,6 +108,10 @@ pub(crate) enum Command {
     Mcp(Mcp),
     /// Show and change your settings, such as the default model
     Config(config::Config),
+    /// List the models of a provider, with limits, capabilities and prices
+    Models(models::List),
+    /// Count the tokens of a text
+    Count(models::Count),
     /// Show the keys, endpoints and stores that are configured
     Doctor(Doctor),
     /// Print the JSON Schema of team files, for editors

@@ -68,6 +68,8 @@ async fn run(cli: &Cli) -> Result<Exit, CliError> {
         Command::Import(args) => commands::import::run(args),
         Command::Mcp(args) => commands::mcp::run(cli, args).await,
         Command::Config(args) => commands::config::run(cli, args),
+        Command::Models(args) => commands::models::run(cli, args).await,
+        Command::Count(args) => commands::count::run(cli, args),
         Command::Doctor(args) => commands::doctor::run(cli, args).await,
         Command::Schema => commands::schema::run(),
         Command::Completions(args) => commands::completions::run(args),

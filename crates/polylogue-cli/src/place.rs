@@ -62,6 +62,11 @@ pub(crate) fn of_capabilities() -> Option<PathBuf> {
     user_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("capabilities.json"))
 }
 
+/// The folder of the lists of models that providers gave.
+pub(crate) fn of_model_lists() -> Option<PathBuf> {
+    user_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("models"))
+}
+
 /// Where the teams that ship are unpacked.
 pub(crate) fn of_demos() -> Option<PathBuf> {
     user_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("demos"))

@@ -14,6 +14,12 @@ const TABLE: &str = include_str!("../data/models.jsonl");
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct KnownModel {
+    /// The provider, such as `openai`.
+    pub provider: String,
+    /// The model's name at the provider.
+    pub model: String,
+    /// What it can do beyond text: `tools`, `schema`, `vision`, `documents`, `audio`, `thinking`.
+    pub can: Vec<String>,
     /// The maximum tokens of a request; `None` if unknown.
     pub max_input: Option<u64>,
     /// The maximum tokens of a reply; `None` if unknown.
@@ -46,6 +52,11 @@ impl KnownModel {
         let fits = |row: &(&str, &str)| model.strip_prefix(row.1).is_some_and(is_edition);
         let (line, _) = rows.filter(fits).max_by_key(|(_, name)| name.len())?;
         serde_json::from_str(line).ok()
+    }
+
+    /// All rows, sorted by provider and model.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok())
     }
 
     /// Its list price.
@@ -99,8 +110,6 @@ fn is_edition(rest: &str) -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
-    use serde_json::Value;
-
     use super::*;
 
     #[test]
@@ -134,15 +143,14 @@ mod tests {
         for line in TABLE.lines().skip(1) {
             let row: KnownModel =
                 serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-            let names: Value = serde_json::from_str(line).unwrap();
-            let name = |key: &str| names[key].as_str().unwrap().to_owned();
             let price = row.price();
             let sensible = |dollars: f64| (0.0..=2_000.0).contains(&dollars);
             assert!(sensible(price.input) && sensible(price.output), "{line}");
             assert!(price.cached.is_none_or(|cached| cached <= price.input), "{line}");
-            assert!(seen.insert((name("provider"), name("model"))), "twice: {line}");
+            assert!(seen.insert((row.provider.clone(), row.model.clone())), "twice: {line}");
         }
         let providers: BTreeSet<_> = seen.iter().map(|(provider, _)| provider).collect();
+        assert_eq!(KnownModel::all().count(), seen.len());
         assert!(seen.len() >= 500, "{} models", seen.len());
         assert!(providers.len() >= 15, "{providers:?}");
         let count = TABLE.lines().next().and_then(|head| head.split_once("\"models\":"));

@@ -45,6 +45,8 @@ mod mcp_serving;
 #[cfg(test)]
 mod memories;
 #[cfg(test)]
+mod model_lists;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod modes;

@@ -1,0 +1,48 @@
+//! The commands `models` and `count`.
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without a provider, the providers are listed. A provider's own list is asked for if its server is local or
+its key is set, and kept for a day in `~/.cache/polylogue/models`. Prices, limits and capabilities are from the table
+that ships with the program; prices are US dollars per million tokens."
+)]
+pub(crate) struct List {
+    /// The provider, such as `openai`
+    pub(crate) provider: Option<String>,
+
+    /// Show list prices
+    #[arg(long)]
+    pub(crate) price: bool,
+
+    /// List the table that ships with the program, and ask no server
+    #[arg(long, conflicts_with = "refresh")]
+    pub(crate) offline: bool,
+
+    /// Ask the provider even if its list is kept
+    #[arg(long)]
+    pub(crate) refresh: bool,
+
+    /// Print one line of JSON for each model
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The count is exact for models whose vocabulary ships with the program: those of OpenAI. For others it is an
+upper bound. White space around the text is not counted. Nothing is sent anywhere."
+)]
+pub(crate) struct Count {
+    /// The text; `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`
+    pub(crate) text: String,
+
+    /// The model, as `provider:model`. Default: the model of your settings
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Print a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,39 @@
+//! `polylogue count`: the tokens of a text, before any call.
+
+use polylogue_core::Usage;
+use polylogue_models::{TokenCount, list_price};
+use serde_json::json;
+
+use super::{unwritable, write};
+use crate::args;
+use crate::error::{CliError, Exit};
+use crate::limit::counted;
+use crate::screen::Sanitized;
+use crate::text_arg::text_of;
+use crate::user_config::default_model;
+
+pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, CliError> {
+    let default = default_model(cli, &args::Models::default())?.map(|setting| setting.value);
+    let Some(model) = args.model.clone().or(default) else {
+        return Err(CliError::usage("no model is named, and there is no default model")
+            .hint("`--model openai:gpt-4o`, or `polylogue config set model openai:gpt-4o`"));
+    };
+    let text = text_of(&args.text)?;
+    let count = TokenCount::of(&model, &text);
+    let usage = Usage { input: Some(count.most()), output: Some(0), ..Usage::default() };
+    let price = model.split_once(':').and_then(|(provider, name)| list_price(provider, name));
+    let cost = price.and_then(|price| price.of(&usage));
+    let is_exact = matches!(count, TokenCount::Exact(_));
+    if args.json {
+        let picodollars = cost.map(|cost| cost.picodollars);
+        let row =
+            json!({"model": model, "tokens": count.most(), "exact": is_exact, "picodollars": picodollars});
+        write(&Sanitized::json(&row).map_err(unwritable)?)?;
+        return Ok(Exit::Done);
+    }
+    let tokens = counted(count.most(), "token");
+    let said = if is_exact { tokens } else { format!("at most {tokens}") };
+    let cost = cost.map_or_else(|| "its price is unknown".to_owned(), |cost| format!("{cost} as input"));
+    write(&Sanitized::row(&format!("{said} of {model}, {cost}")))?;
+    Ok(Exit::Done)
+}

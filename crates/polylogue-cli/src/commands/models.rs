@@ -1,0 +1,213 @@
+//! `polylogue models`: the models of a provider, with limits, capabilities and prices.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use polylogue_config::suggest;
+use polylogue_core::ModelError;
+use polylogue_models::{Endpoint, Env, KnownModel, Provider};
+use polylogue_runtime::address::shown;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{unwritable, write};
+use crate::error::{CliError, Exit};
+use crate::limit::counted;
+use crate::place::of_model_lists;
+use crate::screen::Sanitized;
+use crate::stderr::print_note;
+use crate::{args, trust};
+
+/// How long a provider's list is kept.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A model that is listed.
+struct Row {
+    name: String,
+    known: Option<KnownModel>,
+}
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Exit, CliError> {
+    let Some(name) = &args.provider else { return providers(args) };
+    let name = name.to_lowercase();
+    let table: Vec<Row> = KnownModel::all()
+        .filter(|known| known.provider == name)
+        .map(|known| Row { name: known.model.clone(), known: Some(known) })
+        .collect();
+    let provider = Provider::find(&name);
+    if provider.is_none() && table.is_empty() {
+        let names: Vec<String> = names();
+        let hint = suggest::hint(&name, names.iter().map(String::as_str).collect::<Vec<_>>());
+        return Err(CliError::usage(format!("there is no provider `{name}`")).hint(hint));
+    }
+    let env = trust::of_folder(cli.store.as_deref())?;
+    let served = match provider {
+        Some(provider) if !args.offline => served(provider, &env, args.refresh).await?,
+        _ => None,
+    };
+    let found = |model: String| Row { known: KnownModel::find(&name, &model), name: model };
+    let mut rows = served.map_or(table, |names| names.into_iter().map(found).collect());
+    rows.sort_by(|one, other| one.name.cmp(&other.name));
+    print(&name, &rows, args)
+}
+
+/// All providers, known by their address or by the table.
+fn names() -> Vec<String> {
+    let mut names: Vec<String> = Provider::all().iter().map(|provider| provider.name().to_owned()).collect();
+    names.extend(KnownModel::all().map(|known| known.provider));
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn providers(args: &args::models::List) -> Result<Exit, CliError> {
+    for name in names() {
+        let models = KnownModel::all().filter(|known| known.provider == name).count();
+        let line = match args.json {
+            true => Sanitized::json(&json!({"provider": name, "models": models})).map_err(unwritable)?,
+            false if models == 0 => Sanitized::row(&format!("{name:<12} asks the server")),
+            false => Sanitized::row(&format!("{name:<12} {} in the table", counted(models as u64, "model"))),
+        };
+        write(&line)?;
+    }
+    print_note(&format!(
+        "the table is of {}; `polylogue models PROVIDER` lists models",
+        KnownModel::table_date()
+    ));
+    Ok(Exit::Done)
+}
+
+/// The names that the provider lists. `None` if it is not asked, or does not answer although the table knows models of it.
+async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<Vec<String>>, CliError> {
+    let config = match provider.config(env) {
+        Ok(config) => config,
+        Err(error) => return unanswered(provider, error),
+    };
+    if config.needs_key && config.key.is_none() {
+        let variables = config.key_variables.join("` or `");
+        print_note(&format!("no key is set (`{variables}`): these are the models of the table"));
+        return Ok(None);
+    }
+    let kept = of_model_lists().map(|folder| folder.join(format!("{}.json", provider.name())));
+    // The list of a local server changes with every download.
+    let kept = kept.filter(|_| !provider.is_local());
+    let address = shown(&config.base_url);
+    if let Some(models) = kept.as_deref().filter(|_| !refresh).and_then(|file| recent(file, &address)) {
+        return Ok(Some(models));
+    }
+    let models = async { Endpoint::new(config)?.models().await };
+    match models.await {
+        Ok(models) => {
+            let list = Kept { address, models: models.into_iter().map(|model| model.name).collect() };
+            if let Some(file) = kept {
+                list.write(&file);
+            }
+            Ok(Some(list.models))
+        }
+        Err(error) => unanswered(provider, error),
+    }
+}
+
+/// Falls back to the table, if it knows models of the provider.
+fn unanswered(provider: &Provider, error: ModelError) -> Result<Option<Vec<String>>, CliError> {
+    if KnownModel::all().any(|known| known.provider == provider.name()) {
+        print_note(&format!("{}: these are the models of the table", error.message));
+        return Ok(None);
+    }
+    Err(CliError::failed(error.message.clone()).hint(error.hint.clone().unwrap_or_default()))
+}
+
+/// A list that is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// Where it is from.
+    address: String,
+    models: Vec<String>,
+}
+
+/// The names in a file that is not too old, if they are those of the same server.
+fn recent(file: &Path, address: &str) -> Option<Vec<String>> {
+    let written = std::fs::metadata(file).and_then(|data| data.modified()).ok()?;
+    let age = SystemTime::now().duration_since(written).ok()?;
+    let text = std::fs::read(file).ok().filter(|_| age < KEPT)?;
+    let kept: Kept = serde_json::from_slice(&text).ok()?;
+    (kept.address == address).then_some(kept.models)
+}
+
+impl Kept {
+    /// Keeps the names for the next time. That it cannot is no error: the provider is asked again.
+    fn write(&self, file: &Path) {
+        if let (Some(folder), Ok(text)) = (file.parent(), serde_json::to_vec(self))
+            && std::fs::create_dir_all(folder).is_ok()
+        {
+            let _ = std::fs::write(file, text);
+        }
+    }
+}
+
+fn print(provider: &str, rows: &[Row], args: &args::models::List) -> Result<Exit, CliError> {
+    if rows.is_empty() {
+        print_note(&format!("{provider} has no models"));
+    }
+    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
+    for row in rows {
+        let line = match args.json {
+            true => Sanitized::json(&as_json(provider, row)).map_err(unwritable)?,
+            false => Sanitized::row(&line(row, width, args.price)),
+        };
+        write(&line)?;
+    }
+    if args.price && !args.json {
+        let date = KnownModel::table_date();
+        print_note(&format!("list prices in US dollars per million tokens, as of {date}"));
+    }
+    Ok(Exit::Done)
+}
+
+fn line(row: &Row, width: usize, price: bool) -> String {
+    let Row { name, known } = row;
+    let Some(known) = known else { return format!("{name:<width$}  not in the table") };
+    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), short);
+    let (input, output) = (tokens(known.max_input), tokens(known.max_output));
+    let mut line = format!("{name:<width$}  {input:>6} in  {output:>6} out");
+    if price {
+        let price = known.price();
+        let cached = price.cached.map(|cached| format!(", cached {cached}")).unwrap_or_default();
+        line.push_str(&format!("  ${} in{cached}, ${} out", price.input, price.output));
+    }
+    let can = known.can.join(" ");
+    line.push_str(if can.is_empty() { "" } else { "  " });
+    line + &can
+}
+
+/// In thousands or millions of tokens.
+fn short(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..1_000_000 => format!("{}k", tokens / 1_000),
+        _ => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+    }
+}
+
+fn as_json(provider: &str, row: &Row) -> Value {
+    let known = row.known.as_ref();
+    json!({
+        "provider": provider,
+        "model": row.name,
+        "max_input": known.and_then(|known| known.max_input),
+        "max_output": known.and_then(|known| known.max_output),
+        "can": known.map(|known| &known.can),
+        "price": known.map(KnownModel::price),
+        "price_date": known.map(|_| KnownModel::table_date()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_shown_in_thousands_and_millions() {
+        assert_eq!([512, 8_192, 128_000, 1_048_576].map(short), ["512", "8k", "128k", "1.0M"]);
+    }
+}

@@ -1,0 +1,86 @@
+//! `models` and `count`.
+
+use polylogue_test::server::{Answer, Behavior, Playbook};
+use serde_json::{Value, json};
+
+use crate::home::{Home, KEY, serve};
+
+fn server() -> polylogue_test::server::Server {
+    serve(Behavior::from(Playbook::new(|_, _| Answer::text("Hello."))).key(KEY).models(["gpt-4o", "mine"]))
+}
+
+#[test]
+fn without_a_key_the_table_is_listed_and_says_so() {
+    let home = Home::new();
+    let ran = home.run(&["models", "openai", "--price"]).ok();
+    assert!(ran.err.contains("no key is set (`OPENAI_API_KEY`)"), "{}", ran.err);
+    assert!(ran.err.contains("list prices in US dollars per million tokens, as of 20"), "{}", ran.err);
+    let row = ran.out.lines().find(|line| line.starts_with("gpt-4o ")).unwrap();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[1..11].join(" "), "128k in 16k out $2.5 in, cached 1.25, $10 out");
+    assert!(words.contains(&"vision"), "{row}");
+}
+
+#[test]
+fn providers_are_listed_and_a_wrong_name_gets_a_suggestion() {
+    let home = Home::new();
+    let ran = home.run(&["models"]).ok();
+    assert!(ran.out.contains("anthropic ") && ran.out.contains("ollama "), "{}", ran.out);
+    let ran = home.run(&["models", "opnai"]).exits(2);
+    assert!(ran.err.contains("there is no provider `opnai`") && ran.err.contains("`openai`"), "{}", ran.err);
+}
+
+#[test]
+fn the_provider_is_asked_once_a_day_and_again_on_request() {
+    let server = server();
+    let home = Home::at(&server);
+    let ran = home.run(&["models", "openai", "--json"]).ok();
+    let rows: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0]["model"], "gpt-4o");
+    assert_eq!(rows[0]["price"]["input"], json!(2.5));
+    assert_eq!(
+        rows[1],
+        json!({
+            "provider": "openai", "model": "mine", "max_input": null, "max_output": null, "can": null,
+            "price": null, "price_date": null,
+        })
+    );
+    let lists = || server.requests().len();
+    assert_eq!(lists(), 1);
+    assert_eq!(home.run(&["models", "openai", "--json"]).ok().out, ran.out);
+    assert_eq!(lists(), 1, "the list is kept");
+    home.run(&["models", "openai", "--refresh"]).ok();
+    assert_eq!(lists(), 2);
+    let offline = home.run(&["models", "openai", "--offline"]).ok();
+    assert!(offline.out.lines().count() > 50 && lists() == 2);
+}
+
+#[test]
+fn a_server_that_refuses_leaves_the_table_and_one_without_a_table_is_an_error() {
+    let home =
+        Home::at(&server()).var("OPENAI_API_KEY", "sk-wrong").var("VLLM_BASE_URL", "http://127.0.0.1:1/v1");
+    let ran = home.run(&["models", "openai"]).ok();
+    assert!(
+        ran.err.contains("these are the models of the table") && !ran.err.contains("sk-wrong"),
+        "{}",
+        ran.err
+    );
+    let ran = home.run(&["models", "vllm"]).exits(1);
+    assert!(ran.err.contains("127.0.0.1:1") && ran.out.is_empty(), "{}", ran.err);
+}
+
+#[test]
+fn tokens_are_counted_exactly_or_bounded() {
+    let home = Home::new();
+    let count = |model: &str, text: &str| home.run(&["count", "--model", model, text]).ok().out;
+    assert_eq!(count("openai:gpt-4o", "Hello, world!"), "4 tokens of openai:gpt-4o, $0.0000 as input\n");
+    assert_eq!(count("local:mine", "Hello"), "at most 5 tokens of local:mine, its price is unknown\n");
+    home.file("long.txt", &"word ".repeat(10_000));
+    assert_eq!(count("openai:gpt-4o", "@long.txt"), "10000 tokens of openai:gpt-4o, $0.0250 as input\n");
+    let row = home.run(&["count", "-m", "openai:gpt-4o", "--json", "Hello"]).ok().out;
+    let row: Value = serde_json::from_str(&row).unwrap();
+    assert_eq!(row, json!({"model": "openai:gpt-4o", "tokens": 1, "exact": true, "picodollars": 2_500_000}));
+    let ran = home.run(&["count", "Hello"]).exits(2);
+    assert!(ran.err.contains("no model is named"), "{}", ran.err);
+}
