@@ -18,6 +18,7 @@ mod request;
 mod stop_reason;
 mod store_error;
 mod usage;
+mod verbatim;
 
 pub use self::capabilities::{Capabilities, Capability};
 pub use self::config_error::{ConfigError, ImpossibleStep};
@@ -37,3 +38,4 @@ pub use self::store_error::{LogId, StoreError};
 pub use self::usage::{
     CacheSavings, Charge, ChargeReason, Money, Price, ToolUsage, TotalUsage, UncertainUsage, Usage,
 };
+pub use self::verbatim::{RawArguments, Seal, Seals, Verbatim};

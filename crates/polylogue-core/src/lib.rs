@@ -42,8 +42,8 @@ pub use data::{
     Audience, CacheSavings, Call, CallOutcome, Capabilities, Capability, Charge, ChargeReason, ConfigError,
     Delta, DeltaRef, DeltaSink, Digest, Error, Failure, Fault, Finish, ImpossibleStep, Interrupt, LabelError,
     LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError, OtherReason,
-    Outcome, OutcomeStatus, Params, Part, Path, Price, Reply, Result, RunOutcome, StopReason, StoreError,
-    ToolSpec, ToolUsage, TotalUsage, UncertainUsage, Usage, cut, plain,
+    Outcome, OutcomeStatus, Params, Part, Path, Price, RawArguments, Reply, Result, RunOutcome, Seal, Seals,
+    StopReason, StoreError, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, Usage, Verbatim, cut, plain,
 };
 pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;
@@ -53,7 +53,7 @@ pub use log::{
     Parent, Progress, Question, RecoveredEvents, Reservation, ResourceKey, Resources, Store, StoreWrapper,
     Subscription, Summary, Timestamp, TurnRequest, Update,
 };
-pub use model::{AnyModel, Model, Origin, Request};
+pub use model::{AnyModel, Model, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, around, until};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};

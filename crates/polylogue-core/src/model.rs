@@ -3,6 +3,7 @@
 mod bound;
 mod digest;
 mod invariants;
+mod seals;
 mod stops;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use self::seals::SealsSent;
 use self::stops::Stopped;
 use crate::{
     Capabilities, DeltaSink, EncodeCache, Entry, ModelError, Money, Name, Params, Path, Reply, Reservation,

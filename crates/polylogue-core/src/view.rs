@@ -3,19 +3,21 @@
 mod digest;
 mod entry;
 mod options;
+mod pending;
+mod reply;
 mod window;
 mod words;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub(crate) use self::digest::Chain;
+pub(crate) use self::digest::{Chain, start};
 pub use self::entry::{EncodeCache, Entry};
+use self::pending::Pending;
 use self::words::{calls_as_text, entry_as_text, spoken};
-use crate::data::joined;
 use crate::{
     Body, Call, CallOutcome, Digest, Event, HistoryEntry, JoinHistory, Line, Message, Name, Opening, Outcome,
-    Params, Part, ToolSpec, Transcript, TurnRequest,
+    Params, Part, ToolSpec, Transcript, TurnRequest, Verbatim,
 };
 
 pub(crate) use self::words::CONTINUE;
@@ -38,7 +40,7 @@ pub struct View {
     pinned: usize,
     weight: usize,
     /// A reply that becomes an entry if the turn continues, and is replaced by the agent's message if it ends.
-    pending: Vec<Part>,
+    pending: Pending,
     /// A truncated reply that is to be continued, and where the view is reset to when it is.
     partial: Option<(Mark, Vec<Part>)>,
     /// Calls without a result yet, with results that came early.
@@ -83,7 +85,7 @@ impl View {
             entries: Vec::new(),
             pinned: 0,
             weight: 0,
-            pending: Vec::new(),
+            pending: Pending::default(),
             partial: None,
             awaited: Vec::new(),
             ids: HashSet::new(),
@@ -167,7 +169,8 @@ impl View {
             Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
                 self.message_said(message);
             }
-            Body::ModelReplied(reply) if of_turn(&reply.who) => self.model_replied(&reply.parts),
+            Body::ModelReplied(reply) if of_turn(&reply.who) => self.model_replied(reply),
+            Body::SealsRefused { who, .. } if of_turn(who) => self.unseal(),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),
             Body::ToolReturned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),
             Body::Passed { who } | Body::Stopped { who, .. } if *who == self.me => self.end_turn(&[]),
@@ -238,28 +241,10 @@ impl View {
     }
 
     fn prompted(&mut self, text: &Arc<str>) {
-        let is_partial = **text == *CONTINUE && !self.pending.is_empty();
-        self.partial = is_partial.then(|| (self.mark(), self.pending.clone()));
+        let is_partial = **text == *CONTINUE && !self.pending.parts.is_empty();
+        self.partial = is_partial.then(|| (self.mark(), self.pending.parts.clone()));
         self.settle();
         self.push_prompt(text);
-    }
-
-    fn model_replied(&mut self, parts: &[Part]) {
-        self.settle();
-        let whole = self.partial.take().map(|(mark, before)| {
-            self.go_back(mark);
-            joined(before, parts)
-        });
-        let parts = whole.as_deref().unwrap_or(parts);
-        let calls = parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some((call.clone(), None)),
-            _ => None,
-        });
-        self.awaited.extend(calls);
-        self.pending = parts.to_vec();
-        if !self.awaited.is_empty() {
-            self.settle_pending();
-        }
     }
 
     fn returned(&mut self, id: &str, outcome: &Outcome) {
@@ -341,12 +326,14 @@ impl View {
             return self.receive_deferred();
         }
         let known = |part: &Part| matches!(part, Part::Call(call) if self.awaits(&call.id));
-        if calls.is_empty() {
-            self.pending.clear();
+        if calls.is_empty() && self.pending.is_sealed_as(&message_said) {
+            self.settle();
+        } else if calls.is_empty() {
+            self.pending = Pending::default();
             self.settle();
             self.push_own(calls_as_text(message_said, |answer| answer.to == self.me));
         } else if !calls.iter().all(known) {
-            self.pending.clear();
+            self.pending = Pending::default();
             self.settle();
             self.push_calls(calls_as_text(message_said, |answer| answer.to == self.me), &calls);
         }
@@ -358,7 +345,7 @@ impl View {
 
     /// Replaces the agent's turn by what it remembers of it.
     fn recall(&mut self, memory: Vec<HistoryEntry>, begun: Mark) {
-        self.pending.clear();
+        self.pending = Pending::default();
         if let Some(mark) = self.private_turn.take() {
             return self.go_back(mark);
         }
@@ -413,11 +400,6 @@ impl View {
         self.answer_calls();
     }
 
-    fn settle_pending(&mut self) {
-        let parts = std::mem::take(&mut self.pending);
-        self.push_own(parts);
-    }
-
     /// Answers calls that never got a result: providers reject a history without it.
     fn answer_calls(&mut self) {
         for (call, outcome) in std::mem::take(&mut self.awaited) {
@@ -432,7 +414,10 @@ impl View {
     }
 
     fn push_own(&mut self, parts: Vec<Part>) {
-        let parts = spoken(&parts);
+        self.push_assistant(spoken(&parts), None);
+    }
+
+    fn push_assistant(&mut self, parts: Vec<Part>, verbatim: Option<Arc<Verbatim>>) {
         if parts.is_empty() {
             return;
         }
@@ -440,7 +425,7 @@ impl View {
             Part::Call(call) => Some(call.id.clone()),
             _ => None,
         }));
-        self.push(Entry::Assistant { parts });
+        self.push(Entry::Assistant { parts, verbatim });
     }
 
     fn push_text(&mut self, text: &(impl AsRef<str> + ?Sized)) {

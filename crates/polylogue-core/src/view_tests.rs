@@ -9,6 +9,9 @@ use crate::{
     Timestamp, TurnRequest, Usage,
 };
 
+#[path = "seal_tests.rs"]
+mod seals;
+
 const NAMES: [&str; 3] = ["A", "B", "C"];
 
 fn name(index: usize) -> Name {
@@ -221,6 +224,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         usage,
         cost,
         cached: false,
+        verbatim: None,
     })];
     for call in calls.iter().take(reply.answered) {
         bodies.push(Body::ToolCalled { who: who.clone(), call: call.clone() });

@@ -13,6 +13,19 @@ use crate::limits::Limits;
 use crate::retry::Retries;
 use crate::timeouts::Timeouts;
 
+/// Which reasoning an OpenAI-compatible server expects back with the messages of its own model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SendReasoning {
+    /// None: most servers ignore or refuse it.
+    #[default]
+    Never,
+    /// That of the same model.
+    Always,
+    /// That of the same model, and an empty one with every other message of the agent.
+    AlwaysOrEmpty,
+}
+
 /// Configuration of an endpoint.
 #[derive(Clone)]
 pub struct Config {
@@ -52,6 +65,8 @@ pub struct Config {
     /// Whether the limit on a reply's tokens is sent as `max_completion_tokens`, as OpenAI requires, or as
     /// `max_tokens`, as all other servers do. Ollama's own API calls it `num_predict`.
     pub max_completion_tokens: bool,
+    /// Which reasoning is sent back to the model that wrote it, by the OpenAI-compatible API. Default: none.
+    pub reasoning: SendReasoning,
     /// Known capabilities of its models. Unknown ones are tried: after a refusal the model is not tried again for ten
     /// minutes, or as long as [`known`](Self::known) says. [`vision`](Capabilities::vision) is never tried: pictures
     /// that tools return are described in text until it is set.
@@ -96,6 +111,7 @@ impl Config {
             stream: true,
             stream_usage: true,
             max_completion_tokens: is_openai,
+            reasoning: SendReasoning::Never,
             capabilities: Capabilities::default(),
             known: None,
         }

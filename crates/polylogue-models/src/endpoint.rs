@@ -9,8 +9,10 @@ mod served;
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use polylogue_core::{Capabilities, Capability, DeltaSink, ModelError, ModelErrorKind, Reply, Request};
+use polylogue_core::{
+    Capabilities, Capability, DeltaSink, ModelError, ModelErrorKind, Reply, Request, Seals, SealsSent,
+    Verbatim,
+};
 use polylogue_http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Redactor, Transport};
 use url::Url;
@@ -28,6 +30,8 @@ use crate::limits::RateLimiter;
 use crate::retry::{Jitter, Retries};
 use crate::timeouts::{Clock, Limit};
 use crate::unsupported::Unsupported;
+use crate::wire::draft::Decoded;
+use crate::wire::encode::Body;
 use crate::wire::protocol::{Protocol, Style};
 use key_pool::KeyPool;
 use read::{read_stream, read_whole, refusal};
@@ -146,10 +150,11 @@ impl Endpoint {
     }
 
     fn style(&self) -> Style {
-        let Config { merge, stream, stream_usage, max_completion_tokens, .. } = self.0.config;
+        let Config { merge, stream, stream_usage, max_completion_tokens, reasoning, .. } = self.0.config;
         let vision = self.capabilities().has(Capability::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-        Style { merge, stream, stream_usage, max_tokens, vision, fold: false, omit: false, bridge: false }
+        let (fold, omit, bridge) = (false, false, false);
+        Style { merge, stream, stream_usage, max_tokens, vision, fold, omit, bridge, reasoning }
     }
 
     fn context<'a>(&'a self, model: &'a str) -> ErrorContext<'a> {
@@ -170,7 +175,7 @@ impl Endpoint {
     /// Sends `body` once and reads the reply.
     async fn attempt<P: Protocol>(
         &self,
-        body: Bytes,
+        body: &Body,
         stream: bool,
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
@@ -182,8 +187,9 @@ impl Endpoint {
         let late = |limit| context.late(limit, timeouts);
         let limit = if stream { Limit::FirstToken } else { Limit::Total };
         let key_pool = &self.0.key_pool;
-        let (key, transport) = key_pool.next().ok_or_else(|| context.no_credit(key_pool.len()))?;
-        let sent = clock.wait(limit, transport.post(body)).await.map_err(late)?;
+        let bound = body.seals().and_then(SealsSent::key);
+        let (key, transport) = key_pool.next(bound).ok_or_else(|| context.no_credit(key_pool.len()))?;
+        let sent = clock.wait(limit, transport.post(body.bytes())).await.map_err(late)?;
         let mut response = sent.map_err(|why| context.unsent(why, timeouts))?;
         let status = response.status();
         if !(200..300).contains(&status) {
@@ -194,8 +200,18 @@ impl Endpoint {
         } else {
             read_whole::<P>(&mut response, &clock, request, deltas).await
         };
-        reply.map_err(|stop| key_pool.but_for(key, stop.failure(context, timeouts, status)))
+        let decoded = reply.map_err(|stop| key_pool.but_for(key, stop.failure(context, timeouts, status)))?;
+        Ok(sealed(decoded, body.seals(), key))
     }
+}
+
+/// A reply with its seals, if the request knew of seals: `sent` are those that it had, `key` is the index of its key.
+fn sealed(decoded: Decoded, sent: Option<&SealsSent>, key: usize) -> Reply {
+    let Decoded { reply, seals: parts } = decoded;
+    let Some(sent) = sent.filter(|_| !parts.is_empty()) else { return reply };
+    let seals = Seals { by: Arc::clone(sent.by()), before: sent.before(), key: Some(key), parts };
+    let verbatim = reply.verbatim.as_deref().cloned().unwrap_or_default();
+    Reply { verbatim: Verbatim { seals: Some(seals), ..verbatim }.some().map(Arc::new), ..reply }
 }
 
 fn headers(config: &Config, key: Option<&Key>) -> Result<HeaderMap, String> {

@@ -111,7 +111,7 @@ pub use api::Api;
 pub use cache::{Cache, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
 pub use catalog::{KnownModel, list_price, list_price_at};
-pub use config::Config;
+pub use config::{Config, SendReasoning};
 pub use endpoint::{Embedder, Endpoint, EndpointModel, Probed, ServedModel};
 pub use learned::{Finding, Findings, LearnedCapabilities};
 pub use limits::Limits;

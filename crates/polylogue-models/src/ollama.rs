@@ -11,7 +11,7 @@ use polylogue_core::{DeltaSink, Outcome, Part, Request};
 use crate::api::Api;
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
-use crate::wire::protocol::{Protocol, Style};
+use crate::wire::protocol::{Own, Protocol, Style};
 
 pub(crate) use advice::{Advice, NOT_RUNNING, advice};
 pub(crate) use tail::check;
@@ -34,8 +34,8 @@ impl Protocol for Ollama {
         message::user(out, parts);
     }
 
-    fn assistant(out: &mut BytesMut, parts: &[Part], _: &Style) {
-        message::assistant(out, parts);
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
+        message::assistant(out, message);
     }
 
     fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome) {

@@ -9,8 +9,9 @@ use bytes::BytesMut;
 use polylogue_core::{DeltaSink, Outcome, Part, Request};
 
 use crate::api::Api;
+use crate::config::SendReasoning;
 use crate::wire::draft::{DecodeError, Draft};
-use crate::wire::protocol::{Protocol, Style};
+use crate::wire::protocol::{Own, Protocol, Style};
 
 /// Chat completions.
 #[derive(Debug, Default)]
@@ -33,8 +34,12 @@ impl Protocol for ChatCompletions {
         message::user(out, parts);
     }
 
-    fn assistant(out: &mut BytesMut, parts: &[Part], style: &Style) {
-        message::assistant(out, parts, style.omit);
+    fn sealer(style: &Style) -> Option<&'static str> {
+        (style.reasoning != SendReasoning::Never).then_some("chat")
+    }
+
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
+        message::assistant(out, message, style);
     }
 
     fn tool(out: &mut BytesMut, id: &str, _: &str, outcome: &Outcome) {

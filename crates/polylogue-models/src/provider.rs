@@ -3,7 +3,7 @@
 use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
 use polylogue_http::{Env, Key, Proxies};
 
-use crate::config::Config;
+use crate::config::{Config, SendReasoning};
 
 /// A provider with an OpenAI-compatible API, or with Ollama's own.
 #[derive(Debug)]
@@ -182,6 +182,7 @@ impl Provider {
                 // Its API rejects unknown fields, and reports usage without `stream_options`.
                 stream_usage: self.name != "mistral",
                 capabilities: self.capabilities(),
+                reasoning: self.reasoning(),
                 ..Config::new(base_url)
             },
         }
@@ -193,6 +194,14 @@ impl Provider {
         match self.name {
             "mistral" => Capabilities::default().without(Capability::UserAfterTool),
             _ => Capabilities::default(),
+        }
+    }
+
+    /// Which reasoning its API expects back, as documented.
+    fn reasoning(&self) -> SendReasoning {
+        match self.name {
+            "deepseek" => SendReasoning::AlwaysOrEmpty,
+            _ => SendReasoning::Never,
         }
     }
 

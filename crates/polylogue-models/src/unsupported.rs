@@ -128,7 +128,7 @@ fn has_words_after_results(entries: &[Entry], style: &Style) -> bool {
 
 /// Whether an entry has calls but no text.
 fn is_wordless_call(entry: &Entry) -> bool {
-    let Entry::Assistant { parts } = entry else { return false };
+    let Entry::Assistant { parts, .. } = entry else { return false };
     parts.iter().any(|part| matches!(part, Part::Call(_)))
         && parts.iter().all(|part| matches!(part, Part::Call(_)) || part.is_blank())
 }

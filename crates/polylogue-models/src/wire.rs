@@ -7,6 +7,7 @@ pub(crate) mod encode;
 pub(crate) mod fields;
 pub(crate) mod json;
 pub(crate) mod lenient;
+pub(crate) mod parts;
 pub(crate) mod pictures;
 pub(crate) mod protocol;
 pub(crate) mod sent;

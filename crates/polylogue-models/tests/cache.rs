@@ -37,6 +37,7 @@ impl Model for Counter {
             finish: Finish::Calls,
             usage: Usage { input: Some(5), output: Some(2), cached: None, reasoning: None },
             cached: false,
+            verbatim: None,
         })
     }
     fn cost(&self, _: &Usage) -> Option<Money> {

@@ -30,14 +30,14 @@ async fn a_long_conversation_is_well_formed_and_goes_over_one_connection() {
             if nth % 5 == 0 {
                 let id = format!("call_weather_{nth}");
                 let call = Call { id: id.clone(), tool: "weather".into(), args: json!({"nth": nth}) };
-                asked.entries.push(Entry::Assistant { parts: vec![Part::Call(call)] });
+                asked.entries.push(Entry::own(vec![Part::Call(call)]));
                 asked.entries.push(Entry::Tool {
                     id,
                     tool: "weather".into(),
                     outcome: Outcome::done("sunny"),
                 });
             }
-            asked.entries.push(Entry::Assistant { parts: reply.parts });
+            asked.entries.push(Entry::own(reply.parts));
             asked.entries.push(Entry::user(format!("Line {nth}")));
         }
         assert_eq!((server.violations(), server.count()), (Vec::<String>::new(), 39));
@@ -252,7 +252,7 @@ fn looked() -> Asked {
     let outcome = Outcome::new(OutcomeStatus::Done, vec![Part::text("There it is."), picture]);
     Asked::new([
         Entry::user("What do you see?"),
-        Entry::Assistant { parts: vec![Part::Call(call)] },
+        Entry::own(vec![Part::Call(call)]),
         Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
     ])
 }

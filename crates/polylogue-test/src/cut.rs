@@ -95,6 +95,8 @@ fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
     let within_turn = |event: &Arc<Event>| match &event.body {
         Body::ModelReplied(sample) => Some((event.at.clone(), sample.who.clone())),
         Body::CapabilityMissing { who, .. }
+        | Body::SealsRefused { who, .. }
+        | Body::ParametersIgnored { who, .. }
         | Body::Prompted { who, .. }
         | Body::ToolCalled { who, .. }
         | Body::ToolReturned { who, .. } => Some((event.at.clone(), who.clone())),
@@ -195,7 +197,8 @@ impl Model for Counted {
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let reply = self.model.complete(request, deltas).await;
         // What a model cannot do is no finished call, and may be found out again.
-        if !matches!(&reply, Err(error) if matches!(error.kind, ModelErrorKind::Unsupported(_))) {
+        if !matches!(&reply, Err(error) if matches!(error.kind, ModelErrorKind::Unsupported(_) | ModelErrorKind::Stale))
+        {
             self.calls.0.fetch_add(1, Ordering::Relaxed);
         }
         reply

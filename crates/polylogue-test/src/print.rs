@@ -105,6 +105,12 @@ fn body(body: &Body) -> String {
         Body::CapabilityMissing { who, model, capability, why } => {
             format!("{who} finds that {model} does not support {capability}: {}", line(why))
         }
+        Body::SealsRefused { who, model, why } => {
+            format!("{who} continues without the seals that {model} refuses: {}", line(why))
+        }
+        Body::ParametersIgnored { who, model, parameters } => {
+            format!("{who} leaves out what {model} does not accept: {}", parameters.join(", "))
+        }
         Body::Cleared { who, of, keep } => {
             let of = of.as_ref().map_or("all", Name::as_str);
             format!("{who} clears the history of {of}, keeping {keep}")

@@ -34,6 +34,7 @@ fn model_reply_of(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<M
         usage,
         cost,
         cached: false,
+        verbatim: None,
     })
 }
 

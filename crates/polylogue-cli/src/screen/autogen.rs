@@ -328,7 +328,7 @@ impl AutoGenRenderer {
                     self.body_notice(body);
                 }
             }
-            Body::CapabilityMissing { .. } | Body::ContinuationFailed { .. } => self.body_notice(body),
+            body if notice::is_of_model(body) => self.body_notice(body),
             _ => {}
         }
     }

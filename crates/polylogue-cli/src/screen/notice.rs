@@ -25,8 +25,21 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
             let why = why.trim_end_matches('.');
             (who, format!("finds `{model}` incapable of {lacks}, and continues in another way: {why}"))
         }
+        Body::SealsRefused { who, model, why } => {
+            let why = why.trim_end_matches('.');
+            (who, format!("continues without earlier reasoning, which `{model}` refuses: {why}"))
+        }
+        Body::ParametersIgnored { who, model, parameters } => {
+            let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
+            (who, format!("leaves out {}, which `{model}` does not accept", names.join(", ")))
+        }
         _ => return None,
     })
+}
+
+/// Whether the event is something that a model or its provider lacks or refuses.
+pub(super) const fn is_of_model(body: &Body) -> bool {
+    body.is_of_form() || matches!(body, Body::CapabilityMissing { .. } | Body::ContinuationFailed { .. })
 }
 
 /// Why a speaker was selected. A selection by an order, by a rule, or of the only candidate is shown if

@@ -41,6 +41,16 @@ pub enum ModelErrorKind {
     Bug,
     /// The model or its server lacks a capability that the request needs. Another form of request may work.
     Unsupported(Capability),
+    /// The request is longer than the model's context window.
+    TooLong {
+        /// The tokens of the request, if the provider says them.
+        tokens: Option<u32>,
+        /// The limit, if the provider says it.
+        limit: Option<u32>,
+    },
+    /// The provider refused the seals of earlier replies: signatures or encrypted reasoning that it no longer
+    /// accepts. The request works without them.
+    Stale,
 }
 
 impl ModelError {
@@ -61,7 +71,10 @@ impl ModelError {
     #[must_use]
     pub const fn fault(&self) -> Fault {
         match self.kind {
-            ModelErrorKind::Config | ModelErrorKind::Script | ModelErrorKind::Unsupported(_) => Fault::Config,
+            ModelErrorKind::Config
+            | ModelErrorKind::Script
+            | ModelErrorKind::Unsupported(_)
+            | ModelErrorKind::TooLong { .. } => Fault::Config,
             ModelErrorKind::Bug => Fault::Bug,
             _ => Fault::Provider,
         }

@@ -10,6 +10,7 @@ use super::digest::Digest;
 use super::name::Name;
 use super::part::{Call, Finish, Part, plain};
 use super::usage::{Money, TotalUsage, Usage};
+use super::verbatim::Verbatim;
 
 /// A reply of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,9 @@ pub struct Reply {
     /// Whether it came from a cache of replies and costs nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
+    /// What later requests return to the provider unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim: Option<Arc<Verbatim>>,
 }
 
 impl std::fmt::Display for Reply {
@@ -37,13 +41,15 @@ impl Reply {
     /// A reply of one text.
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
-        Self { parts: vec![Part::text(text)], finish: Finish::Stop, usage: Usage::default(), cached: false }
+        let (parts, finish) = (vec![Part::text(text)], Finish::Stop);
+        Self { parts, finish, usage: Usage::default(), cached: false, verbatim: None }
     }
 
-    /// This truncated reply joined with the one that continues it. The usage is that of the second.
+    /// This truncated reply joined with the one that continues it. The usage is that of the second. Nothing stays
+    /// verbatim.
     #[must_use]
     pub fn continued(self, rest: Self) -> Self {
-        Self { parts: joined(self.parts, &rest.parts), ..rest }
+        Self { parts: joined(self.parts, &rest.parts), verbatim: None, ..rest }
     }
 
     /// Its text, without thoughts.
@@ -85,6 +91,9 @@ pub struct ModelReply {
     /// Whether the reply came from a cache of replies: usage and cost are then those of the original call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
+    /// What later requests return to the provider unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim: Option<Arc<Verbatim>>,
 }
 
 impl TotalUsage {

@@ -118,6 +118,7 @@ impl RunTotals {
             }
             Body::Failed { who, .. }
             | Body::CapabilityMissing { who, .. }
+            | Body::SealsRefused { who, .. }
             | Body::ContinuationFailed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
             Body::Closed { .. } if event.at.is_root() => self.closed = Some(event.seq),
             _ => {}

@@ -64,6 +64,24 @@ pub enum Body {
         /// The error message of the model or its server.
         why: Arc<str>,
     },
+    /// A provider refused the seals of earlier replies. The agent's view is sent without them from here on.
+    SealsRefused {
+        /// The agent that asked.
+        who: Name,
+        /// The model, as `provider:model`.
+        model: Arc<str>,
+        /// The error message of the model or its server.
+        why: Arc<str>,
+    },
+    /// Parameters that a model is known not to accept were left out. Logged once for each agent and model.
+    ParametersIgnored {
+        /// The agent that asked.
+        who: Name,
+        /// The model, as `provider:model`.
+        model: Arc<str>,
+        /// The names of the parameters.
+        parameters: Vec<Arc<str>>,
+    },
     /// The rest of a truncated reply could not be requested. The reply stays unchanged.
     ContinuationFailed {
         /// The agent whose reply it is.
@@ -181,6 +199,18 @@ pub enum Body {
         /// The `seq` of the first event that is rolled back.
         since: u64,
     },
+}
+
+impl Body {
+    /// Whether it only says that a request is sent again in another form: agents need not do anything different.
+    #[must_use]
+    pub const fn is_of_form(&self) -> bool {
+        match self {
+            Self::CapabilityMissing { capability, .. } => capability.is_of_form(),
+            Self::SealsRefused { .. } | Self::ParametersIgnored { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// A message that an agent remembers.

@@ -265,7 +265,9 @@ impl Reservation<'_> {
             | ModelErrorKind::Script
             | ModelErrorKind::Bug
             | ModelErrorKind::Unsupported(_) => FailedAttempt::Unsent,
-            ModelErrorKind::Refused => FailedAttempt::Refused,
+            ModelErrorKind::Refused | ModelErrorKind::TooLong { .. } | ModelErrorKind::Stale => {
+                FailedAttempt::Refused
+            }
             ModelErrorKind::Connection | ModelErrorKind::Timeout | ModelErrorKind::Protocol => {
                 FailedAttempt::Broken
             }

@@ -9,7 +9,7 @@ impl Request<'_> {
     /// Checks the rules for which providers reject histories.
     ///
     /// A request has entries; the first is not a system message, and the last is not the agent's own; no entry is
-    /// empty; nothing contains thoughts or notes; every tool call is answered right after the entry that makes it, in
+    /// empty; nothing contains notes, or thoughts without a seal; every tool call is answered right after the entry that makes it, in
     /// the order of the calls, and by nothing else; ids are unique. Roles can have any other order: where a provider
     /// needs another one, its encoder merges messages and adds texts between them.
     ///
@@ -61,10 +61,10 @@ fn check_entry<'a>(
     }
     let own = matches!(entry, Entry::Assistant { .. });
     let parts = entry.parts();
-    if parts.is_empty() {
+    if parts.iter().all(Part::is_thought) {
         return Err("has no content".into());
     }
-    for part in parts {
+    for (at, part) in parts.iter().enumerate() {
         match part {
             Part::Outcome(_) => return Err("holds the outcome of a call as a part".into()),
             Part::Call(_) if !own => return Err("calls a tool, but is not the agent's own".into()),
@@ -72,6 +72,7 @@ fn check_entry<'a>(
                 return Err(format!("uses the id `{}` again", call.id));
             }
             Part::Call(call) => awaited.push(call),
+            Part::Thought(_) if is_sealed(entry, at) => {}
             Part::Thought(_) => return Err("holds a thought".into()),
             Part::Note(_) | Part::Cut(_) => return Err("holds a note for programs".into()),
             part if part.is_blank() => return Err("has an empty text".into()),
@@ -79,4 +80,10 @@ fn check_entry<'a>(
         }
     }
     Ok(())
+}
+
+/// Whether the part of `entry` at `index` has a seal.
+fn is_sealed(entry: &Entry, index: usize) -> bool {
+    let Entry::Assistant { parts, verbatim: Some(verbatim) } = entry else { return false };
+    parts.get(index).is_some_and(|part| verbatim.seal(index, part).is_some())
 }

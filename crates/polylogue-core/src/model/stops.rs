@@ -63,6 +63,7 @@ pub(super) fn cut(mut reply: Reply, stops: &[String]) -> Reply {
     let found = reply.parts.iter().enumerate().find_map(|(nth, part)| Some((nth, first(part)?)));
     let Some((nth, at)) = found else { return reply };
     reply.parts.truncate(nth + 1);
+    reply.verbatim = None;
     if let Some(Part::Text(text)) = reply.parts.pop() {
         let text = text.get(..at).unwrap_or_default();
         if !text.is_empty() {
@@ -88,7 +89,6 @@ fn unclear_from(text: &str, stops: &[&str]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Usage;
 
     #[derive(Default)]
     struct Collected(Vec<String>);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_reply_ends_before_the_first_stop_sequence() {
-        let reply = |parts| Reply { parts, finish: Finish::Length, usage: Usage::default(), cached: false };
+        let reply = |parts| Reply { parts, finish: Finish::Length, ..Reply::text("") };
         let stops = ["END".to_owned(), "STOP".to_owned(), String::new()];
         let parts = vec![Part::Thought("END".into()), Part::text("a STOP b END"), Part::text("more")];
         let reply_cut = cut(reply(parts), &stops);

@@ -272,6 +272,8 @@ impl Transcript {
             | Body::Cleared { who, .. }
             | Body::Remembered { who, .. }
             | Body::CapabilityMissing { who, .. }
+            | Body::SealsRefused { who, .. }
+            | Body::ParametersIgnored { who, .. }
             | Body::ContinuationFailed { who, .. }
             | Body::InputRequired(Question { who, .. })
             | Body::InputProvided { to: who, .. }

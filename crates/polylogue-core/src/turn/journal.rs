@@ -57,9 +57,8 @@ impl Turn<'_> {
     /// The next event of the turn in the run that it began in; `None` once it continues beyond that.
     #[must_use]
     pub fn next_logged(&self) -> Option<&Body> {
-        let is_form = |body: &&Body| matches!(body, Body::CapabilityMissing { capability, .. } if capability.is_of_form());
         let mut bodies = self.past.iter().map(|event| &event.body);
-        bodies.find(|body| !is_form(body)).or_else(|| self.past.front().map(|event| &event.body))
+        bodies.find(|body| !body.is_of_form()).or_else(|| self.past.front().map(|event| &event.body))
     }
 
     /// The answer to the question that this turn asked, if it is answered.

@@ -34,13 +34,14 @@ impl Turn<'_> {
             let Body::ModelReplied(sample) = &event.body else {
                 return Err(self.diverged(&event, "asks a model"));
             };
-            let ModelReply { parts, finish, usage, cached, .. } = sample;
-            let reply = Reply { parts: parts.clone(), finish: *finish, usage: *usage, cached: *cached };
+            let ModelReply { parts, finish, usage, cached, verbatim, .. } = sample.clone();
+            let reply = Reply { parts, finish, usage, cached, verbatim };
             self.replay_event(event);
             return Ok(reply);
         }
         // What an earlier process found out, the model of this one may have to find out again.
         let mut refused = Vec::new();
+        let mut unsealed = false;
         loop {
             let error = match self.send(ask).await {
                 Err(Error::Model(error)) => error,
@@ -52,17 +53,26 @@ impl Turn<'_> {
                     refused.push(form);
                     self.record_missing(ask.model, form, error.message).await?;
                 }
+                // Without its seals, once.
+                ModelErrorKind::Stale if !unsealed => {
+                    unsealed = true;
+                    self.record_stale(ask.model, error.message).await?;
+                }
                 _ => return Err(error.into()),
             }
         }
     }
 
-    /// Replays the missing capabilities that the model had before it replied.
+    /// Replays the other forms in which the request was sent before the model replied.
     fn replay_forms(&mut self) {
-        let is_form = |body: &Body| matches!(body, Body::CapabilityMissing { capability, .. } if capability.is_of_form());
-        while self.past.front().is_some_and(|event| is_form(&event.body)) {
+        while self.past.front().is_some_and(|event| event.body.is_of_form()) {
             self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
         }
+    }
+
+    async fn record_stale(&mut self, model: &AnyModel, why: String) -> Result<()> {
+        let (who, model) = (self.me().clone(), model.name().into());
+        self.record([Body::SealsRefused { who, model, why: why.into() }]).await
     }
 
     async fn record_missing(&mut self, model: &AnyModel, capability: Capability, why: String) -> Result<()> {
@@ -112,6 +122,7 @@ impl Turn<'_> {
             usage: reply.usage,
             cost,
             cached: reply.cached,
+            verbatim: reply.verbatim.clone(),
         };
         self.record_with_next(Body::ModelReplied(sample)).await?;
         // The reply counts from here on: its reservation is released.

@@ -16,7 +16,14 @@ impl Chain {
         match entry {
             Entry::System { .. } => bytes.push(b's'),
             Entry::User { .. } => bytes.push(b'u'),
-            Entry::Assistant { .. } => bytes.push(b'a'),
+            Entry::Assistant { verbatim: None, .. } => bytes.push(b'a'),
+            Entry::Assistant { verbatim: Some(verbatim), .. } => {
+                bytes.push(b'v');
+                let start = bytes.len();
+                json(&mut bytes, verbatim);
+                let length = (bytes.len() - start) as u64;
+                bytes.extend_from_slice(&length.to_le_bytes());
+            }
             Entry::Tool { id, tool, outcome } => {
                 bytes.push(match outcome.status {
                     OutcomeStatus::Done => b'd',
@@ -43,10 +50,27 @@ impl Chain {
         text(&mut bytes, model);
         text(&mut bytes, system.unwrap_or_default());
         json(&mut bytes, &(system.is_some(), tools, params));
-        let mut digest = [0; 16];
-        blake3::Hasher::new().update(&bytes).finalize_xof().fill(&mut digest);
-        Digest(digest)
+        digest_of(&bytes)
     }
+
+    /// Identifies these entries after a system message and tools: what was sent before a reply.
+    pub(crate) fn after(self, start: &Digest) -> Digest {
+        digest_of(&[&start.0[..], &self.0].concat())
+    }
+}
+
+/// Identifies the beginning of a request: its system message and its tools.
+pub(crate) fn start(system: Option<&str>, tools: &[ToolSpec]) -> Digest {
+    let declared = |tool: &ToolSpec| (tool.name.clone(), tool.description.clone(), tool.parameters.clone());
+    let mut bytes = Vec::new();
+    json(&mut bytes, &(system, tools.iter().map(declared).collect::<Vec<_>>()));
+    digest_of(&bytes)
+}
+
+fn digest_of(bytes: &[u8]) -> Digest {
+    let mut digest = [0; 16];
+    blake3::Hasher::new().update(bytes).finalize_xof().fill(&mut digest);
+    Digest(digest)
 }
 
 fn part(bytes: &mut Vec<u8>, part: &Part) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, Part};
+use crate::{Outcome, Part, Verbatim};
 
 /// One entry of a view.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,8 +25,11 @@ pub enum Entry {
     },
     /// A message of the agent itself: text and tool calls.
     Assistant {
-        /// The content; never empty, calls last.
+        /// The content; never empty. Thoughts only if they are sealed.
         parts: Vec<Part>,
+        /// What is returned to the provider unchanged, if the entry is a reply of the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verbatim: Option<Arc<Verbatim>>,
     },
     /// The result of one call of the entry before, in the order of the calls.
     Tool {
@@ -49,16 +52,35 @@ impl Entry {
     /// A text of the agent itself.
     #[must_use]
     pub fn assistant(text: impl Into<Arc<str>>) -> Self {
-        Self::Assistant { parts: vec![Part::text(text)] }
+        Self::own(vec![Part::text(text)])
+    }
+
+    /// A message of the agent itself.
+    #[must_use]
+    pub const fn own(parts: Vec<Part>) -> Self {
+        Self::Assistant { parts, verbatim: None }
     }
 
     /// The parts.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         match self {
-            Self::System { parts } | Self::User { parts } | Self::Assistant { parts } => parts,
+            Self::System { parts } | Self::User { parts } | Self::Assistant { parts, .. } => parts,
             Self::Tool { outcome, .. } => &outcome.parts,
         }
+    }
+}
+
+impl Entry {
+    /// The entry in the form without seals, and so without thoughts. `None` if it has no seals.
+    pub(crate) fn unsealed(&self) -> Option<Self> {
+        let Self::Assistant { parts, verbatim: Some(verbatim) } = self else { return None };
+        verbatim.seals.as_ref()?;
+        let is_kept = |at: &usize| parts.get(*at).is_some_and(|part| !part.is_thought());
+        let kept: Vec<usize> = (0..parts.len()).filter(is_kept).collect();
+        let verbatim = verbatim.of_kept(&kept).and_then(|of| of.unsealed()).map(Arc::new);
+        let parts = kept.iter().filter_map(|at| parts.get(*at).cloned()).collect();
+        Some(Self::Assistant { parts, verbatim })
     }
 }
 

@@ -20,19 +20,23 @@ pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
 /// The parts that may be sent: no thoughts, no notes, nothing blank, no value whose JSON is there as text, calls
 /// last.
 pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
+    let mut sent: Vec<Part> = parts.iter().filter(|part| is_spoken(part, parts)).cloned().collect();
+    sent.shrink_to_fit();
+    sent.sort_by_key(|part| matches!(part, Part::Call(_)));
+    sent
+}
+
+/// Whether `part` of `parts` may be sent.
+pub(super) fn is_spoken(part: &Part, parts: &[Part]) -> bool {
     let stands = |value: &Value| {
         let json = value.to_string();
         parts.iter().any(|part| matches!(part, Part::Text(text) if **text == *json))
     };
-    let sent = |part: &&Part| match part {
+    match part {
         Part::Thought(_) | Part::Note(_) | Part::Cut(_) => false,
         Part::Data(value) => !stands(value),
         part => !part.is_blank(),
-    };
-    let mut sent: Vec<Part> = parts.iter().filter(sent).cloned().collect();
-    sent.shrink_to_fit();
-    sent.sort_by_key(|part| matches!(part, Part::Call(_)));
-    sent
+    }
 }
 
 /// Calls and results in messages as text, for agents that did not make the calls. Omits a result that `is_known`,
@@ -64,7 +68,7 @@ pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) ->
 /// `entry` without calls: a call becomes own text, and its result a message of others.
 pub(super) fn entry_as_text(entry: Entry) -> Entry {
     match entry {
-        Entry::Assistant { parts } => Entry::Assistant { parts: calls_as_text(parts, |_| false) },
+        Entry::Assistant { parts, .. } => Entry::own(calls_as_text(parts, |_| false)),
         Entry::Tool { id, tool, outcome } => {
             // In the form for other agents, for every caller.
             let answer = CallOutcome { to: Name::user(), id, tool, outcome };

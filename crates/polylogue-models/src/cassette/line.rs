@@ -126,9 +126,17 @@ pub(super) struct RecordedError {
     body: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// The numbers of an error of the kind `too_long`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit: Option<u32>,
 }
 
-const KINDS: [(ModelErrorKind, &str); 14] = [
+/// The name of the kind that has numbers.
+const TOO_LONG: &str = "too_long";
+
+const KINDS: [(ModelErrorKind, &str); 15] = [
     (ModelErrorKind::Config, "config"),
     (ModelErrorKind::Connection, "connection"),
     (ModelErrorKind::Timeout, "timeout"),
@@ -136,6 +144,7 @@ const KINDS: [(ModelErrorKind, &str); 14] = [
     (ModelErrorKind::Protocol, "protocol"),
     (ModelErrorKind::Script, "script"),
     (ModelErrorKind::Bug, "bug"),
+    (ModelErrorKind::Stale, "stale"),
     (ModelErrorKind::Unsupported(Capability::Tools), "no_tools"),
     (ModelErrorKind::Unsupported(Capability::Schema), "no_schema"),
     (ModelErrorKind::Unsupported(Capability::Json), "no_json"),
@@ -148,17 +157,25 @@ const KINDS: [(ModelErrorKind, &str); 14] = [
 impl From<&ModelError> for RecordedError {
     fn from(error: &ModelError) -> Self {
         let ModelError { kind, model, message, status, body, hint } = error.clone();
-        let kind = KINDS.iter().find(|known| known.0 == kind).map_or("other", |known| known.1);
-        Self { kind: kind.into(), model, message, status, body, hint }
+        let named = KINDS.iter().find(|known| known.0 == kind).map_or("other", |known| known.1);
+        let (named, tokens, limit) = match kind {
+            ModelErrorKind::TooLong { tokens, limit } => (TOO_LONG, tokens, limit),
+            _ => (named, None, None),
+        };
+        Self { kind: named.into(), model, message, status, body, hint, tokens, limit }
     }
 }
 
 impl From<&RecordedError> for ModelError {
     fn from(error: &RecordedError) -> Self {
         // A kind without a name in this format counts, like most, as the provider's fault.
-        let kind =
-            KINDS.iter().find(|known| known.1 == error.kind).map_or(ModelErrorKind::Refused, |known| known.0);
-        let RecordedError { kind: _, model, message, status, body, hint } = error;
+        let known = KINDS.iter().find(|known| known.1 == error.kind);
+        let RecordedError { kind, model, message, status, body, hint, tokens, limit } = error;
+        let kind = match known {
+            _ if kind == TOO_LONG => ModelErrorKind::TooLong { tokens: *tokens, limit: *limit },
+            Some((kind, _)) => *kind,
+            None => ModelErrorKind::Refused,
+        };
         let (model, message) = (model.clone(), message.clone());
         Self { kind, model, message, status: *status, body: body.clone(), hint: hint.clone() }
     }

@@ -147,7 +147,7 @@ impl Embedder {
         let _pass = endpoint.0.limiter.pass().await;
         let timeouts = endpoint.0.config.timeouts;
         let clock = Clock::start(timeouts);
-        let (key, transport) = transports.next().ok_or_else(|| context.no_credit(transports.len()))?;
+        let (key, transport) = transports.next(None).ok_or_else(|| context.no_credit(transports.len()))?;
         let sent = clock.wait(Limit::Total, transport.post(body)).await;
         let sent = sent.map_err(|limit| context.late(limit, timeouts))?;
         let mut response = sent.map_err(|why| context.unsent(why, timeouts))?;

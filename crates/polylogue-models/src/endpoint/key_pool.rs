@@ -25,8 +25,14 @@ impl KeyPool {
         Self { pool: transports.into_iter().map(keyed).collect(), next: AtomicUsize::new(0) }
     }
 
-    /// The next transport and its index; `None` if no key has credit left.
-    pub(super) fn next(&self) -> Option<(usize, &Transport)> {
+    /// The transport of the key `bound` if it has credit left, because a conversation is bound to that; or else the
+    /// next one. With its index; `None` if no key has credit left.
+    pub(super) fn next(&self, bound: Option<usize>) -> Option<(usize, &Transport)> {
+        let is_left = |keyed: &&PooledKey| !keyed.is_spent.load(Ordering::Relaxed);
+        let bound = bound.and_then(|nth| Some((nth, self.pool.get(nth).filter(is_left)?)));
+        if let Some((nth, keyed)) = bound {
+            return Some((nth, &keyed.transport));
+        }
         let begin = self.next.fetch_add(1, Ordering::Relaxed);
         let order = (0..self.pool.len()).map(|nth| begin.wrapping_add(nth) % self.pool.len());
         let mut left = order.filter_map(|nth| Some((nth, self.pool.get(nth)?)));

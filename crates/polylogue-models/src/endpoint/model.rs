@@ -149,8 +149,7 @@ impl EndpointModel {
         let mut forwarder = Forwarder { deltas, any: false };
         let mut attempts = Attempts::begin(self.endpoint.retries(), self.endpoint.jitter());
         let result = loop {
-            let attempt =
-                self.endpoint.attempt::<P>(body.bytes(), style.stream, request, &mut forwarder, &context);
+            let attempt = self.endpoint.attempt::<P>(&body, style.stream, request, &mut forwarder, &context);
             let failure = match attempt.await {
                 Ok(reply) => break Ok(reply),
                 Err(failure) => failure,

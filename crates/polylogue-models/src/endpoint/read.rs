@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use polylogue_core::{DeltaSink, Reply, Request};
+use polylogue_core::{DeltaSink, Request};
 use polylogue_http::{Broken, ReadError, Response, read_all, read_up_to};
 
 use crate::failure::{ErrorContext, Failure, Refusal};
 use crate::timeouts::{Clock, Limit, Timeouts};
 use crate::wire::decode::Decoder;
-use crate::wire::draft::DecodeError;
+use crate::wire::draft::{DecodeError, Decoded};
 use crate::wire::protocol::Protocol;
 
 /// The maximum body of a reply that is not streamed, in bytes.
@@ -56,7 +56,7 @@ pub(super) async fn read_stream<P: Protocol>(
     clock: &Clock,
     request: &Request<'_>,
     deltas: &mut dyn DeltaSink,
-) -> Result<Reply, Stop> {
+) -> Result<Decoded, Stop> {
     let mut decoder = Decoder::<P>::default();
     let mut received = 0_usize;
     while !decoder.finished() {
@@ -102,7 +102,7 @@ pub(super) async fn read_whole<P: Protocol>(
     clock: &Clock,
     request: &Request<'_>,
     deltas: &mut dyn DeltaSink,
-) -> Result<Reply, Stop> {
+) -> Result<Decoded, Stop> {
     let body = read_body(response, clock).await?;
     Ok(Decoder::<P>::default().whole(&body, request, deltas)?)
 }

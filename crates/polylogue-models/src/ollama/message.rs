@@ -4,7 +4,8 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Outcome, Part};
 
 use crate::wire::json;
-use crate::wire::words::{arguments, is_wordless, legal_name, text};
+use crate::wire::protocol::Own;
+use crate::wire::words::{is_wordless, legal_name, text};
 
 pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(br#"{"role":"system","content":"#);
@@ -29,8 +30,9 @@ pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a P
 }
 
 /// Writes an assistant message.
-pub(super) fn assistant(out: &mut BytesMut, parts: &[Part]) {
-    let mut calls = parts.iter().filter_map(call).peekable();
+pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
+    let parts = message.parts;
+    let mut calls = parts.iter().enumerate().filter_map(call).peekable();
     out.extend_from_slice(br#"{"role":"assistant","content":"#);
     if calls.peek().is_some() && parts.iter().all(is_wordless) {
         out.extend_from_slice(br#""""#);
@@ -38,7 +40,8 @@ pub(super) fn assistant(out: &mut BytesMut, parts: &[Part]) {
         text(out, parts);
     }
     if calls.peek().is_some() {
-        list(out, "tool_calls", calls, tool_call);
+        let write = |out: &mut BytesMut, (at, call)| tool_call(out, call, &message.arguments(at, call));
+        list(out, "tool_calls", calls, write);
     }
     out.put_u8(b'}');
 }
@@ -54,9 +57,9 @@ pub(super) fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome) 
     out.put_u8(b'}');
 }
 
-fn call(part: &Part) -> Option<&Call> {
+fn call((at, part): (usize, &Part)) -> Option<(usize, &Call)> {
     match part {
-        Part::Call(call) => Some(call),
+        Part::Call(call) => Some((at, call)),
         _ => None,
     }
 }
@@ -68,13 +71,13 @@ fn image(part: &Part) -> Option<&str> {
     inline.filter(|_| media.kind.starts_with("image/")).map(|(_, data)| data)
 }
 
-fn tool_call(out: &mut BytesMut, call: &Call) {
+fn tool_call(out: &mut BytesMut, call: &Call, arguments: &str) {
     out.extend_from_slice(br#"{"id":"#);
     json::string(out, &call.id);
     out.extend_from_slice(br#","function":{"name":"#);
     json::string(out, &legal_name(&call.tool));
     out.extend_from_slice(br#","arguments":"#);
-    json::value(out, &*arguments(call));
+    out.extend_from_slice(arguments.as_bytes());
     out.extend_from_slice(b"}}");
 }
 

@@ -38,12 +38,16 @@ fn stream(pieces: &[&[u8]]) -> (Result<Reply, DecodeError>, String) {
     let mut received = Heard::default();
     let mut decoder = Decoder::<Ollama>::default();
     let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut received));
-    let reply = with_request(|request| fed.and_then(|()| decoder.finish(request, &mut received)));
+    let reply = with_request(|request| {
+        fed.and_then(|()| decoder.finish(request, &mut received)).map(|decoded| decoded.reply)
+    });
     (reply, received.0)
 }
 
 fn whole(body: &[u8]) -> Result<Reply, DecodeError> {
-    with_request(|request| Decoder::<Ollama>::default().whole(body, request, &mut ()))
+    with_request(|request| {
+        Decoder::<Ollama>::default().whole(body, request, &mut ()).map(|decoded| decoded.reply)
+    })
 }
 
 const END: &str = r#"{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}"#;

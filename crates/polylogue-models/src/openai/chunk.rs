@@ -8,6 +8,9 @@ use serde::de::IgnoredAny;
 
 use crate::wire::lenient::{Arguments, Count, Text};
 
+/// The field for reasoning of `DeepSeek`, and of most servers since.
+pub(super) const REASONING: &str = "reasoning_content";
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Chunk<'a> {
     #[serde(borrow)]

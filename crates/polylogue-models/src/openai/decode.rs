@@ -3,7 +3,7 @@
 use polylogue_core::DeltaSink;
 
 use super::ChatCompletions;
-use super::chunk::{Choice, Chunk, Content, Fragment, Function};
+use super::chunk::{Choice, Chunk, Content, Fragment, Function, REASONING};
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
 
@@ -61,8 +61,12 @@ fn content(
     reply: &mut Draft,
     deltas: &mut dyn DeltaSink,
 ) -> Result<(), DecodeError> {
-    if let Some(piece) = content.reasoning_content.get().or(content.reasoning.get()) {
-        reply.think(piece, deltas)?;
+    for (name, field) in [(REASONING, &content.reasoning_content), ("reasoning", &content.reasoning)] {
+        if let Some(piece) = field.get() {
+            reply.think(piece, deltas)?;
+            reply.seal_thought(name.into());
+            break;
+        }
     }
     if let Some(piece) = content.content.get() {
         reply.speak(piece, deltas)?;

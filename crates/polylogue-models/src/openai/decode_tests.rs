@@ -42,7 +42,9 @@ fn stream_after(entries: &[Entry], pieces: &[&[u8]]) -> (Result<Reply, DecodeErr
     let mut received = Heard::default();
     let mut decoder = Decoder::<ChatCompletions>::default();
     let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut received));
-    let reply = with_request(entries, |request| fed.and_then(|()| decoder.finish(request, &mut received)));
+    let reply = with_request(entries, |request| {
+        fed.and_then(|()| decoder.finish(request, &mut received)).map(|decoded| decoded.reply)
+    });
     (reply, received.0)
 }
 
@@ -53,7 +55,9 @@ fn stream(body: &str) -> (Result<Reply, DecodeError>, String) {
 fn whole(body: &str) -> (Result<Reply, DecodeError>, String) {
     let mut received = Heard::default();
     let reply = with_request(&[], |request| {
-        Decoder::<ChatCompletions>::default().whole(body.as_bytes(), request, &mut received)
+        Decoder::<ChatCompletions>::default()
+            .whole(body.as_bytes(), request, &mut received)
+            .map(|decoded| decoded.reply)
     });
     (reply, received.0)
 }
@@ -91,7 +95,7 @@ const USUAL: &str = concat!(
 
 fn usual() -> Reply {
     let usage = Usage { input: Some(9), output: Some(3), ..Usage::default() };
-    Reply { parts: text("Hello\n"), finish: Finish::Stop, usage, cached: false }
+    Reply { parts: text("Hello\n"), finish: Finish::Stop, usage, cached: false, verbatim: None }
 }
 
 #[test]
@@ -218,7 +222,7 @@ fn ids_that_were_used_before_are_replaced() {
     let call = |id: &str| Part::Call(Call { id: id.into(), tool: "f".into(), args: json!({}) });
     let answer = |id: &str| Entry::Tool { id: id.into(), tool: "f".into(), outcome: Outcome::done("x") };
     let (given, own) = ("call_given_before", "call_Jo1_3_0");
-    let entries = [Entry::Assistant { parts: vec![call(given), call(own)] }, answer(given), answer(own)];
+    let entries = [Entry::own(vec![call(given), call(own)]), answer(given), answer(own)];
     let body = deltas(&[r#"{"tool_calls":[{"index":0,"id":"call_given_before","function":{"name":"f"}}]}"#]);
     let reply = stream_after(&entries, &[body.as_bytes()]).0.unwrap();
     assert_eq!(calls(&reply)[0].0, "call_Jo1_3_0_2");

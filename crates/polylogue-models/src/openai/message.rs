@@ -3,8 +3,11 @@
 use bytes::{BufMut, BytesMut};
 use polylogue_core::{Call, Media, Outcome, Part};
 
+use super::chunk::REASONING;
+use crate::config::SendReasoning;
 use crate::wire::json;
-use crate::wire::words::{arguments, in_words, is_wordless, legal_name, text, words};
+use crate::wire::protocol::{Own, Style};
+use crate::wire::words::{in_words, is_wordless, legal_name, text, words};
 
 pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(br#"{"role":"system","content":"#);
@@ -23,20 +26,17 @@ pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a P
     out.put_u8(b'}');
 }
 
-/// Writes an assistant message. `omit` leaves out the content of a message that only calls tools.
-pub(super) fn assistant<'a>(
-    out: &mut BytesMut,
-    parts: impl IntoIterator<Item = &'a Part> + Clone,
-    omit: bool,
-) {
-    let mut calls = parts.clone().into_iter().filter_map(|part| match part {
-        Part::Call(call) => Some(call),
+/// Writes an assistant message.
+pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
+    let parts = message.parts;
+    let mut calls = parts.iter().enumerate().filter_map(|(at, part)| match part {
+        Part::Call(call) => Some((at, call)),
         _ => None,
     });
     let first_call = calls.next();
     out.extend_from_slice(br#"{"role":"assistant""#);
-    let is_empty = first_call.is_some() && parts.clone().into_iter().all(is_wordless);
-    match (is_empty, omit) {
+    let is_empty = first_call.is_some() && parts.iter().all(is_wordless);
+    match (is_empty, style.omit) {
         (true, true) => {}
         (true, false) => out.extend_from_slice(br#","content":null"#),
         (false, _) => {
@@ -44,16 +44,32 @@ pub(super) fn assistant<'a>(
             text(out, parts);
         }
     }
-    if let Some(first) = first_call {
+    reasoning(out, message, style.reasoning);
+    if let Some((at, first)) = first_call {
         out.extend_from_slice(br#","tool_calls":["#);
-        tool_call(out, first);
-        for call in calls {
+        tool_call(out, first, &message.arguments(at, first));
+        for (at, call) in calls {
             out.put_u8(b',');
-            tool_call(out, call);
+            tool_call(out, call, &message.arguments(at, call));
         }
         out.put_u8(b']');
     }
     out.put_u8(b'}');
+}
+
+/// Writes the reasoning of the message in the field in which the server sent it. The seal is the name of that field.
+fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
+    let sealed = message.parts.iter().enumerate().find_map(|(at, part)| match part {
+        Part::Thought(text) => Some((message.seal(at, part)?.as_str()?, &**text)),
+        _ => None,
+    });
+    let field = sealed.or_else(|| (send == SendReasoning::AlwaysOrEmpty).then_some((REASONING, "")));
+    if let Some((name, text)) = field {
+        out.put_u8(b',');
+        json::string(out, name);
+        out.put_u8(b':');
+        json::string(out, text);
+    }
 }
 
 /// Writes the result of a call.
@@ -65,14 +81,14 @@ pub(super) fn tool(out: &mut BytesMut, id: &str, outcome: &Outcome) {
     out.put_u8(b'}');
 }
 
-fn tool_call(out: &mut BytesMut, call: &Call) {
+fn tool_call(out: &mut BytesMut, call: &Call, arguments: &str) {
     out.extend_from_slice(br#"{"id":"#);
     json::string(out, &call.id);
     out.extend_from_slice(br#","type":"function","function":{"name":"#);
     json::string(out, &legal_name(&call.tool));
     out.extend_from_slice(br#","arguments":"#);
     // Servers parse the arguments as JSON again, and some refuse a history in which that fails.
-    json::string(out, &arguments(call).to_string());
+    json::string(out, arguments);
     out.extend_from_slice(b"}}");
 }
 

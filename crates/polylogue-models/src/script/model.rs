@@ -186,6 +186,7 @@ fn reply(step: &ScriptStep, nth: u64) -> Reply {
         finish: step.finish.unwrap_or(by_calls),
         usage: step.usage,
         cached: false,
+        verbatim: None,
     }
 }
 

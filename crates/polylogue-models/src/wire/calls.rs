@@ -1,5 +1,7 @@
 //! Assembles tool calls from streamed pieces.
 
+use std::sync::Arc;
+
 use polylogue_core::{Call, DeltaRef, Entry, Part, Request};
 use serde_json::Value;
 
@@ -24,6 +26,13 @@ const MIN_ID: usize = 9;
 /// The calls of a reply so far.
 #[derive(Debug, Default)]
 pub(crate) struct Calls(Vec<Draft>);
+
+/// A finished call.
+pub(crate) struct Finished {
+    pub(crate) call: Call,
+    /// Its arguments as the model wrote them, if that is not their JSON.
+    pub(crate) raw: Option<Arc<str>>,
+}
 
 #[derive(Debug, Default)]
 struct Draft {
@@ -92,14 +101,18 @@ impl Calls {
         self.0.get(at).filter(|draft| !draft.is_other_than(piece)).map(|_| at)
     }
 
-    /// The calls, with ids that are unique in the conversation of `request`'s agent.
-    pub(crate) fn finish(self, request: &Request<'_>) -> impl Iterator<Item = Call> {
+    /// The calls, with ids that are unique in the conversation of `request`'s agent; `None` for one that is empty.
+    pub(crate) fn finish(self, request: &Request<'_>) -> Vec<Option<Finished>> {
         let mut taken: Vec<String> = Vec::new();
-        self.0.into_iter().filter(Draft::is_call).enumerate().map(move |(index, draft)| {
+        let mut index = 0;
+        let finished = |draft: Draft| {
             let id = unique_id(draft.id, index, request, &taken);
-            taken.push(id.clone());
-            Call { id, tool: draft.tool, args: arguments(draft.args) }
-        })
+            (index, _) = (index + 1, taken.push(id.clone()));
+            let (args, raw) = arguments(draft.args);
+            Finished { call: Call { id, tool: draft.tool, args }, raw }
+        };
+        let mut finished = finished;
+        self.0.into_iter().map(|draft| draft.is_call().then(|| finished(draft))).collect()
     }
 }
 
@@ -131,14 +144,19 @@ fn is_whole(args: &str) -> bool {
     args.trim_end().ends_with('}') && serde_json::from_str::<serde::de::IgnoredAny>(args).is_ok()
 }
 
-/// The model's text as an object; else the text unchanged.
-fn arguments(text: String) -> Value {
+/// The model's text as an object, with the text if that is another one than the object's; else the text unchanged.
+fn arguments(text: String) -> (Value, Option<Arc<str>>) {
     if text.trim().is_empty() {
-        return Value::Object(serde_json::Map::new());
+        return (Value::Object(serde_json::Map::new()), None);
     }
     match serde_json::from_str(&text) {
-        Ok(Value::Object(args)) => Value::Object(args),
-        _ => Value::String(text),
+        Ok(Value::Object(args)) => {
+            let args = Value::Object(args);
+            let json = args.to_string();
+            let raw = (json != text).then(|| text.into());
+            (args, raw)
+        }
+        _ => (Value::String(text), None),
     }
 }
 

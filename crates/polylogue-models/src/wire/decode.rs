@@ -1,8 +1,8 @@
 //! Decodes responses as replies, streamed or whole.
 
-use polylogue_core::{DeltaSink, Reply, Request};
+use polylogue_core::{DeltaSink, Request};
 
-use super::draft::{DecodeError, Draft};
+use super::draft::{DecodeError, Decoded, Draft};
 use super::protocol::Protocol;
 use super::sse::{Line, Splitter};
 
@@ -66,7 +66,7 @@ impl<P: Protocol> Decoder<P> {
         body: &[u8],
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<Reply, DecodeError> {
+    ) -> Result<Decoded, DecodeError> {
         match read::<P>(body) {
             Read::Chunk(chunk) => {
                 self.reading.take(&chunk, body, deltas)?;
@@ -85,7 +85,7 @@ impl<P: Protocol> Decoder<P> {
         self,
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<Reply, DecodeError> {
+    ) -> Result<Decoded, DecodeError> {
         let Self { mut splitter, mut event, mut reading } = self;
         let (received, is_whole) = (reading.reply.received, reading.reply.is_finished());
         let last = splitter.finish(|line| take_line(&mut event, &mut reading, line, deltas));

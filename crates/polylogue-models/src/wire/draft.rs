@@ -1,8 +1,12 @@
 //! A reply that is assembled from pieces, for all protocols.
 
-use polylogue_core::{DeltaRef, DeltaSink, Finish, Part, Reply, Request, Usage};
+use std::sync::Arc;
+
+use polylogue_core::{DeltaRef, DeltaSink, Finish, Reply, Request, Seal, Usage, Verbatim};
+use serde_json::Value;
 
 use super::calls::{Calls, Piece};
+use super::parts::{Finished, Parts};
 use super::sse::LineTooLong;
 use super::think::{self, Kind};
 
@@ -30,12 +34,18 @@ impl From<LineTooLong> for DecodeError {
     }
 }
 
+/// A decoded reply, with the seals of its parts.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Decoded {
+    pub(crate) reply: Reply,
+    pub(crate) seals: Vec<Seal>,
+}
+
 /// The reply so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     think: think::Splitter,
-    thought: String,
-    text: String,
+    parts: Parts,
     calls: Calls,
     refused: bool,
     finish: Option<Finish>,
@@ -44,6 +54,8 @@ pub(crate) struct Draft {
     pub(crate) said: bool,
     /// The end mark or a whole message was received: nothing is missing.
     pub(crate) ended: bool,
+    /// Whether the reply is complete only with its end mark, whatever else was received.
+    pub(crate) needs_end: bool,
     /// The last piece announces more.
     pub(crate) is_unfinished: bool,
     /// The usage came after everything else: the reply is complete.
@@ -55,10 +67,11 @@ pub(crate) struct Draft {
     size: usize,
 }
 
+#[allow(dead_code, reason = "parts that a server keeps apart are for wires of blocks")]
 impl Draft {
     /// Whether the reply is complete, though its usage may still come.
     pub(crate) fn is_finished(&self) -> bool {
-        self.ended || self.finish.is_some()
+        self.ended || self.finish.is_some() && !self.needs_end
     }
 
     /// Takes a piece of reasoning.
@@ -67,9 +80,40 @@ impl Draft {
     /// When there is too much of it.
     pub(crate) fn think(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece)?;
-        self.thought.push_str(piece);
+        self.parts.push(Kind::Thought, piece);
         deltas.push(DeltaRef::Thought(piece));
         Ok(())
+    }
+
+    /// Begins a part that the server keeps apart from the others. It is taken as it comes, in this order.
+    pub(crate) fn open(&mut self, kind: Kind) {
+        self.began = true;
+        self.parts.open(kind);
+    }
+
+    /// Takes a piece of the part that was begun last.
+    ///
+    /// # Errors
+    /// When there is too much of it.
+    pub(crate) fn write(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+        self.grow(piece)?;
+        match self.parts.write(piece) {
+            Some(Kind::Thought) if !piece.is_empty() => deltas.push(DeltaRef::Thought(piece)),
+            Some(Kind::Text) if !piece.is_empty() => deltas.push(DeltaRef::Text(piece)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Seals the part that was begun last.
+    pub(crate) fn seal(&mut self, data: Value) {
+        self.size = self.size.saturating_add(data.as_str().map_or(0, str::len));
+        self.parts.seal(data);
+    }
+
+    /// Seals the thought of a server that has only one.
+    pub(crate) fn seal_thought(&mut self, data: Value) {
+        self.parts.seal_thought(data);
     }
 
     /// Takes a piece of content, in which reasoning may be marked.
@@ -78,8 +122,8 @@ impl Draft {
     /// When there is too much of it.
     pub(crate) fn speak(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece)?;
-        let Self { think, thought, text, .. } = self;
-        think.feed(piece, &mut |kind, piece| sort(kind, piece, thought, text, deltas));
+        let Self { think, parts, .. } = self;
+        think.feed(piece, &mut |kind, piece| sort(kind, piece, parts, deltas));
         Ok(())
     }
 
@@ -90,14 +134,19 @@ impl Draft {
     pub(crate) fn refuse(&mut self, piece: &str, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece)?;
         self.refused = true;
-        self.text.push_str(piece);
+        self.parts.push(Kind::Text, piece);
         deltas.push(DeltaRef::Text(piece));
         Ok(())
     }
 
-    /// Sets the finish reason: the reply is complete.
+    /// Sets the finish reason by its name in one of the APIs: the reply is complete.
     pub(crate) fn stop(&mut self, reason: &str) {
-        self.finish = Some(finish(reason));
+        self.stop_with(finish(reason));
+    }
+
+    /// Sets the finish reason: the reply is complete.
+    pub(crate) fn stop_with(&mut self, finish: Finish) {
+        self.finish = Some(finish);
         self.began = true;
     }
 
@@ -115,6 +164,7 @@ impl Draft {
     pub(crate) fn call(&mut self, piece: &Piece<'_>, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         self.grow(piece.args)?;
         let added = self.calls.add(piece).ok_or(DecodeError::TooLong("the reply has too many tool calls"))?;
+        self.parts.call(added.index);
         if added.named || !piece.args.is_empty() {
             let tool = added.named.then(|| self.calls.tool(added.index));
             deltas.push(DeltaRef::Call { index: added.index, tool, args: piece.args });
@@ -141,8 +191,8 @@ impl Draft {
         request: &Request<'_>,
         core: &str,
         deltas: &mut dyn DeltaSink,
-    ) -> Result<Reply, DecodeError> {
-        let complete = self.ended || self.finish.is_some() || self.metered;
+    ) -> Result<Decoded, DecodeError> {
+        let complete = self.is_finished() || self.metered && !self.needs_end;
         match (self.said, complete) {
             (false, false) if !self.received => return Err(DecodeError::Empty),
             (_, false) => return Err(DecodeError::Cut),
@@ -152,16 +202,15 @@ impl Draft {
                 return Err(DecodeError::Unreadable { why, excerpt: String::new() });
             }
         }
-        let Self { think, thought, text, .. } = &mut self;
-        think.finish(&mut |kind, piece| sort(kind, piece, thought, text, deltas));
+        let Self { think, parts, .. } = &mut self;
+        think.finish(&mut |kind, piece| sort(kind, piece, parts, deltas));
         self.find_thought(deltas);
         Ok(self.reply(request))
     }
 
     /// Separates a thought without a start mark from the text. It was streamed as text, so the deltas restart.
     fn find_thought(&mut self, deltas: &mut dyn DeltaSink) {
-        let unmarked = Some(&self.text).filter(|_| self.thought.is_empty());
-        let Some((thought, answer)) = unmarked.and_then(|text| think::unopened(text)) else { return };
+        let Some((thought, answer)) = self.parts.unmarked().and_then(think::unopened) else { return };
         deltas.push(DeltaRef::Restart);
         let (thought, answer) = (thought.to_owned(), answer.to_owned());
         for (piece, delta) in [(&thought, DeltaRef::Thought(&thought)), (&answer, DeltaRef::Text(&answer))] {
@@ -170,38 +219,28 @@ impl Draft {
             }
         }
         self.calls.deltas().for_each(|call| deltas.push(call));
-        (self.thought, self.text) = (thought, answer);
+        self.parts.replace(Kind::Thought, thought);
+        self.parts.replace(Kind::Text, answer);
     }
 
-    fn reply(self, request: &Request<'_>) -> Reply {
+    fn reply(self, request: &Request<'_>) -> Decoded {
         let finish = match self.finish.unwrap_or(Finish::Unknown) {
             _ if self.refused => Finish::Filter,
             Finish::Stop | Finish::Unknown if !self.calls.is_empty() => Finish::Calls,
             finish => finish,
         };
-        let thought = Some(self.thought.trim()).filter(|thought| !thought.is_empty());
-        let text = Some(self.text).filter(|text| !text.trim().is_empty());
-        // Shrunk, because it is kept as long as the conversation.
-        let words = usize::from(thought.is_some()) + usize::from(text.is_some());
-        let mut parts = Vec::with_capacity(words);
-        parts.extend(thought.map(|thought| Part::Thought(thought.into())));
-        parts.extend(text.map(Part::text));
-        parts.extend(self.calls.finish(request).map(Part::Call));
-        Reply { parts, finish, usage: self.usage, cached: false }
+        let Finished { parts, seals, arguments } = self.parts.finish(self.calls.finish(request));
+        let verbatim = Verbatim { arguments, seals: None }.some().map(Arc::new);
+        Decoded { reply: Reply { parts, finish, usage: self.usage, cached: false, verbatim }, seals }
     }
 }
 
-fn sort(kind: Kind, piece: &str, thought: &mut String, text: &mut String, deltas: &mut dyn DeltaSink) {
-    match kind {
-        Kind::Thought => {
-            thought.push_str(piece);
-            deltas.push(DeltaRef::Thought(piece));
-        }
-        Kind::Text => {
-            text.push_str(piece);
-            deltas.push(DeltaRef::Text(piece));
-        }
-    }
+fn sort(kind: Kind, piece: &str, parts: &mut Parts, deltas: &mut dyn DeltaSink) {
+    parts.push(kind, piece);
+    deltas.push(match kind {
+        Kind::Thought => DeltaRef::Thought(piece),
+        Kind::Text => DeltaRef::Text(piece),
+    });
 }
 
 fn finish(reason: &str) -> Finish {

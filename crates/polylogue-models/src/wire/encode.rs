@@ -6,18 +6,20 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use polylogue_core::{BEGIN, Entry, GO_ON, Part, Request, plain};
+use polylogue_core::{BEGIN, Entry, GO_ON, Part, Request, SealsSent, plain};
 use serde_json::Value;
 
 use super::json::{self, separate};
 use super::pictures;
-use super::protocol::{NOTED, Protocol, Style};
+use super::protocol::{NOTED, Own, Protocol, Style};
 use crate::api::Api;
+use crate::config::SendReasoning;
 
 /// An encoded body, and which part of it can be reused for the next request.
 pub(crate) struct Body {
     bytes: Bytes,
     kept: Prefix,
+    seals: Option<SealsSent>,
 }
 
 impl Body {
@@ -28,13 +30,18 @@ impl Body {
 
     /// Returns the buffer to the view of `request`, truncated to the reusable part.
     pub(crate) fn give_back(self, request: &Request<'_>) {
-        let Self { bytes, kept } = self;
+        let Self { bytes, kept, seals } = self;
         // The buffer can be reused once the transport has dropped it; before that it must be copied.
         let mut buffer = bytes
             .try_into_mut()
             .unwrap_or_else(|shared| BytesMut::from(shared.get(..kept.length).unwrap_or_default()));
         buffer.truncate(kept.length);
-        request.encoded.put(ViewBuffer { prefix: kept, buffer });
+        request.encoded.put(ViewBuffer { prefix: kept, buffer, seals });
+    }
+
+    /// Which seals it has, if the model knows seals.
+    pub(crate) const fn seals(&self) -> Option<&SealsSent> {
+        self.seals.as_ref()
     }
 }
 
@@ -42,6 +49,7 @@ impl Body {
 struct ViewBuffer {
     prefix: Prefix,
     buffer: BytesMut,
+    seals: Option<SealsSent>,
 }
 
 struct Prefix {
@@ -53,6 +61,7 @@ struct Prefix {
     fold: bool,
     omit: bool,
     bridge: bool,
+    reasoning: SendReasoning,
     /// Number of encoded entries.
     entries: usize,
     /// Their length in bytes, including the beginning of the body.
@@ -65,6 +74,7 @@ impl Prefix {
             && *self.model == *model
             && (self.merge, self.vision) == (style.merge, style.vision)
             && (self.fold, self.omit, self.bridge) == (style.fold, style.omit, style.bridge)
+            && self.reasoning == style.reasoning
             && self.system.as_deref() == request.system
             && self.entries <= request.entries.len()
     }
@@ -74,21 +84,34 @@ impl Prefix {
 pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Body {
     // Extra fields take precedence, including the model's name.
     let model = request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model);
-    let kept =
-        request.encoded.take::<ViewBuffer>().filter(|kept| kept.prefix.fits::<P>(request, model, style));
-    let ViewBuffer { mut prefix, mut buffer } = kept.unwrap_or_else(|| begin::<P>(request, model, style));
+    let seals =
+        P::sealer(style).map(|wire| SealsSent::new(format!("{wire}:{model}"), request.system, request.tools));
+    let begins = |kept: &ViewBuffer| match (&kept.seals, &seals) {
+        (Some(kept), Some(seals)) => seals.begins_as(kept),
+        (kept, seals) => kept.is_none() && seals.is_none(),
+    };
+    let fits = |kept: &ViewBuffer| kept.prefix.fits::<P>(request, model, style) && begins(kept);
+    let kept = request.encoded.take::<ViewBuffer>().filter(fits);
+    let kept = kept.unwrap_or_else(|| begin::<P>(request, model, style, seals));
+    let ViewBuffer { mut prefix, mut buffer, mut seals } = kept;
+    seals.iter_mut().for_each(|seals| seals.extend(request.entries));
     let open = open_group(request.entries, style).max(prefix.entries);
-    write_groups::<P>(&mut buffer, request, prefix.entries..open, style);
+    write_groups::<P>(&mut buffer, request, prefix.entries..open, style, seals.as_ref());
     prefix.entries = open;
     prefix.length = buffer.len();
-    write_groups::<P>(&mut buffer, request, open..request.entries.len(), style);
+    write_groups::<P>(&mut buffer, request, open..request.entries.len(), style, seals.as_ref());
     buffer.put_u8(b']');
     P::tail(&mut buffer, request, style);
-    Body { bytes: buffer.freeze(), kept: prefix }
+    Body { bytes: buffer.freeze(), kept: prefix, seals }
 }
 
 /// Everything before the first entry.
-fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> ViewBuffer {
+fn begin<P: Protocol>(
+    request: &Request<'_>,
+    model: &str,
+    style: &Style,
+    seals: Option<SealsSent>,
+) -> ViewBuffer {
     let mut buffer = BytesMut::with_capacity(4096);
     buffer.extend_from_slice(br#"{"model":"#);
     json::string(&mut buffer, model);
@@ -97,10 +120,12 @@ fn begin<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> View
         P::system(&mut buffer, system);
     }
     let system = request.system.map(Into::into);
-    let Style { merge, vision, fold, omit, bridge, .. } = *style;
+    let Style { merge, vision, fold, omit, bridge, reasoning, .. } = *style;
     let (model, length) = (model.into(), buffer.len());
-    let prefix = Prefix { api: P::API, model, system, merge, vision, fold, omit, bridge, entries: 0, length };
-    ViewBuffer { prefix, buffer }
+    let api = P::API;
+    let prefix =
+        Prefix { api, model, system, merge, vision, fold, omit, bridge, reasoning, entries: 0, length };
+    ViewBuffer { prefix, buffer, seals }
 }
 
 /// The system text, if it says anything.
@@ -130,11 +155,18 @@ const fn is_user(entry: &Entry, style: &Style) -> bool {
 }
 
 /// Writes the messages of the entries in `range`, which begins with a new message.
-fn write_groups<P: Protocol>(out: &mut BytesMut, request: &Request<'_>, range: Range<usize>, style: &Style) {
+fn write_groups<P: Protocol>(
+    out: &mut BytesMut,
+    request: &Request<'_>,
+    range: Range<usize>,
+    style: &Style,
+    seals: Option<&SealsSent>,
+) {
     let (all, mut at) = (request.entries, range.start);
     let entries = all.get(range).unwrap_or_default();
     for group in entries.chunk_by(|entry, next| joins(entry, next, style)) {
         let before = all.get(..at).unwrap_or_default();
+        let sealed = seals.is_some_and(|seals| seals.contains(at));
         at += group.len();
         let Some(first) = group.first() else { continue };
         let folded = system_of(request).filter(|_| style.fold && before.is_empty()).map(Part::text);
@@ -152,7 +184,9 @@ fn write_groups<P: Protocol>(out: &mut BytesMut, request: &Request<'_>, range: R
                 let parts = folded.iter().chain(&shown).chain(group.iter().flat_map(Entry::parts));
                 P::user(out, parts);
             }
-            Entry::Assistant { parts } => P::assistant(out, parts, style),
+            Entry::Assistant { parts, verbatim } => {
+                P::assistant(out, &Own::new(parts, verbatim.as_deref(), sealed), style);
+            }
             Entry::Tool { id, tool, outcome } => P::tool(out, id, tool, outcome),
         }
         let next = all.get(at);
@@ -190,7 +224,7 @@ fn write_between<P: Protocol>(
         (Some(Entry::Assistant { .. }), Entry::Assistant { .. }) if style.merge => user(out, &[&go_on]),
         (Some(Entry::Tool { .. }), Entry::User { .. } | Entry::System { .. }) if style.bridge => {
             separate(out);
-            P::assistant(out, &[Part::text(NOTED)], style);
+            P::assistant(out, &Own::of(&[Part::text(NOTED)]), style);
         }
         _ => {}
     }

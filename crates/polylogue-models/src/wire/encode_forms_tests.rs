@@ -9,7 +9,7 @@ use super::*;
 fn pictures_of_tools_follow_the_last_result_of_their_run_for_models_that_see() {
     let entries = [
         Entry::user("Look."),
-        Entry::Assistant { parts: vec![call("c1", json!({})), call("c2", json!({})), call("c3", json!({}))] },
+        Entry::own(vec![call("c1", json!({})), call("c2", json!({})), call("c3", json!({}))]),
         returned("c1", "look", vec![Part::text("a cat"), drawn("QUJD"), drawn("REVG")]),
         returned("c2", "count", vec![Part::text("two")]),
         returned("c3", "draw", vec![drawn("R0hJ")]),
@@ -52,7 +52,7 @@ fn reported(body: &Value) -> Vec<String> {
 fn texts_that_no_participant_wrote_are_sent_only_where_the_provider_needs_them() {
     let entries = [
         Entry::assistant("Hello."),
-        Entry::Assistant { parts: vec![Part::text("Wait."), call("c1", json!({}))] },
+        Entry::own(vec![Part::text("Wait."), call("c1", json!({}))]),
         returned("c1", "look", vec![Part::text("a cat")]),
         Entry::user("Well?"),
     ];
@@ -81,7 +81,7 @@ fn texts_that_no_participant_wrote_are_sent_only_where_the_provider_needs_them()
 fn words_after_the_pictures_of_a_tool_join_their_message_where_roles_alternate() {
     let entries = [
         Entry::user("Look."),
-        Entry::Assistant { parts: vec![call("c1", json!({}))] },
+        Entry::own(vec![call("c1", json!({}))]),
         returned("c1", "look", vec![Part::text("a cat"), drawn("QUJD")]),
         Entry::user("Well?"),
         Entry::user("Which one?"),
@@ -107,11 +107,8 @@ fn what_a_model_could_not_read_is_only_named() {
         media("image/png", "data:image/png,QUJD"),
         drawn(""),
     ];
-    let entries = [
-        Entry::user("Look."),
-        Entry::Assistant { parts: vec![call("c1", json!({}))] },
-        returned("c1", "look", parts),
-    ];
+    let entries =
+        [Entry::user("Look."), Entry::own(vec![call("c1", json!({}))]), returned("c1", "look", parts)];
     let seen = Asked::new().body(&entries, &Style { vision: true, ..STYLE });
     assert_eq!(seen, Asked::new().body(&entries, &STYLE));
 }
@@ -122,7 +119,7 @@ fn a_run_that_grows_and_a_change_of_sight_are_written_anew() {
     let sees = Style { vision: true, ..STYLE };
     let mut entries = vec![
         Entry::user("Look."),
-        Entry::Assistant { parts: vec![call("c1", json!({})), call("c2", json!({}))] },
+        Entry::own(vec![call("c1", json!({})), call("c2", json!({}))]),
         returned("c1", "look", vec![drawn("QUJD")]),
     ];
     asked.body(&entries, &sees);

@@ -20,6 +20,7 @@ const STYLE: Style = Style {
     fold: false,
     omit: false,
     bridge: false,
+    reasoning: SendReasoning::Never,
 };
 
 struct Asked {
@@ -87,7 +88,7 @@ fn the_whole_body_is_what_it_looks_like() {
     asked.params.temperature = Some(0.2);
     let entries = [
         Entry::user("Hi\n\"you\""),
-        Entry::Assistant { parts: vec![call("c1", json!({"x": 1}))] },
+        Entry::own(vec![call("c1", json!({"x": 1}))]),
         Entry::Tool { id: "c1".into(), tool: "look".into(), outcome: Outcome::done("seen") },
     ];
     let body = String::from_utf8(asked.body(&entries, &Style { stream: true, ..STYLE })).unwrap();
@@ -207,7 +208,7 @@ fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
     let outcome = |parts| Outcome::new(polylogue_core::OutcomeStatus::Done, parts);
     let entries = [
         Entry::User { parts },
-        Entry::Assistant { parts: vec![call("c1", json!("raw")), call("c2", json!({"a": 1}))] },
+        Entry::own(vec![call("c1", json!("raw")), call("c2", json!({"a": 1}))]),
         Entry::Tool { id: "c1".into(), tool: "look".into(), outcome: outcome(vec![]) },
         Entry::Tool {
             id: "c2".into(),
@@ -215,7 +216,7 @@ fn no_content_is_ever_empty_and_odd_parts_are_put_in_words() {
             outcome: outcome(vec![Part::Data(json!([1])), image(), Part::text(" ")]),
         },
         Entry::User { parts: vec![Part::text("  ")] },
-        Entry::Assistant { parts: vec![] },
+        Entry::own(vec![]),
         Entry::User { parts: vec![Part::Thought("secret".into()), Part::text("go")] },
     ];
     let body = Asked::new().json(&entries, &STYLE);
@@ -244,7 +245,7 @@ fn names_that_a_model_invented_are_sent_in_a_form_that_is_allowed() {
     let named =
         |tool: &str| Part::Call(Call { id: format!("id {tool}"), tool: tool.into(), args: json!({}) });
     let names = ["look", "functions.look it", "", &long, "blick\u{fc}"];
-    let entries = [Entry::Assistant { parts: names.iter().map(|name| named(name)).collect() }];
+    let entries = [Entry::own(names.iter().map(|name| named(name)).collect())];
     let body = Asked::new().json(&entries, &STYLE);
     let calls = body["messages"][2]["tool_calls"].as_array().unwrap();
     let sent: Vec<&str> = calls.iter().map(|call| call["function"]["name"].as_str().unwrap()).collect();
@@ -349,7 +350,7 @@ fn view(turns: &[Turn]) -> (Vec<Entry>, BTreeSet<usize>) {
                 let text = text.iter().map(|text| Part::text(&**text));
                 let id = |at| format!("c{index}_{at}");
                 let made = calls.iter().enumerate().map(|(at, (args, _))| call(&id(at), args.clone()));
-                entries.push(Entry::Assistant { parts: text.chain(made).collect() });
+                entries.push(Entry::own(text.chain(made).collect()));
                 for (at, (_, outcome)) in calls.iter().enumerate() {
                     let outcome = outcome.clone();
                     entries.push(Entry::Tool { id: id(at), tool: "look".into(), outcome });

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use polylogue_core::{Entry, Part};
 
 use super::json::separate;
-use super::protocol::{NOTED, Protocol, Style};
+use super::protocol::{NOTED, Own, Protocol, Style};
 use super::words::legal_name;
 
 /// Media types that every model with vision accepts. Others would make providers refuse every later request.
@@ -43,7 +43,7 @@ pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry], style: &Styl
     }
     if style.bridge {
         separate(out);
-        P::assistant(out, &[Part::text(NOTED)], style);
+        P::assistant(out, &Own::of(&[Part::text(NOTED)]), style);
     }
     separate(out);
     P::user(out, &parts);

@@ -1,11 +1,16 @@
 //! The trait of protocols, and the request formats of endpoints.
 
+use std::borrow::Cow;
+
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Outcome, Part, Request};
+use polylogue_core::{Call, DeltaSink, Outcome, Part, Request, Verbatim};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::draft::{DecodeError, Draft};
+use super::words;
 use crate::api::Api;
+use crate::config::SendReasoning;
 
 /// The assistant message between tool results and messages of others, for providers that require one.
 pub(super) const NOTED: &str = "Noted.";
@@ -29,6 +34,41 @@ pub(crate) struct Style {
     pub(crate) omit: bool,
     /// Whether an assistant message separates the result of a tool from messages of others.
     pub(crate) bridge: bool,
+    /// Which reasoning is sent back to the model that wrote it.
+    pub(crate) reasoning: SendReasoning,
+}
+
+/// An assistant message to be encoded.
+#[derive(Clone, Copy)]
+pub(crate) struct Own<'a> {
+    pub(crate) parts: &'a [Part],
+    verbatim: Option<&'a Verbatim>,
+    /// Whether its seals are sent.
+    sealed: bool,
+}
+
+impl<'a> Own<'a> {
+    pub(crate) const fn new(parts: &'a [Part], verbatim: Option<&'a Verbatim>, sealed: bool) -> Self {
+        Self { parts, verbatim, sealed }
+    }
+
+    /// A message that is no reply of the model.
+    pub(crate) const fn of(parts: &'a [Part]) -> Self {
+        Self::new(parts, None, false)
+    }
+
+    /// The seal of `part` at `index`, if it is sent.
+    pub(crate) fn seal(&self, index: usize, part: &Part) -> Option<&'a Value> {
+        self.verbatim.filter(|_| self.sealed)?.seal(index, part)
+    }
+
+    /// The arguments of `call` at `index` as the JSON of an object: as the model wrote them, unless they were changed.
+    pub(crate) fn arguments(&self, index: usize, call: &Call) -> Cow<'a, str> {
+        match self.verbatim.and_then(|verbatim| verbatim.arguments(index, call)) {
+            Some(raw) => Cow::Borrowed(raw),
+            None => Cow::Owned(words::arguments(call).to_string()),
+        }
+    }
 }
 
 /// A wire protocol: encodes requests, and decodes pieces of replies. A value decodes one reply.
@@ -45,6 +85,12 @@ pub(crate) trait Protocol: Default + Send {
     /// One JSON object of a reply, whole or a piece.
     type Chunk<'a>: Deserialize<'a>;
 
+    /// The name of this wire in the tags of its seals; `None` if it sends none.
+    fn sealer(style: &Style) -> Option<&'static str> {
+        let _ = style;
+        None
+    }
+
     /// Writes the message with the system text.
     fn system(out: &mut BytesMut, text: &str);
 
@@ -52,7 +98,7 @@ pub(crate) trait Protocol: Default + Send {
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone);
 
     /// Writes an assistant message.
-    fn assistant(out: &mut BytesMut, parts: &[Part], style: &Style);
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style);
 
     /// Writes the result of the call `id` of `tool`.
     fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome);

@@ -81,7 +81,7 @@ async fn in_the_entries() {
     .await;
     check(
         |asked| {
-            let Entry::Assistant { parts } = &mut asked.entries[1] else { unreachable!() };
+            let Entry::Assistant { parts, .. } = &mut asked.entries[1] else { unreachable!() };
             let Part::Call(call) = &mut parts[0] else { unreachable!() };
             call.args = json!({"q": "y"});
         },

@@ -168,7 +168,7 @@ fn rich_answer() -> Answer {
         Part::Call(call),
     ];
     let usage = Usage { input: Some(7), output: Some(9), cached: Some(3), reasoning: Some(2) };
-    (pieces, Ok(Reply { parts, finish: Finish::Calls, usage, cached: false }))
+    (pieces, Ok(Reply { parts, finish: Finish::Calls, usage, cached: false, verbatim: None }))
 }
 
 fn error() -> ModelError {
@@ -191,7 +191,7 @@ fn tool_entries() -> [Entry; 2] {
     let call = Call { id: "c1".into(), tool: "search".into(), args: json!({"q": "x"}) };
     let parts = vec![Part::Call(call)];
     [
-        Entry::Assistant { parts },
+        Entry::own(parts),
         Entry::Tool { id: "c1".into(), tool: "search".into(), outcome: Outcome::done("found") },
     ]
 }

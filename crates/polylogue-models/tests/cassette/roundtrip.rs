@@ -57,7 +57,7 @@ fn an_entry() -> impl Strategy<Value = Entry> {
     ];
     prop_oneof![
         parts().prop_map(|parts| Entry::User { parts }),
-        parts().prop_map(|parts| Entry::Assistant { parts }),
+        parts().prop_map(Entry::own),
         (".{1,8}", "[a-z]{1,8}", outcome).prop_map(|(id, tool, outcome)| Entry::Tool { id, tool, outcome }),
     ]
 }
@@ -116,7 +116,7 @@ prop_compose! {
         ]),
         (input, output, cached, reasoning) in any::<(Option<u64>, Option<u64>, Option<u64>, Option<u64>)>(),
     ) -> Reply {
-        Reply { parts, finish, usage: Usage { input, output, cached, reasoning }, cached: false }
+        Reply { parts, finish, usage: Usage { input, output, cached, reasoning }, cached: false, verbatim: None }
     }
 }
 

@@ -40,13 +40,11 @@ async fn a_conversation_with_tools_and_pictures_is_in_ollamas_form() {
         ],
         ..Asked::new([
             Entry::User { parts: vec![Part::text("See?"), media("data:image/png;base64,QUJD")] },
-            Entry::Assistant {
-                parts: vec![
-                    Part::Thought("Hm.".into()),
-                    call("call_of_mine", json!({"at": 1})),
-                    call("call_of_yours", json!("no object")),
-                ],
-            },
+            Entry::own(vec![
+                Part::Thought("Hm.".into()),
+                call("call_of_mine", json!({"at": 1})),
+                call("call_of_yours", json!("no object")),
+            ]),
             Entry::Tool { id: "call_of_mine".into(), tool: "look".into(), outcome: Outcome::done("a cat") },
             Entry::Tool { id: "call_of_yours".into(), tool: "look".into(), outcome: Outcome::done("a dog") },
             Entry::assistant("A cat and a dog."),
@@ -171,9 +169,7 @@ async fn what_was_written_for_one_api_is_not_sent_to_the_other() {
     let compatible = model(Config { provider: "c".into(), ..Config::new(server.base_url()) });
     let asked = Asked::new([
         Entry::user("Look."),
-        Entry::Assistant {
-            parts: vec![Part::Call(Call { id: "call_1234567".into(), tool: "t".into(), args: json!({}) })],
-        },
+        Entry::own(vec![Part::Call(Call { id: "call_1234567".into(), tool: "t".into(), args: json!({}) })]),
         Entry::Tool { id: "call_1234567".into(), tool: "t".into(), outcome: Outcome::done("seen") },
     ]);
     for model in [&own, &compatible, &own, &compatible] {
@@ -200,7 +196,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
     let outcome = Outcome::new(OutcomeStatus::Done, parts);
     let asked = Asked::new([
         Entry::user("What do you see?"),
-        Entry::Assistant { parts: vec![Part::Call(call)] },
+        Entry::own(vec![Part::Call(call)]),
         Entry::Tool { id: "c1".into(), tool: "camera".into(), outcome },
     ]);
     let capabilities = Capabilities::default().with(Capability::Vision);

@@ -342,7 +342,10 @@ impl Presentation {
             }
             Body::Left { who, .. } | Body::Stopped { who, .. } | Body::Joined { who, .. } => who,
             Body::Cleared { who, .. } => who,
-            Body::CapabilityMissing { .. } | Body::ContinuationFailed { .. } => {
+            Body::CapabilityMissing { .. }
+            | Body::SealsRefused { .. }
+            | Body::ParametersIgnored { .. }
+            | Body::ContinuationFailed { .. } => {
                 return self.put(at, Kind::Notice(body.clone()));
             }
             _ => return,

@@ -23,6 +23,7 @@ fn replied(who: &str, parts: Vec<Part>) -> Body {
         usage: Usage::default(),
         cost: None,
         cached: false,
+        verbatim: None,
     })
 }
 

@@ -128,15 +128,16 @@ pub fn value(message: &Message) -> Option<&Value> {
 /// An entry as the model receives it: its own earlier messages as the parser renders them. Those with a call stay
 /// unchanged, since the outcome follows.
 fn rendered(entry: Entry, parser: &dyn Parser) -> Option<Entry> {
-    let is_text = |part: &Part| matches!(part, Part::Text(_));
-    let Entry::Assistant { parts } = entry else { return Some(entry) };
-    let text = polylogue_core::plain(&parts).into_owned();
+    // Thoughts belong to the text as the model wrote it.
+    let is_replaced = |part: &Part| matches!(part, Part::Text(_) | Part::Thought(_));
+    let Entry::Assistant { parts, .. } = &entry else { return Some(entry) };
+    let text = polylogue_core::plain(parts).into_owned();
     let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
     let value = if calls || text.is_empty() { None } else { parser.parse(&text).ok().flatten() };
-    let Some(value) = value else { return Some(Entry::Assistant { parts }) };
+    let Some(value) = value else { return Some(entry) };
     let text = Part::text(parser.render(&text, &value)?);
-    let rest = parts.into_iter().filter(|part| !is_text(part));
-    Some(Entry::Assistant { parts: std::iter::once(text).chain(rest).collect() })
+    let rest = parts.iter().filter(|part| !is_replaced(part)).cloned();
+    Some(Entry::own(std::iter::once(text).chain(rest).collect()))
 }
 
 impl Agent for Parsed {

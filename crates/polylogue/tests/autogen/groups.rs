@@ -62,7 +62,7 @@ fn sent(entries: &[Entry]) -> Vec<String> {
     let shown = |entry: &Entry| match entry {
         Entry::System { parts } => format!("system: {}", plain(parts)),
         Entry::User { parts } => format!("user: {}", plain(parts)),
-        Entry::Assistant { parts } => format!("assistant: {}", plain(parts)),
+        Entry::Assistant { parts, .. } => format!("assistant: {}", plain(parts)),
         Entry::Tool { tool, outcome, .. } => format!("{tool}: {}", outcome.plain()),
     };
     entries.iter().map(shown).collect()

@@ -32,7 +32,7 @@ impl Tool for Clock {
 
 fn calls(entry: &Entry) -> usize {
     match entry {
-        Entry::Assistant { parts } => parts.iter().filter(|part| matches!(part, Part::Call(_))).count(),
+        Entry::Assistant { parts, .. } => parts.iter().filter(|part| matches!(part, Part::Call(_))).count(),
         _ => 0,
     }
 }
@@ -111,7 +111,7 @@ async fn a_window_keeps_the_order_the_task_and_calls_with_their_results() {
 
 /// What was said in rounds.
 fn words(entry: &Entry) -> Vec<String> {
-    let (Entry::User { parts } | Entry::Assistant { parts }) = entry else { return Vec::new() };
+    let (Entry::User { parts } | Entry::Assistant { parts, .. }) = entry else { return Vec::new() };
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.to_string()),
         _ => None,

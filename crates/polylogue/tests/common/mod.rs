@@ -65,6 +65,7 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         usage: Usage { input: Some(6), output: Some(4), cached: None, reasoning: None },
         cost: Some(Money::dollars(0.01)),
         cached: false,
+        verbatim: None,
     };
     let mut bodies =
         vec![Body::TurnStarted { turns: vec![TurnRequest::to_all(who.clone())] }, Body::ModelReplied(sample)];

@@ -11,7 +11,7 @@ use crate::stage::{Spy, name, script};
 fn texts(entries: &[Entry]) -> Vec<(&'static str, String)> {
     let text = |entry: &Entry| match entry {
         Entry::User { parts } => ("user", polylogue_core::plain(parts).into_owned()),
-        Entry::Assistant { parts } => ("assistant", polylogue_core::plain(parts).into_owned()),
+        Entry::Assistant { parts, .. } => ("assistant", polylogue_core::plain(parts).into_owned()),
         Entry::System { parts } => ("system", polylogue_core::plain(parts).into_owned()),
         Entry::Tool { outcome, .. } => ("tool", outcome.plain().into_owned()),
     };

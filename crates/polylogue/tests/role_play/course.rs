@@ -18,7 +18,7 @@ fn shape(asked: &Asked) -> String {
 }
 
 fn text(entry: &Entry) -> String {
-    let (Entry::User { parts } | Entry::Assistant { parts } | Entry::System { parts }) = entry else {
+    let (Entry::User { parts } | Entry::Assistant { parts, .. } | Entry::System { parts }) = entry else {
         return String::new();
     };
     parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(&**text) } else { None }).collect()

@@ -204,7 +204,7 @@ fn entries_as_a_model_received_them() {
     let call = Call { id: "c1".into(), tool: "run".into(), args: json!({"code": "1"}) };
     let entries = [
         Entry::user("**Do** it\nnow\x1b[2J"),
-        Entry::Assistant { parts: vec![Part::text("I run it"), Part::Call(call)] },
+        Entry::own(vec![Part::text("I run it"), Part::Call(call)]),
         Entry::Tool { id: "c1".into(), tool: "run".into(), outcome: Outcome::done("1") },
     ];
     expect![[r#"

@@ -60,6 +60,7 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
         usage: Usage::default(),
         cost: None,
         cached: false,
+        verbatim: None,
     })
 }
 

@@ -1,0 +1,179 @@
+//! What a reply has beside its parts, so that later requests return it to its provider unchanged.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::digest::Digest;
+use super::part::{Call, Part};
+
+/// What a reply has beside its parts, so that later requests return it to its provider unchanged: the arguments of
+/// calls as the model wrote them, and seals. In the log of the model call only, never in a message.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Verbatim {
+    /// The arguments of calls whose text is not the JSON of their value byte for byte.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<RawArguments>,
+    /// The seals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seals: Option<Seals>,
+}
+
+/// The arguments of a call as the model wrote them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RawArguments {
+    /// The index of the call among the parts.
+    pub part: usize,
+    /// The text.
+    pub text: Arc<str>,
+}
+
+/// The seals of one reply: signatures, encrypted reasoning and ids that a provider returned with parts, and expects
+/// back with them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seals {
+    /// Who wrote them, and alone can read them: `wire:model`.
+    pub by: Arc<str>,
+    /// Identifies everything that was sent before the reply. Seals are sent again only after the same.
+    pub before: Digest,
+    /// The index of the endpoint's key that was used: providers bind seals to an account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<usize>,
+    /// One for each sealed part, in order.
+    pub parts: Vec<Seal>,
+}
+
+/// What a provider returned with one part, and expects back with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seal {
+    /// The index of the part.
+    pub part: usize,
+    /// Identifies the text of the part: a seal does not fit another text.
+    of: Digest,
+    /// Opaque to everything but its wire.
+    pub data: Value,
+}
+
+impl Seal {
+    /// The seal `data` on `content`, the part at `index`.
+    #[must_use]
+    pub fn new(index: usize, content: &Part, data: Value) -> Self {
+        Self { part: index, of: fingerprint(content), data }
+    }
+}
+
+/// Identifies the text of a part. Calls are not compared: their ids and names are made legal after the reply.
+fn fingerprint(part: &Part) -> Digest {
+    let (kind, text) = match part {
+        Part::Text(text) => (b't', &**text),
+        Part::Thought(text) => (b'r', &**text),
+        Part::Call(_) => (b'c', ""),
+        _ => (b'o', ""),
+    };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[kind]).update(text.as_bytes());
+    let mut digest = [0; 16];
+    hasher.finalize_xof().fill(&mut digest);
+    Digest(digest)
+}
+
+impl Verbatim {
+    /// The maximum size of the seals of one reply, in bytes of JSON. Larger ones are dropped.
+    pub const MAX_SEALS: usize = 1 << 20;
+
+    /// The seal of `content`, the part at `index`, unless it is on another text.
+    #[must_use]
+    pub fn seal(&self, index: usize, content: &Part) -> Option<&Value> {
+        let seals = self.seals.as_ref()?.parts.iter();
+        let mut fitting = seals.filter(|seal| seal.part == index && seal.of == fingerprint(content));
+        fitting.next().map(|seal| &seal.data)
+    }
+
+    /// The arguments of `call`, the part at `index`, as the model wrote them; `None` if the call has others now.
+    #[must_use]
+    pub fn arguments(&self, index: usize, call: &Call) -> Option<&str> {
+        let raw = self.arguments.iter().find(|raw| raw.part == index)?;
+        let is_same = serde_json::from_str::<Value>(&raw.text).is_ok_and(|value| value == call.args);
+        is_same.then_some(&*raw.text)
+    }
+
+    /// The same for the parts at the indices `kept`, in their order; `None` if nothing is left.
+    #[must_use]
+    pub(crate) fn of_kept(&self, kept: &[usize]) -> Option<Self> {
+        let place = |part: usize| kept.iter().position(|at| *at == part);
+        let arguments = self.arguments.iter().filter_map(|raw| {
+            let text = Arc::clone(&raw.text);
+            place(raw.part).map(|part| RawArguments { part, text })
+        });
+        let seals = self.seals.as_ref().map(|seals| {
+            let moved = |seal: &Seal| place(seal.part).map(|part| Seal { part, ..seal.clone() });
+            Seals { parts: seals.parts.iter().filter_map(moved).collect(), ..seals.clone() }
+        });
+        Self { arguments: arguments.collect(), seals }.some()
+    }
+
+    /// This without its seals; `None` if nothing is left.
+    pub(crate) fn unsealed(&self) -> Option<Self> {
+        Self { arguments: self.arguments.clone(), seals: None }.some()
+    }
+
+    /// This, if it has anything; without its seals, if they are too large.
+    #[must_use]
+    pub fn some(mut self) -> Option<Self> {
+        let size = |seals: &Seals| serde_json::to_vec(seals).map_or(usize::MAX, |bytes| bytes.len());
+        self.seals = self.seals.filter(|seals| !seals.parts.is_empty() && size(seals) <= Self::MAX_SEALS);
+        (!self.arguments.is_empty() || self.seals.is_some()).then_some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn seals(parts: Vec<Seal>) -> Option<Seals> {
+        Some(Seals { by: "w:m".into(), before: Digest([0; 16]), key: None, parts })
+    }
+
+    #[test]
+    fn a_seal_fits_only_the_text_that_it_was_put_on() {
+        let thought = Part::Thought("hm".into());
+        let verbatim =
+            Verbatim { seals: seals(vec![Seal::new(1, &thought, json!("s"))]), ..Verbatim::default() };
+        assert_eq!(verbatim.seal(1, &thought), Some(&json!("s")));
+        assert_eq!(verbatim.seal(0, &thought), None);
+        assert_eq!(verbatim.seal(1, &Part::Thought("hm!".into())), None);
+        assert_eq!(verbatim.seal(1, &Part::text("hm")), None);
+    }
+
+    #[test]
+    fn raw_arguments_count_as_long_as_the_call_has_the_same() {
+        let text = r#"{"b": 1.0, "a":"\u00e9", "b": 2}"#;
+        let raw = RawArguments { part: 0, text: text.into() };
+        let verbatim = Verbatim { arguments: vec![raw], seals: None };
+        let mut call = Call { id: "c".into(), tool: "t".into(), args: json!({"a": "é", "b": 2}) };
+        assert_eq!(verbatim.arguments(0, &call), Some(text));
+        assert_eq!(verbatim.arguments(1, &call), None);
+        call.args = json!({"a": "e", "b": 2});
+        assert_eq!(verbatim.arguments(0, &call), None);
+    }
+
+    #[test]
+    fn parts_that_are_dropped_take_their_seals_along() {
+        let parts = [Part::text("a"), Part::Thought("b".into()), Part::text("c")];
+        let on = |index: usize| Seal::new(index, &parts[index], json!(index));
+        let verbatim = Verbatim { seals: seals(vec![on(0), on(2)]), ..Verbatim::default() };
+        let kept = verbatim.of_kept(&[1, 2]).unwrap();
+        assert_eq!((kept.seal(0, &parts[0]), kept.seal(1, &parts[2])), (None, Some(&json!(2))));
+        assert_eq!(verbatim.of_kept(&[1]), None);
+    }
+
+    #[test]
+    fn seals_beyond_their_bound_are_dropped() {
+        let large = json!("x".repeat(Verbatim::MAX_SEALS));
+        let seals = seals(vec![Seal::new(0, &Part::text("a"), large)]);
+        assert_eq!(Verbatim { seals, ..Verbatim::default() }.some(), None);
+    }
+}

@@ -1,0 +1,24 @@
+//! A reply of the agent's own model that is no entry of its view yet.
+
+use std::sync::Arc;
+
+use super::words::spoken;
+use crate::{Part, Verbatim};
+
+/// A reply that is no entry yet.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) parts: Vec<Part>,
+    pub(super) verbatim: Option<Arc<Verbatim>>,
+}
+
+impl Pending {
+    fn is_sealed(&self) -> bool {
+        self.verbatim.as_ref().is_some_and(|verbatim| verbatim.seals.is_some())
+    }
+
+    /// Whether it is sealed, and says what the agent says in its message.
+    pub(super) fn is_sealed_as(&self, message: &[Part]) -> bool {
+        self.is_sealed() && spoken(&self.parts) == message
+    }
+}

@@ -1,0 +1,75 @@
+//! Replies of the agent's own model in its view.
+
+use std::sync::Arc;
+
+use super::View;
+use super::digest::Chain;
+use super::entry::{EncodeCache, Entry};
+use super::pending::Pending;
+use super::words::is_spoken;
+use crate::data::joined;
+use crate::{ModelReply, Part};
+
+impl View {
+    pub(super) fn model_replied(&mut self, reply: &ModelReply) {
+        self.settle();
+        let whole = self.partial.take().map(|(mark, before)| {
+            self.go_back(mark);
+            joined(before, &reply.parts)
+        });
+        self.pending = match whole {
+            Some(parts) => Pending { parts, verbatim: None },
+            None => Pending { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() },
+        };
+        let calls = self.pending.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some((call.clone(), None)),
+            _ => None,
+        });
+        self.awaited.extend(calls);
+        if !self.awaited.is_empty() {
+            self.settle_pending();
+        }
+    }
+
+    /// Appends the pending reply: its parts in their order, with the thoughts that are sealed. A reply of thoughts
+    /// only is left out.
+    pub(super) fn settle_pending(&mut self) {
+        let Pending { parts, verbatim } = std::mem::take(&mut self.pending);
+        let verbatim = verbatim.filter(|_| !self.options.calls_as_text);
+        if !parts.iter().any(|part| is_spoken(part, &parts)) {
+            return;
+        }
+        let is_sealed = |at: usize, part: &Part| {
+            part.is_thought() && verbatim.as_ref().is_some_and(|verbatim| verbatim.seal(at, part).is_some())
+        };
+        let sent =
+            |(at, part): (usize, &Part)| (is_spoken(part, &parts) || is_sealed(at, part)).then_some(at);
+        let kept: Vec<usize> = parts.iter().enumerate().filter_map(sent).collect();
+        let verbatim = match verbatim {
+            Some(whole) if kept.len() == parts.len() => Some(whole),
+            Some(whole) => whole.of_kept(&kept).map(Arc::new),
+            None => None,
+        };
+        let parts = kept.iter().filter_map(|at| parts.get(*at).cloned()).collect();
+        self.push_assistant(parts, verbatim);
+    }
+
+    /// Removes all seals, because the provider refused them, and the thoughts that they were on.
+    pub(super) fn unseal(&mut self) {
+        self.pending.verbatim = self.pending.verbatim.take().and_then(|of| of.unsealed()).map(Arc::new);
+        for entry in &mut self.entries {
+            if let Some(plain) = entry.unsealed() {
+                *entry = plain;
+            }
+        }
+        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
+        let chain_of =
+            |entries: &[Entry]| entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
+        self.chain = chain_of(&self.entries);
+        let partial = self.partial.as_mut().map(|(mark, _)| mark);
+        for mark in [self.private_turn.as_mut(), self.begun.as_mut(), partial].into_iter().flatten() {
+            mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
+        }
+        self.encoded = EncodeCache::default();
+    }
+}

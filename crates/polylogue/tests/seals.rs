@@ -1,0 +1,121 @@
+//! Seals of a provider across a conversation: sent again, refused, and cut anywhere.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use polylogue::policies::until;
+use polylogue::stop::max_turns;
+use polylogue::{Assistant, Chat, round_robin};
+use polylogue_core::{
+    AnyStore, Body, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Part, Reply, Request, Seal, Seals,
+    Verbatim,
+};
+use polylogue_store::Memory;
+use polylogue_test::cut::Cut;
+use serde_json::json;
+
+use self::common::log;
+
+/// A model that seals a thought of each reply, and refuses seals in a request with more than `fresh` own messages.
+#[derive(Clone)]
+struct Sealing {
+    fresh: usize,
+    /// How many seals each request had.
+    sent: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Sealing {
+    fn new(fresh: usize) -> Self {
+        Self { fresh, sent: Arc::default() }
+    }
+}
+
+impl Model for Sealing {
+    fn name(&self) -> &str {
+        "test:sealing"
+    }
+
+    async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        request.check().unwrap();
+        let own = request.entries.iter().filter(|entry| matches!(entry, Entry::Assistant { .. })).count();
+        let sent = request.seals_sent(self.name());
+        let count = (0..request.entries.len()).filter(|at| sent.contains(*at)).count();
+        self.sent.lock().unwrap().push(count);
+        if count > 0 && own > self.fresh {
+            return Err(ModelError::new(ModelErrorKind::Stale, self.name(), "the signature is invalid"));
+        }
+        let thought = Part::Thought(format!("thought {own} of {}", request.origin.who).into());
+        let seals = Seals {
+            by: Arc::clone(sent.by()),
+            before: sent.before(),
+            key: None,
+            parts: vec![Seal::new(0, &thought, json!({"signature": own}))],
+        };
+        let verbatim = Verbatim { seals: Some(seals), ..Verbatim::default() };
+        let parts = vec![thought, Part::text(format!("word {own}"))];
+        Ok(Reply { parts, verbatim: Some(Arc::new(verbatim)), ..Reply::text("") })
+    }
+}
+
+fn chat(model: impl Model + Clone) -> Chat {
+    let agent = |name: &str| Assistant::new(name, polylogue::AnyModel::new(model.clone())).unwrap();
+    let policy = until(max_turns(8), round_robin());
+    Chat::named("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
+}
+
+#[tokio::test]
+async fn every_reply_of_an_agent_goes_back_with_its_seal_and_no_other_does() {
+    let model = Sealing::new(usize::MAX);
+    let mut log = log().await;
+    chat(model.clone()).run_in(&mut log, "Talk.").await.unwrap();
+    assert_eq!(*model.sent.lock().unwrap(), [0, 0, 1, 1, 2, 2, 3, 3]);
+    let messages = log.events().await;
+    let is_sealed = |body: &Body| matches!(body, Body::Message(message) if message.parts.len() != 1);
+    assert!(!messages.iter().any(|event| is_sealed(&event.body)));
+}
+
+#[tokio::test]
+async fn refused_seals_are_left_out_and_the_request_is_sent_again_once() {
+    let model = Sealing::new(1);
+    let mut log = log().await;
+    chat(model.clone()).run_in(&mut log, "Talk.").await.unwrap();
+    // The third request of each agent is refused and repeated without; from then on, only newer seals are sent.
+    assert_eq!(*model.sent.lock().unwrap(), [0, 0, 1, 1, 2, 0, 2, 0, 1, 0, 1, 0]);
+    let refused = log.events().await;
+    let refused = refused.iter().filter(|event| matches!(event.body, Body::SealsRefused { .. })).count();
+    assert_eq!(refused, 4);
+}
+
+#[tokio::test]
+async fn a_conversation_with_seals_is_the_same_wherever_it_is_cut() {
+    for fresh in [1, usize::MAX] {
+        let cut = Cut {
+            task: "Talk.",
+            chat: &|calls| chat(Counted(calls.through(Sealing::new(fresh)))),
+            store: &|| AnyStore::new(Memory::new()),
+            answer: &|_, _, _| String::new(),
+        };
+        let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{fresh}: {flaw}"));
+        assert!(
+            events
+                .iter()
+                .any(|event| matches!(&event.body, Body::ModelReplied(reply) if reply.verbatim.is_some()))
+        );
+    }
+}
+
+/// A model that can be cloned into two agents.
+#[derive(Clone)]
+struct Counted(polylogue::AnyModel);
+
+impl Model for Counted {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        self.0.complete(request, deltas).await
+    }
+}
