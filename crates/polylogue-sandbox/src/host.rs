@@ -23,7 +23,7 @@ pub(crate) fn run(
     streams: Streams<'_>,
 ) -> Result<ExitReason, Error> {
     files::write(sandbox.work(), &program.files)?;
-    let mut command = Command::new(program.path()?);
+    let mut command = Command::new(sandbox.path_of(program)?);
     command.args(&program.args).current_dir(sandbox.work()).env_clear().envs(sandbox.environment());
     let watched = Watched { sandbox, cancellation, slow: &mut || None, end: &|| {} };
     supervised(command, streams, watched)

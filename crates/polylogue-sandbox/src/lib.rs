@@ -52,6 +52,8 @@ mod sandbox;
 mod supervise;
 #[cfg(target_os = "linux")]
 mod usage;
+mod venv;
+mod visible;
 mod work;
 
 pub use enforced::{Measure, what_is_enforced};
@@ -61,4 +63,5 @@ pub use error::Error;
 pub use program::{Cancellation, Program, Streams};
 pub use program_result::{ExitReason, ProgramResult};
 pub use sandbox::{Limits, Network, Sandbox};
+pub use venv::{Package, Venv};
 pub use work::{make_work_directory, remove_work_directory};

@@ -45,7 +45,7 @@ pub(crate) fn run(
     streams: Streams<'_>,
 ) -> Result<ExitReason, Error> {
     let started = Instant::now();
-    let path = program.path()?;
+    let path = sandbox.path_of(program)?;
     let mut disk = WatchDisk::begin(sandbox, program)?;
     let mut plan = Plan::of(sandbox, program, &path, disk.largest_file())?;
     let (output, output_in) = pipe()?;

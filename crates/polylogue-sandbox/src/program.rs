@@ -1,12 +1,9 @@
 //! Programs, their input and output, and their cancellation.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-#[cfg(unix)]
-use crate::error::Error;
 
 /// The directories in which programs are looked up by name.
 #[cfg(unix)]
@@ -22,7 +19,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program `command`: an absolute path, or a name that is looked for in `/usr/local/bin`, `/usr/bin` and `/bin`.
+    /// The program `command`: an absolute path, or a name that is looked up in the `bin` of the sandbox's virtual
+    /// environment, if it has one, then in `/usr/local/bin`, `/usr/bin` and `/bin`.
     #[must_use]
     pub fn new(command: impl Into<OsString>) -> Self {
         Self { command: command.into(), args: Vec::new(), files: Vec::new() }
@@ -41,19 +39,6 @@ impl Program {
     pub fn file(mut self, path: impl Into<PathBuf>, content: impl Into<Vec<u8>>) -> Self {
         self.files.push((path.into(), content.into()));
         self
-    }
-
-    /// The program's path, which is the same inside and outside of the sandbox.
-    #[cfg(unix)]
-    pub(crate) fn path(&self) -> Result<PathBuf, Error> {
-        let command = Path::new(&self.command);
-        if command.is_absolute() {
-            return Ok(command.to_owned());
-        }
-        let found = PATH.iter().map(|dir| Path::new(dir).join(command)).find(|path| path.is_file());
-        found.ok_or_else(|| {
-            Error::Config(format!("there is no program `{}` in {}", command.display(), PATH.join(", ")))
-        })
     }
 }
 

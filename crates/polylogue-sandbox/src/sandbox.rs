@@ -1,14 +1,17 @@
 //! The settings of a sandbox: backend, work directory, limits, network.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(unix)]
 use crate::engine::Engine;
 use crate::error::Error;
 #[cfg(unix)]
-use crate::program::PATH;
+use crate::program::{PATH, Program};
+use crate::venv::Venv;
+use crate::visible::check_visible;
 use crate::work::make_work_directory;
 
 /// A sandbox in which programs run: its backend, work directory, limits and network.
@@ -18,6 +21,9 @@ pub struct Sandbox {
     limits: Limits,
     pub(crate) network: Network,
     pub(crate) readable: Vec<PathBuf>,
+    /// Links that are made for programs: from, to.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+    venv: Option<Arc<Venv>>,
     env: Vec<(OsString, OsString)>,
     pub(crate) place: Backend,
 }
@@ -127,7 +133,16 @@ impl Sandbox {
 
     fn at(work: PathBuf, place: Backend) -> Self {
         let (limits, network) = (Limits::default(), Network::default());
-        Self { work, limits, network, readable: Vec::new(), env: Vec::new(), place }
+        Self {
+            work,
+            limits,
+            network,
+            readable: Vec::new(),
+            links: Vec::new(),
+            venv: None,
+            env: Vec::new(),
+            place,
+        }
     }
 
     /// The same with an existing work directory by its canonical path.
@@ -194,12 +209,61 @@ impl Sandbox {
         let path = path.as_ref();
         let found = std::fs::canonicalize(path)
             .map_err(|error| Error::Config(format!("`{}` cannot be read: {error}", path.display())))?;
-        let first = found.components().nth(1).map(|part| part.as_os_str().to_owned());
-        if first.is_none_or(|first| ["proc", "sys", "dev", "work"].iter().any(|own| first == **own)) {
-            return Err(Error::Config(format!("`{}` cannot be shown to enclosed programs", path.display())));
-        }
+        check_visible(&found)?;
         self.readable.push(found);
         Ok(self)
+    }
+
+    /// Gives programs a virtual environment of Python, with its interpreter, read-only: `python3`, `python` and the other programs in
+    /// its `bin` come before those of the system. Its path is the same for programs; what its `.pth` files and packages in editable mode
+    /// name outside of it is not there. Without a sandbox it can be written to.
+    ///
+    /// # Errors
+    /// For a container, whose image has the interpreter and the packages.
+    pub fn venv(mut self, venv: Venv) -> Result<Self, Error> {
+        #[cfg(unix)]
+        if matches!(self.place, Backend::Container(_)) {
+            let why = "a virtual environment of this machine is of no use in a container: install its packages in the image";
+            return Err(Error::Config(why.into()));
+        }
+        self.readable.extend(venv.paths().map(Path::to_owned));
+        self.links.extend(venv.base.links.iter().cloned());
+        self.venv = Some(Arc::new(venv));
+        Ok(self)
+    }
+
+    /// The virtual environment of Python that programs use, if one was given.
+    #[must_use]
+    pub fn python(&self) -> Option<&Venv> {
+        self.venv.as_deref()
+    }
+
+    /// Whether `path`, relative to the work directory, is a part of the virtual environment, which nothing may change.
+    #[must_use]
+    pub fn is_protected(&self, path: &Path) -> bool {
+        let work = self.work.canonicalize();
+        let path = work.as_deref().unwrap_or(&self.work).join(path);
+        self.venv.iter().flat_map(|venv| venv.paths()).any(|protected| path.starts_with(protected))
+    }
+
+    /// The path of `program`, which is the same inside and outside of the sandbox.
+    #[cfg(unix)]
+    pub(crate) fn path_of(&self, program: &Program) -> Result<PathBuf, Error> {
+        let command = Path::new(&program.command);
+        if command.is_absolute() {
+            return Ok(command.to_owned());
+        }
+        let mut paths = self.program_directories().map(|dir| dir.join(command));
+        paths.find(|path| path.is_file()).ok_or_else(|| {
+            let dirs: Vec<String> = self.program_directories().map(|dir| dir.display().to_string()).collect();
+            Error::Config(format!("there is no program `{}` in {}", command.display(), dirs.join(", ")))
+        })
+    }
+
+    /// The directories in which programs are looked up by name, in order.
+    #[cfg(unix)]
+    pub(crate) fn program_directories(&self) -> impl Iterator<Item = PathBuf> {
+        self.venv.iter().map(|venv| venv.programs()).chain(PATH.map(PathBuf::from))
     }
 
     /// Sets an environment variable of programs; they inherit none.
@@ -213,8 +277,9 @@ impl Sandbox {
     #[cfg(unix)]
     pub(crate) fn environment(&self) -> impl Iterator<Item = (OsString, OsString)> {
         let home = if self.is_enclosed() { "/tmp".into() } else { self.work.clone().into_os_string() };
+        let path: Vec<OsString> = self.program_directories().map(PathBuf::into_os_string).collect();
         let basics: [(&str, OsString); 7] = [
-            ("PATH", PATH.join(":").into()),
+            ("PATH", path.join(OsStr::new(":"))),
             ("HOME", home),
             ("LANG", "C.UTF-8".into()),
             ("TERM", "dumb".into()),
@@ -225,8 +290,9 @@ impl Sandbox {
         ];
         let proxy =
             matches!((&self.place, &self.network), (Backend::Enclosed, Network::Hosts(_))).then_some(PROXY);
-        let basics =
-            basics.into_iter().chain(proxy.into_iter().flatten().map(|(name, value)| (name, value.into())));
+        let venv = self.venv.iter().map(|venv| ("VIRTUAL_ENV", venv.path().as_os_str().to_owned()));
+        let basics = basics.into_iter().chain(venv);
+        let basics = basics.chain(proxy.into_iter().flatten().map(|(name, value)| (name, value.into())));
         let is_set = |name: &str| self.env.iter().any(|(other, _)| other == name);
         let basics: Vec<(OsString, OsString)> =
             basics.filter(|(name, _)| !is_set(name)).map(|(name, value)| (name.into(), value)).collect();

@@ -1,19 +1,18 @@
 //! Where the programs of one conversation work.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use polylogue_core::{AnyTool, Error, Name, Result};
 use polylogue_mcp::Catalog;
 use polylogue_memory::{AnyMemory, Nothing};
 use polylogue_models::Env;
-use polylogue_tools::code::{Limits, Network, Sandbox};
+use polylogue_tools::code::Sandbox;
 
 use crate::grant::Grant;
 use crate::mcp::McpTools;
 use crate::rules::Rules;
-use crate::set::Set as _;
-use crate::working::{SandboxBackend, SandboxSettings};
+use crate::sandbox::SandboxSettings;
 
 /// The work directory of one conversation, and what its programs may do beyond what the enclosure gives.
 ///
@@ -156,14 +155,7 @@ impl BuildContext {
                 return Err(Error::config(refusal(grant, &what)));
             }
         }
-        let mut sandbox = placed(settings, dir)?.limited(limits(settings));
-        sandbox = sandbox.set_if(!settings.network.is_empty(), |sandbox| {
-            sandbox.network(Network::Hosts(settings.network.value.clone()))
-        });
-        for path in settings.readable.iter().filter(|_| !self.unused) {
-            sandbox = sandbox.readable(path.as_str()).map_err(|error| Error::config(error.to_string()))?;
-        }
-        Ok(sandbox)
+        settings.build(dir, self.unused)
     }
 }
 
@@ -185,43 +177,5 @@ fn refusal(grant: Grant, what: &[String]) -> String {
             format!("this team wants to read {what}, which was not allowed")
         }
         Grant::Prices => format!("this team wants to set the prices of {what}, which was not allowed"),
-    }
-}
-
-fn placed(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
-    match *settings.backend {
-        SandboxBackend::Native => Ok(Sandbox::enclosed(dir)),
-        SandboxBackend::None => Ok(Sandbox::unsafe_host(dir)),
-        SandboxBackend::Docker | SandboxBackend::Podman => contained(settings, dir),
-    }
-}
-
-#[cfg(unix)]
-fn contained(settings: &SandboxSettings, dir: &Path) -> Result<Sandbox> {
-    use polylogue_sandbox::Engine;
-    let image = settings.image.as_ref().map(|image| image.as_str());
-    let image = image.ok_or_else(|| Error::config("a container needs an `image`"))?;
-    let engine = if settings.backend == SandboxBackend::Docker {
-        Engine::docker(image)
-    } else {
-        Engine::podman(image)
-    };
-    Ok(Sandbox::container(dir, engine))
-}
-
-#[cfg(not(unix))]
-fn contained(_: &SandboxSettings, _: &Path) -> Result<Sandbox> {
-    Err(Error::config("containers are supported on Unix only"))
-}
-
-fn limits(settings: &SandboxSettings) -> Limits {
-    let default = Limits::default();
-    let bytes = |mib: Option<u32>, default: u64| mib.map_or(default, |mib| u64::from(mib) << 20);
-    Limits {
-        time: settings.timeout.map_or(default.time, Into::into),
-        memory_bytes: bytes(settings.memory_mib, default.memory_bytes),
-        disk_bytes: bytes(settings.disk_mib, default.disk_bytes),
-        processes: settings.processes.map_or(default.processes, u64::from),
-        ..default
     }
 }

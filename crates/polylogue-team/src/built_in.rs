@@ -103,6 +103,11 @@ pub(crate) fn changes_files(name: &str) -> bool {
     ["write_file", "edit_file"].contains(&name)
 }
 
+/// Whether calls of the tool `name` may run Python that the model wrote.
+pub(crate) fn runs_python(name: &str) -> bool {
+    runs_programs(name) && name != "javascript"
+}
+
 /// Whether calls of the tool `name` run what the model wrote as a program.
 pub(crate) fn runs_programs(name: &str) -> bool {
     ["python", "shell", "javascript", "python_session"].contains(&name)

@@ -24,11 +24,12 @@ use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
 use crate::price::PriceKey;
 use crate::reasoning::Example;
+use crate::sandbox::SandboxSettings;
 use crate::script::Steps;
 use crate::sources::Sources;
 use crate::text::{ModelText, OfOutermost, OfTeam, PathText, VarText};
 use crate::web::Web;
-use crate::working::{SandboxSettings, WorkFile};
+use crate::working::WorkFile;
 pub use permission::Usage;
 pub(crate) use reach::host;
 

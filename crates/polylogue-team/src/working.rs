@@ -1,6 +1,4 @@
-//! Sandbox, code execution and agent tools.
-
-use std::collections::BTreeMap;
+//! Code execution, agent tools and files in the work directory.
 
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
@@ -10,74 +8,7 @@ use serde_json::Value;
 
 use crate::approval::CodeApproval;
 use crate::duration::Time;
-use crate::grant::Grant;
-use crate::text::{HostText, ParticipantRef, PathText, ToolNameText};
-
-/// Sandbox in which programs run, and its limits. The defaults are the most restrictive: isolated, without network
-/// access.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
-#[config(name = "Sandbox")]
-pub struct SandboxSettings {
-    /// Isolation of programs: `native`, `docker`, `podman` or `none`.
-    #[key(default = SandboxBackend::Native)]
-    pub backend: At<SandboxBackend>,
-    /// Container image for `docker` and `podman`. It must already be on the machine; it is not pulled.
-    #[key(none = "the engine's Python image", nonempty)]
-    pub image: Option<At<String>>,
-    /// Hosts that programs in the sandbox can reach, such as `example.org`, `*.example.org` or `example.org:8080`. They
-    /// must also be allowed on the command line.
-    #[key(as = At<Vec<HostText>>, none = "no network", unique)]
-    pub network: At<Vec<String>>,
-    /// Absolute paths of files and folders that programs can read besides system files and the work directory. They
-    /// must also be allowed on the command line.
-    #[key(as = At<Vec<At<PathText>>>, unique)]
-    pub readable: At<Vec<At<String>>>,
-    /// Time limit of a program, such as `30 s`. A program that runs longer is killed.
-    #[key(none = "1 min")]
-    pub timeout: Option<Time>,
-    /// Memory limit of a program in MiB.
-    #[key(none = "1024", range = 16..=1_048_576)]
-    pub memory_mib: Option<u32>,
-    /// Maximum size of the work directory in MiB.
-    #[key(none = "1024", range = 1..=1_048_576)]
-    pub disk_mib: Option<u32>,
-    /// Maximum number of concurrent processes and threads.
-    #[key(none = "128", range = 1..=65_536)]
-    pub processes: Option<u32>,
-}
-
-impl SandboxSettings {
-    /// What it asks for that has to be allowed, and what of it.
-    pub(crate) fn wants(&self) -> BTreeMap<Grant, Vec<String>> {
-        let mut wants = BTreeMap::new();
-        if *self.backend == SandboxBackend::None {
-            wants.insert(Grant::UnsafeHost, Vec::new());
-        }
-        let readable: Vec<String> = self.readable.iter().map(|path| path.value.clone()).collect();
-        for (grant, what) in [(Grant::Network, self.network.value.clone()), (Grant::Readable, readable)] {
-            if !what.is_empty() {
-                wants.insert(grant, what);
-            }
-        }
-        wants
-    }
-}
-
-/// Isolation of programs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Config)]
-#[config(name = "SandboxBackend")]
-pub enum SandboxBackend {
-    /// Isolated by the kernel of this machine.
-    #[default]
-    Native,
-    /// In Docker containers.
-    Docker,
-    /// In Podman containers.
-    Podman,
-    /// Not isolated: on this machine, with all rights of the user who runs the team. Must also be allowed on the
-    /// command line.
-    None,
-}
+use crate::text::{ParticipantRef, PathText, ToolNameText};
 
 /// A language that can be executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Config)]

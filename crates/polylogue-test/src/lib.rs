@@ -8,6 +8,7 @@
 //! - [`mutations`]: texts that are changed at random, for tests of parsers
 //! - [`skip`]: tests that cannot run on a machine
 //! - [`store`]: the conformance suite of stores
+//! - [`venv`]: virtual environments of Python
 
 pub mod cut;
 pub mod invariants;
@@ -16,3 +17,5 @@ pub mod print;
 pub mod server;
 pub mod skip;
 pub mod store;
+#[cfg(unix)]
+pub mod venv;

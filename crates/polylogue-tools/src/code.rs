@@ -30,7 +30,7 @@ use polylogue_core::{Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, Tool
 #[cfg(unix)]
 pub use polylogue_sandbox::Engine;
 use polylogue_sandbox::{ExitReason, Program};
-pub use polylogue_sandbox::{Limits, Measure, Network, Sandbox, what_is_enforced};
+pub use polylogue_sandbox::{Limits, Measure, Network, Sandbox, Venv, what_is_enforced};
 use serde_json::{Value, json};
 
 use self::files::Files;
@@ -54,7 +54,8 @@ enum Language {
     Saved,
 }
 
-/// The tool `python`: runs a program with `python3`.
+/// The tool `python`: runs a program with `python3`. Its description names the packages of the sandbox's virtual environment, if it has
+/// [one](Sandbox::venv).
 #[must_use]
 pub fn python(sandbox: Sandbox) -> Code {
     let about = "Runs a Python program in a sandbox, and returns what it prints. Each run is a process of its own: keep in files \
@@ -101,6 +102,10 @@ impl Code {
                 json!({"type": "string", "description": "Its language, such as `html`"}),
             );
         }
+        let about = match language {
+            Language::Python | Language::Shell => with_packages(about, &sandbox),
+            Language::JavaScript | Language::Saved => about.to_owned(),
+        };
         Self { spec: ToolSpec::new(name, about, parameters), language, interpreter: None, sandbox }
     }
 
@@ -181,6 +186,14 @@ impl Code {
             _ => "txt",
         };
         format!("code_{hash}.{ending}")
+    }
+}
+
+/// The description `about` of a tool that runs Python, with the packages of the sandbox's virtual environment.
+pub(crate) fn with_packages(about: &str, sandbox: &Sandbox) -> String {
+    match sandbox.python() {
+        Some(venv) => format!("{about} {}", venv.describe()),
+        None => about.to_owned(),
     }
 }
 

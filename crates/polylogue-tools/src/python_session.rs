@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use self::kernel::Kernel;
+use crate::code::with_packages;
 use crate::fence::unfenced;
 use crate::files::Folder;
 
@@ -60,7 +61,7 @@ impl PythonSession {
             },
             "additionalProperties": false,
         });
-        let spec = ToolSpec::new(NAME, about, parameters);
+        let spec = ToolSpec::new(NAME, with_packages(about, &sandbox), parameters);
         Self { spec, sandbox, interpreter: "python3".into(), holder: ResourceKey::new() }
     }
 

@@ -10,13 +10,12 @@ use super::filter;
 use crate::error::Error;
 use crate::program::Program;
 use crate::sandbox::{Network, Sandbox};
+use crate::venv::Venv;
+use crate::visible::SYSTEM;
 
 /// The user and the group inside.
 pub(super) const USER: u32 = 1000;
 
-/// What of the system is shown read-only, where it is there.
-const SYSTEM: [&str; 9] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 /// What of its configuration is.
 const ETC: [&str; 5] = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"];
 /// What is besides, with web servers: whom to trust. Not what lies beside it, such as the keys of this machine.
@@ -33,6 +32,9 @@ const ETC_WEB: [&str; 8] = [
 /// What is besides, with all of the network.
 const ETC_NETWORK: [&str; 3] = ["resolv.conf", "hosts", "nsswitch.conf"];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// What programs can write to, and what they can only read.
+const WRITABLE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+const READ_ONLY: u64 = WRITABLE | libc::MOUNT_ATTR_RDONLY;
 /// How much fits into `/tmp` and `/dev/shm`.
 const TMP: &str = "size=256m,nr_inodes=65536,mode=1777";
 const SHM: &str = "size=64m,nr_inodes=4096,mode=1777";
@@ -174,13 +176,36 @@ impl Tree {
         tree.directory("/proc")?;
         tree.0.push(MountStep::Processes);
         tree.tmpfs("/tmp", TMP)?;
-        for path in &sandbox.readable {
+        // Nothing is shown twice: what is within something else is shown with it.
+        let mut readable: Vec<&PathBuf> = sandbox.readable.iter().collect();
+        readable.sort();
+        readable.dedup_by(|path, before| path.starts_with(before));
+        for path in readable {
             tree.show(path)?;
         }
         tree.directory("/work")?;
-        let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
-        tree.bind(sandbox.work(), Path::new("/work"), attributes)?;
+        tree.bind(sandbox.work(), Path::new("/work"), WRITABLE)?;
+        for path in sandbox.python().into_iter().flat_map(Venv::paths) {
+            tree.protect(sandbox.work(), path)?;
+        }
+        for (path, target) in &sandbox.links {
+            tree.parents(path)?;
+            tree.0.push(MountStep::Link { target: text(target)?, path: text(path)? });
+        }
         Ok(tree.0)
+    }
+
+    /// Makes `path` read-only where it is a part of the work directory, too. The directories that it is in are made mounts, which
+    /// programs can neither move nor replace.
+    fn protect(&mut self, work: &Path, path: &Path) -> Result<(), Error> {
+        let Ok(below) = path.strip_prefix(work) else { return Ok(()) };
+        let mut parents: Vec<&Path> =
+            below.ancestors().skip(1).filter(|path| *path != Path::new("")).collect();
+        parents.reverse();
+        for parent in parents {
+            self.bind(&work.join(parent), &Path::new("/work").join(parent), WRITABLE)?;
+        }
+        self.bind(path, &Path::new("/work").join(below), READ_ONLY)
     }
 
     fn directory(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
@@ -223,8 +248,7 @@ impl Tree {
         } else {
             self.0.push(MountStep::File { path: text(to)?, content: Vec::new() });
         }
-        let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
-        self.bind(from, to, attributes)
+        self.bind(from, to, READ_ONLY)
     }
 
     fn bind(&mut self, from: &Path, to: &Path, attributes: u64) -> Result<(), Error> {

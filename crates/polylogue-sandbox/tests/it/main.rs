@@ -14,6 +14,7 @@ mod containers;
 mod hosts;
 mod limits;
 mod runs;
+mod venvs;
 mod work;
 
 use std::path::PathBuf;

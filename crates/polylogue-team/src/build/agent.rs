@@ -87,11 +87,15 @@ impl<'a> AgentBuilder<'a> {
             .params(Params::from(keys.parameters.value.clone()))
             .view(keys.view.options());
         assistant = assistant.set(keys.parameters.max_continuations, Assistant::max_continuations);
-        if !keys.system.is_empty() {
-            let system = keys.system.value.clone();
-            assistant = assistant.system_from(move |task| system.fill(task));
-        }
-        Ok(assistant)
+        let (system, packages) = (keys.system.value.clone(), self.team.packages_for_code());
+        Ok(match (keys.system.is_empty(), packages) {
+            (true, None) => assistant,
+            (false, None) => assistant.system_from(move |task| system.fill(task)),
+            (true, Some(packages)) => assistant.system(packages),
+            (false, Some(packages)) => {
+                assistant.system_from(move |task| format!("{}\n\n{packages}", system.fill(task)))
+            }
+        })
     }
 
     pub(super) fn assistant(

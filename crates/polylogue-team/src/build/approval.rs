@@ -13,8 +13,8 @@ use crate::approval::{ApprovalRule, CodeApproval};
 use crate::built_in::{changes_files, file_tool_names, known_tools, runs_programs};
 use crate::path::{is_path, normalized};
 use crate::rules::{Action, Rules};
+use crate::sandbox::SandboxBackend;
 use crate::team::host;
-use crate::working::SandboxBackend;
 
 impl AgentBuilder<'_> {
     /// Approval of code. Code that nothing isolates always needs it, whatever the file says.

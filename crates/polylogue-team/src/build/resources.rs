@@ -9,8 +9,8 @@ use polylogue_tools::web::{AnySearch, Fetcher, Pages};
 
 use crate::build_context::BuildContext;
 use crate::built_in::WorkFiles;
+use crate::sandbox::SandboxSettings;
 use crate::web::Web;
-use crate::working::SandboxSettings;
 
 /// Where the programs of a team run.
 pub(super) struct ToolFactory {

@@ -1,7 +1,6 @@
 //! Sandbox, commands and agent tools: what is named is there, and what is given fits together.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use polylogue::policies::handoff::Handoff;
 use polylogue_config::At;
@@ -16,10 +15,10 @@ use crate::outline::Outline;
 use crate::source::Span;
 use crate::team::Team;
 use crate::tooling::{NamedTool, ToolEntry};
-use crate::working::{AgentTool, SandboxBackend, SandboxSettings, base_name};
+use crate::working::{AgentTool, base_name};
 
 pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
-    check_sandbox(&team.sandbox, report);
+    team.sandbox.check(report);
     check_commands(team, report);
     for agent in outline.agents() {
         check_files(agent, report);
@@ -29,41 +28,6 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         }
     }
     check_ways(outline, report);
-}
-
-fn check_sandbox(sandbox: &SandboxSettings, report: &mut Report<'_>) {
-    let backend = match *sandbox.backend {
-        SandboxBackend::Native => "native",
-        SandboxBackend::Docker => "docker",
-        SandboxBackend::Podman => "podman",
-        SandboxBackend::None => "none",
-    };
-    let contained = matches!(*sandbox.backend, SandboxBackend::Docker | SandboxBackend::Podman);
-    match &sandbox.image {
-        Some(image) if !contained => {
-            let hint = "add `backend: docker` or `backend: podman`, or leave it out";
-            report.error_with_hint(image.key(), "there is an `image` for containers only", hint);
-        }
-        None if contained => {
-            let hint = "add `image`, such as `image: python:3.12-slim`";
-            let message = format!("`backend: {backend}` needs an image");
-            report.error_with_hint(&sandbox.backend.span, message, hint);
-        }
-        _ => {}
-    }
-    if let Some(at) = sandbox.network.given().filter(|_| *sandbox.backend != SandboxBackend::Native) {
-        let message =
-            format!("hosts are let through for enclosed programs only, not with `backend: {backend}`");
-        report.error_with_hint(at, message, "leave out `network`, or `backend`");
-    }
-    if let Some(at) = sandbox.readable.given().filter(|_| *sandbox.backend == SandboxBackend::None) {
-        let message = "with `backend: none` programs can read everything anyway";
-        report.error_with_hint(at, message, "leave out `readable`, or `backend`");
-    }
-    for path in sandbox.readable.iter().filter(|path| path.ok && !Path::new(path.as_str()).is_absolute()) {
-        let hint = "write the whole path, or bring the file along with `files`";
-        report.error_with_hint(&path.span, "this path does not begin at the root", hint);
-    }
 }
 
 /// Commands have names of their own. Whether they can be built is checked if there are no other mistakes.

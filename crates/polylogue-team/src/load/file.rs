@@ -8,6 +8,7 @@ use std::str::Utf8Error;
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::Source;
 use crate::suggest;
+use polylogue_tools::code::Venv;
 
 /// The largest team file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
@@ -19,6 +20,14 @@ pub(super) trait Files {
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable>;
     /// The same for all ways of naming the same file.
     fn identity(&self, path: &Path) -> PathBuf;
+    /// The virtual environment of Python at `path`.
+    fn venv(&self, path: &Path) -> Result<Venv, String> {
+        Venv::open(path).map_err(|error| error.to_string())
+    }
+    /// Whether they are those of a stored team: what is missing on this machine then shows when the team runs.
+    fn is_stored(&self) -> bool {
+        false
+    }
     /// The whole path.
     fn absolute(&self, path: &Path) -> PathBuf {
         std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
@@ -107,6 +116,10 @@ impl Files for NoFiles {
 
     fn list(&self, folder: &Path) -> Result<Vec<(String, bool)>, Unreadable> {
         self.read(folder).map(|_| Vec::new())
+    }
+
+    fn venv(&self, path: &Path) -> Result<Venv, String> {
+        self.read(path).map_or_else(|Unreadable { why, .. }| Err(why), |_| Err("it is no folder".into()))
     }
 
     fn identity(&self, path: &Path) -> PathBuf {

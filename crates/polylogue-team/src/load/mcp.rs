@@ -53,7 +53,7 @@ impl Loader<'_> {
     }
 
     /// The folder of the file that is being read, by its whole path.
-    fn folder(&self) -> Option<String> {
+    pub(super) fn folder(&self) -> Option<String> {
         let (_, shown) = self.around.last()?;
         let folder = Path::new(shown).parent().unwrap_or(Path::new(""));
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

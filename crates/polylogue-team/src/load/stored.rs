@@ -41,6 +41,10 @@ impl Files for Sources {
         plain
     }
 
+    fn is_stored(&self) -> bool {
+        true
+    }
+
     fn absolute(&self, path: &Path) -> PathBuf {
         self.folder.join(path)
     }

@@ -41,6 +41,20 @@ impl Loader<'_> {
         }
     }
 
+    /// Reads the virtual environment of Python that `team` names.
+    pub(super) fn read_venv(&self, team: &mut Team, report: &mut Report<'_>) {
+        let Some(folder) = self.folder() else { return };
+        let Some(python) = team.sandbox.python.as_mut().filter(|python| python.ok) else { return };
+        let folder = Path::new(&folder);
+        let path: PathBuf = folder.join(&python.path).components().collect();
+        let found = self.files.venv(&path);
+        python.value.resolve(folder, found);
+        if let (Some(why), false) = (python.error(), self.files.is_stored()) {
+            let hint = format!("`python3 -m venv {}` in the folder of the team file makes one", python.path);
+            report.error_with_hint(&python.span, format!("no virtual environment can be used: {why}"), hint);
+        }
+    }
+
     /// The folder of the team file, and the path of what is called `named` below it.
     pub(super) fn below(&self, named: &str) -> Result<(PathBuf, PathBuf), String> {
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);

@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 
 use super::Team;
 use crate::agent::Agent;
-use crate::built_in::{is_work_tool, runs_programs};
+use crate::built_in::{is_work_tool, runs_programs, runs_python};
 use crate::calls::ApiDocument;
 use crate::mcp::McpServer;
 use crate::memory::AgentMemory;
 use crate::output_blocks::RunsOutputBlocks;
+use crate::sandbox::SandboxBackend;
 use crate::tooling::ToolEntry;
-use crate::working::SandboxBackend;
+use crate::working::Language;
 
 impl Team {
     /// Names of the tools that the file declares: commands, calls and services.
@@ -58,6 +59,20 @@ impl Team {
 
     fn runs_code(&self) -> bool {
         self.agents.iter().any(|agent| agent.code_execution.on().is_some())
+    }
+
+    /// The packages that Python code in messages can use, for the models that write it: if agents of the team execute such code in a
+    /// virtual environment. Tools that run Python describe it themselves.
+    pub(crate) fn packages_for_code(&self) -> Option<String> {
+        let venv = self.sandbox.venv()?;
+        let executes = |agent: &Agent| {
+            let code = agent.code_execution.on();
+            let mut blocks = agent.runs_output_blocks.iter().flat_map(RunsOutputBlocks::tools);
+            code.is_some_and(|given| given.languages.iter().any(|language| *language != Language::JavaScript))
+                || blocks.any(|tool| runs_python(tool))
+        };
+        let executed = self.agents.iter().any(executes);
+        executed.then(|| format!("Python code in messages is executed. {}", venv.describe()))
     }
 
     fn is_command(&self, tool: &str) -> bool {

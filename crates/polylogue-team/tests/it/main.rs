@@ -32,6 +32,9 @@ mod society;
 #[cfg(test)]
 mod solving;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod venvs;
+#[cfg(test)]
 mod web;
 #[cfg(test)]
 mod words;

@@ -123,6 +123,13 @@ fn the_examples_of_the_documentation_are_right() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("editors.yaml"), BASE.replace("name: base", "name: editors")).unwrap();
     fs::write(folder.path().join("vat.py"), "").unwrap();
+    // What makes a folder a virtual environment.
+    #[cfg(unix)]
+    {
+        fs::create_dir_all(folder.path().join(".venv/bin")).unwrap();
+        fs::write(folder.path().join(".venv/pyvenv.cfg"), "home = /usr/bin\n").unwrap();
+        std::os::unix::fs::symlink("/bin/sh", folder.path().join(".venv/bin/python3")).unwrap();
+    }
     let pages = folder.path().join("data/reading-room");
     fs::create_dir_all(&pages).unwrap();
     fs::write(pages.join("bees.md"), "# Bees\n").unwrap();

@@ -163,6 +163,7 @@ impl Folder {
         static NTH: AtomicU64 = AtomicU64::new(0);
         let path = names.join("/");
         check_size(&path, content.len() as u64)?;
+        self.check_protected(&path)?;
         let (name, dirs) = names.split_last().ok_or_else(no_file)?;
         let dir = self.made(dirs).map_err(|error| wrong(&path, error))?;
         let mode = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -187,6 +188,16 @@ impl Folder {
 }
 
 impl Folder {
+    /// Refuses to change the virtual environment of the sandbox.
+    fn check_protected(&self, path: &str) -> Result<(), ToolError> {
+        match &self.0.sandbox {
+            Some(sandbox) if sandbox.is_protected(Path::new(path)) => {
+                Err(ToolError(format!("`{path}` is in the virtual environment, which cannot be changed")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses content that exceeds the disk limit.
     fn check_free_space(&self, bytes: u64) -> Result<(), ToolError> {
         let Some(sandbox) = &self.0.sandbox else { return Ok(()) };

@@ -19,6 +19,7 @@ mod kills;
 mod openapi;
 mod python_session;
 mod site;
+mod venvs;
 mod web;
 
 use std::path::PathBuf;
