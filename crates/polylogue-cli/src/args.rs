@@ -21,7 +21,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::shipped::team_file;
 use shared::variable;
-pub(crate) use shared::{Allowed, Limits, Models, Output, Permits, Style};
+pub(crate) use shared::{Models, Output, Permits, RunOptions, Style, TeamOptions};
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
@@ -135,27 +135,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
 
-    #[command(flatten)]
-    pub(crate) models: Models,
-
     /// Set a variable of the team file
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
 
     #[command(flatten)]
-    pub(crate) allowed: Allowed,
-
-    #[command(flatten)]
-    pub(crate) folder: folder::Folder,
-
-    #[command(flatten)]
-    pub(crate) limits: Limits,
-
-    #[command(flatten)]
-    pub(crate) piped: piped::Piped,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) options: RunOptions,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -165,13 +150,7 @@ pub(crate) struct Mcp {
     pub(crate) teams: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) models: Models,
-
-    #[command(flatten)]
-    pub(crate) allowed: Allowed,
-
-    #[command(flatten)]
-    pub(crate) limits: Limits,
+    pub(crate) options: TeamOptions,
 }
 
 #[derive(Debug, Args)]
@@ -196,27 +175,14 @@ pub(crate) struct Resume {
     pub(crate) take_over: bool,
 
     #[command(flatten)]
-    pub(crate) models: Models,
-
-    #[command(flatten)]
-    pub(crate) allowed: Allowed,
-
-    #[command(flatten)]
-    pub(crate) folder: folder::Folder,
-
-    #[command(flatten)]
-    pub(crate) limits: Limits,
-
-    #[command(flatten)]
-    pub(crate) piped: piped::Piped,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) options: RunOptions,
 }
 
 /// What `resume --help` says after the options.
 const RESUME: &str =
-    "The limits that the conversation began under hold until you give another value, which is kept instead.";
+    "Limits count from here on: `--max-turns 4` allows 4 more turns, also where the team's own `max_turns`, `max_messages`, `max_tokens` or
+`max_cost` (`--max-tokens`, `--max-cost`) ended the conversation. A limit that you do not give stays as it was. After a message,
+the team's own limits count from 0 again.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {

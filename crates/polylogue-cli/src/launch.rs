@@ -50,13 +50,8 @@ pub(crate) struct Launch<'a> {
 
 impl<'a> Launch<'a> {
     /// The launch of a team file that was just read.
-    pub(crate) fn of(
-        loaded: Loaded,
-        file: &Path,
-        models: &'a args::Models,
-        allowed: &'a args::Allowed,
-        limits: args::Limits,
-    ) -> Self {
+    pub(crate) fn of(loaded: Loaded, file: &Path, options: &'a args::TeamOptions) -> Self {
+        let args::TeamOptions { models, allowed, limits } = options;
         let Loaded { team, warnings, digest, outside } = loaded;
         warnings.iter().for_each(|warning| print_note(&warning.to_string()));
         Self {

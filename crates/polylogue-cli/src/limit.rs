@@ -1,28 +1,46 @@
 //! Limits of the command line.
 
-use polylogue::Limits;
-use polylogue_core::{RunOutcome, StopReason};
+use polylogue_core::{LimitOverrides, RunOutcome, StopReason};
+use polylogue_runtime::{Continuation, Conversation};
 
-/// What continues a conversation that ended for this reason, after `polylogue resume ID`: the option that raises a limit of the
-/// whole run, with its value as the help shows it, or a message, from which the limits of a chat count again.
-pub(crate) fn command_to_continue(reason: &StopReason, limits: &Limits) -> Option<&'static str> {
-    option(reason, limits).or_else(|| (reason.outcome() == RunOutcome::Limit).then_some(MORE))
+use crate::error::CliError;
+
+/// What continues a conversation that ended for `reason`, after `polylogue resume ID`: the option that allows more of what its limit
+/// counts, as much again, or a message, from which the limits of its chats count from 0.
+pub(crate) async fn command_to_continue(
+    conversation: &Conversation,
+    reason: &StopReason,
+) -> Result<Option<String>, CliError> {
+    Ok(conversation.continuation(reason).await?.map(words))
 }
 
-/// A message for agents that a limit of their team stopped.
-pub(crate) const MORE: &str = "\"Continue.\"";
+/// The same, if a limit ended it.
+pub(crate) async fn past_limit(
+    conversation: &Conversation,
+    reason: &StopReason,
+) -> Result<Option<String>, CliError> {
+    let is_limit = matches!(reason.outcome(), RunOutcome::Limit | RunOutcome::Budget);
+    let continuation = conversation.continuation(reason).await?;
+    Ok(continuation.filter(|way| is_limit || *way != Continuation::Message).map(words))
+}
 
-/// The option that raises the limit of the whole run that ended it.
-fn option(reason: &StopReason, limits: &Limits) -> Option<&'static str> {
-    match reason {
-        StopReason::Turns { limit } => (limits.turns == Some(*limit)).then_some("--max-turns N"),
-        StopReason::Calls { limit } => (limits.max_calls() == *limit).then_some("--max-calls N"),
-        StopReason::Tokens { limit, .. } => (limits.tokens == Some(*limit)).then_some("--max-tokens N"),
-        StopReason::Cost { limit, .. } => (limits.cost == Some(*limit)).then_some("--max-cost DOLLARS"),
-        StopReason::NoOutput { ended } => option(ended, limits),
-        StopReason::All(reasons) => reasons.iter().find_map(|reason| option(reason, limits)),
-        _ => None,
+fn words(continuation: Continuation) -> String {
+    match continuation {
+        Continuation::More(more) => options(&more),
+        Continuation::Message => "\"Continue.\"".to_owned(),
     }
+}
+
+/// Limits as options of a command.
+fn options(limits: &LimitOverrides) -> String {
+    let LimitOverrides { turns, calls, tokens, cost } = limits;
+    let options = [
+        turns.map(|turns| format!("--max-turns {turns}")),
+        calls.map(|calls| format!("--max-calls {calls}")),
+        tokens.map(|tokens| format!("--max-tokens {tokens}")),
+        cost.map(|cost| format!("--max-cost {}", cost.as_dollars())),
+    ];
+    options.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// `1 turn`, `2 turns`.

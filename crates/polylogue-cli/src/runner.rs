@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use polylogue::{Agent as _, Status};
 use polylogue_core::{
-    Body, Cancellation, Event, LogId, Path, Question, RunOutcome as Kind, Store as _, Subscription,
+    Body, Cancellation, Event, LogId, Path, Question, RunOutcome, StopReason, Store as _, Subscription,
 };
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
@@ -59,7 +59,7 @@ impl Runner {
             view.remind(before, &at, &question, &self.conversation.cancellation());
         }
         since.iter().for_each(|event| match event.body {
-            Body::Sent(_) | Body::Reopened { message: Some(_) } => view.show_again(event),
+            Body::Sent(_) | Body::Reopened { message: Some(_), .. } => view.show_again(event),
             _ => view.recall(event),
         });
         let status = self.advance(&mut view, &mut Signals::new()?).await?;
@@ -196,6 +196,18 @@ impl Runner {
         self.is_seen() && events.last().is_some_and(|event| matches!(event.body, Body::Failed { .. }))
     }
 
+    /// What continues the conversation after `polylogue resume ID`, unless that alone does or it has reached its goal.
+    async fn command_to_continue(
+        &self,
+        status: &polylogue_runtime::Result<Status>,
+    ) -> Result<Option<String>, CliError> {
+        match status {
+            Ok(Status::Closed { reason, .. }) => limit::past_limit(&self.conversation, reason).await,
+            Ok(Status::Waiting(_)) => Ok(Some("--answer TEXT".to_owned())),
+            _ => Ok(None),
+        }
+    }
+
     async fn finish(
         self,
         mut view: View,
@@ -215,12 +227,11 @@ impl Runner {
             Ok(_) => "stopped: it can be resumed".into(),
             Err(_) => "failed: it can be resumed".into(),
         };
-        let is_over = |ending| matches!(ending, Kind::Done | Kind::NoOutput);
-        let resumable = !matches!(&status, Ok(Status::Closed { reason, .. }) if is_over(reason.outcome()));
-        let option = match &status {
-            Ok(Status::Closed { reason, .. }) => limit::command_to_continue(reason, conversation.limits()),
-            Ok(Status::Waiting(_)) => Some("--answer TEXT"),
-            _ => None,
+        let option = self.command_to_continue(&status).await?;
+        let is_stopped = |reason: &StopReason| reason.outcome() == RunOutcome::Stopped;
+        let resumable = match &status {
+            Ok(Status::Closed { reason, .. }) => option.is_some() || is_stopped(reason),
+            _ => true,
         };
         let files = work_dir::summary(self.work.as_deref(), &id);
         let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));

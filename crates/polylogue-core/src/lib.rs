@@ -57,6 +57,6 @@ pub use model::{AnyModel, Model, Origin, Request, SealsSent};
 pub use policy::{Condition, Policy, Step, around, until};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
-pub use transcript::{EndedTurn, Line, Source, Transcript};
+pub use transcript::{EndedTurn, Line, RaisedLimits, Source, Transcript};
 pub use turn::{Act, ModelAttempt, ModelCall, Turn};
 pub use view::{BEGIN, EncodeCache, Entry, GO_ON, PromptRole, ShowNames, View, ViewOptions, Window};

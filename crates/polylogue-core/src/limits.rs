@@ -24,7 +24,7 @@ use crate::{Money, StopReason, TotalUsage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Turns of agents in all chats. Private turns do not count, and neither does the turn of a nested chat as a
-    /// whole.
+    /// whole. Turns that run in parallel begin together or not at all.
     pub turns: Option<u64>,
     /// Model calls over the whole log. Every attempt that reaches a server counts, and so do calls that were in
     /// flight at a crash. `None`: the limit is [`calls_each`](Self::calls_each).
@@ -161,6 +161,12 @@ impl Limits {
             };
         }
         Admission::Now(hold)
+    }
+
+    /// Why `next` turns, which begin at once, may not follow `begun` earlier ones.
+    pub(crate) fn too_many_turns(&self, begun: u64, next: u64) -> Option<StopReason> {
+        let limit = self.turns.filter(|limit| next > 0 && begun.saturating_add(next) > *limit)?;
+        Some(StopReason::turns(limit, begun, next))
     }
 
     /// The limit on money or tokens that is reached, if one is.

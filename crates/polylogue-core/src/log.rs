@@ -17,6 +17,7 @@ mod reservation;
 mod resources;
 mod store;
 mod summary;
+mod turns;
 mod updates;
 
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ pub(crate) use self::reservation::{ReservationRequest, UncheckedTurn};
 pub use self::resources::{ResourceKey, Resources};
 pub use self::store::{AnyStore, Claim, LEASE, RecoveredEvents, Store, StoreWrapper};
 pub use self::summary::{Progress, Summary};
+pub(crate) use self::turns::turns_begun;
 use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, CancelMode};
@@ -225,7 +227,7 @@ impl Log {
 
     /// The number of turns in all chats, as [`Limits::turns`] counts them.
     pub async fn turns(&self) -> u64 {
-        self.buffer.lock().await.totals.turns
+        self.buffer.lock().await.totals.turns.ended
     }
 
     /// The number of finished model calls of each agent.
@@ -422,14 +424,21 @@ impl Log {
         }
     }
 
-    /// Whether the limits allow another turn.
-    pub(crate) async fn admit_turn(&self) -> Result<()> {
-        match self.limits.turns {
-            Some(limit) if self.turns().await >= limit => {
-                Err(Error::Interrupt(Interrupt::Limit(StopReason::Turns { limit })))
-            }
-            _ => Ok(()),
+    /// Appends the next step, if the limits allow the turns that begin with it. Chats that run in parallel cannot exceed them
+    /// together.
+    pub(crate) async fn append_step(&self, at: &Path, bodies: Vec<Body>) -> Result<Vec<Arc<Event>>> {
+        let mut buffer = self.ready().await?;
+        if let Some(reason) = self.limits.too_many_turns(buffer.totals.turns.begun(), turns_begun(&bodies)) {
+            return Err(Error::Interrupt(Interrupt::Limit(reason)));
         }
+        let batch = buffer.stage(at, self.now(), bodies);
+        self.settle(&mut buffer).await?;
+        Ok(batch)
+    }
+
+    /// How many turns have begun in all chats.
+    pub(crate) async fn turns_begun(&self) -> u64 {
+        self.buffer.lock().await.totals.turns.begun()
     }
 
     pub(crate) const fn depth(&self) -> usize {

@@ -72,9 +72,11 @@ impl<'l> RunningChat<'l> {
                 self.doubt = None;
                 self.post_inbox().await?;
                 match self.step(chat).await {
-                    Ok(bodies) => self.append(bodies).await?,
+                    Ok(()) => {}
                     // The staged events are stored with the end of the outermost chat.
-                    Err(error @ Error::Interrupt(Interrupt::Limit(_))) => return Err(error),
+                    Err(error @ (Error::Interrupt(Interrupt::Limit(_)) | Error::Store(_))) => {
+                        return Err(error);
+                    }
                     Err(error) => {
                         self.log.flush().await?;
                         return Err(error);
@@ -95,16 +97,14 @@ impl<'l> RunningChat<'l> {
         Ok(())
     }
 
-    /// The next step, if another may begin.
-    async fn step(&self, chat: &Chat) -> Result<Vec<Body>> {
+    /// Appends the next step, if another may begin.
+    async fn step(&mut self, chat: &Chat) -> Result<()> {
         self.log.check_not_cancelled()?;
         self.log.check_refused()?;
         let mut bodies = self.wanted(chat)?;
         self.report_passed_limit(&mut bodies).await;
-        if begins_turn(&bodies) {
-            self.log.admit_turn().await?;
-        }
-        Ok(bodies)
+        let events = self.log.append_step(self.transcript.at(), bodies).await?;
+        self.take_in(events)
     }
 
     /// Replaces the stop reason of a run that exceeded a limit.
@@ -120,6 +120,7 @@ impl<'l> RunningChat<'l> {
 
     /// The next step of the policy, as events.
     pub(crate) fn wanted(&self, chat: &Chat) -> Result<Vec<Body>> {
+        let max_turns = chat.max_turns().max(self.transcript.raised().turns);
         let step = match chat.policy().next(&self.transcript) {
             // A policy that has finished may not have checked whether a participant ended the chat before.
             Step::Close { reason: StopReason::Finished, summary } => {
@@ -128,13 +129,13 @@ impl<'l> RunningChat<'l> {
             }
             end @ (Step::Close { .. } | Step::Fail(_)) => end,
             step if !is_private(&step) && self.transcript.ended_by().is_some() => self.over(),
-            _ if self.transcript.turns() >= chat.max_turns() => {
-                Step::close(StopReason::Turns { limit: chat.max_turns() }, &self.transcript)
-            }
-            step => step,
+            step => match self.too_many_turns(&step, max_turns) {
+                Some(reason) => Step::close(reason, &self.transcript),
+                None => step,
+            },
         };
         // Policies may add private turns, several to each turn, but not without end.
-        if self.transcript.steps() > chat.max_turns().saturating_mul(16).saturating_add(64) {
+        if self.transcript.steps() > max_turns.saturating_mul(16).saturating_add(64) {
             return Err(Error::Bug(format!(
                 "the policy of `{}` requests private turns without end",
                 chat.name()
@@ -152,6 +153,18 @@ impl<'l> RunningChat<'l> {
             }
             Step::Fail(why) => Err(impossible(chat, ImpossibleStep::Failed(why))),
         }
+    }
+
+    /// Why `step` may not follow in a chat of at most `max_turns`.
+    fn too_many_turns(&self, step: &Step, max_turns: u64) -> Option<StopReason> {
+        let next = match step {
+            Step::Parallel(requests) => {
+                requests.iter().filter(|request| !request.to.is_private()).count() as u64
+            }
+            _ => 1,
+        };
+        let turns = self.transcript.turns();
+        (turns.saturating_add(next.max(1)) > max_turns).then(|| StopReason::turns(max_turns, turns, next))
     }
 
     /// A participant ended the chat: nothing more is said in it, whatever the policy wants.
@@ -388,13 +401,6 @@ fn is_private(step: &Step) -> bool {
         Step::Parallel(requests) => requests.iter().all(|request| request.to.is_private()),
         Step::Post(_) | Step::Admit { .. } | Step::Close { .. } | Step::Fail(_) => false,
     }
-}
-
-/// Whether a turn begins whose message others see.
-pub(crate) fn begins_turn(bodies: &[Body]) -> bool {
-    bodies.iter().any(
-        |body| matches!(body, Body::TurnStarted { turns } if turns.iter().any(|request| !request.to.is_private())),
-    )
 }
 
 fn body_of(act: Act, request: &TurnRequest) -> Option<Body> {

@@ -2,14 +2,16 @@
 
 mod conversation;
 mod fold;
+mod raised;
 mod shared;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{
-    Body, Call, Capability, Event, Finish, Message, Name, Opening, Part, Path, Question, StopReason,
+    Body, Call, Capability, Event, Finish, Message, Money, Name, Opening, Part, Path, Question, StopReason,
     TotalUsage, TurnRequest,
 };
 
@@ -53,6 +55,9 @@ pub struct Transcript {
     /// The shared events of this chat and those within it.
     shared: Vec<Arc<Event>>,
     usage: TotalUsage,
+    /// Tokens and money used before the chat was reopened with a new message.
+    earlier: (u64, Money),
+    raised: RaisedLimits,
     span: Option<(u64, u64)>,
     waited_ms: u64,
 }
@@ -321,6 +326,25 @@ impl Transcript {
     #[must_use]
     pub const fn usage(&self) -> &TotalUsage {
         &self.usage
+    }
+
+    /// Input and output tokens since the chat was opened last, including chats within this one. Calls of unknown usage do
+    /// not count.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.usage.tokens().saturating_sub(self.earlier.0)
+    }
+
+    /// Costs since the chat was opened last, including chats within this one. Calls of unknown cost do not count.
+    #[must_use]
+    pub const fn cost(&self) -> Money {
+        self.usage.cost.less(self.earlier.1)
+    }
+
+    /// The limits that a resumption raised.
+    #[must_use]
+    pub const fn raised(&self) -> &RaisedLimits {
+        &self.raised
     }
 
     /// The running time in milliseconds, without the time in which it waited for people or no process ran it.

@@ -185,7 +185,7 @@ impl View {
             {
                 self.clear(*keep);
             }
-            Body::Reopened { message: Some(message) } => self.message_said(message),
+            Body::Reopened { message: Some(message), .. } => self.message_said(message),
             _ => {}
         }
     }

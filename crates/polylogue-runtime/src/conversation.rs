@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::{Either, select};
 
@@ -11,6 +12,7 @@ use polylogue_core::{
 };
 use tokio::sync::Mutex;
 
+use crate::continuation::{Continuation, limits_of, raises};
 use crate::{Error, Result};
 
 /// A conversation that this process has open, and the right to continue it.
@@ -25,6 +27,8 @@ pub(crate) struct Shared {
     opened: Opened,
     /// For all but the runner.
     handle: LogHandle,
+    /// Whether limits that were changed are in the log.
+    has_limits: AtomicBool,
     /// Locked while the conversation runs; `None` when it was released.
     log: Mutex<Option<Log>>,
 }
@@ -36,6 +40,8 @@ pub(crate) struct Opened {
     pub(crate) limits: Limits,
     /// Limits that differ from the logged ones.
     pub(crate) changed: Option<LimitOverrides>,
+    /// What it may use beyond what it has used.
+    pub(crate) more: LimitOverrides,
 }
 
 /// Whether a conversation continues.
@@ -44,7 +50,7 @@ pub enum Resumed {
     /// It continues when it is run.
     Continues,
     /// It has reached its goal: running it does nothing.
-    Done,
+    Done(StopReason),
     /// It would end again at once for the same reason: running it does nothing. A higher limit or a new message
     /// continues it.
     EndsAgain(StopReason),
@@ -52,8 +58,8 @@ pub enum Resumed {
 
 impl Conversation {
     pub(crate) fn new(chat: Chat, log: Log, opened: Opened) -> Self {
-        let handle = log.handle();
-        Self(Arc::new(Shared { chat, opened, handle, log: Mutex::new(Some(log)) }))
+        let (handle, has_limits) = (log.handle(), AtomicBool::new(opened.changed.is_none()));
+        Self(Arc::new(Shared { chat, opened, handle, has_limits, log: Mutex::new(Some(log)) }))
     }
 
     /// Its id.
@@ -138,7 +144,23 @@ impl Conversation {
             return Ok(chat.run_in(log, &opened.task).await?.status);
         }
         log.post_inbox().await?;
+        if !self.has_logged_limits() && log.transcript().await?.closed().is_none() {
+            self.log_limits(log).await?;
+        }
         Ok(chat.resume(log).await?.status)
+    }
+
+    /// Logs limits that were changed when it was opened, once.
+    async fn log_limits(&self, log: &mut Log) -> Result<()> {
+        if let Some(limits) = self.0.opened.changed.filter(|_| !self.has_logged_limits()) {
+            log.change_limits(limits).await?;
+            self.0.has_limits.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn has_logged_limits(&self) -> bool {
+        self.0.has_limits.load(Ordering::Relaxed)
     }
 
     /// Sends `message` into it, and returns when the message is in the log. While it runs, the run adds it before its next step, and
@@ -169,33 +191,76 @@ impl Conversation {
     }
 
     /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless
-    /// it would end again at once. [`run`](Self::run) continues it.
+    /// it would end again at once. Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more) that
+    /// it was opened for. [`run`](Self::run) continues it.
     ///
     /// # Errors
     /// [`Error::NotClosed`] when there is a message and it is not closed.
     pub async fn resume(&self, message: Option<Message>) -> Result<Resumed> {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
-        let closed = log.transcript().await?.closed().map(|(reason, _)| reason.outcome());
+        let Opened { limits, more, .. } = &self.0.opened;
+        let closed = log.transcript().await?.closed().map(|(reason, _)| reason.clone());
         match (&message, closed) {
             (Some(_), None) => return Err(self.not_closed().await),
-            (None, Some(RunOutcome::Done)) => return Ok(Resumed::Done),
-            (None, Some(_)) => {
-                if let Some(reason) = self.0.chat.ends_again(log, self.limits()).await? {
-                    return Ok(Resumed::EndsAgain(reason));
-                }
+            (None, Some(reason)) if reason.outcome() == RunOutcome::Done && !raises(&reason, more) => {
+                return Ok(Resumed::Done(reason));
             }
-            _ => {}
+            (None, Some(_)) => {
+                let raised = match self.raised(log, limits, *more).await? {
+                    Ok(raised) => raised,
+                    Err(reason) => return Ok(Resumed::EndsAgain(reason)),
+                };
+                self.log_limits(log).await?;
+                log.reopen_for(raised).await?;
+            }
+            _ => self.log_limits(log).await?,
         }
-        if let Some(limits) = self.0.opened.changed {
-            log.change_limits(limits).await?;
-        }
-        match message {
-            // Appended by the run, which subscribers watch.
-            Some(message) => drop(self.0.handle.send(message)),
-            None => log.reopen().await?,
-        }
+        // Appended by the run, which subscribers watch.
+        message.into_iter().for_each(|message| drop(self.0.handle.send(message)));
         Ok(Resumed::Continues)
+    }
+
+    /// How much limits of the closed chat itself are raised so that it continues under `limits`: by nothing if these ended it, else
+    /// by `more`. The error is why it would end again.
+    async fn raised(
+        &self,
+        log: &Log,
+        limits: &Limits,
+        more: LimitOverrides,
+    ) -> Result<std::result::Result<LimitOverrides, StopReason>> {
+        let (chat, none) = (&self.0.chat, LimitOverrides::default());
+        Ok(match chat.ends_again(log, limits, none).await? {
+            None => Ok(none),
+            Some(reason) if more.is_empty() => Err(reason),
+            Some(_) => chat.ends_again(log, limits, more).await?.map_or(Ok(more), Err),
+        })
+    }
+
+    /// What continues it after it ended for `reason`: more of what its limit counts if that is enough, else a message. `None` if neither
+    /// does, such as under a budget with a model of unknown price.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation. Waits while it runs.
+    pub async fn continuation(&self, reason: &StopReason) -> Result<Option<Continuation>> {
+        if let Some(more) = limits_of(reason).next()
+            && self.continues_for(more).await?
+        {
+            return Ok(Some(Continuation::More(more)));
+        }
+        let needs_price = matches!(reason, StopReason::UnknownPrice { .. });
+        let is_message =
+            matches!(reason.outcome(), RunOutcome::Done | RunOutcome::Limit | RunOutcome::Budget);
+        Ok((is_message && !needs_price).then_some(Continuation::Message))
+    }
+
+    /// Whether it is closed and would continue if it were opened for `more` and resumed.
+    async fn continues_for(&self, more: LimitOverrides) -> Result<bool> {
+        let log = self.0.log.lock().await;
+        let log = log.as_ref().ok_or_else(|| self.gone())?;
+        let limits = log.limits_beyond(more).await.over(*self.limits());
+        let is_closed = log.transcript().await?.closed().is_some();
+        Ok(is_closed && self.raised(log, &limits, more).await?.is_ok())
     }
 
     /// Whether it has ended: a message reopens it.

@@ -167,7 +167,7 @@ fn reworded(body: &Body, text: &str) -> Option<Body> {
         Body::Message(old) => Body::Message(message(old)),
         Body::Posted(old) => Body::Posted(message(old)),
         Body::Sent(old) => Body::Sent(message(old)),
-        Body::Reopened { message: Some(old) } => Body::Reopened { message: Some(message(old)) },
+        Body::Reopened { message: Some(old), .. } => Body::reopened(Some(message(old))),
         Body::InputProvided { to, .. } => Body::InputProvided { to: to.clone(), text: text.into() },
         Body::Opened(opening) => {
             let mut opening = opening.clone();

@@ -34,6 +34,7 @@
 
 mod access;
 pub mod address;
+mod continuation;
 mod conversation;
 mod error;
 mod fork;
@@ -52,6 +53,7 @@ mod stored;
 mod work_dir;
 
 pub use access::Access;
+pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};
 pub use error::{Error, ForkError, MODEL_HINT, Result};
 pub use fork::{Fork, ForkPoint, ForkedFiles};

@@ -29,8 +29,8 @@ struct Inner {
 pub struct OpenOptions {
     /// Takes it from a process that is stopped or hangs, once its lease has expired.
     pub take_over: bool,
-    /// Limits from now on, over those that it had.
-    pub limits: LimitOverrides,
+    /// How much it may use beyond what it has used so far. A limit without a value stays as it was.
+    pub more: LimitOverrides,
 }
 
 /// How long a process that was just killed may hold a conversation: until a program that it was about to start has
@@ -93,7 +93,8 @@ impl Runtime {
         };
         let (chat, log) = (run.chat(log.id())?, log.limits(run.limits()));
         run.make_work_dir(log.id())?;
-        let opened = Opened { task: run.task().to_owned(), limits: run.limits(), changed: None };
+        let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
+        let opened = Opened { task, limits, changed: None, more };
         Ok(self.register(Conversation::new(chat, log, opened)))
     }
 
@@ -115,11 +116,11 @@ impl Runtime {
             Some(changed) => changed,
             None => crate::stored::limits_of(&self.store().meta(id).await?),
         };
-        let overrides = options.limits.or(before);
+        let overrides = log.limits_beyond(options.more).await.or(before);
         let limits = overrides.over(run.team().limits());
         prepared.models().learn(&events);
         let changed = Some(overrides).filter(|now| *now != before);
-        let opened = Opened { task: run.task().to_owned(), limits, changed };
+        let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
         Ok(self.register(Conversation::new(chat, log.limits(limits), opened)))
     }
 

@@ -87,7 +87,7 @@ async fn one_task_runs_while_others_watch_and_send() {
 }
 
 fn reopened(events: &[Arc<Event>]) -> bool {
-    events.iter().any(|event| matches!(event.body, Body::Reopened { message: Some(_) }))
+    events.iter().any(|event| matches!(event.body, Body::Reopened { message: Some(_), .. }))
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn one_that_waits_is_answered_by_another_handle_and_continues() {
     world.runtime.answer(&id, at, &question.who, "I am stuck").await.unwrap();
     let Status::Closed { summary, .. } = conversation.run().await.unwrap() else { panic!("not closed") };
     assert_eq!(&*summary, "Thanks.");
-    assert_eq!(conversation.resume(None).await.unwrap(), Resumed::Done);
+    assert!(matches!(conversation.resume(None).await.unwrap(), Resumed::Done(_)));
     assert!(!conversation.questions().await.iter().any(|_| true));
 }
 
@@ -155,7 +155,9 @@ async fn a_fork_continues_alone_and_its_parent_is_in_the_list() {
     let said = ForkPoint { event: None, text: Some("again".into()) };
     let fork = world.runtime.fork(&id, &said).await.unwrap().id;
     let last = world.runtime.store().read(&fork, 0).await.unwrap().pop().unwrap();
-    assert!(matches!(&last.body, Body::Reopened { message: Some(message) } if message.plain() == "again"));
+    assert!(
+        matches!(&last.body, Body::Reopened { message: Some(message), .. } if message.plain() == "again")
+    );
 }
 
 /// Counts how often logs are read.

@@ -60,7 +60,10 @@ fn a_conversation_is_one_line_for_each_event() {
         (inner.clone(), opening(&["judge"], vec![])),
         (inner.clone(), Body::TurnStarted { turns: vec![TurnRequest::private(name("judge"), "Good?")] }),
         (inner, Body::Message(Message::text(name("judge"), "Yes").to(Audience::private()))),
-        (Path::root(), Body::Closed { reason: StopReason::Turns { limit: 2 }, summary: "Roses".into() }),
+        (
+            Path::root(),
+            Body::Closed { reason: StopReason::Turns { limit: 2, next: None }, summary: "Roses".into() },
+        ),
     ]);
     let expected = r#"0 opened [a, critic] "a poem" | user: Be\nbrief | a to [critic]: psst
 1 turn a
@@ -115,7 +118,7 @@ fn everything_else_is_one_line_too() {
         Body::InputRequired(Question::new(name("h"), "Go on?")),
         Body::InputProvided { to: name("h"), text: "yes".into() },
         Body::Failed { who: name("a"), error },
-        Body::Reopened { message: None },
+        Body::reopened(None),
     ]);
     let expected = format!(
         "0 a is prompted: No JSON\n1 a passes\n2 a leaves: tired\n3 posted a: <image/png data:image/png;base64,{}...>\n\

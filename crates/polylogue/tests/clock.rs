@@ -11,7 +11,7 @@ use polylogue::policies::until;
 use polylogue::stop::{Counted, Reason};
 use polylogue::stop::{max_time_ms, max_turns};
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Status, round_robin};
-use polylogue_core::{AnyStore, LogId, StopReason, Timestamp};
+use polylogue_core::{AnyStore, LimitOverrides, LogId, StopReason, Timestamp};
 use polylogue_models::Script;
 use polylogue_store::Memory;
 
@@ -92,23 +92,23 @@ async fn a_system_clock_that_is_set_back_and_ahead_meets_no_limit_on_time_and_ad
 #[tokio::test]
 async fn a_run_ended_by_a_limit_continues_only_under_a_higher_one() {
     let mut log = log().await;
-    let limits = Limits { calls: Some(2), ..Limits::default() };
+    let (limits, none) = (Limits { calls: Some(2), ..Limits::default() }, LimitOverrides::default());
     log = log.limits(limits);
     let chat = pair(&words(), max_turns(4));
-    assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), None, "it has not begun");
+    assert_eq!(chat.ends_again(&log, &limits, none).await.unwrap(), None, "it has not begun");
     chat.run_in(&mut log, "go").await.unwrap();
     let before = log.events().await.len();
-    assert_eq!(chat.ends_again(&log, &limits).await.unwrap(), Some(StopReason::Calls { limit: 2 }));
+    assert_eq!(chat.ends_again(&log, &limits, none).await.unwrap(), Some(StopReason::Calls { limit: 2 }));
     assert_eq!(log.events().await.len(), before, "looking adds nothing");
     let raised = Limits { calls: Some(100), ..limits };
-    assert_eq!(chat.ends_again(&log, &raised).await.unwrap(), None);
+    assert_eq!(chat.ends_again(&log, &raised, none).await.unwrap(), None);
     log.reopen().await.unwrap();
     log = log.limits(raised);
     chat.resume(&mut log).await.unwrap();
     assert!(log.transcript().await.unwrap().last_of(&name("B")).is_some());
-    // The chat's own limit cannot be raised from outside.
+    // The chat's own limit is not that of the run.
     assert_eq!(
-        chat.ends_again(&log, &raised).await.unwrap(),
+        chat.ends_again(&log, &raised, none).await.unwrap(),
         Some(StopReason::from(Reason::CountReached { count: 4, of: Counted::Turns }))
     );
 }

@@ -98,7 +98,10 @@ async fn a_chat_without_an_end_meets_its_cap() {
     let status = chat.run_in(&mut log().await, "go").await.unwrap().status;
     assert_eq!(
         status,
-        Status::Closed { reason: StopReason::Turns { limit: Chat::DEFAULT_MAX_TURNS }, summary: "99".into() }
+        Status::Closed {
+            reason: StopReason::Turns { limit: Chat::DEFAULT_MAX_TURNS, next: None },
+            summary: "99".into()
+        }
     );
 }
 
@@ -193,7 +196,10 @@ async fn turns_are_counted_over_all_chats() {
     let chat = house.policy(sequential()).build().unwrap();
     let mut log = log().await.limits(Limits { turns: Some(2), ..Limits::default() });
     let status = chat.run_in(&mut log, "go").await.unwrap().status;
-    assert_eq!(status, Status::Closed { reason: StopReason::Turns { limit: 2 }, summary: "".into() });
+    assert_eq!(
+        status,
+        Status::Closed { reason: StopReason::Turns { limit: 2, next: None }, summary: "".into() }
+    );
     log.reopen().await.unwrap();
     let mut log = log.limits(Limits { turns: Some(4), ..Limits::default() });
     let status = chat.resume(&mut log).await.unwrap().status;

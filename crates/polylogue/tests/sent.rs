@@ -53,7 +53,7 @@ impl Agent for Asking {
 /// Takes turns four times.
 fn in_turn(chat: &Transcript) -> Step {
     match chat.turns() {
-        turns if turns >= 4 => Step::close(StopReason::Turns { limit: 4 }, chat),
+        turns if turns >= 4 => Step::close(StopReason::Turns { limit: 4, next: None }, chat),
         turns => {
             let who = &chat.participants()[usize::try_from(turns).unwrap() % chat.participants().len()];
             Step::Turn(TurnRequest::to_all(who.clone()))
@@ -167,7 +167,7 @@ async fn a_message_to_a_waiting_conversation_takes_effect_when_the_turn_is_over(
 async fn a_message_to_a_closed_conversation_reopens_it_and_one_that_has_not_begun_takes_none() {
     let mut log = log_of(&play(&[]).await).await;
     log.send(Message::text(Name::user(), "more")).await.unwrap();
-    assert!(matches!(&log.events().await.last().unwrap().body, Body::Reopened { message: Some(_) }));
+    assert!(matches!(&log.events().await.last().unwrap().body, Body::Reopened { message: Some(_), .. }));
     let error = log_of(&[]).await.send(Message::text(Name::user(), "hello")).await.unwrap_err();
     assert_eq!(error.to_string(), "the conversation `sent` has not begun");
 }

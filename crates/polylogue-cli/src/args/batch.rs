@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::{Allowed, Limits, Models, dollars, variable};
+use super::shared::{TeamOptions, dollars, variable};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -43,18 +43,12 @@ pub(crate) struct Batch {
     #[arg(long)]
     pub(crate) json: bool,
 
-    #[command(flatten)]
-    pub(crate) models: Models,
-
     /// Set a variable of the team file, for all rows
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
 
     #[command(flatten)]
-    pub(crate) allowed: Allowed,
-
-    #[command(flatten)]
-    pub(crate) limits: Limits,
+    pub(crate) options: TeamOptions,
 }
 
 const BATCH: &str =

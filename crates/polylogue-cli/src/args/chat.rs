@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::folder::Folder;
-use super::piped;
-use super::shared::{Allowed, Limits, Models, Output, variable};
+use super::shared::{RunOptions, variable};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -27,25 +25,10 @@ pub(crate) struct Chat {
     #[arg(short, long, value_name = "ID", conflicts_with_all = ["team", "system", "vars"])]
     pub(crate) resume: Option<String>,
 
-    #[command(flatten)]
-    pub(crate) models: Models,
-
     /// Set a variable of the team file
     #[arg(long = "var", value_name = "NAME=VALUE", requires = "team", value_parser = variable)]
     pub(crate) vars: Vec<(String, String)>,
 
     #[command(flatten)]
-    pub(crate) allowed: Allowed,
-
-    #[command(flatten)]
-    pub(crate) folder: Folder,
-
-    #[command(flatten)]
-    pub(crate) limits: Limits,
-
-    #[command(flatten)]
-    pub(crate) piped: piped::Piped,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) options: RunOptions,
 }

@@ -6,12 +6,45 @@ use clap::{Args, ValueEnum};
 use polylogue_core::{Capabilities, Capability, LimitOverrides, Money};
 use polylogue_team::Grant;
 
+use super::folder::Folder;
+use super::piped::Piped;
+
 /// In which layout a conversation is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Style {
     #[default]
     Usual,
     Autogen,
+}
+
+/// Options of the commands that run teams: with which models, permissions and limits.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TeamOptions {
+    #[command(flatten)]
+    pub(crate) models: Models,
+
+    #[command(flatten)]
+    pub(crate) allowed: Allowed,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// Options of the commands that run one conversation for a person: those of its team, where agents work, who answers, and what is
+/// written.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) team: TeamOptions,
+
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+
+    #[command(flatten)]
+    pub(crate) piped: Piped,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// What the team may do and use beyond what the sandbox gives it.
@@ -76,7 +109,7 @@ pub(crate) struct Models {
 /// What the whole run may consume. Kept with the conversation for `resume`.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Limits {
-    /// Maximum number of turns, in all chats
+    /// Maximum number of turns, in all chats; turns that run in parallel begin together or not at all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_turns: Option<u64>,
 
@@ -94,7 +127,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The limits that are given, over those of the team.
+    /// The limits that are given.
     pub(crate) fn overrides(&self) -> LimitOverrides {
         let cost = self.max_cost.map(Money::dollars);
         LimitOverrides { turns: self.max_turns, calls: self.max_calls, tokens: self.max_tokens, cost }

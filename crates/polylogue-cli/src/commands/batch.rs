@@ -121,8 +121,8 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     /// Reads the team, and finds out what is wrong with it or with the keys of the rows before anything costs anything.
     async fn prepare(cli: &args::Cli, args: &'a args::batch::Batch, rows: &Rows) -> Result<Self, CliError> {
-        let permits = &args.allowed.permits;
-        let default = default_model(cli, &args.models)?;
+        let permits = &args.options.allowed.permits;
+        let default = default_model(cli, &args.options.models)?;
         let model = default.as_ref().map(|given| given.value.clone());
         let loaded = trust::load(&args.team, &overrides(args, model.as_ref(), None), permits)?;
         for row in rows.samples() {
@@ -133,7 +133,7 @@ impl<'a> Job<'a> {
             )?;
         }
         let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
-        let mut launch = Launch::of(loaded, &args.team, &args.models, &args.allowed, args.limits);
+        let mut launch = Launch::of(loaded, &args.team, &args.options);
         launch.shared_budget = args.budget.is_some();
         let prepared = launch.prepare(Some(&store)).await?;
         let key = key(&prepared, args)?;
@@ -169,8 +169,9 @@ impl<'a> Job<'a> {
         state: &RefCell<State>,
     ) -> Result<(), CliError> {
         let batch = Batch::new(store).concurrency(self.args.at_once.into());
-        let batch =
-            batch.limits(self.prepared.team().limits()).overrides(self.args.limits.overrides(), limits_of);
+        let batch = batch
+            .limits(self.prepared.team().limits())
+            .overrides(self.args.options.limits.overrides(), limits_of);
         let batch = match budget {
             Some(budget) => {
                 let batch = batch.budget(budget.clone());
@@ -202,7 +203,7 @@ impl<'a> Job<'a> {
     fn start(&self, row: &Row) -> polylogue::Result<BatchStart> {
         let config = |error: String| Error::config(error.trim_end());
         let given = overrides(self.args, self.default.as_ref().map(|given| &given.value), Some(row));
-        let loaded = trust::load(&self.args.team, &given, &self.args.allowed.permits);
+        let loaded = trust::load(&self.args.team, &given, &self.args.options.allowed.permits);
         let run = self.prepared.run_of(loaded.map_err(|error| config(error.to_string()))?);
         let run = run.map_err(|error| config(CliError::from(error).to_string()))?;
         let title = format!("{} {}", run.team().name, row.id);
@@ -254,7 +255,7 @@ fn overrides(args: &args::batch::Batch, default_model: Option<&String>, row: Opt
     Overrides {
         vars: args.vars.iter().cloned().chain(own).collect(),
         task: row.and_then(|row| row.task.clone()),
-        model: args.models.model.clone(),
+        model: args.options.models.model.clone(),
         default_model: default_model.cloned(),
         ..Overrides::default()
     }
@@ -265,7 +266,11 @@ fn key(prepared: &Prepared, args: &args::batch::Batch) -> Result<String, CliErro
     // Not where the team file is: a batch that was moved continues.
     let vars: BTreeMap<&str, &str> = args.vars.iter().map(|(name, value)| (&**name, &**value)).collect();
     let default = prepared.team().default_model();
-    let models = (args.models.model.as_deref().or(default), prepared.is_scripted(), args.models.capabilities);
+    let models = (
+        args.options.models.model.as_deref().or(default),
+        prepared.is_scripted(),
+        args.options.models.capabilities,
+    );
     let text = serde_json::to_string(&(prepared.digest(), vars, models))
         .map_err(|error| CliError::failed(format!("the batch cannot be identified: {error}")))?;
     Ok(digest(&text))

@@ -33,7 +33,7 @@ chat: {participants: [Assistant], pattern: sequential}
 ";
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit, CliError> {
-    let input = args.piped.of(None, None)?;
+    let input = args.options.piped.of(None, None)?;
     let settings = settings_of(cli, args);
     let runtime = match &args.resume {
         Some(_) => place::existing(cli.store.as_deref())?,
@@ -46,7 +46,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
         }
         None => (new(cli, args, &settings).await?, None),
     };
-    let options = OpenOptions { take_over: false, limits: args.limits.overrides() };
+    let options = OpenOptions { take_over: false, more: args.options.team.limits.overrides() };
     let mut session = Session::new(cli, runtime, prepared, settings, input);
     if let Some(id) = id {
         session.open(&id, options).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
 
 /// Where no person types, only replies are written.
 fn settings_of(cli: &args::Cli, args: &args::chat::Chat) -> Settings {
-    let mut settings = settings(cli, args.output);
+    let mut settings = settings(cli, args.options.output);
     if !prompt::is_typed() && settings.output != Output::Json {
         settings.output = Output::Result;
     }
@@ -65,20 +65,20 @@ fn settings_of(cli: &args::Cli, args: &args::chat::Chat) -> Settings {
 
 /// The team of a new conversation.
 async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> Result<Prepared, CliError> {
-    let default = default_model(cli, &args.models)?;
+    let default = default_model(cli, &args.options.team.models)?;
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
-        model: args.models.model.clone(),
+        model: args.options.team.models.model.clone(),
         default_model: default.as_ref().map(|given| given.value.clone()),
         ..Overrides::default()
     };
     let (loaded, file) = match &args.team {
-        Some(file) => (trust::load(file, &overrides, &args.allowed.permits)?, file.as_path()),
+        Some(file) => (trust::load(file, &overrides, &args.options.team.allowed.permits)?, file.as_path()),
         None => (one_model(args, overrides)?, Path::new("chat")),
     };
-    let mut launch = Launch::of(loaded, file, &args.models, &args.allowed, args.limits);
+    let mut launch = Launch::of(loaded, file, &args.options.team);
     launch.shown = Some(settings);
-    launch.dir = args.folder.path()?;
+    launch.dir = args.options.folder.path()?;
     let prepared = launch.prepare(cli.store.as_deref()).await?;
     if settings.output.is_conversation() {
         print_scripted(&prepared, false);
@@ -90,7 +90,7 @@ async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> R
 }
 
 fn one_model(args: &args::chat::Chat, mut overrides: Overrides) -> Result<Loaded, CliError> {
-    if args.models.offline {
+    if args.options.team.models.offline {
         let what = "`--offline` plays the script of a team, and no team is named";
         return Err(CliError::usage(what).hint("name one, such as `polylogue chat demo:council --offline`"));
     }
@@ -108,14 +108,5 @@ async fn stored(
     id: &LogId,
     settings: &Settings,
 ) -> Result<Prepared, CliError> {
-    let stored = Stored {
-        id,
-        models: &args.models,
-        allowed: &args.allowed,
-        dir: args.folder.path()?,
-        limits: args.limits.overrides(),
-        asks: true,
-        settings,
-    };
-    stored.prepare(cli, runtime).await
+    Stored { id, options: &args.options, asks: true, settings }.prepare(cli, runtime).await
 }

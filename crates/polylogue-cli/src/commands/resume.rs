@@ -1,6 +1,6 @@
 //! `polylogue resume`: continue a conversation.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use polylogue::{Message, Name};
@@ -18,40 +18,20 @@ use crate::trust::rules::Always;
 use crate::{args, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
-    let input = args.piped.of(args.message.as_deref(), args.answer.as_deref())?;
+    let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
     let runtime = place::existing(cli.store.as_deref())?;
     let id = runtime.find(&args.id).await?;
-    let settings = settings(cli, args.output);
-    let stored = Stored {
-        id: &id,
-        models: &args.models,
-        allowed: &args.allowed,
-        dir: args.folder.path()?,
-        limits: args.limits.overrides(),
-        asks: args.answer.is_none(),
-        settings: &settings,
-    };
+    let settings = settings(cli, args.options.output);
+    let stored = Stored { id: &id, options: &args.options, asks: args.answer.is_none(), settings: &settings };
     let mut prepared = stored.prepare(cli, &runtime).await?;
-    let options = OpenOptions { take_over: args.take_over, limits: args.limits.overrides() };
+    let options = OpenOptions { take_over: args.take_over, more: args.options.team.limits.overrides() };
     let conversation = runtime.open(&id, &prepared, options).await?;
     if args.answer.is_some() && conversation.questions().await.is_empty() {
         return Err(polylogue_runtime::Error::NoQuestion { id }.into());
     }
     let message = message(args, &conversation)?;
     let resumed = conversation.resume(message).await?;
-    if resumed == Resumed::Done {
-        print_note(&format!("`{id}` is over; `polylogue resume {id} {}` continues it", limit::MORE));
-    }
-    if let Resumed::EndsAgain(reason) = resumed {
-        let way = match limit::command_to_continue(&reason, conversation.limits()) {
-            Some(option) if option.starts_with('-') => format!("a higher limit (`{option}`) continues it"),
-            Some(more) => {
-                format!("`polylogue resume {id} {more}` continues it, and the team's limits count again")
-            }
-            None => "say something more to continue it".into(),
-        };
-        print_note(&format!("nothing is done: `{id}` would end again at once: {reason}; {way}"));
-    }
+    tell_unchanged(&conversation, resumed, cli.store.as_deref()).await?;
     Runner {
         conversation,
         runtime,
@@ -66,14 +46,33 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     .await
 }
 
+/// Says why nothing is done, and what continues the conversation.
+async fn tell_unchanged(
+    conversation: &Conversation,
+    resumed: Resumed,
+    store: Option<&Path>,
+) -> Result<(), CliError> {
+    let id = conversation.id();
+    let (reason, what) = match resumed {
+        Resumed::Continues => return Ok(()),
+        Resumed::Done(reason) => (reason, format!("`{id}` is over")),
+        Resumed::EndsAgain(reason) => (reason, format!("nothing is done: `{id}` would end again at once")),
+    };
+    let way = match limit::command_to_continue(conversation, &reason).await? {
+        Some(way) => {
+            let store = place::store_option(store).map(|store| format!(" {store}")).unwrap_or_default();
+            format!("`polylogue resume {id} {way}{store}` continues it")
+        }
+        None => "neither a higher limit nor a message continues it".into(),
+    };
+    print_note(&format!("{what}: {reason}; {way}"));
+    Ok(())
+}
+
 /// A stored conversation that is to be prepared again, and how.
 pub(super) struct Stored<'a> {
     pub(super) id: &'a LogId,
-    pub(super) models: &'a args::Models,
-    pub(super) allowed: &'a args::Allowed,
-    /// The user's own folder in which agents work.
-    pub(super) dir: Option<PathBuf>,
-    pub(super) limits: LimitOverrides,
+    pub(super) options: &'a args::RunOptions,
     /// Whether there may be a person to ask.
     pub(super) asks: bool,
     pub(super) settings: &'a Settings,
@@ -82,17 +81,19 @@ pub(super) struct Stored<'a> {
 impl Stored<'_> {
     /// Prepares the team that is stored with the conversation.
     pub(super) async fn prepare(self, cli: &args::Cli, runtime: &Runtime) -> Result<Prepared, CliError> {
+        let args::TeamOptions { models, allowed, limits } = &self.options.team;
+        let dir = self.options.folder.path()?;
         let mut stored = runtime.stored_team(self.id).await?;
         // What a store says that this user has not sealed allows nothing.
         let is_sealed = trust::is_sealed(&stored)?;
         let trusted = if is_sealed { stored.digest.clone() } else { stored.own_digest() };
-        let by_script = stored.offline && self.models.model.is_none() && self.models.replay.is_none();
+        let by_script = stored.offline && models.model.is_none() && models.replay.is_none();
         let models = args::Models {
-            offline: by_script || self.models.offline,
-            capabilities: self.models.capabilities.or(stored.capabilities),
-            ..self.models.clone()
+            offline: by_script || models.offline,
+            capabilities: models.capabilities.or(stored.capabilities),
+            ..models.clone()
         };
-        if let Some(dir) = stored.dir.as_ref().filter(|_| !is_sealed && self.dir.is_none()) {
+        if let Some(dir) = stored.dir.as_ref().filter(|_| !is_sealed && dir.is_none()) {
             let what = format!("the agents of `{}` worked in the folder `{}`", self.id, dir.display());
             return Err(CliError::usage(what).hint("if they may, name it with `--dir`"));
         }
@@ -108,10 +109,10 @@ impl Stored<'_> {
             file: format!("conversation {}", self.id),
             outside: Vec::new(),
             models: &models,
-            permits: &self.allowed.permits,
-            servers: self.allowed.mcp.clone().or(stored.mcp.filter(|_| is_sealed)),
-            dir: self.dir.or(stored.dir.filter(|_| is_sealed)),
-            limits: self.limits.or(before),
+            permits: &allowed.permits,
+            servers: allowed.mcp.clone().or(stored.mcp.filter(|_| is_sealed)),
+            dir: dir.or(stored.dir.filter(|_| is_sealed)),
+            limits: limits.overrides().or(before),
             shared_budget: false,
             before: if is_sealed { stored.allowed } else { Vec::new() },
             resumed: true,

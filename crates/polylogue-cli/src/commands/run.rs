@@ -16,21 +16,21 @@ use crate::user_config::default_model;
 use crate::{args, attachments, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliError> {
-    let input = args.piped.of(args.task.as_deref(), None)?;
-    let default = default_model(cli, &args.models)?;
+    let input = args.options.piped.of(args.task.as_deref(), None)?;
+    let default = default_model(cli, &args.options.team.models)?;
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
         task: args.task.as_deref().map(text_of).transpose()?,
-        model: args.models.model.clone(),
+        model: args.options.team.models.model.clone(),
         default_model: default.as_ref().map(|given| given.value.clone()),
         ..Overrides::default()
     };
     let attached = args.attach.iter().map(|file| attachments::part(file)).collect::<Result<Vec<_>, _>>()?;
-    let loaded = trust::load(&args.team, &overrides, &args.allowed.permits)?;
-    let settings = settings(cli, args.output);
-    let mut launch = Launch::of(loaded, &args.team, &args.models, &args.allowed, args.limits);
+    let loaded = trust::load(&args.team, &overrides, &args.options.team.allowed.permits)?;
+    let settings = settings(cli, args.options.output);
+    let mut launch = Launch::of(loaded, &args.team, &args.options.team);
     launch.shown = Some(&settings);
-    launch.dir = args.folder.path()?;
+    launch.dir = args.options.folder.path()?;
     // Whatever is wrong with the team shows before there is a store.
     let mut prepared = launch.prepare(cli.store.as_deref()).await?;
     check_pictures(&prepared, &attached)?;

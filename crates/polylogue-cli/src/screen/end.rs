@@ -26,7 +26,7 @@ pub(crate) struct RunEnd {
     /// Whether there is anything to go on with.
     pub(crate) resumable: bool,
     /// The option that continues it, if one is needed: a higher limit, or the answer to a question.
-    pub(crate) option: Option<&'static str>,
+    pub(crate) option: Option<String>,
     /// What is said of the files of its programs, if there are any.
     pub(crate) files: Option<String>,
     /// The option that names its store, unless it is the usual one.
@@ -72,7 +72,7 @@ impl RunEnd {
 
     /// The command that continues it.
     pub(crate) fn resume(&self) -> String {
-        self.command("resume", self.option)
+        self.command("resume", self.option.as_deref())
     }
 
     fn command(&self, name: &str, option: Option<&str>) -> String {
@@ -204,7 +204,7 @@ mod tests {
         let elapsed = Duration::from_secs(seconds);
         let (id, resumable) = (LogId::new("3k7v9x").unwrap(), !status.starts_with("done"));
         let option = status.starts_with("limit").then_some("--max-turns N");
-        let option = option.or(status.starts_with("waiting").then_some("--answer TEXT"));
+        let option = option.or(status.starts_with("waiting").then_some("--answer TEXT")).map(str::to_owned);
         let (state, files, store) = (RunState::Done, None, None);
         let ending = RunEnd {
             state,
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_end_has_its_word() {
-        assert!(RunEnd::why(&StopReason::Turns { limit: 1 }).starts_with("limit: "));
+        assert!(RunEnd::why(&StopReason::Turns { limit: 1, next: None }).starts_with("limit: "));
         assert!(RunEnd::why(&StopReason::UnknownPrice { model: "m".into() }).starts_with("budget: "));
         assert!(RunEnd::why(&StopReason::Stopped { by: "you".into() }).starts_with("stopped: "));
         assert!(RunEnd::why(&StopReason::Finished).starts_with("done: "));

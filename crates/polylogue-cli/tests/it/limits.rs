@@ -46,7 +46,8 @@ fn a_limit_of_the_command_line_holds_for_a_bare_resume_until_another_value_is_gi
         assert!(calls > 0 && calls < 12, "{option}: {calls}");
         let bare = home.run(&["resume", "last"]).exits(code);
         assert!(bare.err.contains("would end again at once: the "), "{option}: {}", bare.err);
-        assert!(bare.err.contains(&format!("a higher limit (`{option} ")), "{option}: {}", bare.err);
+        let command = format!("`polylogue resume {} {option} {low}` continues it", home.id());
+        assert!(bare.err.contains(&command), "{option}: {}", bare.err);
         assert_eq!((server.count(), &home.events()), (calls, &events), "{option}: nothing is done");
         // A higher value is kept, too.
         home.run(&["resume", "last", option, mid]).exits(code);
@@ -99,10 +100,11 @@ fn a_limit_that_is_changed_while_a_person_is_waited_for_holds_when_the_person_ha
     );
     home.run(&[&RUN[..], &["--max-turns", "9"]].concat()).exits(5);
     assert_eq!(state(&home), "waiting for Bob");
+    // Ann had a turn: with the two that are allowed from here on, these are three.
     home.run(&["resume", "last", "--max-turns", "2"]).exits(5);
     assert_eq!(state(&home), "waiting for Bob", "a change of limits changes nothing else");
     let ended = home.run(&["resume", "last", "--answer", "Hello"]).exits(3);
-    assert!(ended.out.contains("limit: the limit of 2 turns"), "{}", ended.out);
+    assert!(ended.out.contains("limit: the limit of 3 turns"), "{}", ended.out);
 }
 
 #[test]
@@ -132,7 +134,7 @@ fn limits_of_one_are_in_the_singular() {
 }
 
 #[test]
-fn after_a_limit_of_the_team_the_last_line_says_how_to_continue() {
+fn after_a_limit_of_the_team_the_last_line_has_the_command_that_continues() {
     let home = Home::new();
     home.file(
         "team.yaml",
@@ -140,7 +142,7 @@ fn after_a_limit_of_the_team_the_last_line_says_how_to_continue() {
          script: [{Ann: A1}, {Bob: B1}, {Ann: A2}, {Bob: B2}]\n",
     );
     let ended = home.run(&["run", "team.yaml", "--offline"]).exits(3);
-    let command = format!("polylogue resume {} \"Continue.\"", home.id());
+    let command = format!("polylogue resume {} --max-turns 2", home.id());
     assert!(ended.out.contains(&format!("`{command}`")), "{}", ended.out);
     let bare = home.run(&["resume", "last"]).exits(3);
     assert!(bare.err.contains(&format!("`{command}` continues it")), "{}", bare.err);
@@ -150,11 +152,93 @@ fn after_a_limit_of_the_team_the_last_line_says_how_to_continue() {
     home.file("done.yaml", "name: one\ntask: Talk\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\nscript: [{Ann: A1}]\n");
     home.run(&["run", "done.yaml", "--offline"]).ok();
     let over = home.run(&["resume", "last"]).ok();
-    assert!(
-        over.err.contains(&format!("is over; `polylogue resume {} \"Continue.\"`", home.id())),
-        "{}",
-        over.err
+    let command = format!("polylogue resume {} \"Continue.\"", home.id());
+    assert!(over.err.contains(" is over: "), "{}", over.err);
+    assert!(over.err.ends_with(&format!("; `{command}` continues it\n")), "{}", over.err);
+}
+
+/// The team of two with these conditions, and words without end.
+fn scripted(home: &Home, chat: &str) {
+    let words: Vec<String> = (1..20).map(|nth| format!("{{Ann: A{nth}}}, {{Bob: B{nth}}}")).collect();
+    home.file(
+        "team.yaml",
+        &format!(
+            "name: pair\ntask: Talk\nagents: [{{name: Ann}}, {{name: Bob}}]\nchat: {{participants: [Ann, Bob], {chat}}}\nscript: [{}]\n",
+            words.join(", ")
+        ),
     );
+}
+
+fn turns(home: &Home) -> usize {
+    of_type(&home.events(), "message").len()
+}
+
+#[test]
+fn resume_continues_for_more_turns_than_the_team_allows() {
+    for chat in [
+        "stop: {max_turns: 2}",
+        "stop: {max_messages: 3}",
+        "max_turns: 2",
+        "stop: {any: [{says: DONE}, {max_turns: 2}]}",
+        "stop: {all: [{says: B1}, {max_turns: 2}]}",
+    ] {
+        let home = Home::new();
+        scripted(&home, chat);
+        let first = home.run(&["run", "team.yaml", "--offline"]);
+        let (id, count) = (home.id(), if chat.contains("messages") { 3 } else { 2 });
+        let command = format!("polylogue resume {id} --max-turns {count}`");
+        assert!(first.out.ends_with(&format!("`{command}\n")), "{chat}: {}", first.out);
+        assert_eq!(turns(&home), 2, "{chat}");
+        let more = home.run(&["resume", &id, "--max-turns", "3"]);
+        assert_eq!(turns(&home), 5, "{chat}: {}", more.out);
+        assert!(more.out.contains(&format!("polylogue resume {id} --max-turns ")), "{chat}: {}", more.out);
+        // What was allowed is in the log: neither a bare resume nor a look at it takes more.
+        let before = home.events();
+        let bare = home.run(&["resume", &id]);
+        assert!(bare.err.ends_with("continues it\n"), "{chat}: {}", bare.err);
+        assert_eq!((home.events(), bare.code), (before, more.code), "{chat}");
+        let reopened = of_type(&home.events(), "reopened")[0].clone();
+        assert_eq!(reopened["more"]["turns"], 3, "{chat}: {reopened}");
+        home.run(&["resume", &id, "--max-turns", "1"]);
+        assert_eq!(turns(&home), 6, "{chat}");
+        // After a message, the team's limits count from 0.
+        home.run(&["resume", &id, "Continue.", "--max-turns", "100"]);
+        assert_eq!(turns(&home), 8, "{chat}");
+    }
+}
+
+#[test]
+fn an_option_that_does_not_count_what_ended_the_run_changes_nothing() {
+    let home = Home::new();
+    scripted(&home, "stop: {any: [{says: {text: B1, by: Bob}}, {max_turns: 9}]}");
+    home.run(&["run", "team.yaml", "--offline"]).ok();
+    let before = home.events();
+    for option in ["--max-turns", "--max-calls", "--max-tokens"] {
+        let ran = home.run(&["resume", "last", option, "5"]).ok();
+        assert!(ran.err.contains("is over: Bob said `B1`; `polylogue resume "), "{option}: {}", ran.err);
+        assert!(ran.err.contains(" \"Continue.\"` continues it"), "{option}: {}", ran.err);
+    }
+    assert_eq!(home.events(), before);
+}
+
+#[test]
+fn turns_in_parallel_take_no_more_than_the_option_allows() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: four\ntask: Talk\nagents: [{name: A}, {name: B}, {name: C}, {name: D}]\n\
+         chat: {participants: [A, B, C, D], pattern: parallel}\nscript: [{A: a}, {B: b}, {C: c}, {D: d}]\n",
+    );
+    let ran = home.run(&["run", "team.yaml", "--offline", "--max-turns", "2"]).exits(3);
+    assert_eq!(turns(&home), 0);
+    let why = "limit: the limit of 2 turns (the next step has 4 parallel turns, all or none)";
+    assert!(ran.out.contains(why), "{}", ran.out);
+    let command = format!("polylogue resume {} --max-turns 4", home.id());
+    assert!(ran.out.contains(&format!("`{command}`")), "{}", ran.out);
+    let few = home.run(&["resume", "last", "--max-turns", "3"]).exits(3);
+    assert!(few.err.contains("would end again at once: the limit of 3 turns"), "{}", few.err);
+    home.shell(&command).ok();
+    assert_eq!(turns(&home), 4);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_closed_conversation_continues_with_another_message() {
         four
 
         done: 2 of 2 turns · 4 turns · tokens unknown · $0 · TIME
-        `polylogue show ID`
+        `polylogue show ID` / `polylogue resume ID --max-turns 2`
         --- 0
     "#]]
     .assert_eq(&home.run(&["resume", "last", "And now?"]).ok().masked(&home));

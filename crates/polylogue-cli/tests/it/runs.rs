@@ -143,7 +143,7 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
 }
 
 #[test]
-fn a_run_stopped_by_a_limit_continues_under_a_higher_one_as_if_it_had_not_been() {
+fn a_run_stopped_by_a_limit_continues_for_more_as_if_it_had_not_been() {
     let home = Home::new();
     let team = shipped("student-teacher");
     home.run(&["run", &team]).ok();
@@ -151,7 +151,7 @@ fn a_run_stopped_by_a_limit_continues_under_a_higher_one_as_if_it_had_not_been()
     let ran = home.run(&["run", &team, "--max-turns", "3"]).exits(3);
     assert!(ran.out.contains("\nlimit: the limit of 3 turns · 3 turns · "), "{}", ran.out);
     assert!(ran.out.contains("` / `polylogue resume "), "{}", ran.out);
-    let ran = home.run(&["resume", "last", "--max-turns", "5"]).exits(3);
+    let ran = home.run(&["resume", "last", "--max-turns", "2"]).exits(3);
     assert!(!ran.out.contains("My test came back positive"), "only what is new is shown: {}", ran.out);
     assert!(ran.out.contains("\nlimit: the limit of 5 turns · 5 turns · "), "{}", ran.out);
     let ran = home.run(&["resume", "last", "--max-turns", "100"]).ok();
@@ -176,7 +176,7 @@ fn what_is_done_stays_done() {
         done: Critic's message matched `^APPROVED` · 6 turns · tokens unknown · $0 · TIME
         `polylogue show ID`
         --- 0
-        `ID` is over; `polylogue resume ID "Continue."` continues it
+        `ID` is over: Critic's message matched `^APPROVED`; `polylogue resume ID "Continue."` continues it
     "#]]
     .assert_eq(&ran.masked(&home));
     assert_eq!(home.events(), before);
@@ -333,11 +333,11 @@ fn the_whole_of_the_help() {
               --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
               --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
               --mcp <FILE>                   MCP servers for agents that name them: a JSON file with `mcpServers`
-              --dir <FOLDER>                 Let agents work in this folder instead of a work directory of the conversation; you are asked before they run programs in it or change files
-              --max-turns <N>                Maximum number of turns, in all chats
+              --max-turns <N>                Maximum number of turns, in all chats; turns that run in parallel begin together or not at all
               --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
               --max-calls <N>                Maximum number of model calls
+              --dir <FOLDER>                 Let agents work in this folder instead of a work directory of the conversation; you are asked before they run programs in it or change files
               --input <WHAT>                 What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given [possible values: answers, approvals, none]
               --json                         Print every event as one line of JSON, after a line with the conversation's id and before one with the totals
           -q, --quiet                        Print only the result
@@ -350,7 +350,9 @@ fn the_whole_of_the_help() {
           -v, --verbose...                   Log to standard error what the program does, and show prompts, private replies and results of tools in full; `-vv` logs more, `RUST_LOG` sets what
           -h, --help                         Print help
 
-        The limits that the conversation began under hold until you give another value, which is kept instead.
+        Limits count from here on: `--max-turns 4` allows 4 more turns, also where the team's own `max_turns`, `max_messages`, `max_tokens` or
+        `max_cost` (`--max-tokens`, `--max-cost`) ended the conversation. A limit that you do not give stays as it was. After a message,
+        the team's own limits count from 0 again.
     "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);
     for args in [
         &[][..],

@@ -135,8 +135,8 @@ fn resuming_what_a_limit_ended_changes_nothing_unless_it_is_raised() {
     let team = shipped("student-teacher");
     home.run(&["run", &team, "--max-turns", "2"]).exits(3);
     let before = home.run(&["show", "last", "--json"]).ok().out;
-    // The limit holds whether it is given again or not; a lower one is no reason to continue.
-    for options in [&[][..], &["--max-turns", "2"], &["--max-turns", "1"]] {
+    // The limit holds until more of what it counts is allowed; more of something else is no reason to continue.
+    for options in [&[][..], &["--max-calls", "9"], &["--max-tokens", "1000000"]] {
         let again = home.run(&[&["resume", "last"], options].concat()).exits(3);
         assert!(again.err.contains("would end again at once: the limit of 2 turns"), "{}", again.err);
         assert_eq!(home.run(&["show", "last", "--json"]).ok().out, before);

@@ -21,6 +21,9 @@ pub enum StopReason {
     Turns {
         /// How many are allowed.
         limit: u64,
+        /// How many the next step has, if those parallel turns are more than are left.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<u64>,
     },
     /// The limit on tokens read and written.
     Tokens {
@@ -170,6 +173,11 @@ impl StopReason {
         }
     }
 
+    /// The limit on turns, of which `taken` leave too few for the `next` ones.
+    pub(crate) fn turns(limit: u64, taken: u64, next: u64) -> Self {
+        Self::Turns { limit, next: (taken < limit).then_some(next) }
+    }
+
     /// Identifies the kind of reason, as in logs: `finished`, `turns`, `loop_detected`; of [`Other`](Self::Other) its
     /// own code.
     #[must_use]
@@ -216,7 +224,11 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Finished => f.write_str("the chat is complete"),
-            Self::Turns { limit } => write!(f, "the limit of {}", counted(*limit, "turn")),
+            Self::Turns { limit, next: None } => write!(f, "the limit of {}", counted(*limit, "turn")),
+            Self::Turns { limit, next: Some(next) } => {
+                let limit = counted(*limit, "turn");
+                write!(f, "the limit of {limit} (the next step has {next} parallel turns, all or none)")
+            }
             Self::Tokens { limit, used, next: None } => {
                 write!(f, "the limit of {limit} tokens ({used} used)")
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::origins::Origins;
-use super::summary::add_turn;
+use super::turns::TurnCount;
 use crate::limits::RunUsage;
 use crate::{ChargeReason, Name, Path, TotalUsage};
 
@@ -81,7 +81,7 @@ pub(crate) struct RunTotals {
     /// The total usage.
     pub(crate) usage: TotalUsage,
     /// Turns of agents in all chats.
-    pub(crate) turns: u64,
+    pub(crate) turns: TurnCount,
     /// Finished model calls of each agent.
     pub(crate) calls: BTreeMap<Name, u64>,
     /// Failed turns of each agent, and model calls that were refused without failing the turn.
@@ -100,7 +100,7 @@ impl RunTotals {
     fn add(&mut self, event: &Event) {
         self.origins.add(event);
         self.usage.add_event(event);
-        add_turn(&mut self.turns, event);
+        self.turns.add(event);
         match &event.body {
             Body::ModelReplied(reply) => {
                 *self.calls.entry(reply.who.clone()).or_default() += 1;

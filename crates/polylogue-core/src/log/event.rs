@@ -187,9 +187,12 @@ pub enum Body {
     },
     /// A closed chat continues: under a higher limit, or with a new message.
     Reopened {
-        /// The new message, if there is one. Turns and messages of the chat are then counted from 0 again.
+        /// The new message, if there is one. Turns, messages, tokens and money of the chat are then counted from 0 again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Message>,
+        /// Without a message: what the chat may use beyond what it has used, whatever its own limits.
+        #[serde(default, skip_serializing_if = "LimitOverrides::is_empty")]
+        more: LimitOverrides,
     },
     /// Limits of the conversation were changed from outside. Agents do not see it.
     LimitsChanged(LimitOverrides),
@@ -210,6 +213,12 @@ impl Body {
             Self::SealsRefused { .. } | Self::ParametersIgnored { .. } => true,
             _ => false,
         }
+    }
+
+    /// A closed chat continues, with `message` if there is one, under its limits.
+    #[must_use]
+    pub fn reopened(message: Option<Message>) -> Self {
+        Self::Reopened { message, more: LimitOverrides::default() }
     }
 }
 

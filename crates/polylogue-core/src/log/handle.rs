@@ -48,7 +48,7 @@ impl LogHandle {
 
     /// The number of turns in all chats.
     pub async fn turns(&self) -> u64 {
-        self.buffer.lock().await.totals.turns
+        self.buffer.lock().await.totals.turns.ended
     }
 
     /// The questions without an answer, with the paths of their chats.

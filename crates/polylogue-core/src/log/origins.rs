@@ -34,7 +34,7 @@ impl Origins {
             Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
                 self.said(seq, at, message);
             }
-            Body::Reopened { message } => message.iter().for_each(|message| self.said(seq, at, message)),
+            Body::Reopened { message, .. } => message.iter().for_each(|message| self.said(seq, at, message)),
             Body::Opened(opening) => {
                 opening.messages.iter().for_each(|message| self.said(seq, at, message));
                 // The task is derived from what the participant that runs the chat has read.

@@ -107,7 +107,7 @@ impl Invocation {
                 let who = self.chat.name();
                 let back = transcript.left().iter().any(|(gone, _)| gone == who);
                 let back = back.then(|| Body::Joined { who: who.clone(), sees: JoinHistory::New });
-                let received_from = Body::Reopened { message: Some(message.clone()) };
+                let received_from = Body::reopened(Some(message.clone()));
                 let events =
                     log.append(&self.at, opened.into_iter().chain(back).chain([received_from])).await?;
                 let mut transcript = transcript;
@@ -149,7 +149,7 @@ impl Invocation {
         let at = calls.nth(self.nth)?;
         let end = calls.next().unwrap_or(events.len());
         let event = events.get(at)?;
-        let Body::Reopened { message: Some(message) } = &event.body else { return None };
+        let Body::Reopened { message: Some(message), .. } = &event.body else { return None };
         Some((message, events.get(at + 1..end)?))
     }
 
@@ -161,7 +161,7 @@ impl Invocation {
 
 /// Whether an agent is called.
 fn is_call(event: &Event) -> bool {
-    matches!(event.body, Body::Reopened { message: Some(_) })
+    matches!(event.body, Body::Reopened { message: Some(_), .. })
 }
 
 /// The result of the call that these events follow; `None` if it is not over.
@@ -353,7 +353,8 @@ impl Log {
         if transcript.closed().is_some() {
             return Ok(None);
         }
-        let received_from = |event: &&Arc<Event>| matches!(event.body, Body::Reopened { message: Some(_) });
+        let received_from =
+            |event: &&Arc<Event>| matches!(event.body, Body::Reopened { message: Some(_), .. });
         let mut last = transcript.events().iter().rev();
         let over = |event: &&Arc<Event>| matches!(event.body, Body::Closed { .. } | Body::RolledBack { .. });
         let seq = last

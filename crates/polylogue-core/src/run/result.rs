@@ -60,7 +60,7 @@ impl RunResult {
             Body::Opened(opening) => opening.messages.as_slice(),
             Body::Message(message) if message.to.is_private() => &[],
             Body::Message(message) | Body::Posted(message) => std::slice::from_ref(message),
-            Body::Reopened { message } => message.as_slice(),
+            Body::Reopened { message, .. } => message.as_slice(),
             _ => &[],
         })
     }

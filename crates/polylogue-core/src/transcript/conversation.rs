@@ -55,10 +55,31 @@ impl Log {
     /// # Errors
     /// When the store cannot be written.
     pub async fn reopen(&mut self) -> Result<()> {
+        self.reopen_for(LimitOverrides::default()).await
+    }
+
+    /// As [`reopen`](Self::reopen): limits of the outermost chat itself - its maximum number of turns, and termination
+    /// conditions that count turns, messages, tokens or money - end it only when it has used `more` than now. Limits of the
+    /// whole run are those of the log; [`limits_beyond`](Self::limits_beyond) has those to set.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn reopen_for(&mut self, more: LimitOverrides) -> Result<()> {
         if self.transcript().await?.closed().is_some() {
-            self.append(&Path::root(), [Body::Reopened { message: None }]).await?;
+            self.append(&Path::root(), [Body::Reopened { message: None, more }]).await?;
         }
         Ok(())
+    }
+
+    /// The limits of the whole run that allow `more` than it has used so far.
+    pub async fn limits_beyond(&self, more: LimitOverrides) -> LimitOverrides {
+        let (turns, usage) = (self.turns().await, self.usage().await);
+        LimitOverrides {
+            turns: more.turns.map(|more| turns.saturating_add(more)),
+            calls: more.calls.map(|more| usage.counted_calls().saturating_add(more)),
+            tokens: more.tokens.map(|more| usage.counted_tokens().saturating_add(more)),
+            cost: more.cost.map(|more| usage.counted_cost() + more),
+        }
     }
 
     /// Reopens a closed conversation with a new message. Run the chat again to continue.
@@ -69,7 +90,7 @@ impl Log {
         if self.transcript().await?.closed().is_none() {
             return Err(ConfigError::NotOver { log: self.id().clone() }.into());
         }
-        self.append(&Path::root(), [Body::Reopened { message: Some(message) }]).await?;
+        self.append(&Path::root(), [Body::reopened(Some(message))]).await?;
         Ok(())
     }
 
@@ -84,7 +105,7 @@ impl Log {
             _ if !transcript.is_open() => {
                 return Err(ConfigError::NotBegun { log: self.id().clone() }.into());
             }
-            Some(_) => Body::Reopened { message: Some(message) },
+            Some(_) => Body::reopened(Some(message)),
             None => Body::Sent(message),
         };
         self.append(&Path::root(), [body]).await?;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{EndedTurn, Line, OpenTurn, Source, Transcript, in_order};
+use super::{EndedTurn, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
 use crate::{
-    Body, Charge, ChargeReason, Event, Message, ModelReply, Name, Opening, Part, Question, TurnRequest,
+    Body, Charge, ChargeReason, Event, LimitOverrides, Message, ModelReply, Name, Opening, Part, Question,
+    TurnRequest,
 };
 
 impl Transcript {
@@ -56,8 +57,8 @@ impl Transcript {
                 self.events.push(Arc::clone(&event));
                 Ok(())
             }
-            Body::Reopened { message } => {
-                self.reopened(message.as_ref(), &event);
+            Body::Reopened { message, more } => {
+                self.reopened(message.as_ref(), more, &event);
                 Ok(())
             }
             Body::RolledBack { since } => self.roll_back(*since, &event),
@@ -147,8 +148,15 @@ impl Transcript {
     }
 
     /// Under a higher limit, counters continue. With a new message, they start from 0.
-    fn reopened(&mut self, message: Option<&Message>, event: &Arc<Event>) {
+    fn reopened(&mut self, message: Option<&Message>, more: &LimitOverrides, event: &Arc<Event>) {
         self.closed = None;
+        let used = RaisedLimits {
+            turns: self.turns(),
+            messages: self.message_count(),
+            tokens: self.tokens(),
+            cost: self.cost(),
+        };
+        self.raised.raise(&used, more);
         // An agent that ended the chat, at a limit of its own or because a person left, has not finished its turn.
         if let Some((who, _)) = self.over.take()
             && let Some(turns) = self.turns.get_mut(&who)
@@ -160,6 +168,8 @@ impl Transcript {
         if let Some(message) = message {
             self.before = self.lines.len() as u64 - self.private_lines;
             self.opened = event.seq;
+            self.raised = RaisedLimits::default();
+            self.earlier = (self.usage.tokens(), self.usage.cost);
             self.finished = 0;
             self.steps = 0;
             self.turns.values_mut().for_each(|turns| turns.finished = 0);
@@ -184,7 +194,7 @@ impl Transcript {
         for (who, turns) in &self.turns {
             before.turns.entry(who.clone()).or_default().begun = turns.begun;
         }
-        before.usage = self.usage;
+        (before.usage, before.earlier, before.raised) = (self.usage, self.earlier, self.raised);
         before.inherited = std::mem::take(&mut self.inherited);
         before.known_until = self.known_until;
         before.arrived = std::mem::take(&mut self.arrived);

@@ -52,7 +52,7 @@ impl Presentation {
                 let source = self.said.closed(at, &summary);
                 self.put(at, Kind::ChatClosed { reason, summary, source });
             }
-            Body::Reopened { message } => {
+            Body::Reopened { message, .. } => {
                 // An agent that is called for the first time continues nothing.
                 if self.said.has_begun(at) {
                     self.put(at, Kind::Reopened);

@@ -151,7 +151,7 @@ fn is_handoff(request: &TurnRequest) -> bool {
 fn last_turn(chat: &Transcript) -> &[Arc<Event>] {
     let begins = |event: &Arc<Event>| match &event.body {
         Body::TurnStarted { turns: requests } => requests.iter().any(|request| !request.to.is_private()),
-        Body::Reopened { message } => message.is_some(),
+        Body::Reopened { message, .. } => message.is_some(),
         _ => false,
     };
     let events = chat.events();

@@ -58,7 +58,7 @@ impl<'a> Replay<'a> {
                         .collect();
                     continue;
                 }
-                Body::Reopened { message: Some(_) } => {
+                Body::Reopened { message: Some(_), .. } => {
                     steps.clear();
                     continue;
                 }

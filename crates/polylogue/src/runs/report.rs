@@ -127,8 +127,9 @@ impl Report {
 
 /// The events before the last reopening, and those after it.
 fn last_run(events: &[Arc<Event>]) -> (&[Arc<Event>], &[Arc<Event>]) {
-    let more =
-        |event: &Arc<Event>| event.at.is_root() && matches!(event.body, Body::Reopened { message: Some(_) });
+    let more = |event: &Arc<Event>| {
+        event.at.is_root() && matches!(event.body, Body::Reopened { message: Some(_), .. })
+    };
     events.split_at(events.iter().rposition(more).unwrap_or(0))
 }
 
@@ -181,7 +182,7 @@ impl Reader {
                 self.messages.push(message.clone());
             }
             Body::Closed { reason, summary } => self.closed = Some((reason.clone(), Arc::clone(summary))),
-            Body::Reopened { message } => {
+            Body::Reopened { message, .. } => {
                 self.closed = None;
                 self.messages.extend(message.clone());
             }

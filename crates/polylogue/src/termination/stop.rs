@@ -98,13 +98,13 @@ fn count(condition: impl Fn(&Transcript) -> Option<StopReason> + Send + Sync + '
     Stop::new(Count(condition))
 }
 
-/// After `limit` turns in the chat, an expected end: [`Reason::CountReached`]. Private turns do not count. For a
-/// safety limit see [`ChatBuilder::max_turns`](polylogue_core::ChatBuilder::max_turns).
+/// After `limit` turns in the chat, an expected end: [`Reason::CountReached`]. Private turns do not count. It is checked
+/// between steps: turns that run in parallel all end first. For a safety limit see [`ChatBuilder::max_turns`](polylogue_core::ChatBuilder::max_turns).
 #[must_use]
 pub fn max_turns(limit: u64) -> Stop {
     count(move |t| {
-        (t.turns() >= limit)
-            .then(|| StopReason::from(Reason::CountReached { count: limit, of: Counted::Turns }))
+        let count = limit.max(t.raised().turns);
+        (t.turns() >= count).then(|| StopReason::from(Reason::CountReached { count, of: Counted::Turns }))
     })
 }
 
@@ -112,26 +112,27 @@ pub fn max_turns(limit: u64) -> Stop {
 #[must_use]
 pub fn max_messages(limit: u64) -> Stop {
     count(move |t| {
-        (t.message_count() >= limit)
-            .then(|| StopReason::from(Reason::CountReached { count: limit, of: Counted::Messages }))
+        let count = limit.max(t.raised().messages);
+        let is_reached = t.message_count() >= count;
+        is_reached.then(|| StopReason::from(Reason::CountReached { count, of: Counted::Messages }))
     })
 }
 
-/// After `limit` input and output tokens, including nested chats. Calls with unknown tokens do not count.
+/// After `limit` input and output tokens since the chat was opened last, including nested chats. Calls with unknown tokens do not count.
 #[must_use]
 pub fn max_tokens(limit: u64) -> Stop {
     count(move |t| {
-        let used = t.usage().tokens();
+        let (used, limit) = (t.tokens(), limit.max(t.raised().tokens));
         (used >= limit).then_some(StopReason::Tokens { limit, used, next: None })
     })
 }
 
-/// After costs of `limit`, including nested chats. Calls with unknown cost do not count;
+/// After costs of `limit` since the chat was opened last, including nested chats. Calls with unknown cost do not count;
 /// [`Limits::cost`](polylogue_core::Limits), the limit of a whole run, refuses them.
 #[must_use]
 pub fn max_cost(limit: Money) -> Stop {
     count(move |t| {
-        let spent = t.usage().cost;
+        let (spent, limit) = (t.cost(), limit.max(t.raised().cost));
         (spent >= limit).then_some(StopReason::Cost { limit, spent, next: None })
     })
 }

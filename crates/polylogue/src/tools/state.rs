@@ -105,7 +105,7 @@ fn apply(event: &Event, at: &Path, state: &mut Map<String, Value>) {
         Body::Message(message)
         | Body::Posted(message)
         | Body::Sent(message)
-        | Body::Reopened { message: Some(message) } => {
+        | Body::Reopened { message: Some(message), .. } => {
             take_in(&message.parts, is_here, state);
         }
         Body::ToolReturned { outcome, .. } if outcome.status == OutcomeStatus::Done => {

@@ -315,7 +315,7 @@ impl Session {
 
 /// The event of the last message of the user's in the outermost chat, and whether it is the first one.
 fn last_message(events: &[std::sync::Arc<Event>]) -> Option<(u64, bool)> {
-    let is_message = |body: &Body| matches!(body, Body::Opened(_) | Body::Reopened { message: Some(_) });
+    let is_message = |body: &Body| matches!(body, Body::Opened(_) | Body::Reopened { message: Some(_), .. });
     let last = events.iter().rfind(|event| event.at.is_root() && is_message(&event.body))?;
     Some((last.seq, matches!(last.body, Body::Opened(_))))
 }
@@ -324,7 +324,9 @@ fn last_message(events: &[std::sync::Arc<Event>]) -> Option<(u64, bool)> {
 fn typed(event: &Event) -> Option<String> {
     match &event.body {
         Body::Opened(opening) if event.at.is_root() => Some(opening.task.to_string()),
-        Body::Reopened { message: Some(message) } if event.at.is_root() => Some(message.plain().into_owned()),
+        Body::Reopened { message: Some(message), .. } if event.at.is_root() => {
+            Some(message.plain().into_owned())
+        }
         _ => None,
     }
 }

@@ -29,12 +29,12 @@ pub(super) struct ServedTeam {
 impl ServedTeam {
     /// Reads the team, and finds out what is wrong with it before it is called.
     pub(super) async fn prepare(cli: &args::Cli, args: &args::Mcp, file: &Path) -> Result<Self, CliError> {
-        let default_model = default_model(cli, &args.models)?.map(|given| given.value);
-        let model = args.models.model.clone();
+        let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
+        let model = args.options.models.model.clone();
         let given = Overrides { model, default_model: default_model.clone(), ..Overrides::default() };
-        let loaded = trust::load(file, &given, &args.allowed.permits)?;
+        let loaded = trust::load(file, &given, &args.options.allowed.permits)?;
         let spec = spec(&loaded.team);
-        let mut launch = Launch::of(loaded, file, &args.models, &args.allowed, args.limits);
+        let mut launch = Launch::of(loaded, file, &args.options);
         // The input and the output are the host's.
         launch.asks = false;
         let prepared = launch.prepare(cli.store.as_deref()).await?;
@@ -47,9 +47,9 @@ impl ServedTeam {
         runtime: &Runtime,
         given: Map<String, Value>,
     ) -> Result<CallConversation, CliError> {
-        let (model, default_model) = (self.args.models.model.clone(), self.default_model.clone());
+        let (model, default_model) = (self.args.options.models.model.clone(), self.default_model.clone());
         let given = Overrides { model, default_model, ..overrides(&given)? };
-        let loaded = trust::load(&self.file, &given, &self.args.allowed.permits)?;
+        let loaded = trust::load(&self.file, &given, &self.args.options.allowed.permits)?;
         self.prepared.reread_memory().await?;
         let run = self.prepared.run_of(loaded)?;
         if run.task().trim().is_empty() {

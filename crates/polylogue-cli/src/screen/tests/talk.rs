@@ -277,7 +277,7 @@ fn everything_else_that_happens() {
     stage.root(Body::InputProvided { to: name("B"), text: "yes".into() });
     let error = Failure { fault: Fault::Provider, message: "status 429".into(), hint: Some("wait".into()) };
     stage.root(Body::Failed { who: name("B"), error });
-    stage.root(Body::Reopened { message: None });
+    stage.root(Body::reopened(None));
     stage.root(Body::Left { who: name("A"), why: "bored".into() });
     let media =
         polylogue_core::Media { kind: "image/png".into(), url: format!("data:{}", "x".repeat(99)).into() };

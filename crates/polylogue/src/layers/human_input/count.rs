@@ -19,7 +19,7 @@ pub(super) fn is_over(chat: &Transcript, me: &Name, limit: u64) -> bool {
             Body::InputProvided { to, text } if in_chat && to == me && !text.trim().is_empty() => {
                 return replies.saturating_sub(1) >= limit;
             }
-            Body::Reopened { message: Some(_) } => return replies >= limit,
+            Body::Reopened { message: Some(_), .. } => return replies >= limit,
             _ => {}
         }
         // One more than the limit, for the one that may be the person's.

@@ -64,7 +64,7 @@ fn request(who: &Name, prompt: Option<&str>) -> TurnRequest {
 /// The turn requests in the chat, newest first, since it was last opened.
 fn last_requests(chat: &Transcript) -> impl Iterator<Item = &[TurnRequest]> {
     let since_opened =
-        |event: &&Event| !matches!(event.body, Body::Opened(_) | Body::Reopened { message: Some(_) });
+        |event: &&Event| !matches!(event.body, Body::Opened(_) | Body::Reopened { message: Some(_), .. });
     let events = chat.events().iter().rev().map(|event| -> &Event { event }).take_while(since_opened);
     events.filter_map(|event| match &event.body {
         Body::TurnStarted { turns: requests }

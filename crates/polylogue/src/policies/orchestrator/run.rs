@@ -62,7 +62,7 @@ impl OrchestratorRun<'_> {
                 return self.finish(Reason::RequestSatisfied { by }.into());
             }
             if turns >= *max_turns {
-                return self.finish(StopReason::Turns { limit: *max_turns });
+                return self.finish(StopReason::Turns { limit: *max_turns, next: None });
             }
             stalls = match &found {
                 Some((progress, _)) if is_moving(progress) => u64::saturating_sub(stalls, 1),
@@ -191,7 +191,7 @@ impl OrchestratorRun<'_> {
 /// The task of the chat; after a reopening, that of the reopening.
 fn task(chat: &Transcript) -> Cow<'_, str> {
     let again = chat.events().iter().rev().find_map(|event| match &event.body {
-        Body::Reopened { message } => message.as_ref(),
+        Body::Reopened { message, .. } => message.as_ref(),
         _ => None,
     });
     again.map_or(Cow::Borrowed(chat.task()), Message::plain)

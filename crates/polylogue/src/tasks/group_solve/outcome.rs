@@ -57,7 +57,7 @@ impl GroupSolveResult {
         let (mut spoken, mut iteration_of) = (0_u64, 0);
         for event in chat.events() {
             match &event.body {
-                Body::Reopened { message: Some(_) } => {
+                Body::Reopened { message: Some(_), .. } => {
                     solved = Self::default();
                     (spoken, iteration_of) = (0, 0);
                 }

@@ -1,0 +1,50 @@
+//! What continues a conversation that has ended.
+
+use polylogue::stop::{Counted, Reason};
+use polylogue_core::{LimitOverrides, StopReason};
+
+/// What continues a conversation that has ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Continuation {
+    /// To [resume](crate::Conversation::resume) it for more of what its limit counts, here as much as the limit.
+    More(LimitOverrides),
+    /// A message: limits of its chats count from 0 again.
+    Message,
+}
+
+/// Whether allowing `more` raises a limit that ended a conversation for `reason`.
+pub(crate) fn raises(reason: &StopReason, more: &LimitOverrides) -> bool {
+    let is_raised = |limits: LimitOverrides| {
+        limits.turns.and(more.turns).is_some()
+            || limits.calls.and(more.calls).is_some()
+            || limits.tokens.and(more.tokens).is_some()
+            || limits.cost.and(more.cost).is_some()
+    };
+    limits_of(reason).any(is_raised)
+}
+
+/// The limits that `reason` names: raising one of them is enough, because all of them had to be reached.
+pub(crate) fn limits_of(reason: &StopReason) -> Box<dyn Iterator<Item = LimitOverrides> + '_> {
+    let of = LimitOverrides::default();
+    let limit = match reason {
+        StopReason::All(reasons) => return Box::new(reasons.iter().flat_map(limits_of)),
+        StopReason::NoOutput { ended } => return limits_of(ended),
+        StopReason::Turns { limit, next } => {
+            LimitOverrides { turns: Some(next.unwrap_or(0).max(*limit)), ..of }
+        }
+        StopReason::Calls { limit } => LimitOverrides { calls: Some(*limit), ..of },
+        StopReason::Tokens { limit, next, .. } => {
+            LimitOverrides { tokens: Some(next.unwrap_or(0).max(*limit)), ..of }
+        }
+        StopReason::Cost { limit, next, .. } => {
+            LimitOverrides { cost: Some(next.unwrap_or_default().max(*limit)), ..of }
+        }
+        other => match Reason::of(other) {
+            Some(Reason::CountReached { count, of: Counted::Turns | Counted::Messages }) => {
+                LimitOverrides { turns: Some(count), ..of }
+            }
+            _ => of,
+        },
+    };
+    Box::new((!limit.is_empty()).then_some(limit).into_iter())
+}
