@@ -15,7 +15,8 @@ use polylogue::tools::approval::visible;
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcdrain, tcflush, tcgetattr, tcsetattr};
 
 use crate::error::CliError;
-use crate::screen::text::{Line, verbatim};
+use crate::screen::exact::{self, SetApart};
+use crate::screen::text::Line;
 use crate::screen::{Size, Style};
 use crate::signals::Signals;
 use crate::stderr::print_note;
@@ -49,8 +50,11 @@ pub(crate) async fn choose(
 
 /// Shows `text` beside the output, verbatim: without Markdown, in rows that fit the terminal.
 pub(crate) fn tell_verbatim(text: &str) {
-    let width = io::stderr().is_terminal().then(|| Size::of_terminal().text_columns());
-    verbatim(text, width, Style::PLAIN).iter().map(Line::text).for_each(|row| print_note(&row));
+    let apart = match io::stderr().is_terminal() {
+        true => SetApart::Margin(Size::of_terminal().text_columns()),
+        false => SetApart::Lines,
+    };
+    exact::rows(text, apart, Style::PLAIN).iter().map(Line::text).for_each(|row| print_note(&row));
 }
 
 /// Reads an answer after `prompt`: a line, or a block of lines if the first opens a fence. The arrow keys recall `history`.

@@ -20,6 +20,7 @@ use polylogue::stop::Reason;
 use polylogue_core::{Body, Call, CallOutcome, Event, Message, Name, Opening, Outcome, Part, Path, Question};
 use serde_json::Value;
 
+use super::exact::{self, SetApart};
 use super::notice;
 use super::style::{Color, Style};
 use super::text::Line;
@@ -42,6 +43,8 @@ pub(crate) struct AutoGenRenderer {
     fold: Presentation,
     /// The name of the outermost chat, which stands for its participants as the recipient of a message.
     title: String,
+    /// Columns of the terminal.
+    columns: Option<usize>,
     /// Whether the events come while they happen: a question is then shown before its answer is there.
     live: bool,
     /// Chats that are known to be more than sequences of chats.
@@ -52,18 +55,18 @@ pub(crate) struct AutoGenRenderer {
 }
 
 impl AutoGenRenderer {
-    pub(crate) fn new(title: &str, live: bool) -> Self {
+    pub(crate) fn new(title: &str, columns: Option<usize>, live: bool) -> Self {
         let (spoken, chats, turns) = (HashSet::new(), HashMap::new(), HashMap::new());
         let fold = Presentation::new(Detail::Brief);
-        Self { fold, title: title.into(), live, spoken, chats, turns, out: Vec::new() }
+        Self { fold, title: title.into(), columns, live, spoken, chats, turns, out: Vec::new() }
     }
 
     /// The lines that tell of `events`, which are all there are.
     pub(crate) fn whole(title: &str, events: &[Event]) -> Vec<Line> {
-        let mut first = Self::new(title, false);
+        let mut first = Self::new(title, None, false);
         events.iter().for_each(|event| drop(first.event(event)));
         let spoken = first.chats.into_iter().filter(|(_, chat)| chat.has_speakers).map(|(at, _)| at);
-        let mut second = Self { spoken: spoken.collect(), ..Self::new(title, false) };
+        let mut second = Self { spoken: spoken.collect(), ..Self::new(title, None, false) };
         let mut lines: Vec<Line> = events.iter().flat_map(|event| second.event(event)).collect();
         lines.extend(second.unfinished());
         lines
@@ -279,7 +282,8 @@ impl AutoGenRenderer {
         let key = (at.clone(), question.who.clone());
         self.acts(&key);
         if self.live {
-            self.text(&question.text, Style::PLAIN);
+            let apart = self.columns.map_or(SetApart::Lines, SetApart::Margin);
+            self.out.extend(exact::rows(&question.text, apart, Style::PLAIN));
         } else {
             self.turn(&key).asked = Some(question.text.to_string());
         }

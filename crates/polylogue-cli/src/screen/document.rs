@@ -21,7 +21,7 @@ use polylogue_runtime::presentation::{
 
 /// Everything that happened, for a terminal of `width` columns with colors, or as plain text.
 pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) -> Sanitized {
-    let mut renderer = Renderer::new(Format { width, whole: true, thoughts: true });
+    let mut renderer = Renderer::new(Format { width, terminal: None, whole: true, thoughts: true });
     renderer.pictures = pictures;
     let items = Presentation::of(Detail::Whole, events);
     let lines: Vec<Line> = items.iter().flat_map(|item| renderer.item(item)).collect();

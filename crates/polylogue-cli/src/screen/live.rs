@@ -55,7 +55,7 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new(thoughts: bool, stream: bool, size: SizeOf, clock: Clock) -> Self {
         let now = size();
-        let format = Format { width: Some(now.text_columns()), whole: false, thoughts };
+        let format = Format { width: Some(now.text_columns()), terminal: None, whole: false, thoughts };
         Self {
             fold: Presentation::new(Detail::Brief),
             renderer: Renderer::new(format),

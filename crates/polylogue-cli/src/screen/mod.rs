@@ -23,6 +23,7 @@ mod chat_name;
 pub(crate) mod document;
 mod draft;
 mod end;
+pub(crate) mod exact;
 pub(crate) mod json;
 mod live;
 mod markdown;
@@ -124,13 +125,17 @@ impl<W: Write> Screen<W> {
         let width = size().text_columns();
         let kind = match settings.output {
             Output::Json => Kind::Json,
-            Output::AutoGen => Kind::AutoGen { looks, autogen: Box::new(AutoGenRenderer::new(title, true)) },
+            Output::AutoGen => Kind::AutoGen {
+                looks,
+                autogen: Box::new(AutoGenRenderer::new(title, looks.terminal.then_some(width), true)),
+            },
             Output::Result => Kind::Result { looks, width, last: String::new() },
             Output::Talk if looks.live => {
                 Kind::Live(Box::new(Live::new(thoughts, settings.stream, size, clock)))
             }
             Output::Talk => Kind::Plain(Box::new(Plain::new(Format {
                 width: looks.color.then_some(width),
+                terminal: looks.terminal.then_some(width),
                 whole: verbose,
                 thoughts,
             }))),

@@ -10,11 +10,12 @@ use polylogue_core::{Audience, Body, Failure, Name, Opening, Path, Question, Tur
 
 use super::call::{self, PLAIN_WIDTH};
 use super::chat_name;
+use super::exact::{self, SetApart};
 use super::markdown::Markdown;
 use super::notice;
 use super::picture::Pictures;
 use super::style::{Palette, Style};
-use super::text::{Line, folded, verbatim, wrap};
+use super::text::{Line, folded, wrap};
 use polylogue_runtime::presentation::{Item, Kind, SummarySource, TurnKey};
 
 /// How much is shown, and for what output.
@@ -22,6 +23,8 @@ use polylogue_runtime::presentation::{Item, Kind, SummarySource, TurnKey};
 pub(crate) struct Format {
     /// Columns of a row, for rendered Markdown; `None` for plain text, which is never wrapped.
     pub(crate) width: Option<usize>,
+    /// Columns of the terminal that plain text is for, which are needed where a person is asked.
+    pub(crate) terminal: Option<usize>,
     /// Texts and results in full, as `show` and `--verbose` do; otherwise private ones and results are folded to a line.
     pub(crate) whole: bool,
     /// Thoughts too, dimmed.
@@ -238,7 +241,7 @@ impl Renderer {
     }
 
     /// A blank line stands before the next lines.
-    fn apart(&mut self) {
+    fn set_off(&mut self) {
         if self.last != Last::Nothing {
             self.last = Last::Speech;
         }
@@ -352,12 +355,21 @@ impl Renderer {
         // What is to run is shown verbatim, never rendered.
         let is_exact = question.is_approval() || question.text.contains(MARGIN);
         let lines = match is_exact {
-            true => verbatim(&question.text, self.width(at), Style::PLAIN),
+            true => exact::rows(&question.text, self.apart(at), Style::PLAIN),
             false => self.prose(at, &question.text, Style::PLAIN),
         };
         self.put(at, &lines);
         self.depth = at.depth();
         self.last = Last::Speech;
+    }
+
+    /// What sets exact text apart in the chat `at`.
+    fn apart(&self, at: &Path) -> SetApart {
+        match (self.width(at), self.format.terminal) {
+            (Some(width), _) => SetApart::Color(width),
+            (None, Some(columns)) => SetApart::Margin(columns),
+            (None, None) => SetApart::Lines,
+        }
     }
 
     /// A person at the terminal has seen that there was no answer.
@@ -370,7 +382,7 @@ impl Renderer {
     }
 
     fn failed(&mut self, at: &Path, who: &Name, error: &Failure) {
-        self.apart();
+        self.set_off();
         self.note(at, &format!("✗ {who} failed ({}): {}", error.fault, error.message), Style::ERROR);
         if let Some(hint) = &error.hint {
             self.note(at, &format!("  hint: {hint}"), Style::DIM);
@@ -384,7 +396,7 @@ impl Renderer {
         }
         match source {
             SummarySource::New if !summary.trim().is_empty() => {
-                self.apart();
+                self.set_off();
                 self.note(at, "summary", Style::BOLD);
                 let lines = self.prose(at, summary, Style::PLAIN);
                 self.put(at, &lines);

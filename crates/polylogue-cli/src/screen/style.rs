@@ -24,11 +24,13 @@ pub(crate) struct OutputStyle {
     pub(crate) color: bool,
     /// Lines that change in place; otherwise every line is final.
     pub(crate) live: bool,
+    /// Whether it is a terminal, which breaks lines that are too long for it.
+    pub(crate) terminal: bool,
 }
 
 impl OutputStyle {
     /// Plain text that never moves the cursor.
-    pub(crate) const PLAIN: Self = Self { color: false, live: false };
+    pub(crate) const PLAIN: Self = Self { color: false, live: false, terminal: false };
 
     /// What `out` can show in this process' environment.
     pub(crate) fn of(wish: ColorChoice, out: &impl IsTerminal) -> Self {
@@ -41,9 +43,9 @@ impl OutputStyle {
         let able = terminal && env("TERM").is_none_or(|term| term != "dumb");
         let refused = env("NO_COLOR").is_some_and(|value| !value.is_empty());
         match wish {
-            ColorChoice::Never => Self::PLAIN,
-            ColorChoice::Always => Self { color: true, live: able },
-            ColorChoice::Auto => Self { color: able && !refused, live: able && !refused },
+            ColorChoice::Never => Self { terminal, ..Self::PLAIN },
+            ColorChoice::Always => Self { color: true, live: able, terminal },
+            ColorChoice::Auto => Self { color: able && !refused, live: able && !refused, terminal },
         }
     }
 }

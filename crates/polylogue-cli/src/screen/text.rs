@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use polylogue::tools::approval::MARGIN;
 use unicode_width::UnicodeWidthChar;
 
 use super::style::{Color, Style};
@@ -42,6 +41,9 @@ pub(crate) fn neutral(text: &str) -> Cow<'_, str> {
     // A line ending of Windows is no control character that anybody wants to see.
     Cow::Owned(text.replace("\r\n", "\n").chars().map(|c| if keep(c) { c } else { visible(c) }).collect())
 }
+
+/// Marks without a width that may follow a character: more would cover the lines around it.
+const MAX_MARKS: usize = 8;
 
 /// Joins two emojis into one.
 const JOINER: char = '\u{200d}';
@@ -100,13 +102,19 @@ impl Line {
 
     /// Adds `text`; characters that cannot be shown are replaced.
     pub(crate) fn push(&mut self, text: &str, style: Style) {
+        let mut marks = 0;
         for c in text.chars() {
             if c == '\t' {
                 let blanks = Self::TAB - self.width % Self::TAB;
                 (0..blanks).for_each(|_| self.glyph(Glyph { c: ' ', style, width: 1 }));
-            } else {
-                self.glyph(glyph(c, style));
+                marks = 0;
+                continue;
             }
+            let next = glyph(c, style);
+            marks = if next.width == 0 { marks + 1 } else { 0 };
+            // A mark without a character before it would change what stands before the line.
+            let is_out_of_place = marks > MAX_MARKS || (marks > 0 && self.width == 0);
+            self.glyph(if is_out_of_place { glyph(char::REPLACEMENT_CHARACTER, style) } else { next });
         }
     }
 
@@ -259,35 +267,6 @@ pub(crate) fn wrap(line: &Line, width: usize) -> Vec<Line> {
     rows.finish()
 }
 
-/// `text` in rows that fit `width`, without Markdown. What stands behind [`MARGIN`]s is code: with colors, which nothing in it can
-/// imitate, it is [`Line::verbatim`] between two rules, the first of which says how many lines there are.
-pub(crate) fn verbatim(text: &str, width: Option<usize>, style: Style) -> Vec<Line> {
-    let Some(width) = width else { return text.lines().map(|line| Line::new(line, style)).collect() };
-    let mut lines = Vec::new();
-    let mut rest = text.lines().peekable();
-    while let Some(line) = rest.next() {
-        let Some(first) = code_of(line) else {
-            lines.extend(wrap(&Line::new(line, style), width));
-            continue;
-        };
-        let mut code = vec![first];
-        while let Some(next) = rest.peek().and_then(|line| code_of(line)) {
-            code.push(next);
-            rest.next();
-        }
-        let count = if code.len() == 1 { "1 line".into() } else { format!("{} lines", code.len()) };
-        lines.push(Line::new(&format!("── {count}"), Style::DIM));
-        lines.extend(code.into_iter().map(|line| Line::verbatim(line, CODE)));
-        lines.push(Line::new("──", Style::DIM));
-    }
-    lines
-}
-
-/// What stands behind the [`MARGIN`] of `line`.
-fn code_of(line: &str) -> Option<&str> {
-    line.strip_prefix(MARGIN).or_else(|| (line == MARGIN.trim_end()).then_some(""))
-}
-
 /// Code.
 pub(crate) const CODE: Style = Style::PLAIN.color(Color::Cyan);
 
@@ -396,15 +375,11 @@ mod tests {
     }
 
     #[test]
-    fn code_is_unbroken_between_rules_and_keeps_its_margin_without_colors() {
-        let text = "**run** it:\n\n    │ echo `a` *b* and more words\n    │\n\n`yes` runs it";
-        let rows: Vec<String> =
-            verbatim(text, Some(16), Style::PLAIN).iter().map(|row| row.clone().trimmed().text()).collect();
-        let expected =
-            ["**run** it:", "", "── 2 lines", "echo `a` *b* and more words", "", "──", "", "`yes` runs it"];
-        assert_eq!(rows, expected);
-        let whole: Vec<String> = verbatim(text, None, Style::PLAIN).iter().map(Line::text).collect();
-        assert_eq!(whole.join("\n"), text);
+    fn marks_cover_no_other_text() {
+        let marks = "\u{301}".repeat(20);
+        let text = Line::new(&format!("a{marks}b\u{301}"), Style::PLAIN).text();
+        assert_eq!(text, format!("a{}{}b\u{301}", "\u{301}".repeat(8), "\u{fffd}".repeat(12)));
+        assert_eq!(Line::new("\u{336}rm", Style::PLAIN).text(), "\u{fffd}rm");
     }
 
     #[test]

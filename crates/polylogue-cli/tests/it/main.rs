@@ -33,6 +33,8 @@ mod http;
 #[cfg(test)]
 mod humans;
 #[cfg(test)]
+mod imitations;
+#[cfg(test)]
 mod import;
 #[cfg(test)]
 mod key_order;

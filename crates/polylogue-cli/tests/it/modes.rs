@@ -125,7 +125,8 @@ fn the_same_in_the_layout_of_autogen() {
         To the sea?
 
         --------------------------------------------------------------------------------
-        You speak as `Kim` to `Bot`. Type a reply. Enter gives an automatic reply, `exit` ends the conversation.
+        You speak as `Kim` to `Bot`. Type a reply. Enter gives an automatic reply, `exit` ends the
+        conversation.
         Kim>
 
         >>>>>>>> NO HUMAN INPUT RECEIVED.
@@ -141,9 +142,11 @@ fn the_same_in_the_layout_of_autogen() {
         To the lake?
 
         --------------------------------------------------------------------------------
-        You speak as `Kim` to `Bot`. Type a reply. Enter gives an automatic reply, `exit` ends the conversation.
+        You speak as `Kim` to `Bot`. Type a reply. Enter gives an automatic reply, `exit` ends the
+        conversation.
         Kim> exit
-    "#]].assert_eq(talk);
+    "#]]
+    .assert_eq(talk);
     assert!(terminal_colors(&home), "names are yellow");
 }
 

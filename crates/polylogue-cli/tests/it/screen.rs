@@ -176,7 +176,7 @@ fn who_is_at_work_is_seen_and_words_as_they_come() {
 }
 
 /// `text` in JSON and YAML, in ASCII.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let escaped = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) };
     json!(text).to_string().chars().map(escaped).collect()
 }

@@ -52,6 +52,20 @@ impl Terminal {
         contents.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
     }
 
+    /// The rows on the screen now, each with whether all that is written in it has the color of code.
+    pub(crate) fn rows(&self) -> Vec<(String, bool)> {
+        let seen = self.seen.lock().unwrap();
+        let screen = seen.screen.screen();
+        let columns = screen.size().1;
+        let is_code = |row: u16| {
+            let cells = (0..columns).filter_map(|column| screen.cell(row, column));
+            let mut written = cells.filter(|cell| !cell.contents().trim().is_empty());
+            written.all(|cell| cell.fgcolor() == vt100::Color::Idx(6) && !cell.bold())
+        };
+        let rows = (0..).zip(screen.rows(0, columns));
+        rows.map(|(row, text)| (text.trim_end().to_owned(), is_code(row))).collect()
+    }
+
     /// Waits until `text` is on the screen.
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) {

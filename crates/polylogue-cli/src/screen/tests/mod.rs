@@ -124,7 +124,7 @@ pub(super) struct Stage {
 
 pub(super) const LIVE: Settings = Settings {
     output: Output::Talk,
-    looks: OutputStyle { color: true, live: true },
+    looks: OutputStyle { color: true, live: true, terminal: true },
     stream: true,
     thoughts: false,
     verbose: false,

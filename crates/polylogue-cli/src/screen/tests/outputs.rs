@@ -58,7 +58,7 @@ fn without_streaming_messages_come_whole_but_waiting_is_visible() {
 
 #[test]
 fn colors_without_a_terminal_never_move_the_cursor() {
-    let looks = OutputStyle { color: true, live: false };
+    let looks = OutputStyle { color: true, ..OutputStyle::PLAIN };
     let mut stage = Stage::new(Settings { looks, ..LIVE }, 60, 20);
     conversation(&mut stage);
     let written = stage.written.text();
