@@ -12,6 +12,7 @@ const ROLE_PLAY: &[&str] = &["RolePlay"];
 const AUTOGEN: &str = "AutoGen";
 const CAMEL: &str = "CAMEL";
 const CREW_AI: &str = "CrewAI";
+const LAGENT: &str = "Lagent";
 const LANG_GRAPH: &str = "LangGraph";
 const OPEN_AI: &str = "OpenAI";
 const YACANA: &str = "Yacana";
@@ -65,6 +66,12 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(AUTOGEN, "is_termination_msg", AGENT, "`terminate_on`"),
     key(AUTOGEN, "default_auto_reply", AGENT, "`default_reply`"),
     key(AUTOGEN, "code_execution_config", AGENT, "`code_execution`, with `sandbox` of the team,"),
+    key(LAGENT, "template", AGENT, "`system`"),
+    key(LAGENT, "few_shot", AGENT, "`examples`"),
+    key(LAGENT, "output_format", AGENT, "`output_blocks`, or `output_schema`,"),
+    key(LAGENT, "aggregator", AGENT, "`view`"),
+    key(LAGENT, "stop_words", AGENT, "`parameters: {stop: ...}`"),
+    key(LAGENT, "actions", AGENT, "`tools`"),
     key(LANG_GRAPH, "interrupt_before", AGENT, "`approval`"),
     // Teams.
     key(GUESS, "members", TEAM, "`agents`"),
@@ -106,6 +113,7 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(GUESS, "max_rounds", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
     key(AUTOGEN, "max_round", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
     key(YACANA, "max_iterations", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
+    key(LAGENT, "max_turn", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
     key(GUESS, "max_steps", &["Chat", "InnerChat", "Stop"], "`max_turns`"),
     key(AUTOGEN, "send_introductions", CHATS, "`introductions`"),
     key(AUTOGEN, "summary_method", CHATS, "`summary`"),

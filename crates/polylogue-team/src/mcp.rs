@@ -10,7 +10,7 @@ use crate::text::PathText;
 
 /// MCP servers in this file, or the path of a document with them.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
-#[config(name = "ServersForm", by_shape)]
+#[config(by_shape)]
 pub enum McpServers {
     /// Path of a JSON document with `mcpServers`, below the folder of this file. The loader replaces it by the servers.
     #[key(as = PathText)]

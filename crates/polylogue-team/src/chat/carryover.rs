@@ -12,15 +12,14 @@ use crate::text::{NeighborRef, Template, values};
 #[config(name = "CarryoverValue", by_shape)]
 pub(super) enum CarryoverKey {
     /// All or nothing.
-    Word(CarryoverWord),
+    AllOrNone(AllOrNone),
     /// Some, or further texts.
-    Of(CarryoverSettings),
+    Some(CarryoverSettings),
 }
 
 /// Whether the results of earlier chats are added to the task.
 #[derive(Config)]
-#[config(name = "CarryWord")]
-pub(super) enum CarryoverWord {
+pub(super) enum AllOrNone {
     /// The results of all finished chats.
     All,
     /// No results.
@@ -45,17 +44,17 @@ pub struct CarryoverSettings {
 impl As<CarryoverSettings> for CarryoverKey {
     fn into_value(self) -> CarryoverSettings {
         match self {
-            Self::Word(CarryoverWord::All) => CarryoverSettings::default(),
-            Self::Word(CarryoverWord::None) => CarryoverSettings::nothing(),
-            Self::Of(carried) => carried,
+            Self::AllOrNone(AllOrNone::All) => CarryoverSettings::default(),
+            Self::AllOrNone(AllOrNone::None) => CarryoverSettings::nothing(),
+            Self::Some(carried) => carried,
         }
     }
 
     fn from_value(carried: &CarryoverSettings) -> Self {
         match carried {
-            carried if *carried == CarryoverSettings::default() => Self::Word(CarryoverWord::All),
-            carried if carried.is_nothing() => Self::Word(CarryoverWord::None),
-            carried => Self::Of(carried.clone()),
+            carried if *carried == CarryoverSettings::default() => Self::AllOrNone(AllOrNone::All),
+            carried if carried.is_nothing() => Self::AllOrNone(AllOrNone::None),
+            carried => Self::Some(carried.clone()),
         }
     }
 }

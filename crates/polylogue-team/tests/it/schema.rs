@@ -54,7 +54,9 @@ fn the_published_reference_is_the_one_of_the_types() {
 fn the_published_tables_of_names_are_those_of_the_checker() {
     const END: &str = "<!-- end of names -->";
     let mut systems = Vec::new();
-    for page in ["reference/names.md", "from-autogen.md", "from-yacana.md", "from-lazyllm.md"] {
+    for page in
+        ["reference/names.md", "from-autogen.md", "from-yacana.md", "from-lagent.md", "from-lazyllm.md"]
+    {
         let path = repository().join("docs").join(page);
         let text = fs::read_to_string(&path).unwrap();
         let mut parts = text.split("<!-- names of");
@@ -74,7 +76,7 @@ fn the_published_tables_of_names_are_those_of_the_checker() {
             );
         }
     }
-    for system in ["AutoGen", "CAMEL", "CrewAI", "LangGraph", "OpenAI", "Yacana", ""] {
+    for system in ["AutoGen", "CAMEL", "CrewAI", "Lagent", "LangGraph", "OpenAI", "Yacana", ""] {
         assert!(names_of(system).lines().count() > 2, "{system}");
         assert!(systems.iter().any(|known| known == system), "no page has the names of {system}");
     }
@@ -149,6 +151,26 @@ fn the_examples_of_the_documentation_are_right() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(examples.len() >= 60, "{}", examples.len());
+}
+
+/// A page for users of another system begins with a program of theirs beside the team file that does the same, which
+/// [the test of all examples](the_examples_of_the_documentation_are_right) loads.
+#[test]
+fn the_pages_for_users_of_other_systems_show_a_program_beside_a_team_file() {
+    let examples = documented();
+    for page in ["from-autogen.md", "from-yacana.md", "from-lagent.md", "from-lazyllm.md"] {
+        let text = fs::read_to_string(repository().join("docs").join(page)).unwrap();
+        let (_, table) = text.split_once("<table><tr><th>").unwrap_or_else(|| panic!("no table in {page}"));
+        let (table, _) = table.split_once("</table>").unwrap();
+        let block = |language: &str| {
+            let (_, rest) = table.split_once(&format!("```{language}\n")).unwrap_or_else(|| panic!("{page}"));
+            rest.split_once("```").unwrap().0.to_owned()
+        };
+        let (program, team) = (block("python"), block("yaml"));
+        assert!(program.lines().count() > 5 && table.find(&program) < table.find(&team), "{page}");
+        assert!(team.starts_with("name:"), "the team file of {page} is not a whole one");
+        assert!(examples.iter().any(|(of, example)| of.ends_with(page) && *example == team), "{page}");
+    }
 }
 
 /// All YAML examples of the documentation, except the rows of `batch.md` and the rules of `security.md`, which are not
