@@ -25,9 +25,11 @@
 //! are real time.
 
 mod answer;
+mod bedrock;
 mod behavior;
 mod chunks;
 mod completion;
+mod gemini;
 mod http;
 mod ollama;
 mod parameters;
@@ -37,7 +39,10 @@ mod received;
 mod record;
 mod refusal;
 mod response;
+mod responses;
+mod rules;
 mod script;
+mod seal;
 mod serve;
 mod sse;
 mod unique;

@@ -1,0 +1,328 @@
+//! What Amazon's Converse asks of a request.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
+use super::super::seal::seal;
+
+/// What a block of content can be.
+const BLOCKS: [&str; 7] =
+    ["text", "image", "document", "toolUse", "toolResult", "reasoningContent", "cachePoint"];
+
+/// Checks a request.
+///
+/// # Errors
+/// Names the first place that breaks a rule, and the rule.
+pub(in super::super) fn validate(body: &Value) -> Result<(), String> {
+    let body = object(body, "the body")?;
+    only(
+        body,
+        &[
+            "messages",
+            "system",
+            "inferenceConfig",
+            "toolConfig",
+            "outputConfig",
+            "additionalModelRequestFields",
+            "additionalModelResponseFieldPaths",
+            "guardrailConfig",
+            "performanceConfig",
+            "serviceTier",
+            "requestMetadata",
+        ],
+    )?;
+    let mut marks = 0;
+    if body.contains_key("system") {
+        let system = list(body, "system")?;
+        if system.is_empty() {
+            return Err("`system` is empty: leave it out".into());
+        }
+        each("system", system, |_, block| match one_of(block, &["text", "cachePoint"])? {
+            "text" => not_blank(text(block, "text")?),
+            _ => mark(&mut marks),
+        })?;
+    }
+    let has_calls = check_messages(list(body, "messages")?, &mut marks)?;
+    check_tools(body, has_calls, &mut marks)?;
+    check_settings(body)
+}
+
+fn not_blank(text: &str) -> Checked {
+    match text.trim().is_empty() {
+        true => Err(
+            "The text field in the ContentBlock object is blank. Add text to the text field, and try again."
+                .into(),
+        ),
+        false => Ok(()),
+    }
+}
+
+/// Counts a cache point.
+fn mark(marks: &mut usize) -> Checked {
+    *marks += 1;
+    if *marks > 4 { Err("has more than 4 cache points in the request".into()) } else { Ok(()) }
+}
+
+#[derive(Default)]
+struct History<'a> {
+    role: &'a str,
+    calls: Vec<&'a str>,
+    ids: HashSet<&'a str>,
+    has_calls: bool,
+}
+
+/// Whether there are calls or results among the messages.
+fn check_messages(messages: &[Value], marks: &mut usize) -> Checked<bool> {
+    if messages.is_empty() {
+        return Err("A conversation must have at least one message.".into());
+    }
+    let mut history = History::default();
+    each("messages", messages, |_, message| history.read(message, marks))?;
+    match (history.role, history.calls.first()) {
+        ("assistant", _) => Err("A conversation must end with a user message.".into()),
+        (_, Some(id)) => Err(format!("Expected toolResult blocks for the following Ids: {id}")),
+        _ => Ok(history.has_calls),
+    }
+}
+
+impl<'a> History<'a> {
+    fn read(&mut self, message: &'a Object, marks: &mut usize) -> Checked {
+        only(message, &["role", "content"])?;
+        let role = text(message, "role")?;
+        match (self.role, role) {
+            ("", "user") | ("user", "assistant") | ("assistant", "user") => {}
+            ("", _) => return Err("A conversation must start with a user message.".into()),
+            _ => {
+                return Err(format!(
+                    "is of the role `{role}`: roles must alternate between user and assistant"
+                ));
+            }
+        }
+        let blocks = list(message, "content")?;
+        if blocks.is_empty() {
+            return Err("has an empty content".into());
+        }
+        let awaited = std::mem::take(&mut self.calls);
+        let mut results = Vec::new();
+        let mut has_words = false;
+        each("content", blocks, |_, block| {
+            let kind = self.block(role, block, marks)?;
+            match kind {
+                "toolResult" if has_words => {
+                    Err("is a result after something else: results come first".into())
+                }
+                "toolResult" => {
+                    results.push(
+                        block
+                            .get(kind)
+                            .and_then(|result| result.get("toolUseId")?.as_str())
+                            .unwrap_or_default(),
+                    );
+                    Ok(())
+                }
+                "cachePoint" => Ok(()),
+                _ => {
+                    has_words = true;
+                    Ok(())
+                }
+            }
+        })?;
+        check_documents(blocks)?;
+        let (asked, given): (HashSet<_>, HashSet<_>) = (awaited.iter().collect(), results.iter().collect());
+        if asked != given || results.len() != given.len() {
+            return Err(
+                "The number of toolResult blocks does not match the toolUse blocks of the previous turn."
+                    .into(),
+            );
+        }
+        self.role = role;
+        Ok(())
+    }
+
+    fn block(&mut self, role: &str, block: &'a Object, marks: &mut usize) -> Checked<&'static str> {
+        only(block, &BLOCKS)?;
+        let kind = one_of(block, &BLOCKS)?;
+        let inner = block.get(kind).unwrap_or(&Value::Null);
+        let is_own = ["toolUse", "reasoningContent"].contains(&kind);
+        if is_own && role != "assistant"
+            || !is_own && !["text", "cachePoint"].contains(&kind) && role != "user"
+        {
+            return Err(format!("is a `{kind}` of the role `{role}`"));
+        }
+        match kind {
+            "text" => not_blank(text(block, "text")?)?,
+            "cachePoint" => mark(marks)?,
+            "toolUse" => self.call(object(inner, kind)?)?,
+            "toolResult" => {
+                self.has_calls = true;
+                check_result(object(inner, kind)?)?;
+            }
+            "reasoningContent" => check_reasoning(object(inner, kind)?)?,
+            _ => check_media(kind, object(inner, kind)?)?,
+        }
+        Ok(kind)
+    }
+
+    fn call(&mut self, call: &'a Object) -> Checked {
+        only(call, &["toolUseId", "name", "input"])?;
+        self.has_calls = true;
+        let id = text(call, "toolUseId")?;
+        check_name(text(call, "name")?)?;
+        object(call.get("input").unwrap_or(&Value::Null), "input")?;
+        let legal = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+        if !(1..=64).contains(&id.len()) || !id.chars().all(legal) || !self.ids.insert(id) {
+            return Err(format!("has the `toolUseId` `{id}`, which is illegal or used again"));
+        }
+        self.calls.push(id);
+        Ok(())
+    }
+}
+
+fn check_result(result: &Object) -> Checked {
+    only(result, &["toolUseId", "content", "status"])?;
+    text(result, "toolUseId")?;
+    let status = result.get("status").map(|status| status.as_str().unwrap_or_default());
+    if status.is_some_and(|status| !["success", "error"].contains(&status)) {
+        return Err("has a `status` that is neither `success` nor `error`".into());
+    }
+    let content = list(result, "content")?;
+    if content.is_empty() {
+        return Err("has an empty content".into());
+    }
+    each("content", content, |_, block| match one_of(block, &["text", "json", "image", "document"])? {
+        "text" => not_blank(text(block, "text")?),
+        "json" => object(block.get("json").unwrap_or(&Value::Null), "json").map(|_| ()),
+        kind => check_media(kind, object(block.get(kind).unwrap_or(&Value::Null), kind)?),
+    })
+}
+
+fn check_reasoning(reasoning: &Object) -> Checked {
+    match one_of(reasoning, &["reasoningText", "redactedContent"])? {
+        "reasoningText" => {
+            let inner = object(reasoning.get("reasoningText").unwrap_or(&Value::Null), "reasoningText")?;
+            let thought = text(inner, "text")?;
+            match text(inner, "signature")? == seal("bedrock", thought) {
+                true => Ok(()),
+                false => Err("Invalid `signature` in `thinking` block".into()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_media(kind: &str, media: &Object) -> Checked {
+    let format = text(media, "format")?;
+    let known: &[&str] = match kind {
+        "image" => &["png", "jpeg", "gif", "webp"],
+        _ => &["pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md"],
+    };
+    if !known.contains(&format) {
+        return Err(format!("has the unknown format `{format}`"));
+    }
+    let source = object(media.get("source").unwrap_or(&Value::Null), "source")?;
+    text(source, "bytes")?;
+    if kind == "image" {
+        return Ok(());
+    }
+    let name = text(media, "name")?;
+    let legal = |c: char| c.is_ascii_alphanumeric() || " -()[]".contains(c);
+    match !name.is_empty() && name.chars().all(legal) && !name.contains("  ") {
+        true => Ok(()),
+        false => Err("The file name can only contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets.".into()),
+    }
+}
+
+fn check_documents(blocks: &[Value]) -> Checked {
+    let has = |kind: &str| blocks.iter().any(|block| block.get(kind).is_some());
+    match has("document") && !has("text") {
+        true => Err("A conversation with documents must have a text in the same message.".into()),
+        false => Ok(()),
+    }
+}
+
+fn check_name(name: &str) -> Checked {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    match (1..=64).contains(&name.len()) && name.chars().all(legal) {
+        true => Ok(()),
+        false => Err(format!("has the illegal tool name `{name}`")),
+    }
+}
+
+fn check_tools(body: &Object, has_calls: bool, marks: &mut usize) -> Checked {
+    let Some(config) = body.get("toolConfig") else {
+        return match has_calls {
+            true => {
+                Err("The toolConfig field must be defined when using toolUse and toolResult content blocks."
+                    .into())
+            }
+            false => Ok(()),
+        };
+    };
+    let config = object(config, "toolConfig")?;
+    only(config, &["tools", "toolChoice"])?;
+    let mut names = HashSet::new();
+    each("tools", list(config, "tools")?, |_, tool| {
+        if one_of(tool, &["toolSpec", "cachePoint"])? == "cachePoint" {
+            return mark(marks);
+        }
+        let spec = object(tool.get("toolSpec").unwrap_or(&Value::Null), "toolSpec")?;
+        only(spec, &["name", "description", "inputSchema", "strict"])?;
+        let name = text(spec, "name")?;
+        check_name(name)?;
+        if spec.get("description").is_some_and(|text| text.as_str().is_none_or(str::is_empty)) {
+            return Err("has an empty description".into());
+        }
+        let schema = spec.get("inputSchema").and_then(|schema| schema.get("json"));
+        let schema = object(schema.unwrap_or(&Value::Null), "inputSchema.json")?;
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err("has a schema whose type is not `object`".into());
+        }
+        if names.insert(name.to_owned()) { Ok(()) } else { Err(format!("has the name `{name}` again")) }
+    })?;
+    if names.is_empty() {
+        return Err("`toolConfig.tools` has no tools".into());
+    }
+    let Some(choice) = config.get("toolChoice") else { return Ok(()) };
+    let choice = object(choice, "toolChoice")?;
+    match one_of(choice, &["auto", "any", "tool"])? {
+        "tool" => {
+            let name = choice.get("tool").and_then(|tool| tool.get("name")?.as_str()).unwrap_or_default();
+            if names.contains(name) {
+                Ok(())
+            } else {
+                Err(format!("`toolChoice` names `{name}`, which is not a tool"))
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_settings(body: &Object) -> Checked {
+    if let Some(config) = body.get("inferenceConfig") {
+        let config = object(config, "inferenceConfig")?;
+        only(config, &["maxTokens", "temperature", "topP", "stopSequences"])?;
+        number(config, "maxTokens", 1.0, f64::from(u32::MAX))?;
+        number(config, "temperature", 0.0, 1.0)?;
+        number(config, "topP", 0.0, 1.0)?;
+        let stops = config.get("stopSequences").and_then(Value::as_array);
+        if stops.is_some_and(|stops| stops.iter().any(|stop| stop.as_str().is_none_or(str::is_empty))) {
+            return Err("`stopSequences` has an empty text".into());
+        }
+    }
+    let Some(output) = body.get("outputConfig") else { return Ok(()) };
+    let Some(format) = output.get("textFormat") else { return Ok(()) };
+    if format.get("type").and_then(Value::as_str) != Some("json_schema") {
+        return Err("`outputConfig.textFormat` has an unknown type".into());
+    }
+    let schema = format.pointer("/structure/jsonSchema/schema").and_then(Value::as_str);
+    match schema.map(serde_json::from_str::<Value>) {
+        Some(Ok(Value::Object(_))) => Ok(()),
+        _ => Err("the schema is not a text with a JSON object".into()),
+    }
+}
+
+#[cfg(test)]
+#[path = "validate_tests.rs"]
+mod tests;

@@ -1,0 +1,359 @@
+//! What OpenAI's servers ask of a request for a response.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::super::rules::{Checked, Object, each, list, number, object, only, text};
+use super::super::seal::seal;
+
+/// Fields of a request. There is no `stop`, `seed`, `top_k`, penalty or `n`.
+const FIELDS: [&str; 26] = [
+    "model",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "temperature",
+    "top_p",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning",
+    "text",
+    "store",
+    "include",
+    "previous_response_id",
+    "conversation",
+    "truncation",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "safety_identifier",
+    "service_tier",
+    "metadata",
+    "stream",
+    "stream_options",
+    "background",
+    "user",
+    "max_tool_calls",
+];
+
+/// Checks a request. It must keep nothing on the server: `store` is `false`, no earlier response is named, and nothing is cut
+/// silently.
+///
+/// # Errors
+/// Names the first place that breaks a rule, and the rule.
+pub(in super::super) fn validate(body: &Value) -> Result<(), String> {
+    let body = object(body, "the body")?;
+    if let Some(name) = body.keys().find(|name| !FIELDS.contains(&name.as_str())) {
+        return Err(format!("Unknown parameter: '{name}'."));
+    }
+    let model = text(body, "model")?;
+    check_stateless(body)?;
+    number(body, "max_output_tokens", 16.0, f64::from(u32::MAX))?;
+    check_sampling(model, body)?;
+    if let Some(instructions) = body.get("instructions") {
+        let instructions = instructions.as_str().ok_or("`instructions` is not a text")?;
+        not_blank(instructions)?;
+    }
+    match body.get("input") {
+        Some(Value::String(text)) => not_blank(text)?,
+        _ => check_items(model, list(body, "input")?)?,
+    }
+    check_tools(body)?;
+    match body.get("text") {
+        Some(format) => check_format(object(format, "text")?),
+        None => Ok(()),
+    }
+}
+
+fn not_blank(text: &str) -> Checked {
+    if text.trim().is_empty() { Err("has an empty text".into()) } else { Ok(()) }
+}
+
+fn check_stateless(body: &Object) -> Checked {
+    if body.get("store") != Some(&Value::Bool(false)) {
+        return Err("`store` is not false: the server would keep the conversation".into());
+    }
+    match ["previous_response_id", "conversation", "truncation", "background"]
+        .iter()
+        .find(|name| body.contains_key(**name))
+    {
+        Some(name) => Err(format!("`{name}` makes the result depend on the server")),
+        None => Ok(()),
+    }
+}
+
+/// Whether a model reasons, by its name.
+fn reasons(model: &str) -> bool {
+    let begins = ["o1", "o3", "o4", "gpt-5", "gpt-6"];
+    begins.iter().any(|begin| model.starts_with(begin))
+}
+
+fn check_sampling(model: &str, body: &Object) -> Checked {
+    number(body, "temperature", 0.0, 2.0)?;
+    number(body, "top_p", 0.0, 1.0)?;
+    for name in ["temperature", "top_p"].into_iter().filter(|name| reasons(model) && body.contains_key(*name))
+    {
+        return Err(format!("Unsupported parameter: '{name}' is not supported with this model."));
+    }
+    let Some(reasoning) = body.get("reasoning") else { return Ok(()) };
+    let reasoning = object(reasoning, "reasoning")?;
+    only(reasoning, &["effort", "summary", "context", "mode"])?;
+    if !reasons(model) {
+        return Err("Unsupported parameter: 'reasoning' is not supported with this model.".into());
+    }
+    for (name, known) in [
+        ("effort", &["none", "minimal", "low", "medium", "high", "xhigh", "max"][..]),
+        ("summary", &["auto", "concise", "detailed"]),
+    ] {
+        let value = reasoning.get(name).map(|value| value.as_str().unwrap_or_default());
+        if value.is_some_and(|value| !known.contains(&value)) {
+            return Err(format!("Invalid value: 'reasoning.{name}'"));
+        }
+    }
+    Ok(())
+}
+
+/// What is known of the items before the one that is read.
+#[derive(Default)]
+struct Items<'a> {
+    calls: HashSet<&'a str>,
+    outputs: HashSet<&'a str>,
+    ids: HashSet<&'a str>,
+    /// The reasoning item that waits for what it precedes.
+    reasoning: Option<&'a str>,
+    model: &'a str,
+    /// Whether the last item is the assistant's.
+    own: bool,
+}
+
+fn check_items<'a>(model: &'a str, input: &'a [Value]) -> Checked {
+    if input.is_empty() {
+        return Err("`input` is empty".into());
+    }
+    let mut items = Items { model, ..Items::default() };
+    each("input", input, |_, item| items.read(item))?;
+    if let Some(id) = items.reasoning {
+        return Err(format!(
+            "Item '{id}' of type 'reasoning' was provided without its required following item."
+        ));
+    }
+    match items.calls.iter().find(|id| !items.outputs.contains(*id)) {
+        Some(id) => Err(format!("No tool output found for function call {id}.")),
+        None if items.own => Err("the last item is the assistant's".into()),
+        None => Ok(()),
+    }
+}
+
+impl<'a> Items<'a> {
+    fn read(&mut self, item: &'a Object) -> Checked {
+        if let Some(id) = item.get("id").and_then(Value::as_str)
+            && !self.ids.insert(id)
+        {
+            return Err(format!("Duplicate item found with id {id}."));
+        }
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or("message");
+        let waits = self.reasoning.take();
+        match kind {
+            "message" => self.message(item),
+            "reasoning" => self.seal(item),
+            "function_call" => self.call(item),
+            "function_call_output" => self.output(item),
+            _ => Err(format!("has the unknown type `{kind}`")),
+        }?;
+        let follows = kind == "function_call" || kind == "message" && self.own;
+        match waits {
+            Some(id) if !follows && kind != "reasoning" => Err(format!(
+                "Item '{id}' of type 'reasoning' was provided without its required following item."
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn message(&mut self, item: &'a Object) -> Checked {
+        only(item, &["type", "role", "content", "id", "status", "phase"])?;
+        let role = text(item, "role")?;
+        self.own = role == "assistant";
+        let parts: &[&str] = match role {
+            "user" | "system" | "developer" => &["input_text", "input_image", "input_file", "input_audio"],
+            "assistant" => &["output_text", "refusal"],
+            _ => return Err(format!("has the unknown role `{role}`")),
+        };
+        match item.get("content") {
+            Some(Value::String(text)) => not_blank(text),
+            _ => check_content(list(item, "content")?, parts),
+        }
+    }
+
+    fn seal(&mut self, item: &'a Object) -> Checked {
+        only(item, &["type", "id", "summary", "encrypted_content", "content", "status"])?;
+        let id = text(item, "id")?;
+        list(item, "summary")?;
+        let model = self.model;
+        let own = seal("responses", &format!("{model}{id}"));
+        if text(item, "encrypted_content")? != own {
+            return Err(format!("The encrypted content for item {id} could not be verified."));
+        }
+        self.reasoning = Some(id);
+        self.own = true;
+        Ok(())
+    }
+
+    fn call(&mut self, item: &'a Object) -> Checked {
+        only(item, &["type", "id", "call_id", "name", "arguments", "status"])?;
+        let id = text(item, "call_id")?;
+        check_name(text(item, "name")?)?;
+        text(item, "arguments")?;
+        self.own = true;
+        match id.len() <= 64 && self.calls.insert(id) {
+            true => Ok(()),
+            false => Err(format!("has the call id `{id}` again, or one that is too long")),
+        }
+    }
+
+    fn output(&mut self, item: &'a Object) -> Checked {
+        only(item, &["type", "id", "call_id", "output", "status"])?;
+        let id = text(item, "call_id")?;
+        self.own = false;
+        if !self.calls.contains(id) {
+            return Err(format!("No tool call found for function call output with call_id {id}."));
+        }
+        if !self.outputs.insert(id) {
+            return Err(format!("has a second output of the call `{id}`"));
+        }
+        match item.get("output") {
+            Some(Value::String(_)) => Ok(()),
+            _ => check_content(list(item, "output")?, &["input_text", "input_image", "input_file"]),
+        }
+    }
+}
+
+fn check_content(parts: &[Value], known: &[&str]) -> Checked {
+    if parts.is_empty() {
+        return Err("has an empty content".into());
+    }
+    each("content", parts, |_, part| {
+        let kind = text(part, "type")?;
+        if !known.contains(&kind) {
+            return Err(format!("has the type `{kind}`. Supported values are: {}", known.join(", ")));
+        }
+        match kind {
+            "input_text" | "output_text" => not_blank(text(part, "text")?),
+            "input_image" if !part.contains_key("image_url") && !part.contains_key("file_id") => {
+                Err("is an image without an address".into())
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+fn check_name(name: &str) -> Checked {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    match (1..=64).contains(&name.len()) && name.chars().all(legal) {
+        true => Ok(()),
+        false => Err(format!("has the name `{name}`, which does not match '^[a-zA-Z0-9_-]+$'")),
+    }
+}
+
+fn check_tools(body: &Object) -> Checked {
+    let mut names = HashSet::new();
+    if body.contains_key("tools") {
+        let tools = list(body, "tools")?;
+        each("tools", tools, |_, tool| {
+            only(tool, &["type", "name", "description", "parameters", "strict"])?;
+            if text(tool, "type")? != "function" {
+                return Err("is not of the type `function`".into());
+            }
+            let name = text(tool, "name")?;
+            check_name(name)?;
+            let strict =
+                tool.get("strict").and_then(Value::as_bool).ok_or("does not say whether it is `strict`")?;
+            let schema = tool.get("parameters").ok_or("has no `parameters`")?;
+            check_schema(schema, strict)?;
+            if names.insert(name.to_owned()) { Ok(()) } else { Err(format!("has the name `{name}` again")) }
+        })?;
+        if tools.is_empty() {
+            return Err("`tools` is empty".into());
+        }
+    }
+    match body.get("tool_choice") {
+        None => Ok(()),
+        Some(_) if names.is_empty() => Err("`tool_choice` is only allowed when `tools` are specified".into()),
+        Some(Value::String(choice)) if ["auto", "none", "required"].contains(&choice.as_str()) => Ok(()),
+        Some(choice) => match choice.get("name").and_then(Value::as_str) {
+            Some(name) if names.contains(name) => Ok(()),
+            _ => Err("`tool_choice` names no tool".into()),
+        },
+    }
+}
+
+fn check_format(format: &Object) -> Checked {
+    only(format, &["format", "verbosity"])?;
+    let Some(form) = format.get("format") else { return Ok(()) };
+    let form = object(form, "format")?;
+    match text(form, "type")? {
+        "text" | "json_object" => Ok(()),
+        "json_schema" => {
+            check_name(text(form, "name")?)?;
+            let strict = form.get("strict").and_then(Value::as_bool).ok_or("`strict` is not said")?;
+            check_schema(form.get("schema").unwrap_or(&Value::Null), strict)
+        }
+        kind => Err(format!("`text.format` has the unknown type `{kind}`")),
+    }
+}
+
+/// Checks the schema of arguments or of a reply, whose root is an object.
+fn check_schema(schema: &Value, strict: bool) -> Checked {
+    let fields = object(schema, "schema")?;
+    if fields.get("type").and_then(Value::as_str) != Some("object") {
+        return Err("Invalid schema: schema must be a JSON Schema of 'type: \"object\"'".into());
+    }
+    if strict { check_strict(schema, 0) } else { Ok(()) }
+}
+
+/// Checks that all objects are closed and all properties required, and that nothing unsupported is used.
+fn check_strict(schema: &Value, depth: usize) -> Checked {
+    let Some(fields) = schema.as_object() else { return Ok(()) };
+    if depth > 10 {
+        return Err("Invalid schema: nested deeper than 10 levels".into());
+    }
+    let refused =
+        ["allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties"];
+    if let Some(name) = refused.iter().find(|name| fields.contains_key(**name)) {
+        return Err(format!("Invalid schema: '{name}' is not permitted."));
+    }
+    if let Some(properties) = fields.get("properties").and_then(Value::as_object) {
+        if fields.get("additionalProperties") != Some(&Value::Bool(false)) {
+            return Err(
+                "Invalid schema: 'additionalProperties' is required to be supplied and to be false.".into()
+            );
+        }
+        let required: Vec<&str> = fields
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if let Some(name) = properties.keys().find(|name| !required.contains(&name.as_str())) {
+            return Err(format!(
+                "Invalid schema: 'required' is required to include every key in properties. Missing '{name}'."
+            ));
+        }
+        properties.values().try_for_each(|property| check_strict(property, depth + 1))?;
+    }
+    for name in ["anyOf", "prefixItems"] {
+        let schemas = fields.get(name).and_then(Value::as_array);
+        schemas.into_iter().flatten().try_for_each(|schema| check_strict(schema, depth + 1))?;
+    }
+    fields.get("items").map_or(Ok(()), |items| check_strict(items, depth + 1))?;
+    let definitions = fields.get("$defs").and_then(Value::as_object);
+    definitions
+        .into_iter()
+        .flat_map(|named| named.values())
+        .try_for_each(|schema| check_strict(schema, depth + 1))
+}
+
+#[cfg(test)]
+#[path = "validate_tests.rs"]
+mod tests;
