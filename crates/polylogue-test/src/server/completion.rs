@@ -33,6 +33,11 @@ impl<'a> Completion<'a> {
         Self { answer, received, id, text, thought, usage }
     }
 
+    /// The model that was asked for.
+    pub(super) fn model(&self) -> &str {
+        self.received.model()
+    }
+
     pub(super) fn has(&self, quirk: &Quirk) -> bool {
         self.answer.has(quirk)
     }

@@ -1,5 +1,6 @@
 //! The Gemini API: what Google asks of requests.
 
+mod reply;
 mod validate;
 
 pub(super) use validate::validate;
