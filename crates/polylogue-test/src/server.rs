@@ -25,10 +25,12 @@
 //! are real time.
 
 mod answer;
+mod anthropic;
 mod bedrock;
 mod behavior;
 mod chunks;
 mod completion;
+mod dialect;
 mod gemini;
 mod http;
 mod ollama;
@@ -59,6 +61,7 @@ use tokio::sync::oneshot;
 
 pub use answer::Answer;
 pub use behavior::{Behavior, rendered};
+pub use dialect::Dialect;
 pub use playbook::Playbook;
 pub use quirk::{Entry, Field, Quirk};
 pub use received::Received;
@@ -118,6 +121,12 @@ impl Server {
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// The base URL for clients of APIs whose paths do not begin with `/v1`: `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn root_url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// The base URL for clients of Ollama's own API: `http://127.0.0.1:PORT`.

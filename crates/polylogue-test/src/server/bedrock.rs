@@ -1,6 +1,39 @@
-//! The Converse API: what Amazon asks of requests.
+//! The Converse API: what Amazon asks of requests, and how it replies.
 
 mod reply;
 mod validate;
 
+use serde_json::{Value, json};
+
+use super::answer::Refusal;
+
+pub(super) use reply::{body, chunks, frame, one_more};
 pub(super) use validate::validate;
+
+/// The body of a refusal; its type is in a header.
+pub(super) fn error_body(refusal: &Refusal) -> Value {
+    let usual = match refusal.status {
+        401 | 403 => "The security token included in the request is invalid.",
+        404 => "The requested resource could not be found.",
+        429 => "Too many requests, please wait before trying again.",
+        400..500 => "The request is invalid.",
+        503 => "The service is unavailable.",
+        _ => "The system encountered an unexpected error during processing. Try your request again.",
+    };
+    json!({"message": refusal.message.as_deref().unwrap_or(usual)})
+}
+
+/// The type of a refusal, as the header has it.
+pub(super) fn error_type(refusal: &Refusal) -> String {
+    let usual = match refusal.status {
+        401 | 403 => "UnrecognizedClientException",
+        404 => "ResourceNotFoundException",
+        408 => "ModelTimeoutException",
+        424 => "ModelErrorException",
+        429 => "ThrottlingException",
+        400..500 => "ValidationException",
+        503 => "ServiceUnavailableException",
+        _ => "InternalServerException",
+    };
+    format!("{}:http://internal.amazon.com/", refusal.code.as_deref().unwrap_or(usual))
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Answer, History, Playbook, Quirk, Received, ollama};
+use super::{Answer, Dialect, History, Playbook, Quirk, Received, ollama};
 
 /// A server: what it answers, how fast, and what it refuses.
 ///
@@ -121,11 +121,19 @@ impl Behavior {
         Self { records: false, ..self }
     }
 
-    /// The refusal of a server that asks for a key.
+    /// The refusal of a server that asks for a key, in the header that its provider reads.
     pub(super) fn check_key(&self, received: &Received) -> Option<Answer> {
         let key = self.key.as_ref()?;
-        match received.header("authorization") {
-            Some(given) if given.strip_prefix("Bearer ") == Some(key.as_str()) => None,
+        let own = match received.dialect() {
+            Some(Dialect::Messages) => received.header("x-api-key"),
+            Some(Dialect::GenerateContent) => received.header("x-goog-api-key"),
+            _ => received.header("api-key"),
+        };
+        let bearer = || {
+            received.header("authorization").map(|given| given.strip_prefix("Bearer ").unwrap_or_default())
+        };
+        match own.or_else(bearer) {
+            Some(given) if given == key => None,
             Some(_) => Some(Answer::status(401)),
             None => Some(Answer::error(401, "You didn't provide an API key.")),
         }

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::Dialect;
+
 /// A request as the server got it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -46,15 +48,35 @@ impl Received {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The messages; none when the body has no such list.
+    /// The API that is asked.
     #[must_use]
-    pub fn messages(&self) -> &[Value] {
-        self.field("messages").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    pub fn dialect(&self) -> Option<Dialect> {
+        Dialect::of(&self.path)
     }
 
-    /// The text of the first message, if it is a system message.
+    /// The messages, in the form of the API; none when the body has no such list.
+    #[must_use]
+    pub fn messages(&self) -> &[Value] {
+        let name = match self.dialect() {
+            Some(Dialect::GenerateContent) => "contents",
+            Some(Dialect::Responses) => "input",
+            _ => "messages",
+        };
+        self.field(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    /// The system text.
     #[must_use]
     pub fn system(&self) -> Option<Cow<'_, str>> {
+        let apart = match self.dialect() {
+            Some(Dialect::Messages | Dialect::Converse) => self.field("system"),
+            Some(Dialect::GenerateContent) => self.field("systemInstruction"),
+            Some(Dialect::Responses) => self.field("instructions"),
+            _ => None,
+        };
+        if let Some(apart) = apart {
+            return Some(text(apart));
+        }
         let first = self.messages().first()?;
         matches!(role(first), "system" | "developer").then(|| text(first))
     }
@@ -65,34 +87,60 @@ impl Received {
         self.messages().last().map_or(Cow::Borrowed(""), text)
     }
 
-    /// How many of the messages are the assistant's: which model call of its conversation this is, counted from 0.
+    /// How many replies of the assistant are among the messages: which model call of its conversation this is, counted from 0.
     ///
     /// An answer chosen by this number is the same for the same request, whenever and in whatever process it is
     /// asked again.
     #[must_use]
     pub fn turn(&self) -> usize {
-        self.messages().iter().filter(|message| role(message) == "assistant").count()
+        let is_own = |message: &Value| match message.get("type").and_then(Value::as_str) {
+            Some("reasoning" | "function_call") => true,
+            _ => matches!(role(message), "assistant" | "model"),
+        };
+        let own: Vec<bool> = self.messages().iter().map(is_own).collect();
+        match self.dialect() {
+            // A reply is several items.
+            Some(Dialect::Responses) => {
+                own.chunk_by(|one, other| one == other).filter(|run| run.first() == Some(&true)).count()
+            }
+            _ => own.into_iter().filter(|own| *own).count(),
+        }
     }
 
-    /// Whether a streamed reply is asked for. Ollama streams by default.
+    /// Whether a streamed reply is asked for. Ollama streams by default; Google and Amazon have paths of their own for it.
     #[must_use]
     pub fn streams(&self) -> bool {
-        match self.field("stream") {
-            None => self.is_ollama(),
-            stream => stream == Some(&Value::Bool(true)),
+        let path = self.path.split('?').next().unwrap_or_default();
+        match self.dialect() {
+            Some(Dialect::GenerateContent) => path.ends_with(":streamGenerateContent"),
+            Some(Dialect::Converse) => path.ends_with("-stream"),
+            _ => match self.field("stream") {
+                None => self.is_ollama(),
+                stream => stream == Some(&Value::Bool(true)),
+            },
         }
     }
 
     /// Whether it is a request in Ollama's own form.
     #[must_use]
     pub fn is_ollama(&self) -> bool {
-        self.path.split('?').next() == Some("/api/chat")
+        self.dialect() == Some(Dialect::Ollama)
     }
 
     /// The model that is asked for; empty when none is named.
     #[must_use]
     pub fn model(&self) -> &str {
-        self.field("model").and_then(Value::as_str).unwrap_or_default()
+        let named = self.field("model").and_then(Value::as_str);
+        let of_path = |begin: &str, end: char| {
+            let rest = self.path.split_once(begin)?.1;
+            rest.split(end).next()
+        };
+        let model = match self.dialect() {
+            Some(Dialect::GenerateContent) => of_path("/models/", ':'),
+            Some(Dialect::Converse) => of_path("/model/", '/'),
+            _ => named,
+        };
+        model.unwrap_or_default()
     }
 
     /// Whether a streamed reply is to end with a chunk that tells the usage.
@@ -118,13 +166,39 @@ pub(super) fn role(message: &Value) -> &str {
     message.get("role").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The text of a message, whether its content is a string or a list of parts.
+/// The text of a message, whatever its form: all of its texts, thoughts left out.
 fn text(message: &Value) -> Cow<'_, str> {
-    match message.get("content") {
+    let direct = match message {
+        Value::String(_) => Some(message),
+        _ => message.get("content"),
+    };
+    match direct {
         Some(Value::String(text)) => Cow::Borrowed(text),
-        Some(Value::Array(parts)) => {
-            Cow::Owned(parts.iter().filter_map(|part| part.get("text")?.as_str()).collect())
-        }
-        _ => Cow::Borrowed(""),
+        _ => Cow::Owned(texts(message)),
+    }
+}
+
+fn texts(value: &Value) -> String {
+    const TEXTS: [&str; 9] = [
+        "text",
+        "content",
+        "parts",
+        "output",
+        "error",
+        "response",
+        "functionResponse",
+        "toolResult",
+        "result",
+    ];
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(texts).collect(),
+        Value::Object(fields) if fields.get("thought") == Some(&Value::Bool(true)) => String::new(),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| TEXTS.contains(&name.as_str()))
+            .map(|(_, value)| texts(value))
+            .collect(),
+        _ => String::new(),
     }
 }

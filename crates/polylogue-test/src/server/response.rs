@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::answer::Refusal;
 use super::completion::Completion;
+use super::dialect::{self, Dialect};
 use super::refusal::{error_body, reason};
 use super::sse::{Step, body, error_object};
-use super::{Answer, Quirk, Received, ollama};
+use super::{Answer, Quirk, Received, bedrock};
 
 /// A response, as the steps of sending it.
 #[derive(Debug, PartialEq)]
@@ -122,30 +123,29 @@ fn instead(quirk: &Quirk, received: &Received) -> Option<Response> {
 
 /// A refusal, with the body of the API that was asked.
 fn refused(refusal: &Refusal, received: &Received) -> Response {
-    let body = match received.is_ollama() {
-        true => ollama::error_body(refusal, received.model()),
-        false => error_body(refusal),
-    };
-    json(refusal.status, body.to_string())
+    let dialect = received.dialect().unwrap_or(Dialect::ChatCompletions);
+    let mut response = json(refusal.status, dialect.error_body(refusal, received).to_string());
+    if dialect == Dialect::Converse {
+        response.headers.push(("x-amzn-errortype".into(), bedrock::error_type(refusal)));
+    }
+    response
 }
 
 fn stream(completion: &Completion<'_>) -> Response {
-    let bare = completion.has(&Quirk::Ndjson) || completion.received.is_ollama();
-    Response {
-        status: 200,
-        content_type: if bare { "application/x-ndjson" } else { "text/event-stream; charset=utf-8" },
-        headers: vec![("cache-control".into(), "no-cache".into())],
-        framing: Framing::Chunked,
-        body: body(completion),
-    }
+    let dialect = completion.received.dialect().unwrap_or(Dialect::ChatCompletions);
+    let framing = if completion.has(&Quirk::Ndjson) { dialect::Framing::Lines } else { dialect.framing() };
+    let content_type = match framing {
+        dialect::Framing::Lines => "application/x-ndjson",
+        dialect::Framing::Frames => "application/vnd.amazon.eventstream",
+        dialect::Framing::Events { .. } => "text/event-stream; charset=utf-8",
+    };
+    let headers = vec![("cache-control".into(), "no-cache".into())];
+    Response { status: 200, content_type, headers, framing: Framing::Chunked, body: body(completion) }
 }
 
 /// A reply that is not streamed.
 fn whole(completion: &Completion<'_>) -> Response {
-    let reply = match completion.received.is_ollama() {
-        true => ollama::body(completion),
-        false => completion.body(),
-    };
+    let reply = completion.received.dialect().unwrap_or(Dialect::ChatCompletions).body(completion);
     let mut response = json(200, reply.to_string());
     for quirk in &completion.answer.quirks {
         match quirk {

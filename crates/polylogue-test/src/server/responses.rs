@@ -1,6 +1,7 @@
-//! The Responses API: what OpenAI asks of requests.
+//! The Responses API: what OpenAI asks of requests, and how it replies.
 
 mod reply;
 mod validate;
 
+pub(super) use reply::{body, chunks, one_more};
 pub(super) use validate::validate;

@@ -13,8 +13,7 @@ use super::http::{Connection, Head, ReadError};
 use super::record::Record;
 use super::response::{End, Plan, plan, plan_error, plan_json};
 use super::sse::Step;
-use super::validate::validate_as;
-use super::{Answer, Playbook, Received, ollama, unique};
+use super::{Answer, Dialect, History, Playbook, Received, ollama, unique};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -132,10 +131,11 @@ async fn refuse(mut connection: Connection, status: u16, what: &str) {
 /// The response to a request, by its path.
 fn route(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
     let path = received.path.split('?').next().unwrap_or_default();
+    if received.method == "POST" && Dialect::of(path).is_some() {
+        return complete(shared, book, received);
+    }
     match (received.method.as_str(), path) {
-        ("POST", "/v1/chat/completions") => complete(shared, book, received),
         ("GET", "/v1/models") => plan_json(200, &models(&shared.behavior.models)),
-        ("POST", "/api/chat") => complete(shared, book, received),
         ("GET", "/api/tags") => plan_json(200, &ollama::tags(&shared.behavior.models)),
         ("GET", "/api/version") => plan_json(200, &ollama::version()),
         (_, "/v1/chat/completions" | "/v1/models") => plan_error(405, "Method not allowed"),
@@ -170,9 +170,9 @@ fn check(behavior: &Behavior, received: &Received) -> Result<(), String> {
     if !kind.starts_with("application/json") {
         return Err(format!("`content-type` is `{kind}`, not `application/json`"));
     }
-    match received.is_ollama() {
-        true => ollama::validate(&received.body, behavior.history),
-        false => validate_as(&received.body, behavior.history),
+    match behavior.history {
+        History::Any => Ok(()),
+        _ => received.dialect().map_or(Ok(()), |dialect| dialect.validate(behavior, received)),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::Value;
 
-use super::chunks::{self, Chunks};
+use super::chunks::Chunks;
 use super::completion::Completion;
-use super::{Answer, Quirk, ollama};
+use super::dialect::{Dialect, Framing};
+use super::{Answer, Quirk, bedrock};
 
 /// A piece of a body, or of a whole response.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,17 +44,15 @@ pub(super) fn body(completion: &Completion<'_>) -> Vec<Step> {
 }
 
 fn objects(completion: &Completion<'_>) -> Chunks {
-    match completion.received.is_ollama() {
-        true => ollama::chunks(completion),
-        false => chunks::chunks(completion),
-    }
+    dialect(completion).chunks(completion)
 }
 
 fn one_more(completion: &Completion<'_>, text: &str) -> String {
-    match completion.received.is_ollama() {
-        true => ollama::one_more(completion, text),
-        false => chunks::one_more(completion, text),
-    }
+    dialect(completion).one_more(completion, text)
+}
+
+fn dialect(completion: &Completion<'_>) -> Dialect {
+    completion.received.dialect().unwrap_or(Dialect::ChatCompletions)
 }
 
 /// How many chunks are sent before something else takes over.
@@ -90,7 +89,7 @@ fn end(completion: &Completion<'_>, lines: &Lines, cut: bool, steps: &mut Vec<St
                 steps.push(Step::Forever(event, Duration::ZERO));
             }
             Quirk::EndlessLine => {
-                let begin = if lines.bare { "" } else { "data: " };
+                let begin = if lines.framing == Framing::Lines { "" } else { "data: " };
                 steps.push(Step::Write([begin, r#"{"id":""#].concat().into_bytes()));
                 steps.push(Step::Forever(vec![b'x'; 4096], Duration::ZERO));
             }
@@ -100,18 +99,15 @@ fn end(completion: &Completion<'_>, lines: &Lines, cut: bool, steps: &mut Vec<St
             _ => {}
         }
     }
-    if !cut && !completion.has(&Quirk::NoDone) && !lines.bare {
+    let has_mark = matches!(lines.framing, Framing::Events { done: true, .. });
+    if !cut && !completion.has(&Quirk::NoDone) && has_mark {
         steps.push(Step::Write(lines.event(0, "[DONE]")));
     }
 }
 
 /// The error object that servers put into a stream when something breaks half-way.
 pub(super) fn error_object(completion: &Completion<'_>) -> String {
-    if completion.received.is_ollama() {
-        return ollama::error_object().to_string();
-    }
-    let message = "The server had an error while processing your request. Sorry about that!";
-    json!({"error": {"message": message, "type": "server_error", "param": null, "code": null}}).to_string()
+    dialect(completion).error_in_stream().to_string()
 }
 
 /// How events are written.
@@ -121,7 +117,7 @@ struct Lines {
     comments: bool,
     names: bool,
     spread: bool,
-    bare: bool,
+    framing: Framing,
 }
 
 impl Lines {
@@ -138,20 +134,24 @@ impl Lines {
             comments: answer.has(&Quirk::Comments),
             names: answer.has(&Quirk::EventNames),
             spread: answer.has(&Quirk::MultiLineData),
-            bare: answer.has(&Quirk::Ndjson) || completion.received.is_ollama(),
+            framing: if answer.has(&Quirk::Ndjson) { Framing::Lines } else { dialect(completion).framing() },
         }
     }
 
     fn event(&self, nth: usize, data: &str) -> Vec<u8> {
         let end = self.end;
-        if self.bare {
-            return [data, end].concat().into_bytes();
-        }
+        let named = match self.framing {
+            Framing::Lines => return [data, end].concat().into_bytes(),
+            Framing::Frames => return bedrock::frame(data),
+            Framing::Events { named, .. } => named,
+        };
         let mut event = String::with_capacity(data.len() + 64);
         if self.comments {
             event.extend([": ping", end, end]);
         }
-        if self.names {
+        if named {
+            event.extend(["event: ", &kind(data), end]);
+        } else if self.names {
             event.extend(["event: message", end, "id: ", &nth.to_string(), end]);
         }
         // A line break is white space to JSON behind the brace.
@@ -162,4 +162,10 @@ impl Lines {
         event.extend([end, end]);
         event.into_bytes()
     }
+}
+
+/// The type of an event, which stands in its JSON, too.
+fn kind(data: &str) -> String {
+    let event: Value = serde_json::from_str(data).unwrap_or_default();
+    event.get("type").and_then(Value::as_str).unwrap_or("error").to_owned()
 }

@@ -97,21 +97,21 @@ fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// The bytes of an event of a stream: a frame with its type as a header.
+/// The bytes of an event of a stream, a frame with its type as a header; of an exception, if there is a text instead of an object.
 pub(in super::super) fn frame(chunk: &str) -> Vec<u8> {
     let event: Value = serde_json::from_str(chunk).unwrap_or_default();
     let Some((kind, payload)) = event.as_object().and_then(|fields| fields.iter().next()) else {
         return Vec::new();
     };
-    framed(
-        &[(":message-type", "event"), (":event-type", kind), (":content-type", "application/json")],
-        payload,
-    )
-}
-
-/// The bytes of an exception within a stream.
-pub(in super::super) fn exception(kind: &str, message: &str) -> Vec<u8> {
-    framed(&[(":message-type", "exception"), (":exception-type", kind)], &json!({"message": message}))
+    match payload {
+        Value::String(message) => {
+            framed(&[(":message-type", "exception"), (":exception-type", kind)], &json!({"message": message}))
+        }
+        _ => framed(
+            &[(":message-type", "event"), (":event-type", kind), (":content-type", "application/json")],
+            payload,
+        ),
+    }
 }
 
 fn framed(headers: &[(&str, &str)], payload: &Value) -> Vec<u8> {
