@@ -9,6 +9,7 @@
 )]
 
 mod client;
+mod dialects;
 mod ollama;
 mod playbook;
 mod quirks;
