@@ -1,4 +1,5 @@
-//! A chat-completions server that replies by script and misbehaves on demand. It supports Ollama's own API, too.
+//! A model server that replies by script and misbehaves on demand. It speaks the APIs of OpenAI (chat completions and responses),
+//! Anthropic, Google, Amazon and Ollama: [`Dialect`].
 //!
 //! It implements HTTP/1.1 over real sockets, so that it can split, delay, truncate and corrupt at any byte. Every
 //! request is checked as by the strictest servers ([`validate`]): one that breaks a rule gets a 400 and is listed in
@@ -26,6 +27,7 @@
 
 mod answer;
 mod anthropic;
+mod apis;
 mod bedrock;
 mod behavior;
 mod chunks;

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::Dialect;
+use super::dialect::Dialect;
+use super::rules::role;
 
 /// A request as the server got it.
 #[derive(Debug, Clone)]
@@ -159,11 +160,6 @@ impl Received {
     fn field(&self, name: &str) -> Option<&Value> {
         self.body.get(name)
     }
-}
-
-/// The role of a message; empty when it has none.
-pub(super) fn role(message: &Value) -> &str {
-    message.get("role").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The text of a message, whatever its form: all of its texts, thoughts left out.

@@ -62,6 +62,11 @@ pub(super) fn one_of<'a>(of: &Object, known: &[&'a str]) -> Checked<&'a str> {
     }
 }
 
+/// The role of a message; empty when it has none.
+pub(super) fn role(message: &Value) -> &str {
+    message.get("role").and_then(Value::as_str).unwrap_or_default()
+}
+
 /// A copy of `body` with another value at `pointer`, which ends in the name of a field or an index; nothing removes a field.
 #[cfg(test)]
 pub(super) fn changed(body: &Value, pointer: &str, value: Option<Value>) -> Value {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::parameters;
-use super::received::role;
+use super::rules::role;
 
 /// How strictly histories are judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,12 +1,14 @@
 //! A reply as Anthropic writes it, whole or as the events of its stream.
 
+#![expect(clippy::indexing_slicing, reason = "objects that are made here have the fields that are named")]
+
 use polylogue_core::Usage;
 use serde_json::{Value, json};
 
 use super::super::Quirk;
 use super::super::chunks::{Chunks, pieces};
 use super::super::completion::{Completion, object};
-use super::signature;
+use super::signature::signature;
 
 /// The body of a reply that is not streamed.
 pub(in super::super) fn body(completion: &Completion<'_>) -> Value {

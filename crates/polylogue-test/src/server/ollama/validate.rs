@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::parameters::check_tools;
-use super::super::received::role;
+use super::super::rules::role;
 use super::super::validate::{History, check_history};
 
 /// The fields of a request.

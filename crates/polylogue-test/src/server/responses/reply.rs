@@ -1,5 +1,7 @@
 //! A reply as OpenAI writes it in its responses API, whole or as the objects of its events.
 
+#![expect(clippy::indexing_slicing, reason = "objects that are made here have the fields that are named")]
+
 use polylogue_core::Usage;
 use serde_json::{Map, Value, json};
 

@@ -92,8 +92,8 @@ fn reasons(model: &str) -> bool {
 fn check_sampling(model: &str, body: &Object) -> Checked {
     number(body, "temperature", 0.0, 2.0)?;
     number(body, "top_p", 0.0, 1.0)?;
-    for name in ["temperature", "top_p"].into_iter().filter(|name| reasons(model) && body.contains_key(*name))
-    {
+    let given = ["temperature", "top_p"].into_iter().find(|name| body.contains_key(*name));
+    if let Some(name) = given.filter(|_| reasons(model)) {
         return Err(format!("Unsupported parameter: '{name}' is not supported with this model."));
     }
     let Some(reasoning) = body.get("reasoning") else { return Ok(()) };
