@@ -187,3 +187,26 @@ fn a_chat_without_a_model_or_a_script_says_what_is_missing() {
     let ran = home.run_reading("Hello\n", &["chat", "--resume", "last"]).exits(2);
     assert!(ran.err.contains("there are no conversations yet"), "{}", ran.err);
 }
+
+#[test]
+fn an_error_is_shown_once_at_a_terminal_and_in_a_pipe() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: duo\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\nscript: [{Ann: Hello.}]\n",
+    );
+    let mut terminal = Terminal::open(&home, (100, 40), &["chat", "team.yaml", "--offline"]);
+    terminal.wait_for_question("leaves.");
+    terminal.press("Hi\r");
+    terminal.wait_for_question("Hello.");
+    terminal.press("And now?\r");
+    terminal.wait_for_question("`/retry` tries again.");
+    let seen = terminal.sees();
+    assert_eq!(seen.matches("the script has 1 step for `Ann`").count(), 1, "{seen}");
+    assert_eq!(seen.matches("hint: ").count(), 1, "{seen}");
+    terminal.press("/exit\r");
+    assert_eq!(terminal.end().0, 0);
+    let piped = home.run_reading("Hi\nAnd now?\n", &["chat", "team.yaml", "--offline"]).exits(1);
+    let all = format!("{}{}", piped.out, piped.err);
+    assert_eq!(all.matches("the script has 1 step for `Ann`").count(), 1, "{all}");
+}

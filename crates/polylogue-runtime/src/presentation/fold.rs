@@ -176,61 +176,33 @@ impl Presentation {
         let turn = self.turn(&key);
         let unknown = || (Call { id: id.to_owned(), tool: id.to_owned(), args: ().into() }, event.time);
         let (call, begun) = turn.take_call(id).unwrap_or_else(unknown);
-        let note = note_of_handoff(&call, outcome);
-        let shown = if is_code && !is_whole { ResultShown::InMessage } else { ResultShown::Here };
-        match shown {
-            ResultShown::InMessage => turn.held.push((call.clone(), outcome.clone())),
-            _ => turn.returned.push(outcome.clone()),
+        let returned = ToolResult {
+            who: who.clone(),
+            to: turn.audience.clone(),
+            outcome: outcome.clone(),
+            took: Duration::from_millis(event.time.0.saturating_sub(begun.0)),
+            shown: if is_code && !is_whole { ResultShown::InMessage } else { ResultShown::Here },
+            is_code,
+            is_requested,
+            is_approved: turn.approved.contains(&call),
+            note: note_of_handoff(&call, outcome),
+            call,
+            repeats: self.said.is_known_within(&event.at, &value::result_text(outcome)),
+        };
+        if returned.shown == ResultShown::InMessage {
+            self.turn(&key).held.push(returned.clone());
+        } else {
+            self.turn(&key).returned.push(outcome.clone());
+            self.handed = returned.note.as_ref().map(|note| (key, note.text.clone()));
         }
-        let is_approved = turn.approved.contains(&call);
-        let (to, took) = (turn.audience.clone(), event.time.0.saturating_sub(begun.0));
-        if shown == ResultShown::Here {
-            self.handed = note.as_ref().map(|note| (key, note.text.clone()));
-        }
-        let (who, outcome, took) = (who.clone(), outcome.clone(), Duration::from_millis(took));
-        let repeats = self.said.is_known_within(&event.at, &value::result_text(&outcome));
-        self.put(
-            &event.at,
-            Kind::ToolReturned(ToolResult {
-                who,
-                to,
-                call,
-                outcome,
-                took,
-                shown,
-                is_code,
-                is_requested,
-                is_approved,
-                note,
-                repeats,
-            }),
-        );
+        self.put(&event.at, Kind::ToolReturned(returned));
     }
 
     /// Shows the results of `key` that no message had.
     pub(super) fn late_results(&mut self, key: &TurnKey) {
-        let turn = self.turn(key);
-        let to = turn.audience.clone();
-        for (call, outcome) in std::mem::take(&mut turn.held) {
-            let (who, to, took) = (key.1.clone(), to.clone(), Duration::ZERO);
-            let (shown, is_code, note) = (ResultShown::Late, true, None);
-            let (is_requested, is_approved, repeats) = (false, false, false);
-            self.put(
-                &key.0,
-                Kind::ToolReturned(ToolResult {
-                    who,
-                    to,
-                    call,
-                    outcome,
-                    took,
-                    shown,
-                    is_code,
-                    is_requested,
-                    is_approved,
-                    note,
-                    repeats,
-                }),
-            );
+        for held in std::mem::take(&mut self.turn(key).held) {
+            let late = ToolResult { shown: ResultShown::Late, took: Duration::ZERO, ..held };
+            self.put(&key.0, Kind::ToolReturned(late));
         }
     }
 

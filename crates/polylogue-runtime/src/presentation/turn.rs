@@ -3,6 +3,8 @@
 use polylogue::layers::code::reply_of;
 use polylogue_core::{Audience, Call, Message, Outcome, Part, Timestamp};
 
+use super::ToolResult;
+
 /// An open turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Turn {
@@ -22,7 +24,7 @@ pub(super) struct Turn {
     /// The results that were shown.
     pub(super) returned: Vec<Outcome>,
     /// Calls whose results the message is going to have.
-    pub(super) held: Vec<(Call, Outcome)>,
+    pub(super) held: Vec<ToolResult>,
     /// The last prompt, which is shown if the turn fails.
     pub(super) prompt: Option<String>,
     /// The calls that a person was asked to approve.
@@ -56,7 +58,7 @@ impl Turn {
 
     /// The parts of `message` that are the results that wait for it, if it has all of them.
     pub(super) fn output_in(&self, message: &Message) -> Option<Vec<Part>> {
-        let held: Vec<Outcome> = self.held.iter().map(|(_, outcome)| outcome.clone()).collect();
+        let held: Vec<Outcome> = self.held.iter().map(|held| held.outcome.clone()).collect();
         besides_results(message, &held).map(|_| reply_of(&held))
     }
 }

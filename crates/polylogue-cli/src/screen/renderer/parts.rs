@@ -57,9 +57,9 @@ impl Renderer {
                 Part::Media(media) => self.picture(at, media),
                 Part::Data(value) => match value_text(value, parts) {
                     ValueText::Nothing => {}
-                    ValueText::Words(words) => {
-                        self.put_wrapped(at, Line::new(&format!("({words})"), Style::DIM))
-                    }
+                    ValueText::Words(words) => format!("({words})")
+                        .lines()
+                        .for_each(|line| self.put_wrapped(at, Line::new(line, Style::DIM))),
                     ValueText::Json(json) => self.put_wrapped(at, Line::new(&json, Style::DIM)),
                 },
                 Part::Call(wanted) => {

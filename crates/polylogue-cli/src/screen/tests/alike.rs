@@ -160,5 +160,7 @@ proptest! {
         prop_assert_eq!(words(&played(LIVE, &script, 200, &some)), &script.words[..], "read again, live");
         let whole = shown(&script.events(), None, Pictures::default());
         prop_assert_eq!(words(&whole), &script.words[..], "show");
+        let verbose = played(Settings { verbose: true, thoughts: true, ..PLAIN }, &script, rows, &all);
+        prop_assert_eq!(verbose.split("\n\ndone: ").next(), whole.split("\n\ndone: ").next().map(str::trim_end), "verbose");
     }
 }

@@ -117,3 +117,45 @@ fn thoughts_are_dimmed_and_words_are_not() {
     turn(&mut stage, false);
     assert!(stage.written.text().contains("(thinks:)\nI think\nSo.\n"), "{}", stage.written.text());
 }
+
+const VERBOSE: Settings = Settings { verbose: true, thoughts: true, ..PLAIN };
+
+/// A private turn with a prompt, a draft that is sent back, a decision and a selection, and a call with a long result.
+fn in_private(stage: &mut Stage) {
+    let long = "a private text of one line ".repeat(20);
+    let request = TurnRequest::private(name("Lead"), format!("Who is next? {long}"));
+    let verdict = json!({"verdict": {"complete": false, "reply": format!("yes\n{long}")}});
+    let aside =
+        |parts: Vec<Part>| Message { parts, ..Message::text(name("Lead"), "").to(Audience::private()) };
+    stage.root(opened(&["A", "B"], "user", "Go"));
+    stage.root(Body::TurnStarted { turns: vec![request] });
+    stage.root(sampled("Lead", vec![Part::text(format!("Zoe, says {long}"))]));
+    stage.root(Body::Prompted { who: name("Lead"), text: format!("There is no Zoe. {long}").into() });
+    stage.root(sampled("Lead", vec![Part::text(format!("A, says {long}"))]));
+    stage.root(Body::Message(aside(vec![Part::text(format!("A, says {long}")), Part::Data(verdict)])));
+    stage.root(cued("A"));
+    stage.root(called("A", "c", "list", json!({})));
+    stage.root(returned("A", "c", Outcome::done(format!("first\n{long}\nlast"))));
+    stage.root(said("A", "Done."));
+    stage.root(closed("Done."));
+}
+
+#[test]
+fn verbose_cuts_nothing_and_shows_what_show_does() {
+    let mut stage = Stage::new(VERBOSE, 80, 24);
+    in_private(&mut stage);
+    let written = stage.written.text();
+    let long = "a private text of one line ".repeat(20);
+    let long = long.trim_end();
+    for label in ["Who is next? ", "Zoe, says ", "There is no Zoe. ", "A, says "] {
+        assert!(written.contains(&format!("{label}{long}")), "{label}: {written}");
+    }
+    assert!(written.contains(&format!("  first\n  {long}\n  last\n")), "{written}");
+    assert!(written.contains(&format!("(the task is not complete: yes\n{long})\n")), "{written}");
+    // The line of the call, whose result follows.
+    assert!(!written.contains('…') && written.matches(" lines)").count() == 1, "{written}");
+
+    let mut brief = Stage::new(PLAIN, 80, 24);
+    in_private(&mut brief);
+    assert!(brief.written.text().len() < written.len() / 4, "{}", brief.written.text());
+}

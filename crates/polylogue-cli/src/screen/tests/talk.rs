@@ -50,10 +50,8 @@ fn a_conversation_at_40_columns() {
 }
 
 #[test]
-fn a_conversation_at_80_columns() {
-    check_width(
-        80,
-        &expect![[r#"
+fn a_conversation_at_80_columns_and_more() {
+    let expected = expect![[r#"
             with Trader, Coder
 
             Trader → Coder
@@ -81,44 +79,8 @@ fn a_conversation_at_80_columns() {
 
             done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
             `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
-        "#]],
-    );
-}
-
-#[test]
-fn a_conversation_at_120_columns() {
-    check_width(
-        120,
-        &expect![[r#"
-            with Trader, Coder
-
-            Trader → Coder
-            Instruction: plot the price.
-            Input: AAPL
-
-            Coder → Trader
-            I look it up first.
-            ⚙ quotes(symbol: "AAPL", days: 30) → day,price (+2 lines) (1.5s)
-            Solution: here is the plot:
-
-            ── python
-            import matplotlib
-            plot(x)
-
-            Day │ Price
-            ────┼──────
-            1   │   170
-
-            • done
-            • Next request.
-
-            Trader → Coder
-            <CAMEL_TASK_DONE>
-
-            done: Coder said `TERMINATE` · 2 turns · 3,480 tokens · cost unknown · 41 s
-            `polylogue show 3k7v9x` / `polylogue resume 3k7v9x`
-        "#]],
-    );
+        "#]];
+    [80, 120].into_iter().for_each(|columns| check_width(columns, &expected));
 }
 
 #[test]
