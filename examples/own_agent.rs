@@ -29,7 +29,7 @@ impl Agent for Forecaster {
             match reply.plain() {
                 _ if !calls.is_empty() => drop(turn.call(std::slice::from_ref(&self.tool), &calls).await?),
                 text if text.trim().parse::<f64>().is_ok() => return Ok(Act::say(text)),
-                _ => turn.prompt("That is no number. Answer with a number and nothing else.").await?,
+                _ => turn.prompt("That is not a number. Answer with a number and nothing else.").await?,
             }
         }
         Ok(Act::Pass)

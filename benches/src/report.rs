@@ -65,7 +65,7 @@ fn calls(server: &Server) -> Result<()> {
     for (index, by) in By::ALL.into_iter().enumerate() {
         let mut row = vec![by.name().to_owned()];
         for ((chats, calls), costs) in shapes.iter().zip(&columns) {
-            row.extend(beside_first(costs, index, f64::from(chats * calls)));
+            row.extend(next_to_first(costs, index, f64::from(chats * calls)));
         }
         row.push(kib_per_call(server, by)?);
         rows.push(row);
@@ -76,7 +76,7 @@ fn calls(server: &Server) -> Result<()> {
 }
 
 /// The cost per unit of the `index`-th, its ratio to the first, and its time.
-fn beside_first(costs: &[Cost], index: usize, units: f64) -> Vec<String> {
+fn next_to_first(costs: &[Cost], index: usize, units: f64) -> Vec<String> {
     let (Some(first), Some(cost)) = (costs.first(), costs.get(index)) else { return Vec::new() };
     let ratio = cost.cpu_us / first.cpu_us;
     vec![
@@ -111,7 +111,7 @@ fn pieces(server: &Server) -> Result<()> {
     for (index, (name, ..)) in who.iter().enumerate() {
         let mut row = vec![(*name).to_owned()];
         for ((_, chats), costs) in shapes.iter().zip(&columns) {
-            row.extend(beside_first(costs, index, f64::from(*chats)).into_iter().take(2));
+            row.extend(next_to_first(costs, index, f64::from(*chats)).into_iter().take(2));
         }
         rows.push(row);
     }

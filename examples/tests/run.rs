@@ -544,7 +544,7 @@ mod tests {
         let Output { status, stdout, stderr } = program.output().unwrap();
         assert_eq!((status.code(), stdout.as_slice()), (Some(1), &b""[..]));
         expect![[r#"
-            error (config): openai:gpt-4o-mini: there is no key for this provider
+            error (config): openai:gpt-4o-mini: no API key is set for this provider
             hint: no key was sent; set `OPENAI_API_KEY` in the environment or in `.env`
         "#]]
         .assert_eq(&String::from_utf8(stderr).unwrap());

@@ -1,7 +1,7 @@
 //! `cargo xtask model-table`: makes the table of models that ships with `polylogue-models`.
 //!
 //! The source is `model_prices_and_context_window_backup.json` of the Python package `litellm`, whose part outside of
-//! `enterprise/` is under the MIT license; its notice stands beside the table. A row is one model of one provider, as a line
+//! `enterprise/` is under the MIT license; its notice is next to the table. A row is one model of one provider, as a line
 //! of JSON, sorted by provider and model. Prices are dollars for a million tokens.
 
 use std::collections::BTreeMap;

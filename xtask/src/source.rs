@@ -9,7 +9,7 @@ use syn::{Attribute, ImplItem, Item, ItemMod, Meta, Stmt, Token};
 
 use crate::finding::Finding;
 
-/// A Rust file that is no test.
+/// A Rust file that is not a test.
 pub(crate) struct Source {
     /// Relative to the repository, with `/`.
     pub(crate) file: String,

@@ -54,7 +54,7 @@ impl Cli {
     }
 }
 
-/// Behind the options that a command has of its own.
+/// Behind the options that its own command has.
 const LAST: usize = 100;
 
 /// What the program says by its exit code.

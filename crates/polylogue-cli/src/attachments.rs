@@ -17,7 +17,7 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     let wrong = |why: String| CliError::usage(format!("`{shown}` cannot be attached: {why}"));
     let found = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
     if !found.is_file() {
-        return Err(wrong("it is no file".into()));
+        return Err(wrong("it is not a file".into()));
     }
     if found.len() > LARGEST {
         return Err(wrong(format!("it is larger than {} MiB", LARGEST >> 20)));

@@ -13,8 +13,7 @@ pub(crate) fn of(given: Option<&Path>) -> Result<StoreLocation, CliError> {
         return Ok(StoreLocation::new(given));
     }
     let data = user_folder("XDG_DATA_HOME", ".local/share").ok_or_else(|| {
-        CliError::usage("there is no home folder to keep conversations in")
-            .hint("name a place with `--store`")
+        CliError::usage("no home directory was found for conversations").hint("set a path with `--store`")
     })?;
     Ok(StoreLocation::new(data.join("polylogue.db")))
 }

@@ -48,7 +48,7 @@ pub(crate) async fn choose(
     Ok(None)
 }
 
-/// Shows `text` beside the output, verbatim: without Markdown, in rows that fit the terminal.
+/// Shows `text` in addition to the output, verbatim: without Markdown, in rows that fit the terminal.
 pub(crate) fn tell_verbatim(text: &str) {
     let apart = match io::stderr().is_terminal() {
         true => SetApart::Margin(Size::of_terminal().text_columns()),
@@ -115,14 +115,14 @@ impl Drop for SavedMode {
     }
 }
 
-/// Takes the next answer from a standard input that is no terminal, as [`ask`] does from one that is: a line, or a block of lines.
+/// Takes the next answer from a standard input that is not a terminal, as [`ask`] does from one that is: a line, or a block of lines.
 /// `None` when the input is over or the person wants to stop. Nothing behind the answer is read.
 pub(crate) async fn read_piped(signals: &mut Signals) -> Result<Option<String>, CliError> {
     let answer = read_answer(read_typed, signals).await?;
     match answer.text() {
         // Half a block would run as if it were whole.
         Some(answer) if is_in_fence(&answer) => {
-            Err(CliError::failed("the input ends within a block of code, which is no answer"))
+            Err(CliError::failed("the input ends within a block of code, which is not an answer"))
         }
         answer => Ok(answer),
     }
@@ -136,7 +136,7 @@ pub(crate) fn is_typed() -> bool {
 /// Drops what was typed until now, once all that was written is on the terminal. Says whether there was a whole line.
 fn drain() -> bool {
     let input = rustix::stdio::stdin();
-    // An input that is no terminal has nothing to drop, and is not asked.
+    // An input that is not a terminal has nothing to drop, and is not asked.
     let _ = tcdrain(rustix::stdio::stderr());
     let typed = rustix::io::ioctl_fionread(input).unwrap_or(0);
     let dropped = tcflush(input, QueueSelector::IFlush);

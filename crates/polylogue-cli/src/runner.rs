@@ -36,9 +36,9 @@ pub(crate) struct Runner {
     pub(crate) settings: Settings,
     /// Answers the first question instead of asking at the terminal.
     pub(crate) answer: Option<String>,
-    /// What a standard input that is no terminal answers.
+    /// What a standard input that is not a terminal answers.
     pub(crate) input: Input,
-    /// The store, as the command line names it: the work directory is beside it.
+    /// The store, as the command line names it: the work directory is next to it.
     pub(crate) work: Option<PathBuf>,
     /// What the answer `always` to a question for approval does.
     pub(crate) always: Always,
@@ -159,7 +159,7 @@ impl Runner {
         Ok(InputOutcome::Yes)
     }
 
-    /// Reads the answer from a standard input that is no terminal, if that may answer the question.
+    /// Reads the answer from a standard input that is not a terminal, if that may answer the question.
     async fn read(&self, question: &Question, signals: &mut Signals) -> Result<Option<String>, CliError> {
         if self.input == Input::None || prompt::is_typed() {
             return Ok(None);
@@ -176,7 +176,7 @@ impl Runner {
         prompt::read_piped(signals).await.map_err(|error| error.hint(hint()))
     }
 
-    /// Says beside an output that shows no conversation which question waits, and how to answer it.
+    /// Says in addition to an output that shows no conversation which question waits, and how to answer it.
     fn print_question(&self, status: &polylogue_runtime::Result<Status>, end: &RunEnd) {
         let (Output::Result, Ok(Status::Waiting(questions))) = (self.settings.output, status) else { return };
         for (_, question) in questions {

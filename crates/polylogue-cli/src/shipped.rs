@@ -66,8 +66,7 @@ fn unpacked(name: &str) -> Result<PathBuf, String> {
     if !teams().contains(&name) {
         return Err(format!("there is no demo `{name}`; there are {}", teams().join(", ")));
     }
-    let folder =
-        place::of_demos().ok_or("there is no home folder to unpack demos in; set `XDG_CACHE_HOME`")?;
+    let folder = place::of_demos().ok_or("no home directory was found for demos; set `XDG_CACHE_HOME`")?;
     let folder = folder.join(version());
     written(&folder).map_err(|error| format!("`{}` cannot be written: {error}", folder.display()))?;
     Ok(folder.join(name).with_extension("yaml"))
@@ -92,15 +91,15 @@ fn written(folder: &Path) -> io::Result<()> {
     if folder.exists() {
         return Ok(());
     }
-    let beside = folder.with_extension(format!("{}.new", std::process::id()));
-    fs::create_dir_all(&beside)?;
-    let done = TEAMS.extract(&beside).and_then(|()| match fs::rename(&beside, folder) {
+    let staging = folder.with_extension(format!("{}.new", std::process::id()));
+    fs::create_dir_all(&staging)?;
+    let done = TEAMS.extract(&staging).and_then(|()| match fs::rename(&staging, folder) {
         Err(_) if folder.exists() => Ok(()),
         result => result,
     });
-    if beside.exists() {
+    if staging.exists() {
         // Of no use any more, whether that works or not.
-        let _ = fs::remove_dir_all(&beside);
+        let _ = fs::remove_dir_all(&staging);
     }
     done
 }

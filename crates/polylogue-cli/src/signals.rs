@@ -20,7 +20,7 @@ pub(crate) struct Signals {
 impl Signals {
     pub(crate) fn new() -> Result<Self, CliError> {
         let listen = |kind| {
-            signal(kind).map_err(|error| CliError::failed(format!("signals cannot be heard: {error}")))
+            signal(kind).map_err(|error| CliError::failed(format!("signals cannot be received: {error}")))
         };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,

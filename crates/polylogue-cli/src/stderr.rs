@@ -1,11 +1,11 @@
-//! Lines for the person, beside the output.
+//! Lines for the person, in addition to the output.
 
 use std::io::{self, IsTerminal, Write};
 
 use crate::screen::text::{Line, neutral, wrap};
 use crate::screen::{Size, Style};
 
-/// A line for the person, beside the output.
+/// A line for the person, in addition to the output.
 pub(crate) fn print_note(text: &str) {
     // Without a reader there is nothing left to do.
     let _ = writeln!(io::stderr(), "{}", neutral(text));

@@ -206,6 +206,6 @@ impl Request<'_> {
     }
 
     fn refused(&self) -> CliError {
-        CliError::usage(format!("{} is not trusted, and nothing of it was run", self.title()))
+        CliError::usage(format!("{} is not trusted; nothing was run", self.title()))
     }
 }

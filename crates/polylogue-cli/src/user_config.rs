@@ -139,8 +139,8 @@ impl UserConfig {
 /// The path of the file; `given` is what the command line names.
 pub(crate) fn path(given: Option<&Path>) -> Result<PathBuf, CliError> {
     given.map(Path::to_owned).or_else(place::of_config).ok_or_else(|| {
-        CliError::usage("there is no home folder to keep your configuration in")
-            .hint("name a file with `--config`")
+        CliError::usage("no home directory was found for your configuration")
+            .hint("set a path with `--config`")
     })
 }
 

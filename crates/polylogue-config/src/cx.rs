@@ -200,7 +200,7 @@ impl<'a, 's> Cx<'a, 's> {
             return Some(value);
         }
         let hint = "the values of all variables in a file can have 16 MiB in total";
-        self.report.error_with_hint(at, "the file becomes too large here with its variables filled in", hint);
+        self.report.error_with_hint(at, "the file is too large after its variables are inserted", hint);
         Some("")
     }
 

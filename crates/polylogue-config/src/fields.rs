@@ -26,7 +26,7 @@ pub struct Fields<'n> {
     entries: Cow<'n, [Entry]>,
     /// Where a missing key is reported.
     at: Span,
-    /// Whether the value is no mapping, which is reported.
+    /// Whether the value is not a mapping, which is reported.
     is_hole: bool,
 }
 
@@ -105,7 +105,7 @@ impl<'n> Fields<'n> {
         for key in all {
             let Some(entry) = self.entry(key.name) else { continue };
             for needed in key.requires.iter().filter(|needed| self.entry(needed).is_none()) {
-                let message = format!("`{}` needs `{needed}` beside it", key.name);
+                let message = format!("`{}` also needs `{needed}`", key.name);
                 cx.report.error_with_hint(
                     &entry.key_span,
                     message,

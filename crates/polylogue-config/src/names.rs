@@ -204,7 +204,7 @@ fn duplicates(names: &[Defined], report: &mut Report<'_>) {
             Some(_) if report.full() => return,
             Some(Defined { noun, name, span }) => {
                 let line = report.source.position(span.start).line;
-                report.error(&one.span, format!("there is {noun} `{name}` already, in line {line}"));
+                report.error(&one.span, format!("{noun} `{name}` is already defined in line {line}"));
             }
             None => drop(seen.insert(&one.name, one)),
         }

@@ -11,7 +11,7 @@ pub type TypeFn = fn() -> &'static Type;
 /// The description of a type.
 #[derive(Debug)]
 pub struct Type {
-    /// Its name in the schema and the reference; empty for types without a section of their own.
+    /// Its name in the schema and the reference; empty for types without their own section.
     pub name: &'static str,
     /// Its documentation, paragraphs separated by blank lines.
     pub doc: &'static str,

@@ -319,7 +319,7 @@ pub(crate) fn list<T: Config>(node: &Node, items: &[Node], cx: &mut Cx<'_, '_>) 
             cx.within(label.items(), Limits { range: limits.range, ..Limits::NONE }, |cx| T::read(item, cx));
         if limits.unique && cx.report.attempts() == before && !seen.insert(value.write().to_string()) {
             let written = cx.report.source.slice(&item.span);
-            cx.report.error(&item.span, format!("`{written}` is in `{}` already", label.key()));
+            cx.report.error(&item.span, format!("`{written}` is already in `{}`", label.key()));
         }
         values.push(value);
     }

@@ -11,7 +11,7 @@ use granit_parser::{ErrorKind, Parser, ScanError};
 use crate::diagnostic::Report;
 pub use node::{Data, Entry, Node};
 
-/// The tree of the report's source, or nothing when it is no YAML at all. Mistakes that leave a tree, such as a key
+/// The tree of the report's source, or nothing when it is not YAML at all. Mistakes that leave a tree, such as a key
 /// that is there twice, are reported and the tree is given.
 #[must_use]
 pub fn parse(report: &mut Report<'_>) -> Option<Node> {
@@ -39,7 +39,7 @@ fn report_scan_error(error: &ScanError, report: &mut Report<'_>) {
     let mark = error.marker();
     let at = mark.byte_offset().unwrap_or_else(|| report.source.offset_of_char(mark.index()));
     let span = at..at + 1;
-    let message = format!("this is no YAML: {}", error.info());
+    let message = format!("this is not valid YAML: {}", error.info());
     match advice(error.kind()) {
         Some(hint) => report.error_with_hint(&span, message, hint),
         None => report.error(&span, message),
@@ -64,7 +64,7 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
             "a text that begins with a special character has to be in quotes"
         }
         ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
-            "close the quotation mark, or write `|` and the text on lines of its own"
+            "close the quotation mark, or write `|` and then the text on separate lines"
         }
         ErrorKind::RecursionLimitExceeded => "lists and mappings can be nested 64 deep",
         ErrorKind::DirectiveDisallowed => "leave out the line that begins with `%`",

@@ -362,7 +362,7 @@ impl ChatBuilder {
     }
 
     /// Sets how many equal tool calls with equal results an agent can make in a row in one turn. At the next one the
-    /// chat ends with [`StopReason::LoopDetected`]. 0 is no limit. Default: [`Chat::DEFAULT_MAX_EQUAL_CALLS`].
+    /// chat ends with [`StopReason::LoopDetected`]. 0 means no limit. Default: [`Chat::DEFAULT_MAX_EQUAL_CALLS`].
     #[must_use]
     pub fn max_equal_calls(mut self, calls: usize) -> Self {
         self.setup.max_equal_calls = calls;

@@ -30,8 +30,8 @@ pub struct Limits {
     /// flight at a crash. `None`: the limit is [`calls_each`](Self::calls_each).
     pub calls: Option<u64>,
     /// The limit on model calls if [`calls`](Self::calls) is `None`, counted for each run of a chat and each
-    /// [`Log::call`](crate::Log::call) of an agent. So it does not end a session in which agents are called again and
-    /// again.
+    /// [`Log::call`](crate::Log::call) of an agent. So it does not end a session in which agents are called
+    /// repeatedly.
     pub calls_each: u64,
     /// Tokens read and written. A call is refused if its upper bound ([`Bound`]) exceeds what is left.
     pub tokens: Option<u64>,
@@ -118,7 +118,7 @@ impl Limits {
         self.cost.is_some() || self.tokens.is_some()
     }
 
-    /// Whether `calls` more of this bound fit beside the usage and the reservations. `before` as in
+    /// Whether `calls` more of this bound fit together with the usage and the reservations. `before` as in
     /// [`calls_of`](Self::calls_of).
     pub(crate) fn admit(
         &self,

@@ -118,7 +118,7 @@ pub enum Step {
         summary: Arc<str>,
     },
     /// A configuration error: the run ends with [`ConfigError::Policy`](crate::ConfigError::Policy), the log unchanged. The text
-    /// continues a sentence about the policy, as in "gives a turn to `Zoe`, who is no participant".
+    /// continues a sentence about the policy, as in "gives a turn to `Zoe`, who is not a participant".
     Fail(Arc<str>),
 }
 

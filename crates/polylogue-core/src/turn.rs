@@ -64,7 +64,7 @@ pub(crate) trait ChatInfo: Send + Sync {
     /// The description of `who`; empty if there is none, or no such participant.
     fn description_of(&self, who: &Name) -> &str;
 
-    /// The maximum number of equal tool calls of an agent in a row in one turn; 0 is no limit.
+    /// The maximum number of equal tool calls of an agent in a row in one turn; 0 means no limit.
     fn max_equal_calls(&self) -> usize;
 
     /// Whether an agent is called in it, instead of taking part in a conversation.
@@ -219,7 +219,7 @@ impl<'a> Turn<'a> {
             act => return act,
         };
         if let Some(message) = of {
-            // Text that stands for a picture or a value is not said beside it.
+            // Text that stands for a picture or a value is not said next to it.
             let is_text = !message.plain().trim().is_empty();
             parts.retain(|_| is_text);
             parts.extend(

@@ -250,7 +250,7 @@ impl Answer {
     /// When the connection broke.
     pub async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
         while let Some(frame) = self.inner.body_mut().frame().await.transpose()? {
-            // What is no data are trailers.
+            // What is not data are trailers.
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }

@@ -121,11 +121,11 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
 
 fn variable(line: &str) -> Result<(String, String), &'static str> {
     let line = line.strip_prefix("export ").map_or(line, str::trim_start);
-    let (name, value) = line.split_once('=').ok_or("there is no `=`")?;
+    let (name, value) = line.split_once('=').ok_or("the `=` is missing")?;
     let name = name.trim_end();
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     if name.is_empty() || !name.chars().all(legal) {
-        return Err("what stands before the `=` is no name of a variable");
+        return Err("the text before the `=` is not a valid variable name");
     }
     Ok((name.to_owned(), self::value(value.trim_start())?))
 }

@@ -74,7 +74,7 @@ impl NetworkAccess {
     pub fn check_url(&self, url: &Url) -> Result<(), Refusal> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refusal(format!(
-                "`{}:` is no scheme of the web; it must be `http:` or `https:`",
+                "the scheme `{}:` is not supported; it must be `http:` or `https:`",
                 url.scheme()
             )));
         }
@@ -180,7 +180,7 @@ impl FromStr for Destination {
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let wrong = || {
             Refusal(format!(
-                "`{text}` is no host and no net, such as `example.org`, `localhost:8080`, `10.1.0.0/16`"
+                "`{text}` is neither a host nor a network, such as `example.org`, `localhost:8080`, `10.1.0.0/16`"
             ))
         };
         let ip = |text: &str| bare(text).parse::<IpAddr>().ok();

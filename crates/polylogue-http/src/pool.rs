@@ -24,7 +24,7 @@ const SETTLING: Duration = Duration::from_millis(100);
 /// closes them, after which they cost nothing more.
 ///
 /// Ours and not `hyper_util`'s client, because all of an endpoint's requests go to one address: finding connections by
-/// address and a task of its own for each that comes back are half of what a request costs there.
+/// address and its own task for each that comes back are half of what a request costs there.
 #[derive(Debug, Default)]
 pub(super) struct Pool(Mutex<Vec<Idle>>);
 

@@ -42,7 +42,7 @@ impl<'a> Response<'a> {
             return Ok(None);
         }
         let frame = self.inner.body_mut().frame().await.transpose()?;
-        // What is no data are trailers, which come last.
+        // What is not data are trailers, which come last.
         let piece = frame.and_then(|frame| frame.into_data().ok());
         if piece.is_none() || self.inner.body().is_end_stream() {
             self.sender.take().into_iter().for_each(|sender| self.pool.put(sender));

@@ -25,10 +25,10 @@ pub enum SendError {
     #[error("the certificates of this machine cannot be read")]
     NoCertificates(#[source] rustls::Error),
     /// Connecting timed out.
-    #[error("no connection came about in time")]
+    #[error("connecting timed out")]
     Late,
     /// Connecting failed.
-    #[error("no connection came about")]
+    #[error("connecting failed")]
     Unreachable(#[source] BoxError),
     /// The connection broke.
     #[error("the connection broke")]

@@ -68,7 +68,7 @@ async fn received(port: u16, authority: Option<&TempDir>) -> String {
 }
 
 #[tokio::test]
-#[ignore = "run by other tests, in a process of its own: whom to trust is said by its environment"]
+#[ignore = "run by other tests, in its own process: whom to trust is said by its environment"]
 async fn asks() {
     let port = std::env::var("PORT").unwrap();
     let reach = NetworkAccess::public().allowing([format!("site.example:{port}").parse().unwrap()]);
@@ -89,7 +89,7 @@ async fn a_certificate_has_to_be_trusted_and_to_be_that_of_the_name() {
     assert_eq!(received(port, Some(&authority)).await, "200 hello");
     let (strange, _) = server("site.example").await;
     let refused = received(strange, Some(&authority)).await;
-    assert!(refused.starts_with("no connection came about: invalid peer certificate"), "{refused}");
+    assert!(refused.starts_with("connecting failed: invalid peer certificate"), "{refused}");
     // The name counts, and not the address that it stands for.
     let (other, authority) = server("other.example").await;
     let refused = received(other, Some(&authority)).await;

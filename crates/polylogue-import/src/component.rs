@@ -199,7 +199,7 @@ fn selector_texts(at: &At<'_>, entries: &mut Entries, draft: &mut Draft) -> Resu
     }
     let (before, after) = text.split_once("{history}").unwrap_or((&text, ""));
     if after.contains("{history}") {
-        return at.wrong("`{history}` stands in it twice");
+        return at.wrong("`{history}` is in it twice");
     }
     for (key, text) in [("system", before), ("prompt", after)] {
         if !text.trim().is_empty() {

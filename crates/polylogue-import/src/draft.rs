@@ -175,9 +175,7 @@ impl Draft {
         if !self.variables.is_empty() {
             let all: Vec<&str> = self.variables.iter().map(String::as_str).collect();
             let all = all.join(", ");
-            header.push_str(&format!(
-                "# Keys never stand in a team file; what is needed is taken from {all}.\n"
-            ));
+            header.push_str(&format!("# Keys are not allowed in team files; they are read from {all}.\n"));
         }
         if !self.notes.is_empty() {
             header.push_str("#\n# Not carried over, or not as it was:\n");

@@ -57,7 +57,7 @@ pub struct Imported {
 /// ```
 pub fn import(text: &str, file_name: &str) -> Result<Imported, ImportError> {
     let root: Value = serde_json::from_str(text)
-        .map_err(|error| ImportError::new("", format!("this is not JSON: {error}")))?;
+        .map_err(|error| ImportError::new("", format!("this is not valid JSON: {error}")))?;
     let mut draft = Draft::new(file_name);
     let at = At::root(&root);
     if component::is_component(&root) {

@@ -14,7 +14,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenS
     if let Some((_, path, _)) = &block.trait_ {
         return Err(Error::new_spanned(
             path,
-            "the tools of a toolkit are methods of its own, not of a trait",
+            "the tools of a toolkit must be methods of the type, not of a trait",
         ));
     }
     if !block.generics.params.is_empty() {

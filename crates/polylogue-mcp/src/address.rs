@@ -212,7 +212,7 @@ impl Answer {
         let status = self.status();
         let what = match status {
             401 | 403 => "it does not know who asks: set a header such as `Authorization`".to_owned(),
-            404 | 405 => "there is no MCP server at this address, or one of an older kind".to_owned(),
+            404 | 405 => "no MCP server answers at this address, or one with an older transport".to_owned(),
             300..=399 => "it has moved".to_owned(),
             _ => {
                 let body = self.body(64 * 1024).await.unwrap_or_default();

@@ -126,8 +126,8 @@ impl Connection {
             Ok(Err(_)) if exceeded.in_words(limits.message_bytes).is_some() => {
                 exceeded.in_words(limits.message_bytes).unwrap_or_default()
             }
-            Ok(Err(why)) if process.is_none() => format!("cannot be reached as MCP servers are: {why}"),
-            Ok(Err(why)) => format!("did not start as MCP servers do: {why}"),
+            Ok(Err(why)) if process.is_none() => format!("cannot be reached as an MCP server: {why}"),
+            Ok(Err(why)) => format!("did not start as an MCP server: {why}"),
             Err(_) => format!("was not ready within {} s", limits.start.as_secs_f32()),
         };
         let ended = match &mut process {

@@ -11,7 +11,7 @@ pub(crate) fn outcome(result: CallToolResult, media_bytes: usize) -> Outcome {
     let is_error = result.is_error.unwrap_or_default();
     let value = result.structured_content;
     let mut left = media_bytes;
-    // Servers also send structured content as text, for clients without support for it: once is enough.
+    // Servers also send structured content as text, for clients without support for it: list it once.
     let repeats = |part: &Part| match (part, &value) {
         (Part::Text(text), Some(value)) => {
             serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
@@ -84,7 +84,7 @@ fn media(what: &str, kind: &str, data: &str, left: &mut usize) -> Part {
     let data: String = data.split_ascii_whitespace().collect();
     if !is_type(kind) || data.is_empty() || STANDARD.decode(&data).is_err() {
         return Part::text(format!(
-            "(a {what} is left out: what the server sent is no picture or sound in base64)"
+            "(a {what} is left out: what the server sent is not a picture or sound in base64)"
         ));
     }
     if data.len() > *left {
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(parts, [Part::Media(Media { kind: "image/png".into(), url })]);
         let left_out = "(a picture of image/png and about 15 bytes is left out)";
         assert_eq!(texts(json!([picture(&"AAAA".repeat(5))])), [left_out]);
-        let wrong = "(a picture is left out: what the server sent is no picture or sound in base64)";
+        let wrong = "(a picture is left out: what the server sent is not a picture or sound in base64)";
         assert_eq!(texts(json!([picture("no base64!")])), [wrong]);
         assert_eq!(texts(json!([{"type": "image", "mimeType": "image/png;x,", "data": "AAAA"}])), [wrong]);
     }

@@ -1,6 +1,6 @@
 //! The processes of a server, which all end with the connection.
 //!
-//! A server is often a tree of processes (`npx` runs a shell that runs `node`), so it gets a process group of its own. Beside
+//! A server is often a tree of processes (`npx` runs a shell that runs `node`), so it gets its own process group. Next to
 //! it runs a supervisor: a shell that waits for the end of its input, whose other end only this process holds, and then
 //! terminates the group, first with SIGTERM, and processes that left it. The input ends with the connection, and with this process,
 //! however it dies.
@@ -139,7 +139,7 @@ fn supervisor(child: &mut Child, mark: &str) -> Result<Child, String> {
 
 fn said(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such program or directory".into(),
+        std::io::ErrorKind::NotFound => "the program or directory does not exist".into(),
         _ => error.to_string(),
     }
 }

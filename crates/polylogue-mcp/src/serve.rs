@@ -80,8 +80,7 @@ pub async fn serve(
         waiting: Arc::default(),
         in_flight: Arc::clone(&in_flight),
     };
-    let wrong =
-        |why: String| Error::config(format!("the other side does not speak as MCP clients do: {why}"));
+    let wrong = |why: String| Error::config(format!("the client does not follow the MCP protocol: {why}"));
     let (lines, ends) = Lines::between(input, output);
     let served = match serve_server(tool_server, ends).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| Error::Bug(error.to_string())),

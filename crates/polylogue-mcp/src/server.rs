@@ -110,7 +110,7 @@ impl Server {
         let mut held = self.connection.lock().await;
         // Another call may have started it again already.
         held.take_if(|held| Arc::ptr_eq(held, connection));
-        let again = if self.declaration.command.is_some() { "started again" } else { "reached anew" };
+        let again = if self.declaration.command.is_some() { "started again" } else { "reached again" };
         format!("{}{unsure}; it is {again} for the next call", broken.why)
     }
 }

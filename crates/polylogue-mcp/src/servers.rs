@@ -48,8 +48,11 @@ impl Servers {
         text: &str,
         look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self> {
-        let wrong =
-            |error| Error::config(format!("no list of MCP servers, an object with `mcpServers`: {error}"));
+        let wrong = |error| {
+            Error::config(format!(
+                "the MCP servers cannot be read, an object with `mcpServers` is expected: {error}"
+            ))
+        };
         let document: Document = serde_json::from_str(text).map_err(wrong)?;
         let mut declared = BTreeMap::new();
         for (name, value) in document.servers {
@@ -146,7 +149,7 @@ impl Servers {
         self.servers.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.names().collect();
             let names = names.join(", ");
-            Error::config(format!("there is no MCP server `{name}` among those declared: {names}"))
+            Error::config(format!("no MCP server `{name}` is declared; declared are: {names}"))
         })
     }
 }

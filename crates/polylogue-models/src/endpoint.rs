@@ -231,7 +231,7 @@ fn headers(config: &Config, key: Option<&Key>) -> Result<HeaderMap, String> {
     }
     for (name, value) in &config.headers {
         let legal = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| format!("`{name}` is no name of a header"))?;
+            .map_err(|_| format!("`{name}` is not a valid header name"))?;
         let value = HeaderValue::from_str(value);
         let mut value = value.map_err(|_| format!("the value of the header `{name}` cannot be sent"))?;
         value.set_sensitive(true);

@@ -86,7 +86,7 @@ impl ErrorContext<'_> {
     }
 
     pub(crate) fn no_key(&self) -> ModelError {
-        self.error(Kind::Config, "there is no key for this provider").hint(self.key_hint())
+        self.error(Kind::Config, "no API key is set for this provider").hint(self.key_hint())
     }
 
     /// The error when no key has credit left.
@@ -325,13 +325,13 @@ impl ErrorContext<'_> {
 const QUOTA: &str = "the account has no credit left, or met its budget: see the provider's billing page";
 const NO_CERTIFICATES: &str = "install the system's certificates, often a package named `ca-certificates`, or name a \
     file of them in `SSL_CERT_FILE`";
-const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is of its owner's making, add it to the \
+const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is self-signed, add it to the \
     system's certificates, or name a file with it in `SSL_CERT_FILE`";
 const PROXY: &str = "check the proxy, with the name and the password in its address, or name the host in `NO_PROXY` if \
     it is reached directly";
 const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
-const THEIRS: &str = "the provider has trouble of its own: try again later";
+const THEIRS: &str = "the provider has an internal error: try again later";
 
 /// The content of an error's body.
 #[derive(Debug, Default)]

@@ -175,7 +175,7 @@ fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
 #[test]
 fn answers_that_are_no_replies_say_what_to_check() {
     let case = Case::new();
-    let page = DecodeError::Unreadable { why: "it is no JSON".into(), excerpt: "<html>".into() };
+    let page = DecodeError::Unreadable { why: "it is not JSON".into(), excerpt: "<html>".into() };
     let error = case.context().flawed(page, 200).error;
     assert_eq!(error.kind, Kind::Protocol);
     assert!(error.hint.unwrap().contains("that is a web page: check the model's name and the base URL"));

@@ -88,12 +88,13 @@ impl CapabilityFile {
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder)?;
         }
-        let beside = place.with_extension(format!("{}.tmp", std::process::id()));
+        let temporary = place.with_extension(format!("{}.tmp", std::process::id()));
         let written = serde_json::to_vec_pretty(self).map_err(io::Error::other);
-        let moved =
-            written.and_then(|bytes| fs::write(&beside, bytes)).and_then(|()| fs::rename(&beside, place));
+        let moved = written
+            .and_then(|bytes| fs::write(&temporary, bytes))
+            .and_then(|()| fs::rename(&temporary, place));
         if moved.is_err() {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
         }
         moved
     }

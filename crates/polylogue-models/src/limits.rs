@@ -10,9 +10,9 @@ use tokio::time::Instant;
 /// The limits of an endpoint, shared by all its models. First come, first served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests in flight; `None` is no limit, 0 counts as 1.
+    /// Requests in flight; `None` means no limit, 0 counts as 1.
     pub in_flight: Option<usize>,
-    /// Requests begun within any 60 seconds, retries included; `None` is no limit, 0 counts as 1.
+    /// Requests begun within any 60 seconds, retries included; `None` means no limit, 0 counts as 1.
     pub per_minute: Option<u32>,
 }
 

@@ -39,7 +39,7 @@ struct Server {
 }
 
 impl Server {
-    /// Does one after the other, and the last again and again.
+    /// Does one after the other, and the last repeatedly.
     fn start(does: impl IntoIterator<Item = Does>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -205,7 +205,7 @@ async fn permanent_errors_are_returned_at_once_and_show_no_key() {
     assert!(error.message.ends_with("down (tried 3 times)"), "{error}");
     let without = Config { key: None, needs_key: true, ..server.config() };
     let error = embedder(without).embed(&texts(1)).await.unwrap_err();
-    assert!(error.message.contains("no key") && server.asked().len() == 3, "{error}");
+    assert!(error.message.contains("no API key") && server.asked().len() == 3, "{error}");
 }
 
 #[tokio::test]

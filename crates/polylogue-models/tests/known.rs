@@ -76,7 +76,7 @@ async fn what_was_done_is_known_too() {
     assert_eq!(LearnedCapabilities::at(&place).all().len(), 1);
 }
 
-// A cache that is old, damaged, of a later version, or cannot be written never stands in the way.
+// A cache that is old, damaged, of a later version, or cannot be written is ignored.
 #[tokio::test]
 async fn a_file_that_is_of_no_use_is_as_good_as_none() {
     let folder = tempdir().unwrap();
@@ -92,7 +92,7 @@ async fn a_file_that_is_of_no_use_is_as_good_as_none() {
         let error = ask(&model_at(&server, &place), &with_tools()).await.0.unwrap_err();
         assert!(error.message.contains("'tools' is not supported"), "{error}");
         assert_eq!(server.count(), nth + 1, "it was asked: {text}");
-        assert!(!found(&place, &server, Capability::Tools).unwrap().has, "it is written anew: {text}");
+        assert!(!found(&place, &server, Capability::Tools).unwrap().has, "it is written again: {text}");
     }
     let nowhere = folder.path().join("capabilities.json").join("in a file");
     let model = model_at(&server, &nowhere);
@@ -112,7 +112,7 @@ async fn several_processes_add_to_one_file() {
         assert!(!found(&place, &server, capability).unwrap().has);
     }
     let files = std::fs::read_dir(folder.path()).unwrap().count();
-    assert_eq!(files, 1, "nothing is left beside it");
+    assert_eq!(files, 1, "nothing is left next to it");
 }
 
 /// Plays a model that is asked what it can do.

@@ -1,4 +1,4 @@
-//! What a reply has beside its parts goes back to the server that sent it, byte for byte.
+//! What a reply has next to its parts goes back to the server that sent it, byte for byte.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -64,7 +64,7 @@ async fn ollama_gets_the_object_as_the_model_wrote_it() {
     let ours = config(&server);
     let config = Config { provider: "test".into(), key: ours.key, ..Config::ollama(&server.ollama_url()) };
     twice(config, |_| {}).await;
-    // The scripted server writes its object anew, so what it sent is what counts.
+    // The scripted server writes its object again, so what it sent is what counts.
     let received = String::from_utf8(server.requests()[1].bytes.clone()).unwrap();
     assert!(received.contains(r#""arguments":{"b":1.0,"a":"é","c":2}"#), "{received}");
 }

@@ -21,7 +21,7 @@ pub struct Access {
     pub rules: Rules,
     /// Identifies the content that is trusted: rules can be about it.
     pub digest: String,
-    /// Seals what is stored with conversations. Default: nothing is sealed, and a resumed team must be allowed anew.
+    /// Seals what is stored with conversations. Default: nothing is sealed, and a resumed team must be allowed again.
     pub sealer: Option<Sealer>,
 }
 

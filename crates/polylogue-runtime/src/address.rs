@@ -20,11 +20,11 @@ pub async fn listens(url: &str) -> bool {
 /// ```
 /// # use polylogue_runtime::address::shown;
 /// assert_eq!(shown("https://me:secret@host:8000/v1?key=secret"), "https://host:8000/v1");
-/// assert_eq!(shown("secret"), "an address that is no URL");
+/// assert_eq!(shown("secret"), "an address that is not a URL");
 /// ```
 #[must_use]
 pub fn shown(url: &str) -> String {
-    let Some((scheme, host, path)) = split(url) else { return "an address that is no URL".into() };
+    let Some((scheme, host, path)) = split(url) else { return "an address that is not a URL".into() };
     let path = path.split(['?', '#']).next().unwrap_or_default();
     format!("{scheme}://{host}{path}")
 }
@@ -72,7 +72,7 @@ mod tests {
     fn an_address_is_shown_without_its_secrets() {
         assert_eq!(shown("https://me:secret@host:8000/v1?key=secret"), "https://host:8000/v1");
         assert_eq!(shown("http://host?key=secret"), "http://host");
-        assert_eq!(shown("secret"), "an address that is no URL");
+        assert_eq!(shown("secret"), "an address that is not a URL");
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub enum Error {
         team: Name,
     },
     /// The team asks for more than it was allowed.
-    #[error("`{team}` asks for more than was allowed:\n{}", list(.missing))]
+    #[error("`{team}` requests permissions that were not granted:\n{}", list(.missing))]
     NotAllowed {
         /// The team.
         team: Name,
@@ -53,7 +53,7 @@ pub enum Error {
         missing: Vec<RequestedPermission>,
     },
     /// MCP servers of the team were not allowed.
-    #[error("the MCP servers of `{team}` were not allowed")]
+    #[error("the MCP servers of `{team}` are not allowed")]
     ServersNotAllowed {
         /// The team.
         team: Name,
@@ -92,7 +92,7 @@ pub enum Error {
         /// The team.
         team: Name,
     },
-    /// Conversations in JSON lines have no long-term memory beside them.
+    /// Conversations in JSON lines have no long-term memory next to them.
     #[error("`{}` keeps conversations as JSON lines, which have no memory", .place.display())]
     NoMemory {
         /// The folder.
@@ -122,7 +122,7 @@ pub enum Error {
         ids: Vec<LogId>,
     },
     /// The conversation was not begun by a team: only the program that began it knows its agents.
-    #[error("the conversation `{id}` was begun by a program of its own, which alone knows its agents")]
+    #[error("the conversation `{id}` was started by a program with the library, which defines its agents")]
     NoTeam {
         /// The conversation.
         id: LogId,
@@ -200,7 +200,7 @@ pub enum ForkError {
         events: u64,
     },
     /// A tool call before the event has its result after it.
-    #[error("the call `{tool}` of `{who}` at event {called} has no result by then")]
+    #[error("the call `{tool}` of `{who}` at event {called} has no result before that event")]
     OpenCall {
         /// The agent that calls.
         who: Name,
@@ -211,8 +211,8 @@ pub enum ForkError {
         /// The event of its result, if it has one.
         returned: Option<u64>,
     },
-    /// The text of a message is to be replaced, and the event is no message.
-    #[error("event {event} in the chat `{at}` is no message whose text can be replaced")]
+    /// The text of a message is to be replaced, and the event is not a message.
+    #[error("event {event} in the chat `{at}` is not a message whose text can be replaced")]
     NoMessage {
         /// The event.
         event: u64,

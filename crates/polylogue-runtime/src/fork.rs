@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn within_a_call_it_is_refused_by_name() {
         let error = forked(Some(3), None).unwrap_err();
-        let why = "the call `add` of `Ann` at event 2 has no result by then";
+        let why = "the call `add` of `Ann` at event 2 has no result before that event";
         assert_eq!(error.to_string(), format!("`a` cannot be forked before event 3: {why}"));
         assert_eq!(error.hint().as_deref(), Some("fork before event 2, or after event 3"));
     }

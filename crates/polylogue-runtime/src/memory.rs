@@ -17,7 +17,7 @@ use crate::{Error, Result, StoreLocation};
 pub(crate) struct TeamMemory(Option<AnyMemory>);
 
 impl TeamMemory {
-    /// The memory beside the conversations at `place`. Nothing is opened before an agent wants it.
+    /// The memory next to the conversations at `place`. Nothing is opened before an agent wants it.
     pub(crate) fn of(team: &Team, place: &StoreLocation, models: &TeamModels) -> Result<Self> {
         if !team.needs_memory() {
             return Ok(Self(None));
@@ -78,7 +78,7 @@ fn unreadable(error: MemoryError) -> Error {
 /// Opens the long-term memory of agents at `place`.
 ///
 /// # Errors
-/// When conversations are kept there as JSON lines, which have no memory beside them, or it cannot be opened.
+/// When conversations are kept there as JSON lines, which have no memory next to them, or it cannot be opened.
 pub fn open_memory(place: &StoreLocation) -> Result<Facts> {
     Ok(Facts::open(database(place)?)?)
 }

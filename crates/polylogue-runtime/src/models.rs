@@ -217,7 +217,7 @@ fn use_recorded(team: &mut Team, recording: &Recording) {
 
 async fn live_or_scripted(team: &mut Team, choosing: &ModelChoice<'_>) -> Result<ModelSource> {
     let reach = EndpointResolver::of(team, choosing);
-    // A script stands in for models that the team names, not for one that was asked for.
+    // A script replaces models that the team names, not one that was requested.
     let may_play = choosing.options.model.is_none() && !team.script.is_empty();
     if !team.answering_without_model().is_empty() {
         return scripted(team, choosing, Some("no model is named".into()));

@@ -79,7 +79,7 @@ impl Runtime {
         conversation
     }
 
-    /// Begins a conversation of `run` under an id of its own. [`Conversation::run`] runs it.
+    /// Begins a conversation of `run` under its own id. [`Conversation::run`] runs it.
     ///
     /// # Errors
     /// When the team cannot be built, or the store not be written.
@@ -194,7 +194,7 @@ impl Runtime {
     }
 
     /// Forks the conversation `id`: copies its events before a point into a new conversation, with its parent in the
-    /// metadata. The original is only read; it can be running. The fork has a work directory of its own, with a copy of the
+    /// metadata. The original is only read; it can be running. The fork has its own work directory, with a copy of the
     /// original's files if they are known to be those of that point. [`open`](Self::open) opens the fork.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Where conversations are kept, and what is beside them.
+//! Where conversations are kept, and what is next to them.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::lease_renewal::LeaseRenewal;
 use crate::{Error, Result};
 
 /// The place of a store of conversations: a folder of JSON lines, or a SQLite database. The work directories of the
-/// conversations are beside it, and the long-term memory of agents is in the database.
+/// conversations are next to it, and the long-term memory of agents is in the database.
 ///
 /// ```
 /// # use polylogue_runtime::StoreLocation;
@@ -46,7 +46,7 @@ impl StoreLocation {
     /// takes a tokio runtime.
     ///
     /// # Errors
-    /// When it cannot be made, or is no store.
+    /// When it cannot be made, or is not a store.
     pub fn open(&self) -> Result<AnyStore> {
         if self.is_folder() {
             return Ok(LeaseRenewal::of(AnyStore::new(Jsonl::open(&self.0)?)));

@@ -54,7 +54,7 @@ impl StoredTeam {
     /// The team of the conversation `id`.
     ///
     /// # Errors
-    /// When there is no such conversation, or a program of its own began it.
+    /// When there is no such conversation, or its own program began it.
     pub async fn of(store: &AnyStore, id: &LogId) -> Result<Self> {
         let meta = store.meta(id).await?;
         if meta.team.is_null() {

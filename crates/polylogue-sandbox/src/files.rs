@@ -40,7 +40,7 @@ fn one(work: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
 /// The directory `name` of `dir`, created if it does not exist.
 fn directory(dir: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     let text = CString::new(name.as_bytes())?;
-    // SAFETY: the name ends with a zero. That it is there already is no error; what it is is seen next.
+    // SAFETY: the name ends with a zero. That it is there already is not an error; what it is is seen next.
     unsafe { libc::mkdirat(dir.as_raw_fd(), text.as_ptr(), 0o755) };
     open(dir, name, libc::O_RDONLY | libc::O_DIRECTORY)
 }

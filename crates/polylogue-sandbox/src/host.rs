@@ -46,7 +46,7 @@ pub(crate) fn supervised(
     watched: Watched<'_>,
 ) -> Result<ExitReason, Error> {
     let started = Instant::now();
-    let piped = |error| Error::system("there is no pipe for the output", error);
+    let piped = |error| Error::system("no pipe can be created for the output", error);
     let (output, input) = std::io::pipe().map_err(piped)?;
     command
         .stdin(streams.input.map_or_else(Stdio::null, Stdio::from))

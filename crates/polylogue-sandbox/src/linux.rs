@@ -160,8 +160,9 @@ impl ProxySocket {
     fn of(network: &Network) -> Result<Option<Self>, Error> {
         let Network::Hosts(hosts) = network else { return Ok(None) };
         let allowed = Allowed::of(hosts)?;
-        let pair = socket::pair()
-            .map_err(|errno| Error::system("there is no socket", std::io::Error::from_raw_os_error(errno)))?;
+        let pair = socket::pair().map_err(|errno| {
+            Error::system("no socket can be created", std::io::Error::from_raw_os_error(errno))
+        })?;
         let [inside, outside] = pair;
         Ok(Some(Self { allowed, inside: above_standard(inside)?, outside }))
     }
@@ -171,7 +172,7 @@ impl ProxySocket {
         drop(self.inside);
         let Some(listening) = socket::receive_descriptor(self.outside.as_raw_fd()) else { return Ok(None) };
         let proxy = Proxy::start(listening.into(), self.allowed);
-        proxy.map(Some).map_err(|error| Error::system("there is no thread for the proxy", error))
+        proxy.map(Some).map_err(|error| Error::system("no thread can be started for the proxy", error))
     }
 }
 
@@ -181,7 +182,7 @@ fn input(given: Option<std::io::PipeReader>) -> Result<OwnedFd, Error> {
         return Ok(given.into());
     }
     let null = std::fs::File::open("/dev/null");
-    null.map(OwnedFd::from).map_err(|error| Error::system("there is no `/dev/null`", error))
+    null.map(OwnedFd::from).map_err(|error| Error::system("`/dev/null` cannot be opened", error))
 }
 
 /// A pipe whose ends are closed when a program is executed.

@@ -21,7 +21,7 @@ fn hosts_are_named_in_three_ways() {
         ["", "*", "*.", "https://example.org", "example.org/x", "a b", "example.org:", "example.org:0", "a:b"]
     {
         let error = Allowed::of(&[wrong.to_owned()]).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("`{wrong}` is no name of a host")), "{error}");
+        assert!(error.starts_with(&format!("`{wrong}` is not a valid host name")), "{error}");
     }
     for right in ["example.org", "*.example.org", "example.org:8080", "127.0.0.1:80", "[::1]:8080", "::1"] {
         allowed(&[right]);

@@ -283,7 +283,7 @@ impl Sandbox {
             ("HOME", home),
             ("LANG", "C.UTF-8".into()),
             ("TERM", "dumb".into()),
-            // Bytecode beside a program would be listed as a file it wrote.
+            // Bytecode next to a program would be listed as a file it wrote.
             ("PYTHONDONTWRITEBYTECODE", "1".into()),
             ("PYTHONUNBUFFERED", "1".into()),
             ("MPLBACKEND", "Agg".into()),

@@ -189,7 +189,7 @@ pub(crate) fn supervise(
             .and_then(|_| thread().spawn_scoped(scope, || guard.keep_slowly(slow)));
         if let Err(error) = begun {
             kill();
-            return Err(Error::system("there is no thread to watch the program", error));
+            return Err(Error::system("no thread can be started to supervise the program", error));
         }
         Ok(reading.until_the_end(&guard, is_over, sink))
     })

@@ -42,15 +42,15 @@ impl Venv {
     /// Reads the virtual environment at `path`.
     ///
     /// # Errors
-    /// When it does not exist, is no virtual environment, or has no interpreter that could run.
+    /// When it does not exist, is not a virtual environment, or has no interpreter that could run.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |why: String| Error::Config(format!("`{}` {why}", path.display()));
         let found = path.canonicalize().map_err(|error| wrong(format!("cannot be opened: {error}")))?;
-        let config = config(&found).map_err(|why| wrong(format!("is no virtual environment: {why}")))?;
+        let config = config(&found).map_err(|why| wrong(format!("is not a virtual environment: {why}")))?;
         let value = |name: &str| entry(&config, name);
         let home = value("home").map(Path::new).filter(|home| home.is_absolute());
         let home = home.ok_or_else(|| {
-            wrong("is no virtual environment: its `pyvenv.cfg` names no `home` of an interpreter".into())
+            wrong("is not a virtual environment: its `pyvenv.cfg` names no `home` of an interpreter".into())
         })?;
         let base = Base::of(&found, home).map_err(|why| wrong(format!("has no interpreter: {why}")))?;
         for shown in [&found].into_iter().chain(&base.paths).chain(base.links.iter().map(|(from, _)| from)) {
@@ -121,7 +121,7 @@ fn config(venv: &Path) -> Result<String, String> {
     let path = venv.join("pyvenv.cfg");
     let about = fs::symlink_metadata(&path).map_err(|_| "it has no `pyvenv.cfg`".to_owned())?;
     if !about.is_file() || about.len() > MAX_CONFIG_BYTES {
-        return Err("its `pyvenv.cfg` is no file, or too large".into());
+        return Err("its `pyvenv.cfg` is not a file, or too large".into());
     }
     fs::read_to_string(path).map_err(|error| format!("its `pyvenv.cfg` cannot be read: {error}"))
 }

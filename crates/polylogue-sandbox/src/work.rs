@@ -17,7 +17,7 @@ pub fn make_work_directory(dir: &Path) -> io::Result<()> {
 }
 
 /// Removes the work directory `dir` whatever programs left in it: directories that deny access to their owner, and trees
-/// that are deeper than a path can be long. Links are removed, not followed. A directory that does not exist is no error.
+/// that are deeper than a path can be long. Links are removed, not followed. A directory that does not exist is not an error.
 ///
 /// # Errors
 /// When something in it cannot be removed.
@@ -29,7 +29,7 @@ pub fn remove_work_directory(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the work directory `dir`. A directory that does not exist is no error.
+/// Removes the work directory `dir`. A directory that does not exist is not an error.
 ///
 /// # Errors
 /// When something in it cannot be removed.

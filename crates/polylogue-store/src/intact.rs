@@ -83,7 +83,7 @@ impl EventCollector {
 
 /// The damage of a log of `events` events, compared with its `head`. `link` is that of the last event of the head, if
 /// the log has it.
-pub(crate) fn beside_head(head: &Head, events: u64, link: Option<Link>) -> Option<String> {
+pub(crate) fn next_to_head(head: &Head, events: u64, link: Option<Link>) -> Option<String> {
     match head.events {
         acknowledged if acknowledged > events => {
             Some(format!("it has {events} events, and {acknowledged} were acknowledged: the last are lost"))
@@ -121,6 +121,6 @@ impl<'h> HeadCheck<'h> {
 
     /// The damage at the end.
     pub(crate) fn damage(&self) -> Option<String> {
-        beside_head(self.head?, self.events, self.link)
+        next_to_head(self.head?, self.events, self.link)
     }
 }

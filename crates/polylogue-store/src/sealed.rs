@@ -1,4 +1,4 @@
-//! Values that are stored beside a log, sealed with its end: one that does not belong to it is detected.
+//! Values that are stored next to a log, sealed with its end: one that does not belong to it is detected.
 
 use polylogue_core::chain::{Link, seal, unseal};
 use serde::Serialize;

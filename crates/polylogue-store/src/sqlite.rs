@@ -28,7 +28,7 @@ use crate::claim_guard::ClaimGuard;
 use crate::workers::Workers;
 use crate::{fence, io_error, private};
 pub use facts::Facts;
-use files::{Files, beside};
+use files::{Files, sibling};
 use reader::Reader;
 use schema::FileKind;
 use transaction::WriteTransaction;
@@ -111,7 +111,7 @@ use writer::{ClaimIssuer, Writer};
 /// writer also has the ends of the logs that it has claimed, or released last: a journal that is damaged in a crash
 /// loses commits without an error of SQLite, and a log with fewer events than its writer acknowledged is damaged.
 /// That file is not synced: after a loss of power it may be out of date. It is removed with the journal when the
-/// database is closed. Not detected: the loss of the database together with all files beside it, and changes by
+/// database is closed. Not detected: the loss of the database together with all files next to it, and changes by
 /// someone who recomputes the links. Facts of agents have no links.
 ///
 /// If the files of a database are replaced or removed while it is open, the next commit fails with
@@ -286,7 +286,7 @@ impl Store for Sqlite {
             Ok(intact) => return Ok(intact.events.len() as u64),
             Err(error) => return Err(error),
         };
-        let aside = beside(&self.place, &format!(".damaged-{id}-{}.jsonl", fence::next()));
+        let aside = sibling(&self.place, &format!(".damaged-{id}-{}.jsonl", fence::next()));
         if !behind.is_empty() {
             set_aside(&aside, &behind).map_err(|error| io_error::writing(&aside, &error))?;
         }

@@ -147,9 +147,10 @@ impl BuildContext {
 
     /// The sandbox that `settings` describe.
     pub(crate) fn sandbox(&self, settings: &SandboxSettings) -> Result<Sandbox> {
-        let dir = self.dir.as_deref().ok_or_else(|| {
-            Error::config("there is no work directory for the programs that this team runs")
-        })?;
+        let dir = self
+            .dir
+            .as_deref()
+            .ok_or_else(|| Error::config("no work directory is set for the programs that this team runs"))?;
         for (grant, what) in settings.wants() {
             if !self.granted.contains(&grant) {
                 return Err(Error::config(refusal(grant, &what)));

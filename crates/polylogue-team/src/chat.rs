@@ -121,7 +121,7 @@ impl Chat {
     }
 
     /// Names of agents besides its participants: those that its pattern asks and the author of its summary.
-    pub(crate) fn beside(&self) -> impl Iterator<Item = &Name> {
+    pub(crate) fn other_agents(&self) -> impl Iterator<Item = &Name> {
         let part = self.pattern.part();
         let author = match &self.summary {
             Summary::Reflect(reflect) => reflect.by.as_deref(),
@@ -129,7 +129,7 @@ impl Chat {
         };
         let owners = part.tasks().into_iter().map(|task| &task.who.value);
         let selector = self.pattern.human_selector().map(|person| &person.value);
-        part.beside().into_iter().chain(owners).chain(author).chain(selector)
+        part.private_agents().into_iter().chain(owners).chain(author).chain(selector)
     }
 
     /// Participants and pattern in words.
@@ -163,7 +163,9 @@ impl Chat {
         let builder = builder.description(description).max_equal_calls(self.loop_detection.calls);
         let known = |who: &Name| {
             let part = self.pattern.part();
-            frame.has(who) || part.beside().contains(&who) || part.tasks().iter().any(|task| task.who == *who)
+            frame.has(who)
+                || part.private_agents().contains(&who)
+                || part.tasks().iter().any(|task| task.who == *who)
         };
         self.summary.build(builder, Box::new(judged(policy)), &frame, known, agents)
     }
@@ -184,10 +186,10 @@ impl Chat {
         };
         builder = private.into_iter().fold(self.opening.build(builder), ChatBuilder::private_agent);
         let mut asked: Vec<&Name> = Vec::new();
-        for beside in self.pattern.part().beside() {
-            if !self.everyone().any(|participant| participant == beside) && !asked.contains(&beside) {
-                asked.push(beside);
-                builder = builder.private_agent(agents.participant(beside)?);
+        for name in self.pattern.part().private_agents() {
+            if !self.everyone().any(|participant| participant == name) && !asked.contains(&name) {
+                asked.push(name);
+                builder = builder.private_agent(agents.participant(name)?);
             }
         }
         Ok(builder)

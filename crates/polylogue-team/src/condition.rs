@@ -113,8 +113,7 @@ fn compiled(text: &str, names: &'static [&'static str]) -> Result<Program, NoCon
         look_through(program.expression(), names)?;
         Ok(program)
     });
-    let parser =
-        parser.map_err(|error| NoCondition::because(format!("there is no room to read it: {error}")))?;
+    let parser = parser.map_err(|error| NoCondition::because(format!("it cannot be read: {error}")))?;
     parser.join().map_err(|_| NoCondition::because("the parser fails at it"))?
 }
 

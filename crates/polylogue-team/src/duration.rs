@@ -23,7 +23,7 @@ pub struct Time(Duration);
 /// Why a text is no [`Time`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoTime {
-    /// It is no number with a unit.
+    /// It is not a number with a unit.
     Unreadable,
     /// It is shorter than a millisecond or longer than a day.
     OutOfBounds,
@@ -40,7 +40,7 @@ impl Time {
 impl fmt::Display for NoTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unreadable => "it is no number with a unit of time",
+            Self::Unreadable => "it is not a number with a unit of time",
             Self::OutOfBounds => "it is less than 1 ms or more than 24 h",
         })
     }

@@ -175,12 +175,12 @@ impl Timeouts {
 
 /// What to do where a provider that is known is to be asked in another way.
 const OTHER_WAY: &str =
-    "leave out `api`, or give the endpoint a name of its own; `ollama-openai` is Ollama asked as OpenAI";
+    "leave out `api`, or give the endpoint its own name; `ollama-openai` is Ollama asked as OpenAI";
 
 impl Endpoint {
     /// How to reach it under `name`, with keys and secret headers out of `env`.
     ///
-    /// A key that is not set is no error yet: it is one of the first call. The key of a provider that is known goes to
+    /// A key that is not set is not an error yet: it is one of the first call. The key of a provider that is known goes to
     /// another address only when `key` names it.
     ///
     /// # Errors
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_header_stands_in_for_a_key_and_has_to_be_set() {
+    fn a_secret_header_is_in_for_a_key_and_has_to_be_set() {
         let team = endpoint(r#"{"headers": {"Authorization": {"env": "TOKEN"}}}"#);
         assert!(!team.config("openai", &Env::of([("TOKEN", "Bearer x")])).unwrap().needs_key);
         let error = team.config("openai", &Env::of([("", "")])).unwrap_err();

@@ -36,5 +36,5 @@ fn check_type(node: &Node, report: &mut Report<'_>) {
         None if node.is_null() => "the type of nothing is `\"null\"`, in quotes".to_owned(),
         None => format!("there is {}", suggest::listed(TYPES)),
     };
-    report.error_with_hint(&node.span, "this is no type of JSON Schema", hint);
+    report.error_with_hint(&node.span, "this is not a JSON Schema type", hint);
 }

@@ -12,7 +12,7 @@
 //! hint: did you mean `Stock_Trader`?
 //! ```
 //!
-//! A team is stored beside the conversation it runs as what it was read from, the texts of all its files, so that the
+//! A team is stored next to the conversation it runs as what it was read from, the texts of all its files, so that the
 //! conversation can be resumed, and explained with the user's own lines, when a file has changed or is gone:
 //!
 //! ```

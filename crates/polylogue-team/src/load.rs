@@ -301,7 +301,7 @@ fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<
     let mut vars = Vars::default();
     for Entry { key, key_span, value } in root.get("vars").entries() {
         if key == vars::TASK {
-            let hint = "the task is known as `{{task}}` anyway; its default stands in `task`";
+            let hint = "the task is available as `{{task}}` anyway; set its default in `task`";
             report.error_with_hint(key_span, "no variable can be called `task`", hint);
         } else if !vars::is_name(key) {
             report.error_with_hint(key_span, format!("no variable can be called `{key}`"), vars::NAME_HINT);
@@ -318,7 +318,7 @@ fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<
         };
         report.error_with_hint(
             &at,
-            format!("a value is given for `{name}`, which is no variable of this team"),
+            format!("a value is given for `{name}`, which is not a variable of this team"),
             hint,
         );
     }

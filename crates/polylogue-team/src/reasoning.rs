@@ -44,7 +44,7 @@ impl Reasoning {
         }
     }
 
-    /// Its name, if it calls tools in a way of its own.
+    /// Its name, if it calls tools in its own way.
     pub(crate) const fn calls_tools(&self) -> Option<&'static str> {
         match self {
             Self::React(_) => Some("react"),

@@ -51,7 +51,7 @@ impl Rows {
     /// names the columns: `task`, `id` and variables. An empty cell sets nothing.
     ///
     /// # Errors
-    /// Everything that is wrong with the text, all at once: no JSON, no object, a value that is no text, a row with too many
+    /// Everything that is wrong with the text, all at once: no JSON, no object, a value that is not text, a row with too many
     /// cells, an id that is illegal or there twice, no row at all.
     pub fn over(text: &str, file_name: &str) -> Result<Self, Diagnostics> {
         let ending = file_name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());

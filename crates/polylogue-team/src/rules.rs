@@ -84,19 +84,19 @@ impl Rules {
             if let Some(root) = &root {
                 if !matches!(root.data, Data::List(_)) {
                     let hint = "begin each rule with `- deny:`, `- ask:` or `- allow:`";
-                    report.error_with_hint(&root.span, "this is no list of rules", hint);
+                    report.error_with_hint(&root.span, "this is not a list of rules", hint);
                 }
                 for item in root.items() {
                     match serde_json::from_value::<RuleEntry>(item.to_value()) {
                         Ok(entry) if entry.rule().is_empty() => {
                             let hint =
                                 "name a `tool`, a `command`, a `host`, a `path`, `arguments` or a `team`";
-                            report.error_with_hint(&item.span, "the rule is about nothing", hint);
+                            report.error_with_hint(&item.span, "the rule matches nothing", hint);
                         }
                         Ok(entry) => all.push(entry),
                         Err(error) => {
                             let hint = "a rule is such as `deny: {tool: shell, command: \"*rm -rf*\"}`";
-                            report.error_with_hint(&item.span, format!("this is no rule: {error}"), hint);
+                            report.error_with_hint(&item.span, format!("this is not a rule: {error}"), hint);
                         }
                     }
                 }

@@ -158,7 +158,7 @@ impl SandboxSettings {
         }
         for path in self.readable.iter().filter(|path| path.ok && !Path::new(path.as_str()).is_absolute()) {
             let hint = "write the whole path, or bring the file along with `files`";
-            report.error_with_hint(&path.span, "this path does not begin at the root", hint);
+            report.error_with_hint(&path.span, "this path must be absolute", hint);
         }
     }
 
@@ -166,7 +166,7 @@ impl SandboxSettings {
         match &self.image {
             Some(image) if !self.backend.is_container() => {
                 let hint = "add `backend: docker` or `backend: podman`, or leave it out";
-                report.error_with_hint(image.key(), "there is an `image` for containers only", hint);
+                report.error_with_hint(image.key(), "`image` applies only to containers", hint);
             }
             None if self.backend.is_container() => {
                 let hint = "add `image`, such as `image: python:3.12-slim`";

@@ -74,7 +74,7 @@ fn is_key(token: &str) -> bool {
     known && token.len() >= SHORTEST || token.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)
 }
 
-/// Whether letters and digits stand in a row as no word has them.
+/// Whether letters and digits are in a row as no word has them.
 fn is_random(run: &str) -> bool {
     let has = |is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));
     run.len() >= RANDOM && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)

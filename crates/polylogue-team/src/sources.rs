@@ -41,7 +41,7 @@ impl Sources {
         Self { file: file.to_owned(), folder, files, overrides: overrides.clone() }
     }
 
-    /// Keeps a file. What is no text is no part of a team.
+    /// Keeps a file. What is not text is not a part of a team.
     pub(crate) fn keep(&mut self, path: &Path, bytes: &[u8]) {
         if let Ok(text) = std::str::from_utf8(bytes) {
             self.files.insert(path.to_owned(), text.to_owned());

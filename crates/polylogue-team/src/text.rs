@@ -247,7 +247,7 @@ fn name(text: &str) -> Result<Name, Illegal> {
         // Names are compared as they are written here, and conditions compare them so, too.
         Ok(name) if name != *text => {
             let message = format!("the name `{name}` is written with separate accents (not in the form NFC)");
-            Err(Illegal::new(message).hint(format!("type it anew, or copy it from here: `{name}`")))
+            Err(Illegal::new(message).hint(format!("type it again, or copy it from here: `{name}`")))
         }
         Ok(name) => Ok(name),
         Err(error) => {
@@ -383,7 +383,7 @@ fn media(text: &str) -> Result<(), Illegal> {
 /// The text itself is in no message: it may be a key.
 fn variable(text: &str) -> Result<(), Illegal> {
     if secret::looks_like_key(text) || !is_variable(text) {
-        let hint = format!("a key never stands in a team file: {KEEP_SECRET}, such as `HOUSE_API_KEY`");
+        let hint = format!("keys are not allowed in team files: {KEEP_SECRET}, such as `HOUSE_API_KEY`");
         return Err(Illegal::new("this is not the name of an environment variable").hint(hint));
     }
     Ok(())
@@ -397,7 +397,7 @@ pub(crate) fn is_variable(text: &str) -> bool {
 
 fn header(text: &str) -> Result<(), Illegal> {
     if secret::looks_like_key(text) {
-        let message = "a key never stands in a team file, and this header looks like one";
+        let message = "keys are not allowed in team files, and the value of this header looks like one";
         return Err(Illegal::new(message).hint(format!("{KEEP_SECRET}: `{{env: NAME}}`")));
     }
     Ok(())
@@ -413,7 +413,7 @@ fn regex(text: &str) -> Result<(), Illegal> {
         // The last line of the error says what is wrong; those before it show the expression.
         let error = error.to_string();
         let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        Illegal::new(format!("`{text}` is not a regular expression: {why}"))
+        Illegal::new(format!("`{text}` is not a valid regular expression: {why}"))
     })
 }
 

@@ -155,7 +155,7 @@ impl SearchEngine {
         let key = variable.and_then(|name| env.get(name)).and_then(|text| Key::new(&text));
         if let (Some(variable), None) = (variable, &key) {
             let text = format!(
-                "there is no key for the search engine: set `{variable}`, in the environment or in `.env`"
+                "no API key is set for the search engine: set `{variable}`, in the environment or in `.env`"
             );
             return Err(Error::config(text));
         }

@@ -156,7 +156,7 @@ fn choose(chosen: &mut Option<Playbook>, playbook: Playbook) -> Result<(), Strin
 
 fn script(path: &str) -> Result<Playbook, String> {
     let json = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
-    Playbook::from_script(&json).map_err(|error| format!("`{path}` is no script: {error}"))
+    Playbook::from_script(&json).map_err(|error| format!("`{path}` is not a script: {error}"))
 }
 
 fn number<N: std::str::FromStr>(option: &str, value: &str) -> Result<N, String> {

@@ -196,7 +196,7 @@ impl Model for Counted {
     }
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let reply = self.model.complete(request, deltas).await;
-        // What a model cannot do is no finished call, and may be found out again.
+        // What a model cannot do is not a finished call, and may be found out again.
         if !matches!(&reply, Err(error) if matches!(error.kind, ModelErrorKind::Unsupported(_) | ModelErrorKind::Stale))
         {
             self.calls.0.fetch_add(1, Ordering::Relaxed);

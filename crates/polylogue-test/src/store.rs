@@ -39,7 +39,7 @@ pub async fn conforms(make: impl Fn() -> AnyStore) {
     report.finish();
 }
 
-/// Checks that the content of a store survives the store itself. `open` opens the same place again and again; at
+/// Checks that the content of a store survives the store itself. `open` opens the same place repeatedly; at
 /// first it is empty.
 ///
 /// Several stores are open in one process; data loss of a killed process is not checked.

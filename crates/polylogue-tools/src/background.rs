@@ -13,6 +13,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let (done, result) = oneshot::channel();
     let work = move || drop(done.send(work()));
     let thread = std::thread::Builder::new().name("polylogue-tool".into()).spawn(work);
-    thread.map_err(|error| ToolError(format!("there is no thread for the tool: {error}")))?;
+    thread.map_err(|error| ToolError(format!("no thread can be started for the tool: {error}")))?;
     result.await.map_err(|_| ToolError("the tool broke down; this is a fault of the tool".into()))
 }

@@ -32,7 +32,7 @@ impl Tool for Calculator {
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let text = args.get("expression").and_then(Value::as_str).ok_or("`expression` must be a text")?;
         let result = expression::evaluate(text)?;
-        // Minus zero is nothing that anybody asked for.
+        // Minus zero is nothing that anyone asked for.
         Ok(Outcome::done(format!("{}", if result == 0.0 { 0.0 } else { result })))
     }
 }

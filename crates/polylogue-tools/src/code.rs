@@ -58,7 +58,7 @@ enum Language {
 /// [one](Sandbox::venv).
 #[must_use]
 pub fn python(sandbox: Sandbox) -> Code {
-    let about = "Runs a Python program in a sandbox, and returns what it prints. Each run is a process of its own: keep in files \
+    let about = "Runs a Python program in a sandbox, and returns what it prints. Each run is its own process: keep in files \
         what a later one needs.";
     Code::new("python", about, Language::Python, sandbox)
 }

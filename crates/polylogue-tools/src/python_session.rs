@@ -106,7 +106,7 @@ impl Tool for PythonSession {
         if restart {
             *held = None;
         }
-        // One that died meanwhile is of no use to anybody.
+        // One that died meanwhile is of no use to anyone.
         let kernel = held.take().filter(Kernel::lives);
         let is_surprising = kernel.is_none() && !restart && was_called_before(cx);
         let kernel = match kernel {

@@ -51,7 +51,7 @@ async fn check(chat: impl Fn(&Calls) -> Chat, answers: &[&'static str]) -> Strin
     let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
     let text = transcript(&events);
     let asked = text.matches(" is answered: ").count();
-    assert_eq!(asked, answers.len(), "everybody who was to be asked was asked\n{text}");
+    assert_eq!(asked, answers.len(), "everyone who was to be asked was asked\n{text}");
     text
 }
 

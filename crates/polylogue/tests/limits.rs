@@ -260,7 +260,7 @@ fn charge(event: &Event) -> Option<(ChargeReason, u64)> {
 }
 
 #[tokio::test]
-async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_anew() {
+async fn a_call_that_is_broken_off_counts_and_its_repetition_counts_again() {
     let model = Cents { hangs: true, ..bounded() };
     let mut log = log_of(&[], Limits::default()).await;
     let (cancel, chat) = (log.cancellation(), one(&model));
@@ -461,7 +461,7 @@ async fn what_tools_ask_of_models_at_the_same_time_is_reserved() {
         (reason(&status), asked.load(Ordering::SeqCst)),
         (&StopReason::Cost { limit, spent, next }, 2)
     );
-    // A budget that runs share counts it, too, and it is no model call of the run.
+    // A budget that runs share counts it, too, and it is not a model call of the run.
     let (chat, asked) = seeking(5);
     let budget = Budget::new(Money::dollars(0.025));
     let limits = Limits { calls: Some(1), ..Limits::default() };

@@ -26,7 +26,7 @@ impl Place {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// The memory, opened anew.
+    /// The memory, opened again.
     fn memory(&self) -> AnyMemory {
         AnyMemory::new(Facts::open(self.dir.path().join("facts.db")).unwrap())
     }

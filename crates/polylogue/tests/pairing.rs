@@ -84,7 +84,7 @@ fn reply(request: &Received, _: usize) -> Answer {
     let text = if calls == 0 && text.is_empty() && !chance.one_in(8) { "Well." } else { text };
     let answer = (0..calls).fold(Answer::text(text), |answer, _| {
         let tool = tools[chance.below(tools.len())]["function"]["name"].as_str().unwrap();
-        // Some models number their calls anew in every reply.
+        // Some models number their calls again in every reply.
         if chance.one_in(2) {
             answer.call_as("call_0", tool, json!({}))
         } else {

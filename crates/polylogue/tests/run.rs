@@ -144,7 +144,7 @@ async fn a_policy_that_requests_an_unknown_participant_is_reported() {
         .build()
         .unwrap();
     let error = chat.run_in(&mut log().await, "go").await.unwrap_err().to_string();
-    assert_eq!(error, "the policy of `c` gives a turn to `Absent`, who is no participant");
+    assert_eq!(error, "the policy of `c` gives a turn to `Absent`, who is not a participant");
 }
 
 #[tokio::test]
@@ -282,7 +282,7 @@ async fn a_run_cancelled_after_its_step_continues_later() {
 }
 
 #[tokio::test]
-async fn a_conversation_can_be_ended_for_good_from_outside() {
+async fn a_conversation_can_be_ended_permanently_from_outside() {
     let script = script(r#"[{"A": "one"}, {"B": "two"}]"#);
     let chat = pair(&script, max_turns(2));
     let mut log = log().await;

@@ -180,7 +180,7 @@ async fn a_message_of_a_picture_or_a_value_alone_is_a_result_and_stays_what_it_i
 }
 
 #[tokio::test]
-async fn the_picture_beside_the_text_of_a_result_is_kept() {
+async fn the_picture_next_to_the_text_of_a_result_is_kept() {
     let painter =
         || Function::new("Painter", |_| Ok(Act::Say(vec![Part::text("Two cats."), picture()]))).unwrap();
     let inner = Chat::named("inner").participant(painter()).policy(sequential()).build().unwrap();

@@ -124,7 +124,7 @@ fn circle(lines: &[(&str, &str)]) -> Option<String> {
 }
 
 #[test]
-fn nearly_the_same_messages_again_and_again_are_a_circle() {
+fn nearly_the_same_messages_repeatedly_are_a_circle() {
     let round = [("A", "I fully agree with you, my friend!"), ("B", "And I agree with you as well.")];
     let mut lines = vec![("user", "x")];
     for _ in 0..3 {

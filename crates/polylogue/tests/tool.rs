@@ -132,7 +132,7 @@ fn a_function_has_all_that_a_model_receives() {
     assert!(!spec.repeatable && !spec.ends_turn);
     let spec = who.spec();
     assert_eq!((&*spec.name, &*spec.description), ("who-am-I", "Tells who asks."));
-    assert_eq!(spec.parameters["properties"], json!({}), "what it receives of the call is no argument");
+    assert_eq!(spec.parameters["properties"], json!({}), "what it receives of the call is not an argument");
     assert!(spec.repeatable && spec.ends_turn);
 }
 

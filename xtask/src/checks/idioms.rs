@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::repo::Repo;
 
 /// What is refused, and what to write. Compared as whole words, case ignored, with `_` as a space, across line breaks.
-const IDIOMS: [(&str, &str); 22] = [
+const IDIOMS: [(&str, &str); 29] = [
     ("what came of", "write `result`, `outcome` or `summary`"),
     ("whoever", "name the participant or caller"),
     ("whomever", "name the participant or caller"),
@@ -27,15 +27,21 @@ const IDIOMS: [(&str, &str); 22] = [
     ("asked aside", "write `asked in private`"),
     ("turns out", "say how it is found"),
     ("holds to be", "write `judges` or `considers`"),
+    ("beside", "write `next to` or `together with`"),
+    ("again and again", "write `repeatedly`"),
+    ("anew", "write `again`"),
+    ("everybody", "write `everyone` or `every participant`"),
+    ("anybody", "write `anyone`, or name the participant or caller"),
+    ("for good", "write `permanently`"),
+    ("stands in", "write `is in`, or `replaces` for `stands in for`"),
 ];
 
 /// Texts that models receive. Tests and the comparison with other systems pin them.
-const PROMPTS: [&str; 14] = [
+const PROMPTS: [&str; 24] = [
     "sum up what came of this conversation",
     "summarize what came of the conversation above",
     "in the place of somebody else",
     "then you are told its",
-    "nobody said what stands in them",
     "nothing came of it",
     "nobody changes it or fills anything in",
     "for somebody who has not read it",
@@ -45,15 +51,51 @@ const PROMPTS: [&str; 14] = [
     "whoever has it begins a reply",
     "nobody runs",
     "nobody here runs",
+    "everybody in the room hears it",
+    "the label that stands beside a lighthouse",
+    "nobody said what stands in them",
+    "everybody in this conversation shares",
+    "i tell everybody",
+    "before anybody begins",
+    "not everybody has",
+    "whether the same is asked for or tried again and again",
+    "down anew, with what was learned since",
+    "begin anew before, without any variables",
+    "the next call begins anew",
 ];
 
 /// Texts of others, this list, and tests that still await their words.
 const EXEMPT: [&str; 2] = ["compat/", "xtask/src/checks/idioms.rs"];
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {
-    let read = [".rs", ".md"].into_iter().flat_map(|end| repo.texts(end));
-    let ours = read.filter(|(file, _)| !EXEMPT.iter().any(|exempt| file.contains(exempt)));
-    ours.flat_map(|(file, text)| idioms(file, text)).collect()
+    let is_ours = |(file, _): &(&str, &str)| !EXEMPT.iter().any(|exempt| file.contains(exempt));
+    let read = [".rs", ".md"].into_iter().flat_map(|end| repo.texts(end)).filter(is_ours);
+    let mut found: Vec<Finding> = read.flat_map(|(file, text)| idioms(file, text)).collect();
+    let teams = repo.texts(".yaml").filter(is_ours);
+    found.extend(teams.flat_map(|(file, text)| idioms(file, &team_prose(text))));
+    found
+}
+
+/// The comments and descriptions of a YAML file, each in its line. The other texts are what models say and receive.
+fn team_prose(text: &str) -> String {
+    let prose = |line: &str| {
+        let comment = line.find(" #").or_else(|| line.starts_with('#').then_some(0));
+        let description = line
+            .find("description:")
+            .map(|at| value(line.get(at + "description:".len()..).unwrap_or_default()));
+        let comment = comment.and_then(|at| line.get(at..)).unwrap_or_default();
+        format!("{} {}\n", description.unwrap_or_default(), comment.trim_start_matches([' ', '#']))
+    };
+    text.lines().map(prose).collect()
+}
+
+/// The scalar at the beginning of `rest`, which can be in a flow mapping.
+fn value(rest: &str) -> &str {
+    let rest = rest.trim_start();
+    match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next().unwrap_or_default(),
+        None => rest.split([',', '}']).next().unwrap_or_default(),
+    }
 }
 
 fn idioms(file: &str, text: &str) -> Vec<Finding> {
@@ -67,7 +109,7 @@ fn idioms(file: &str, text: &str) -> Vec<Finding> {
             found.push(Finding::new(
                 file,
                 prose.line(at),
-                format!("`{idiom}` is no word of the field"),
+                format!("`{idiom}` is not a term of the field"),
                 hint,
             ));
         }
@@ -141,11 +183,26 @@ mod tests {
         assert_eq!(
             brief(&found),
             [
-                "a.md:2: `goes on` is no word of the field",
-                "a.md:3: `whoever` is no word of the field",
-                "b.rs:1: `what came of` is no word of the field",
-                "b.rs:4: `is told` is no word of the field",
-                "b.rs:4: `nobody` is no word of the field",
+                "a.md:2: `goes on` is not a term of the field",
+                "a.md:3: `whoever` is not a term of the field",
+                "b.rs:1: `what came of` is not a term of the field",
+                "b.rs:4: `is told` is not a term of the field",
+                "b.rs:4: `nobody` is not a term of the field",
+            ]
+        );
+    }
+
+    #[test]
+    fn idioms_are_found_in_comments_and_descriptions_of_teams_and_not_in_what_models_say() {
+        let team = "# Everybody speaks.\nagents:\n  - {name: A, description: Nobody., system: Somebody.}\n  - name: B # anew\n";
+        let mut found = check(&repo(&[("teams/a.yaml", team)]));
+        found.sort();
+        assert_eq!(
+            brief(&found),
+            [
+                "teams/a.yaml:1: `everybody` is not a term of the field",
+                "teams/a.yaml:3: `nobody` is not a term of the field",
+                "teams/a.yaml:4: `anew` is not a term of the field",
             ]
         );
     }

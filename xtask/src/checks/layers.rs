@@ -6,7 +6,7 @@ use crate::repo::Repo;
 
 const CORE: &str = "polylogue-core";
 
-/// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`beside`] says.
+/// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`is_allowed_sibling`] says.
 const LAYERS: [&[&str]; 10] = [
     &["polylogue-config-derive"],
     &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http", "polylogue-config"],
@@ -69,14 +69,14 @@ fn arrows(krate: &Manifest, own: usize) -> Vec<Finding> {
         None => false,
         // The binary is run, not linked.
         Some(_) if dependency.name == "polylogue-cli" => true,
-        Some(theirs) => theirs >= own && !beside(&krate.name, dependency),
+        Some(theirs) => theirs >= own && !is_allowed_sibling(&krate.name, dependency),
     });
     let flaw = |dependency: &Dependency| format!("`{}` may not depend on `{}`", krate.name, dependency.name);
     wrong.map(|dependency| Finding::new(&krate.file, dependency.line, flaw(dependency), HINT)).collect()
 }
 
 /// Whether `name` may depend on this crate although it is in no lower layer.
-fn beside(name: &str, dependency: &Dependency) -> bool {
+fn is_allowed_sibling(name: &str, dependency: &Dependency) -> bool {
     // Tests of one crate may stand on another of its layer: a chat is tested with scripted models and a real store.
     dependency.dev
         && (["polylogue-test", "polylogue"].contains(&dependency.name.as_str())

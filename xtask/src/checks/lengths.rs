@@ -52,7 +52,7 @@ fn of_one_file(source: &Source) -> Vec<Finding> {
         found.push(Finding::new(&source.file, line, format!("{what}; the limit is {limit}"), hint));
     };
     if source.lines > FILE_LINES {
-        let hint = "one purpose per file: split it, or put its tests into a file beside it";
+        let hint = "one purpose per file: split it, or put its tests into a separate file";
         add(FILE_LINES + 1, format!("the file has {} lines", source.lines), FILE_LINES, hint);
     }
     for Function { name, line, lines } in all_functions(source) {
@@ -64,7 +64,7 @@ fn of_one_file(source: &Source) -> Vec<Finding> {
     for (line, lines) in &source.test_modules {
         if *lines > TEST_MODULE_LINES {
             let hint =
-                "put the tests into a file beside: `#[cfg(test)] #[path = \"foo_tests.rs\"] mod tests;`";
+                "put the tests into a separate file: `#[cfg(test)] #[path = \"foo_tests.rs\"] mod tests;`";
             add(*line, format!("the module of tests has {lines} lines"), TEST_MODULE_LINES, hint);
         }
     }

@@ -68,8 +68,8 @@ impl Loader<'_> {
 
     fn find(&self, module: &ItemMod, file: &str, folder: &str) -> Option<(&str, &Source)> {
         let name = &module.ident;
-        let beside = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let given = path_of(module).map(|path| format!("{beside}/{path}"));
+        let parent = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let given = path_of(module).map(|path| format!("{parent}/{path}"));
         let usual = [format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")];
         let place = given.into_iter().chain(usual).find(|place| self.sources.contains_key(place.as_str()))?;
         self.sources.get_key_value(place.as_str()).map(|(file, source)| (*file, *source))

@@ -52,9 +52,9 @@ pub(crate) struct Batch {
 }
 
 const BATCH: &str =
-    "The limits are those of each conversation. Conversations are kept beside the output, in FILE.db, unless
+    "The limits are those of each conversation. Conversations are stored next to the output, in FILE.db, unless
 `--store` says otherwise. Run it again to go on: rows that are over are skipped, others are taken up where
 they stopped, and no finished model call is made again.
 
 The exit code is the worst of: 1 rows failed, 4 or 6 rows are left (no budget, stopped), 5 rows wait for people,
-4 or 3 rows met a limit of their own, 6 rows were stopped, 7 rows have no output; 0 when every row is done.";
+4 or 3 rows met their own limit, 6 rows were stopped, 7 rows have no output; 0 when every row is done.";

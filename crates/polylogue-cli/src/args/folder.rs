@@ -21,7 +21,7 @@ impl Folder {
         let path = std::fs::canonicalize(given)
             .map_err(|error| CliError::usage(format!("the folder `{shown}` cannot be used: {error}")))?;
         if !path.is_dir() {
-            return Err(CliError::usage(format!("`{shown}` is no folder")));
+            return Err(CliError::usage(format!("`{shown}` is not a folder")));
         }
         let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
         if path == Path::new("/") || home.is_some_and(|home| home.starts_with(&path)) {

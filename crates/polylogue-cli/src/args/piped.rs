@@ -1,11 +1,11 @@
-//! What a standard input that is no terminal is read for.
+//! What a standard input that is not a terminal is read for.
 
 use clap::{Args, ValueEnum};
 
 use crate::error::CliError;
 use crate::text_arg::is_input;
 
-/// What a standard input that is no terminal answers.
+/// What a standard input that is not a terminal answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Input {
     // Without docs of their own, so that the help keeps its short form.

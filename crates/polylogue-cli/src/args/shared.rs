@@ -165,7 +165,7 @@ pub(super) fn variable(text: &str) -> Result<(String, String), String> {
 
 fn capabilities(text: &str) -> Result<Capabilities, String> {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
-    // Pictures are never found out, and the form of a request is no capability: naming these alone says nothing of the others.
+    // Pictures are never found out, and the form of a request is not a capability: naming these alone says nothing of the others.
     let is_apart = |word: &&str| *word == "vision" || word.starts_with("no-");
     let base = if words.iter().all(is_apart) { Capabilities::default() } else { Capabilities::TEXT };
     words.iter().try_fold(base, |capabilities, word| match *word {

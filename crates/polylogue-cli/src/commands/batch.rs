@@ -94,12 +94,12 @@ fn rows(args: &args::batch::Batch) -> Result<Rows, CliError> {
             let (text, shown) = read(path)?;
             Ok(Rows::cross(&text, &shown)?)
         }
-        (None, None) => Err(CliError::usage("there are no rows")),
+        (None, None) => Err(CliError::usage("the file has no rows")),
     }
 }
 
 /// The file for conversations that go with the records in `output`.
-fn beside(output: &Path) -> PathBuf {
+fn default_store(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".db");
     name.into()
@@ -112,7 +112,7 @@ struct Job<'a> {
     prepared: Prepared,
     /// The user's default model.
     default: Option<SettingValue>,
-    /// Where the conversations are: their work directories are beside.
+    /// Where the conversations are: their work directories are next to it.
     store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
     key: String,
@@ -132,7 +132,7 @@ impl<'a> Job<'a> {
                 },
             )?;
         }
-        let store = cli.store.clone().unwrap_or_else(|| beside(&args.output));
+        let store = cli.store.clone().unwrap_or_else(|| default_store(&args.output));
         let mut launch = Launch::of(loaded, &args.team, &args.options);
         launch.shared_budget = args.budget.is_some();
         let prepared = launch.prepare(Some(&store)).await?;

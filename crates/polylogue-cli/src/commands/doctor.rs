@@ -107,10 +107,10 @@ async fn endpoints(team: &Team, access: &Access) -> String {
         };
         rows(&mut text, name, lines);
     }
-    if text.is_empty() { "  none of its own\n".to_owned() } else { text }
+    if text.is_empty() { "  no key of its own\n".to_owned() } else { text }
 }
 
-/// A name, and lines beside it.
+/// A name, and lines next to it.
 fn rows(text: &mut String, name: &str, lines: Vec<String>) {
     for (index, line) in lines.into_iter().enumerate() {
         let _ = writeln!(text, "  {:<14} {line}", if index == 0 { name } else { "" });

@@ -41,7 +41,7 @@ fn read(path: &Path) -> Result<String, CliError> {
     if bytes.len() as u64 > LARGEST {
         return Err(refuse(format!("it is larger than {} MiB", LARGEST >> 20)));
     }
-    String::from_utf8(bytes).map_err(|_| refuse("it is no text in UTF-8".into()))
+    String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8 text".into()))
 }
 
 /// Writes a new file; one that is there only if that is wished.
@@ -51,7 +51,7 @@ fn create(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            CliError::usage(format!("there is a file `{}` already", path.display()))
+            CliError::usage(format!("the file `{}` already exists", path.display()))
                 .hint("`--force` writes over it")
         }
         _ => CliError::failed(format!("`{}` cannot be written: {error}", path.display())),
@@ -65,7 +65,7 @@ fn report(imported: &Imported, output: Option<&Path>) -> Exit {
     }
     for variable in &imported.variables {
         print_note(&format!(
-            "Set `{variable}`, in the environment or in `.env`: keys never stand in a team file."
+            "Set `{variable}`, in the environment or in `.env`: keys are not allowed in team files."
         ));
     }
     let problems = imported.problems.to_string();

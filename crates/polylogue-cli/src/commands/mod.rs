@@ -28,7 +28,7 @@ use std::io::{self, Write};
 use crate::error::CliError;
 use crate::screen::Sanitized;
 
-/// Writes to the output what a terminal can be shown. A closed output is no error.
+/// Writes to the output what a terminal can be shown. A closed output is not an error.
 pub(crate) fn write(text: &Sanitized) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

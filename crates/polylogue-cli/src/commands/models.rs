@@ -135,7 +135,7 @@ fn recent(file: &Path, address: &str) -> Option<Vec<String>> {
 }
 
 impl Kept {
-    /// Keeps the names for the next time. That it cannot is no error: the provider is asked again.
+    /// Keeps the names for the next time. That it cannot is not an error: the provider is asked again.
     fn write(&self, file: &Path) {
         if let (Some(folder), Ok(text)) = (file.parent(), serde_json::to_vec(self))
             && std::fs::create_dir_all(folder).is_ok()

@@ -127,14 +127,14 @@ impl Stored<'_> {
 fn message(args: &args::Resume, conversation: &Conversation) -> Result<Option<Message>, CliError> {
     let Some(text) = args.message.as_deref().map(text_of).transpose()? else { return Ok(None) };
     if text.trim().is_empty() {
-        return Err(CliError::usage("there is nothing in the text that the conversation is to go on about"));
+        return Err(CliError::usage("the message is empty"));
     }
     let speaker = args.speaker.as_deref().unwrap_or(Name::user().as_str()).to_owned();
     match conversation.authors().find(|name| name.as_str() == Name::composed(&speaker)) {
         Some(name) => Ok(Some(Message::text(name, text))),
         None => {
             let names: Vec<String> = conversation.authors().map(|name| format!("`{name}`")).collect();
-            Err(CliError::usage(format!("there is no `{speaker}` who could say so"))
+            Err(CliError::usage(format!("there is no participant `{speaker}`"))
                 .hint(format!("there are {}", names.join(", "))))
         }
     }

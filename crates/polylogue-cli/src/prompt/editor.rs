@@ -1,6 +1,6 @@
 //! The line editor: arrow keys, history, bracketed paste, several lines.
 //!
-//! Every question has an editor of its own, so that no input is left in its buffer for the next question. Enter ends the answer,
+//! Every question has its own editor, so that no input is left in its buffer for the next question. Enter ends the answer,
 //! except in an open block of code; Alt+Enter begins a new line.
 
 use std::io;

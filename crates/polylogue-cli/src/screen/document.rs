@@ -136,7 +136,7 @@ impl File {
             Kind::CallPending { who, call } => {
                 self.note(&format!("{who}{}: {} has no result yet", place(at), written(call)));
             }
-            // How a message came about is no part of the document.
+            // How a message came about is not a part of the document.
             Kind::TurnEnded { .. }
             | Kind::ModelReplied { .. }
             | Kind::Reasoning { .. }

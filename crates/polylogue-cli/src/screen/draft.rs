@@ -12,7 +12,7 @@ use polylogue_runtime::presentation::TurnKey;
 /// A reply that is shown as it comes in, below its head.
 ///
 /// As long as it fits on the screen, all of it can still be taken back. Lines that have to leave the screen are
-/// *frozen*: they are written for good, and only lines that no later piece changes are.
+/// *frozen*: they are written permanently, and only lines that no later piece changes are.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) key: TurnKey,
@@ -144,7 +144,7 @@ impl Draft {
         lines
     }
 
-    /// All that is not frozen, for good.
+    /// All that is not frozen, permanently.
     pub(super) fn seal(mut self, renderer: &mut Renderer) -> Vec<Line> {
         self.finish();
         let (lines, _) = self.final_lines(renderer);

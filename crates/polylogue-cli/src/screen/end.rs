@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_saved_is_shown_beside_the_usage() {
+    fn what_a_cache_saved_is_shown_next_to_the_usage() {
         let saved = CacheSavings { calls: 2, tokens: 3480, cost: Money::dollars(0.01) };
         check(
             "done: yes",

@@ -1,6 +1,6 @@
 //! A run on a terminal, while it happens.
 //!
-//! The rows at the bottom change in place: the reply that is being written, and a quiet line for everybody who has a
+//! The rows at the bottom change in place: the reply that is being written, and a quiet line for everyone who has a
 //! turn. What is said moves above them and stays. One reply is shown while it comes in; if several agents write at
 //! once, the others are shown whole when they are done.
 
@@ -42,7 +42,7 @@ pub(crate) struct Live {
     region: Region,
     turns: Turns,
     draft: Option<Draft>,
-    /// Lines for the next frame to write for good.
+    /// Lines for the next frame to write permanently.
     above: Vec<Line>,
     /// Lines that have to wait, because a reply that began above them is not finished.
     held: Vec<Line>,
@@ -123,7 +123,7 @@ impl Live {
     pub(crate) fn recall(&mut self, event: &Event) {
         self.take(event, true);
         self.above.clear();
-        self.renderer.begin_anew();
+        self.renderer.begin_again();
     }
 
     /// Tells again of an event that was told by an earlier process.
@@ -201,7 +201,7 @@ impl Live {
         }
     }
 
-    /// Writes lines for good, above the reply that is being written; below it, if some of it is written for good.
+    /// Writes lines permanently, above the reply that is being written; below it, if some of it is written permanently.
     fn print(&mut self, lines: Vec<Line>) {
         let waits = self.draft.as_ref().is_some_and(Draft::is_frozen);
         if waits { self.held.extend(lines) } else { self.above.extend(lines) }

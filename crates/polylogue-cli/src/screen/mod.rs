@@ -82,7 +82,7 @@ pub(crate) struct Settings {
     pub(crate) looks: OutputStyle,
     /// Whether replies are shown while they are written (not with `--no-stream`).
     pub(crate) stream: bool,
-    /// Whether thoughts are shown for good; otherwise the last of them, while they are thought.
+    /// Whether thoughts are shown permanently; otherwise the last of them, while they are thought.
     pub(crate) thoughts: bool,
     /// Whether everything is shown in full, private prompts and replies too; not where lines change in place.
     pub(crate) verbose: bool,
@@ -196,7 +196,7 @@ impl<W: Write> Screen<W> {
     /// Shows a signal.
     ///
     /// # Errors
-    /// When the output cannot be written. A closed output is no error, but [`Flow::Gone`].
+    /// When the output cannot be written. A closed output is not an error, but [`Flow::Gone`].
     pub(crate) fn update(&mut self, signal: &Update) -> io::Result<Flow> {
         match signal {
             Update::Event(event) => {

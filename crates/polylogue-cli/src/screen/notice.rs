@@ -16,7 +16,7 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
             (who, "joins, and sees what is said from now on".into())
         }
         Body::Cleared { who, of, keep } => {
-            let whose = of.as_ref().map_or("everybody".into(), ToString::to_string);
+            let whose = of.as_ref().map_or("everyone".into(), ToString::to_string);
             let kept = if *keep == 0 { String::new() } else { format!(" but the last {keep} messages") };
             (who, format!("puts what was said out of sight of {whose}{kept}"))
         }

@@ -35,7 +35,7 @@ impl ImageProtocol {
     fn choose(env: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let get = |name: &str| env(name).unwrap_or_default();
         let (term, program) = (get("TERM"), get("TERM_PROGRAM"));
-        // What stands in between hands no pictures on, and its terminal may be another one by now.
+        // What is in between hands no pictures on, and its terminal may be another one by now.
         if !get("TMUX").is_empty() || ["screen", "tmux"].iter().any(|between| term.starts_with(between)) {
             return None;
         }

@@ -31,7 +31,7 @@ impl Plain {
 
     pub(crate) fn recall(&mut self, event: &Event) {
         self.lines(event);
-        self.renderer.begin_anew();
+        self.renderer.begin_again();
     }
 
     pub(crate) fn event(&mut self, event: &Event) -> String {

@@ -41,9 +41,9 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Writes to `out` what makes the terminal show `above`, for good, and `lines` below.
+    /// Writes to `out` what makes the terminal show `above`, permanently, and `lines` below.
     ///
-    /// A terminal that was made narrower has broken our rows anew: how far to go up is counted in its columns.
+    /// A terminal that was made narrower has broken our rows again: how far to go up is counted in its columns.
     pub(crate) fn draw(&mut self, above: &[Line], lines: Vec<Line>, columns: usize, out: &mut String) {
         let total = above.len() + lines.len();
         let wanted = |index: usize| match index.checked_sub(above.len()) {
@@ -71,7 +71,7 @@ impl Region {
         self.shown = lines;
     }
 
-    /// The terminal has echoed what was typed into the rows: the next frame writes all of them anew.
+    /// The terminal has echoed what was typed into the rows: the next frame writes all of them again.
     pub(crate) fn spoil(&mut self) {
         self.spoilt = true;
     }

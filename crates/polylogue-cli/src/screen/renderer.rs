@@ -223,7 +223,7 @@ impl Renderer {
     }
 
     /// What was told so far is not on this screen.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn begin_again(&mut self) {
         self.last = Last::Nothing;
     }
 
@@ -305,7 +305,7 @@ impl Renderer {
         self.depth = at.depth();
     }
 
-    /// A text that is no message: folded to a line, or whole.
+    /// A text that is not a message: folded to a line, or whole.
     fn private(&mut self, at: &Path, label: &str, text: &str) {
         if self.format.whole {
             return self.text(at, label, text);
@@ -315,7 +315,7 @@ impl Renderer {
         self.note(at, &format!("{label}{text}"), Style::DIM);
     }
 
-    /// A text that is no message, in full: behind its label, or below it if it has several lines.
+    /// A text that is not a message, in full: behind its label, or below it if it has several lines.
     fn text(&mut self, at: &Path, label: &str, text: &str) {
         let text = text.trim();
         if !text.contains('\n') {

@@ -75,9 +75,9 @@ const GAP: &str = " | ";
 /// Text in narrower columns cannot be read.
 const NARROWEST: usize = 16;
 
-/// Next to each other in `width` columns of the terminal: the nth entry of one beside the nth of the others. Those who do not
+/// Next to each other in `width` columns of the terminal: the nth entry of one next to the nth of the others. Those who do not
 /// fit come below.
-pub(crate) fn beside(sides: &[AgentHistory], width: usize, color: bool) -> Sanitized {
+pub(crate) fn columns(sides: &[AgentHistory], width: usize, color: bool) -> Sanitized {
     let fit = ((width + GAP.len()) / (NARROWEST + GAP.len())).max(1);
     let tables = sides.chunks(fit).enumerate().flat_map(|(nth, sides)| {
         let gap = (nth > 0).then(Line::default);
@@ -97,7 +97,7 @@ fn table(sides: &[AgentHistory], width: usize) -> Vec<Line> {
         lines.extend(rows(&vec![&[][..]; count], cell));
         lines.extend(rows(&cells, cell));
     };
-    // System texts are no entries: they stand in a row of their own.
+    // System texts are no entries: they are in their own row.
     if sides_in_lines.iter().any(|side| side.system.is_some()) {
         add(sides_in_lines.iter().map(|side| side.system.as_deref().unwrap_or_default()).collect());
     }
@@ -190,8 +190,8 @@ mod tests {
             [assistant]:        |
             No.                 |
         "#]]
-        .assert_eq(&beside(&[keeper, guesser], 42, false));
-        assert_eq!(&*beside(&[], 42, false), "");
+        .assert_eq(&columns(&[keeper, guesser], 42, false));
+        assert_eq!(&*columns(&[], 42, false), "");
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         let long = format!("https://example.org/{}", "path/".repeat(40));
         for width in [35, 79, 119] {
             let shown =
-                beside(&[side("Keeper", &odd), side("Guesser", &[&*long, "x\n\n\ny", ""])], width, false);
+                columns(&[side("Keeper", &odd), side("Guesser", &[&*long, "x\n\n\ny", ""])], width, false);
             for line in shown.lines() {
                 let (left, _) = line.split_once(" |").unwrap();
                 assert_eq!(Line::new(left, Style::PLAIN).width(), (width - GAP.len()) / 2, "{line}");
@@ -212,7 +212,8 @@ mod tests {
             assert!(whole.contains(&long), "nothing is cut off: {whole}");
         }
         // In color the same, but for the colors.
-        let [plain, color] = [false, true].map(|color| beside(&[side("Keeper", &odd)], 40, color).to_owned());
+        let [plain, color] =
+            [false, true].map(|color| columns(&[side("Keeper", &odd)], 40, color).to_owned());
         assert!(color.starts_with("\u{1b}[1mKeeper\u{1b}[0m\n"), "{color}");
         let bare = color.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
         assert_eq!(bare, *plain);
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn those_who_do_not_fit_come_below() {
         let sides = ["Ann", "Bob", "Cem", "Dora", "Eve"].map(|who| side(who, &["hello", "hi"]));
-        let shown = beside(&sides, 56, false);
+        let shown = columns(&sides, 56, false);
         let heads: Vec<&str> =
             shown.lines().filter(|line| ["Ann", "Dora"].iter().any(|who| line.starts_with(who))).collect();
         assert_eq!(heads, ["Ann              | Bob              | Cem", "Dora                       | Eve"]);
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_text_stands_in_front_and_moves_no_entry() {
+    fn a_system_text_is_in_front_and_moves_no_entry() {
         let keeper = AgentHistory { system: Some("Keep it.".into()), ..side("Keeper", &["Choose.", "2"]) };
         let guesser = side("Guesser", &["Find it."]);
         expect![[r#"
@@ -244,7 +245,7 @@ mod tests {
             [assistant]:        |
             2                   |
         "#]]
-        .assert_eq(&beside(&[keeper, guesser], 42, false));
+        .assert_eq(&columns(&[keeper, guesser], 42, false));
     }
 
     #[test]

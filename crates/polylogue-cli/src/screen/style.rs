@@ -11,7 +11,7 @@ pub(crate) enum ColorChoice {
     /// Colors on a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
-    /// Colors even when the output is no terminal.
+    /// Colors even when the output is not a terminal.
     Always,
     /// Plain text.
     Never,
@@ -196,7 +196,7 @@ mod tests {
         let again: Vec<Style> = names.iter().map(|name| palette.of(name)).collect();
         assert_eq!(first, again);
         assert_ne!(first[0], first[1]);
-        assert_eq!(first[0], first[10], "the eleventh begins anew");
+        assert_eq!(first[0], first[10], "the eleventh begins again");
         assert!(first.iter().all(|style| style.color != Some(Color::Red)));
     }
 }

@@ -1,7 +1,7 @@
 //! Lines of styled text that cannot drive a terminal.
 //!
 //! Every text that comes from a model, a tool or a file becomes a [`Line`] before it is written, and
-//! [`Line::push`] is the only way in: control characters are made visible there, so no escape sequence of anybody
+//! [`Line::push`] is the only way in: control characters are made visible there, so no escape sequence of anyone
 //! else reaches the terminal.
 
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ pub(crate) fn neutral(text: &str) -> Cow<'_, str> {
     if text.chars().all(keep) {
         return Cow::Borrowed(text);
     }
-    // A line ending of Windows is no control character that anybody wants to see.
+    // A line ending of Windows is not a control character that anyone wants to see.
     Cow::Owned(text.replace("\r\n", "\n").chars().map(|c| if keep(c) { c } else { visible(c) }).collect())
 }
 

@@ -169,7 +169,7 @@ fn last_thoughts(thought: &str, width: usize) -> Vec<Line> {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     turns: Vec<Turn>,
-    /// Signals were missed: what a turn that we do not know of sends is no beginning.
+    /// Signals were missed: what a turn that we do not know of sends is not a beginning.
     pub(super) missed: bool,
 }
 

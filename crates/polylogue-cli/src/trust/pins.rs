@@ -49,7 +49,7 @@ pub(crate) async fn check(prepared: &Prepared, asking: Consent<'_>) -> Result<()
     }
     // Where nothing can be kept, every first time is the first.
     let _ = if fresh.is_empty() { Ok(()) } else { TrustFile::pin(fresh) };
-    let what = format!("what MCP servers say of their tools has changed:\n{}", told.join("\n"));
+    let what = format!("the tool descriptions of MCP servers have changed:\n{}", told.join("\n"));
     match told.is_empty() || asking.permits.trust {
         true if changed.is_empty() => Ok(()),
         true => TrustFile::pin(changed),
@@ -71,10 +71,7 @@ async fn ask(what: String, changed: Vec<Pin>, asking: Consent<'_>) -> Result<(),
     match prompt::choose(&question, &["yes", "once", "no"], &mut Signals::new()?).await? {
         Some("yes") => TrustFile::pin(changed),
         Some("once") => Ok(()),
-        _ => {
-            Err(CliError::usage("the tools of the MCP servers are not trusted, and nothing was run")
-                .hint(HINT))
-        }
+        _ => Err(CliError::usage("the tools of the MCP servers are not trusted; nothing was run").hint(HINT)),
     }
 }
 

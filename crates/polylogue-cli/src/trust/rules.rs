@@ -72,7 +72,7 @@ impl Always {
             ..Rule::default()
         });
         let path = place::of_rules()
-            .ok_or_else(|| CliError::usage("there is no home folder to keep your rules for approvals in"))?;
+            .ok_or_else(|| CliError::usage("no home directory was found for your approval rules"))?;
         append(&path, &entry)?;
         self.rules.add(entry);
         Ok(())

@@ -58,7 +58,7 @@ impl TrustFile {
 
     fn read_from(path: &Path) -> Result<Self, CliError> {
         let wrong = |why: String| {
-            CliError::usage(format!("what you trust cannot be read from `{}`: {why}", path.display()))
+            CliError::usage(format!("trusted teams cannot be read from `{}`: {why}", path.display()))
                 .hint("repair or remove the file; without it, no team file is trusted")
         };
         let mut bytes = Vec::new();
@@ -126,12 +126,12 @@ impl TrustFile {
     /// Changes the file while no other process does, if `change` says that it did.
     fn change(change: impl FnOnce(&mut Self) -> bool) -> Result<Self, CliError> {
         let path = place::of_trust().ok_or_else(|| {
-            CliError::usage("there is no home folder to keep in what you trust")
-                .hint("set `HOME` or `XDG_STATE_HOME`, or allow what is needed with `--allow`")
+            CliError::usage("no home directory was found for trusted teams")
+                .hint("set `HOME` or `XDG_STATE_HOME`, or grant permissions with `--allow`")
         })?;
         let wrong = |error: io::Error| {
-            CliError::failed(format!("what you trust cannot be kept in `{}`: {error}", path.display()))
-                .hint("allow what is needed with `--allow`, which is kept nowhere")
+            CliError::failed(format!("trusted teams cannot be saved to `{}`: {error}", path.display()))
+                .hint("grant permissions with `--allow`, for this run only")
         };
         let folder = path.parent().unwrap_or(Path::new("."));
         private_folder(folder).map_err(wrong)?;

@@ -162,7 +162,7 @@ fn rules_of_the_user_count_before_the_team_file_deny_before_ask_before_allow() {
     home.rules("- allow: {tool: note}\n- alow: {tool: x}\n- deny: {}\n");
     let wrong = home.run(&RUN).exits(2);
     assert!(
-        wrong.err.contains("approvals.yaml:2:3") && wrong.err.contains("the rule is about nothing"),
+        wrong.err.contains("approvals.yaml:2:3") && wrong.err.contains("the rule matches nothing"),
         "{}",
         wrong.err
     );
@@ -230,7 +230,7 @@ fn a_call_that_was_approved_and_runs_when_the_process_is_killed_is_not_made_agai
     );
 }
 
-/// A team whose Ann waits until there is a file `go` beside the work directories, and then takes one note with this text.
+/// A team whose Ann waits until there is a file `go` next to the work directories, and then takes one note with this text.
 fn one_note(home: &Home, text: &str) {
     let call =
         |tool: &str, args: Value| json!({"Ann": {"calls": [{"tool": tool, "args": args, "id": tool}]}});

@@ -11,7 +11,7 @@ use polylogue_test::skip::can_enclose;
 use crate::home::{Home, Ran, serve, shipped};
 use crate::models::{SAID, TALK, said, talk};
 
-/// Runs `team.yaml` of `text`, which is no team.
+/// Runs `team.yaml` of `text`, which is not a team.
 fn check_team(text: &str, expected: &Expect) {
     let home = Home::new();
     home.file("team.yaml", text);
@@ -24,13 +24,13 @@ fn a_missing_team() {
     let home = Home::new();
     expect![[r#"
         --- 2
-        error: the team file cannot be read: there is no such file
+        error: the team file cannot be read: the file does not exist
          --> nowhere.yaml
     "#]]
     .assert_eq(&home.run(&["run", "nowhere.yaml"]).exits(2).masked(&home));
     expect![[r#"
         --- 2
-        error: the team file cannot be read: it is no file
+        error: the team file cannot be read: it is not a file
          --> .
     "#]]
     .assert_eq(&home.run(&["run", "."]).exits(2).masked(&home));
@@ -42,7 +42,7 @@ fn broken_yaml() {
         "name: [x\nagents: {\n",
         &expect![[r#"
             --- 2
-            error: this is no YAML: illegal placement of ':' indicator
+            error: this is not valid YAML: illegal placement of ':' indicator
              --> team.yaml:2:7
               |
             2 | agents: {
@@ -65,7 +65,7 @@ fn broken_yaml() {
         "\u{0}\u{1b}[2J",
         &expect![[r#"
             --- 2
-            error: this is no YAML: unexpected character: `\u{0}'
+            error: this is not valid YAML: unexpected character: `\u{0}'
              --> team.yaml:1:1
               |
             1 | ��[2J
@@ -101,7 +101,7 @@ fn unknown_variables_and_other_wrong_options() {
     let home = Home::new();
     home.file("team.yaml", TALK);
     expect![[r#"
-        error: a value is given for `wht`, which is no variable of this team
+        error: a value is given for `wht`, which is not a variable of this team
          --> team.yaml:5:1
           |
         5 | vars: {what: the weather}
@@ -225,7 +225,7 @@ fn a_damaged_log_is_read_as_far_as_it_goes() {
     let line =
         ran.err.replace(&path.display().to_string(), "FILE").replace(&format!("talks/{id}.jsonl"), "FILE");
     expect![[r#"
-        error (system): FILE is damaged: line 10 is no event: expected value at column 1; 7 events are intact
+        error (system): FILE is damaged: line 10 is not an event: expected value at column 1; 7 events are intact
           hint: `polylogue show` shows the events before the damage, and `polylogue verify --repair` keeps that and sets the rest aside, so that the conversation can be resumed
     "#]]
     .assert_eq(&line);
@@ -272,7 +272,10 @@ fn a_full_disk() {
     assert_eq!(ran.out, "exit 1\nexit 0\n", "{}", ran.err);
     let err = fs::read_to_string(home.path("err")).unwrap();
     let full = "/small/store.db\n  hint: free some space and resume; everything up to here is kept\n";
-    assert!(err.contains("error (system): there is no space left to write ") && err.ends_with(full), "{err}");
+    assert!(
+        err.contains("error (system): no space is left on the disk to write ") && err.ends_with(full),
+        "{err}"
+    );
     let [shown, before, after] =
         ["out", "before", "after"].map(|file| fs::read_to_string(home.path(file)).unwrap());
     let kept = before.matches("\"type\":\"message\"").count();
@@ -312,7 +315,7 @@ fn what_is_on_a_disk_without_any_space_can_be_read() {
         $POLYLOGUE run team.yaml -m openai:test --quiet >/dev/null 2>&1 & killed=$!
         until $POLYLOGUE show last --json | grep -q "4 words"; do sleep 0.01; done
         kill -9 $killed; wait $killed 2>/dev/null
-        # What it shared with others in memory is no part of what it left.
+        # What it shared with others in memory is not a part of what it left.
         rm small/store.db-shm
         compare
         ls small
@@ -325,7 +328,7 @@ fn what_is_on_a_disk_without_any_space_can_be_read() {
         0
         exit 0
         same
-        error (system): there is no space left to write HOME/small/store.db
+        error (system): no space is left on the disk to write HOME/small/store.db
           hint: free some space and resume; everything up to here is kept
         exit 1
         store.db
@@ -334,7 +337,7 @@ fn what_is_on_a_disk_without_any_space_can_be_read() {
         0
         exit 0
         same
-        error (system): there is no space left to write HOME/small/store.db
+        error (system): no space is left on the disk to write HOME/small/store.db
           hint: free some space and resume; everything up to here is kept
         exit 1
         store.db
@@ -350,7 +353,7 @@ fn what_is_on_a_disk_without_any_space_can_be_read() {
     );
 }
 
-/// Where no file system can be made, files that cannot grow stand in for it.
+/// Where no file system can be made, files that cannot grow replace it.
 fn a_limit_on_files(home: &Home) {
     // In blocks of 512 bytes.
     let script =
@@ -370,7 +373,7 @@ fn a_limit_on_files(home: &Home) {
 fn places_that_cannot_be_written() {
     let home = Home::new();
     home.file("file", "");
-    // Neither root nor anybody else can make a file in /proc, or below a file.
+    // Neither root nor anyone else can make a file in /proc, or below a file.
     for (place, expected) in [
         (
             "/proc/nowhere/store.db",
@@ -427,7 +430,7 @@ fn a_place_that_may_only_be_read() {
         exit 1
         exit 1
         --- 0
-        error (system): HOME/small/store.db cannot be written: the system does not allow files to be made or changed beside it
+        error (system): HOME/small/store.db cannot be written: the system does not allow creating or changing files in its directory
           hint: choose another place with `--store`
         error (system): HOME/small/other.db cannot be written: Read-only file system (os error 30)
           hint: choose another place with `--store`

@@ -265,17 +265,20 @@ fn what_cannot_be_right_is_refused_before_anything_runs() {
     refused(&["batch", "team.yaml", "--over", "vars.jsonl", "-o", "o"], unknown);
     refused(&["batch", "team.yaml", "--over", "vars.jsonl", "-o", "o"], "did you mean `user`?");
     home.file("notes.txt", "my notes\n");
-    let notes = "line 1 of `notes.txt` is no record of a batch";
+    let notes = "line 1 of `notes.txt` is not a record of a batch";
     refused(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "notes.txt"], notes);
     assert_eq!(read(&home, "notes.txt"), "my notes\n");
     // Files whose last line has no end: no piece of a record, however much it looks like one.
     for mine in ["my notes", r#"{"id": 1}"#, r#"{"id":"a","task":"x"}"#, "{\n  \"id\""] {
         home.file("notes.txt", mine);
-        refused(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "notes.txt"], "no record of a batch");
+        refused(
+            &["batch", "team.yaml", "--cross", "cross.yaml", "-o", "notes.txt"],
+            "not a record of a batch",
+        );
         assert_eq!(read(&home, "notes.txt"), mine);
     }
     for no_file in ["-", "/dev/null", "."] {
-        let what = format!("cannot be written to `{no_file}`, which is no file");
+        let what = format!("cannot be written to `{no_file}`, which is not a file");
         refused(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", no_file], &what);
     }
     let nowhere = home.run(&["batch", "team.yaml", "--cross", "cross.yaml", "-o", "no/such/folder"]).exits(1);
@@ -309,7 +312,7 @@ fn a_batch_in_which_rows_met_their_own_limits_does_not_report_success() {
     let home = home();
     let ran = home.run(&over_cross(&["--max-calls", "2"])).exits(3);
     assert!(ran.out.contains("\n      12  the limit of 2 model calls\n"), "{}", ran.out);
-    assert!(ran.out.contains("\n12 rows met a limit of their own: "), "{}", ran.out);
+    assert!(ran.out.contains("\n12 rows met their own limit: "), "{}", ran.out);
     assert!(records(&home).iter().all(|record| record["state"] == "limit"));
     let again = home.run(&over_cross(&["--json"])).exits(3);
     assert_eq!(again.lines()[0]["states"]["limit"]["rows"], 12, "they are not run again");

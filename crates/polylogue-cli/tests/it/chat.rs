@@ -73,8 +73,8 @@ fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
     // Ctrl-C at the prompt only leaves the line.
     terminal.press("half a line\x03");
     terminal.wait_for("> half a line\n\n>");
-    terminal.press("//exit is no command\r");
-    terminal.wait_for_question("Reply 3 to: /exit is no command");
+    terminal.press("//exit is not a command\r");
+    terminal.wait_for_question("Reply 3 to: /exit is not a command");
     terminal.press("/save talk.md\r");
     terminal.wait_for_question("saved to talk.md");
     terminal.press("\x04");
@@ -86,7 +86,7 @@ fn a_chat_at_a_terminal_shows_replies_and_not_again_what_was_typed() {
     assert!(saved.contains("Hello") && saved.contains("Reply 2 to: Again"), "{saved}");
 
     let mut terminal = Terminal::open(&home, (80, 40), &["chat", "--resume", &id]);
-    terminal.wait_for_question("Reply 3 to: /exit is no command");
+    terminal.wait_for_question("Reply 3 to: /exit is not a command");
     assert!(!terminal.sees().contains("Reply 2"), "the last exchange alone: {}", terminal.sees());
     terminal.press("/save talk.md\r");
     terminal.wait_for_question("`talk.md` cannot be written");

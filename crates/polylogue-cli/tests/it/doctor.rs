@@ -102,11 +102,11 @@ fn it_lists_the_models_of_ollama() {
 #[test]
 fn it_fails_when_conversations_cannot_be_kept() {
     let home = Home::new();
-    home.file("store.db", "this is no database, and longer than the header of one ".repeat(4).as_str());
+    home.file("store.db", "this is not a database, and longer than the header of one ".repeat(4).as_str());
     let ran = home.run(&["doctor"]).exits(1);
     assert!(ran.out.ends_with("\nconversations\n  cannot be used\n"), "{}", ran.out);
     assert!(
-        ran.err.contains("store.db` does not keep conversations: it is no SQLite database"),
+        ran.err.contains("store.db` does not keep conversations: it is not an SQLite database"),
         "{}",
         ran.err
     );

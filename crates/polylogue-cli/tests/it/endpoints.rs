@@ -13,7 +13,7 @@ use crate::models::{CALLS, TALK, said, talk};
 /// The value of a secret header. The key's digits are in it, so that every check for the key is one for it.
 const TOKEN: &str = "Token sk-test-7f3a9c51d2";
 
-/// The talk at an endpoint of its own: `house`, at `server`, with `more` said of it.
+/// The talk at its own endpoint: `house`, at `server`, with `more` said of it.
 fn house(server: &Server, more: &str) -> String {
     let url = server.base_url();
     format!("{TALK}model: house:big\nendpoints:\n  house: {{base_url: \"{url}\", {more}}}\n")
@@ -72,7 +72,7 @@ fn a_variable_that_is_not_set_ends_a_run_before_its_first_request() {
     home.set("HOUSE_KEY", "");
     let ran = home.run(&["run", "team.yaml", "--quiet", "--allow", "endpoints,env"]).exits(2);
     let hint = "  hint: set `HOUSE_KEY`, in the environment or in `.env`\n";
-    assert_eq!(ran.err, format!("error (config): house:big: there is no key for `house`\n{hint}"));
+    assert_eq!(ran.err, format!("error (config): house:big: no API key is set for `house`\n{hint}"));
     assert_eq!((server.count(), home.listed().len()), (0, 0));
     // An endpoint that no agent uses is not missed.
     home.set("HOUSE_KEY", KEY);
@@ -163,8 +163,8 @@ fn doctor_shows_the_endpoints_of_a_team() {
     assert_eq!(server.count(), 0);
     home.file("plain.yaml", TALK);
     assert!(
-        home.run(&["doctor", "plain.yaml"]).ok().out.contains("\nendpoints of talk\n  none of its own\n")
+        home.run(&["doctor", "plain.yaml"]).ok().out.contains("\nendpoints of talk\n  no key of its own\n")
     );
     let ran = home.run(&["doctor", "none.yaml"]).exits(2);
-    assert!(ran.err.contains("there is no such file"), "{}", ran.err);
+    assert!(ran.err.contains("the file does not exist"), "{}", ran.err);
 }

@@ -84,7 +84,7 @@ fn folders_that_cannot_be_a_project_are_refused() {
     let root = home.path("").display().to_string();
     for (team, folder, what) in [
         ("team.yaml", "none", "the folder `none` cannot be used"),
-        ("team.yaml", "own.txt", "`own.txt` is no folder"),
+        ("team.yaml", "own.txt", "`own.txt` is not a folder"),
         ("team.yaml", "/", "it holds your home folder"),
         ("team.yaml", root.as_str(), "it holds your home folder"),
         ("talk.yaml", "project", "no agent of `talk` runs programs or works with files"),

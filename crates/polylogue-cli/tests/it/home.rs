@@ -1,4 +1,4 @@
-//! A folder of its own for each test, and the program run in it.
+//! Its own folder for each test, and the program run in it.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -232,7 +232,7 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
 }
 
 #[test]
-fn a_quiet_run_says_beside_its_output_who_is_asked_what_and_how_to_answer() {
+fn a_quiet_run_says_next_to_its_output_who_is_asked_what_and_how_to_answer() {
     let home = home();
     let ran = home.run(&["run", "team.yaml", "--quiet"]).exits(5);
     assert!(!ran.out.contains("Kim, it is your turn"), "{}", ran.out);
@@ -257,7 +257,7 @@ fn a_line_can_be_edited_recalled_and_have_several_lines() {
     // Left twice, and a letter that was forgotten; then another line.
     terminal.press("helo\u{1b}[D\u{1b}[Dl\u{1b}[F\u{1b}\rthere\r");
     terminal.wait_for_question("\nok\n");
-    // What is pasted is no key: its line ends do not end the answer.
+    // What is pasted is not a key: its line ends do not end the answer.
     terminal.press("\u{1b}[200~one\rtwo\u{1b}[201~");
     terminal.wait_for("Kim> one\ntwo");
     terminal.press("\r");
@@ -291,7 +291,7 @@ fn json_begins_with_the_conversation_and_ends_with_its_totals() {
 }
 
 #[test]
-fn a_person_is_asked_beside_an_output_that_goes_elsewhere() {
+fn a_person_is_asked_next_to_an_output_that_goes_elsewhere() {
     let home = home();
     let mut terminal = Terminal::open(&home, (80, 24), &["run", "team.yaml", "--quiet"]);
     terminal.wait_for("Kim, it is your turn. Enter passes, `exit` leaves.\nKim>");

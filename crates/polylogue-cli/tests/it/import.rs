@@ -39,7 +39,7 @@ fn a_team_of_autogen_studio_is_imported_checked_and_run() {
         Not carried over, or not as it was:
           $.config.participants[0].config.tools[0]: the tool `calculator` is left out: Python code is not carried over, and nothing in a definition is executed
           $.config.participants[1].config.tools[0]: the tool `calculator` is left out: Python code is not carried over, and nothing in a definition is executed
-        Set `OPENAI_API_KEY`, in the environment or in `.env`: keys never stand in a team file.
+        Set `OPENAI_API_KEY`, in the environment or in `.env`: keys are not allowed in team files.
         `polylogue run team.yaml "TASK"` runs it.
     "#]]
     .assert_eq(&home.run(&["import", definition, "-o", "team.yaml"]).ok().masked(&home));
@@ -62,7 +62,7 @@ fn a_team_of_autogen_studio_is_imported_checked_and_run() {
 
     expect![[r#"
         --- 2
-        error (config): there is a file `team.yaml` already
+        error (config): the file `team.yaml` already exists
           hint: `--force` writes over it
     "#]]
     .assert_eq(&home.run(&["import", definition, "-o", "team.yaml"]).exits(2).masked(&home));
@@ -88,7 +88,7 @@ fn what_cannot_be_imported_is_said_and_writes_nothing() {
     assert!(missing.err.starts_with("error (config): `missing.json` cannot be read: "), "{}", missing.err);
     fs::write(home.path("bytes.json"), [0xff, 0xfe]).unwrap();
     let bytes = home.run(&["import", "bytes.json"]).exits(2);
-    assert_eq!(bytes.err, "error (config): `bytes.json` cannot be read: it is no text in UTF-8\n");
+    assert_eq!(bytes.err, "error (config): `bytes.json` cannot be read: it is not UTF-8 text\n");
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn ones_own_server_goes_before_one_of_the_team() {
 }
 
 #[test]
-fn a_team_can_name_a_document_beside_it() {
+fn a_team_can_name_a_document_next_to_it() {
     let home = Home::new();
     home.file("servers.json", &document(&home, "s"));
     team(&home, "mcp: servers.json", "[{mcp: s, exclude: [die]}]", &[ECHO]);
@@ -227,7 +227,7 @@ fn progress_is_shown_at_a_terminal_and_ctrl_c_gives_the_call_up() {
     let mut terminal = Terminal::open(&home, (100, 30), &command);
     terminal.wait_for("s: steady ");
     terminal.wait_for("s: steady 9 of 900 (xxx");
-    // It stands in one place, and leaves nothing behind.
+    // It is in one place, and leaves nothing behind.
     let screen = terminal.sees();
     assert!(screen.matches("s: steady").count() <= 1, "{screen}");
     terminal.press("\x03");

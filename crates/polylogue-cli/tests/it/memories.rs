@@ -57,7 +57,7 @@ fn the_team_that_ships_finds_in_its_second_run_what_its_first_wrote() {
     let (question, reminder) = (sent.find("What may I offer"), sent.find("green tea without sugar"));
     assert!(question.unwrap() < reminder.unwrap(), "{sent}");
 
-    // Another guest has a memory of their own.
+    // Another guest has their own memory.
     home.run(&["run", &team, "--var", "guest=Bob"]).ok();
     assert!(events(&home, "prompted").is_empty());
     let whose: Vec<_> = facts(&home).iter().map(|fact| fact["scope"].as_str().unwrap().to_owned()).collect();

@@ -54,13 +54,13 @@ fn a_participant_can_say_so_and_the_text_can_come_from_standard_input() {
     assert_eq!((&message["from"], &message["parts"][0]["text"]), (&"Bob".into(), &"From Bob".into()));
     expect![[r#"
         --- 2
-        error (config): there is no `Zoe` who could say so
+        error (config): there is no participant `Zoe`
           hint: there are `Ann`, `Bob`, `user`
     "#]]
     .assert_eq(&home.run(&["resume", "last", "more", "--as", "Zoe"]).exits(2).masked(&home));
     expect![[r#"
         --- 2
-        error (config): there is nothing in the text that the conversation is to go on about
+        error (config): the message is empty
     "#]]
     .assert_eq(&home.run(&["resume", "last", " "]).exits(2).masked(&home));
     assert_eq!(home.events().len(), events.len(), "nothing is written of what was refused");

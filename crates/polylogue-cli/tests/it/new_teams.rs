@@ -49,7 +49,7 @@ fn a_demo_runs_anywhere() {
     let home = Home::new();
     let ran = home.run(&["run", "demo:writer-critic", "--quiet"]).ok();
     assert!(!ran.out.is_empty());
-    // Its files are unpacked beside it, and again found there.
+    // Its files are unpacked next to it, and again found there.
     home.run(&[
         "batch",
         "demo:blogger",

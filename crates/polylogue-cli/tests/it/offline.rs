@@ -181,13 +181,13 @@ fn a_team_without_a_script_gets_a_clear_error() {
           |        ^^^^^^^^^^^^
         hint: give it a `stop`, such as `stop: {max_turns: 20}`
 
-        error (config): openai:gpt-4o-mini: there is no key for `openai`
+        error (config): openai:gpt-4o-mini: no API key is set for `openai`
           hint: set `OPENAI_API_KEY`, in the environment or in `.env`
     "#]]
     .assert_eq(&home.run(&["run", "modeled.yaml"]).exits(2).masked(&home));
     expect![[r#"
         --- 2
-        error (config): openai:gpt-4o-mini: there is no key for `openai`
+        error (config): openai:gpt-4o-mini: no API key is set for `openai`
           hint: set `OPENAI_API_KEY`, in the environment or in `.env`
     "#]]
     .assert_eq(
@@ -223,13 +223,13 @@ fn a_team_without_a_script_gets_a_clear_error() {
 }
 
 #[test]
-fn the_script_stands_in_for_models_that_the_team_names_and_that_are_unreachable() {
+fn the_script_is_in_for_models_that_the_team_names_and_that_are_unreachable() {
     let unreachable = UNREACHABLE;
     let home = Home::new().var("VLLM_BASE_URL", unreachable);
     let script = "chat: {participants: [A, B], pattern: sequential}\nscript: [{A: one}, {B: two}]\n";
     for (model, why) in [
         ("vllm:llama", format!("nothing answers at {unreachable}")),
-        ("openai:gpt-4o-mini", "there is no key for `openai`".to_owned()),
+        ("openai:gpt-4o-mini", "no API key is set for `openai`".to_owned()),
     ] {
         home.file(
             "team.yaml",

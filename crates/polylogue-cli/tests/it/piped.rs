@@ -1,4 +1,4 @@
-//! Answers that are read from a standard input that is no terminal: a line for each question.
+//! Answers that are read from a standard input that is not a terminal: a line for each question.
 
 use std::io::{PipeReader, Read, Write, pipe};
 use std::process::{Child, Stdio};
@@ -100,7 +100,7 @@ fn an_answer_that_is_no_text_or_too_long_ends_the_run_and_the_question_stays() {
 }
 
 #[test]
-fn input_that_is_the_task_or_stands_beside_an_answer_is_no_answer() {
+fn input_that_is_the_task_or_stands_next_to_an_answer_is_no_answer() {
     let home = hall();
     home.run_reading("Who cooks?\nAnn\n", &["run", "team.yaml", "-", "--quiet"]).exits(5);
     assert_eq!(answers(&home), [""; 0]);

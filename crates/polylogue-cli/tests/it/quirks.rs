@@ -24,7 +24,7 @@ const FATAL: &[(&str, &str, &str)] = &[
     ("silent", "provider", LATE),
     ("echo-key", "config", "status 401: Incorrect API key provided: Bearer [key]. "),
     ("redirect", "config", "redirects to `http://127.0.0.2:9/v1/chat/completions`, which is not followed"),
-    ("status", "provider", "the provider has trouble of its own: try again later"),
+    ("status", "provider", "the provider has an internal error: try again later"),
 ];
 
 /// Those that spoil a reply in one piece only: one in many pieces is complete before they are met.

@@ -44,7 +44,7 @@ fn who(received: &Received) -> &'static str {
     }
 }
 
-/// Everybody says something of their own each time; Ann looks things up before.
+/// Everyone says something of their own each time; Ann looks things up before.
 fn builders() -> Playbook {
     Playbook::new(|received, nth| {
         let looked = received.messages().last().is_some_and(|message| message["role"] == "tool");

@@ -40,14 +40,14 @@ fn a_changed_team_fails_naming_the_first_difference() {
         It rains today.
 
         ✗ Bob failed (config): openai:test: call 1 of `Bob` is not the recorded one: `system` differs at character 12: it was `You are Bob.`, and is `You are Bob the brave.`
-          hint: record it anew; replayed was `talk.jsonl`
+          hint: record it again; replayed was `talk.jsonl`
 
         failed: it can be resumed · 1 turn · 58 tokens · cost unknown · TIME
         `polylogue show ID` / `polylogue resume ID`
         --- 1
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
         error (config): openai:test: call 1 of `Bob` is not the recorded one: `system` differs at character 12: it was `You are Bob.`, and is `You are Bob the brave.`
-          hint: record it anew; replayed was `talk.jsonl`
+          hint: record it again; replayed was `talk.jsonl`
     "#]].assert_eq(&ran.masked(&home));
     assert_eq!(said(&home.events()), SAID[..2], "what was before it is kept");
     home.file("shorter.yaml", &TALK.replace("tools: [get_history]", "description: x"));
@@ -55,7 +55,7 @@ fn a_changed_team_fails_naming_the_first_difference() {
     expect_test::expect![[r#"
         talk: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
         error (config): openai:test: call 1 of `Bob` is not the recorded one: `tools` had 1 item, and has 0; the first without a counterpart was `{"name":"get_history","description":"Returns the last messages of this conversat…`
-          hint: record it anew; replayed was `talk.jsonl`
+          hint: record it again; replayed was `talk.jsonl`
     "#]].assert_eq(&ran.err);
 }
 
@@ -78,7 +78,7 @@ fn a_recording_is_never_overwritten_and_one_that_is_none_is_refused() {
     let before = std::fs::read(home.path("talk.jsonl")).unwrap();
     let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--record", "talk.jsonl"]).exits(1);
     expect_test::expect![[r#"
-        error (config): the file `talk.jsonl` exists already
+        error (config): the file `talk.jsonl` already exists
           hint: record to another file, or remove this one
     "#]]
     .assert_eq(&ran.err);
@@ -86,7 +86,7 @@ fn a_recording_is_never_overwritten_and_one_that_is_none_is_refused() {
     home.file("other.jsonl", "{\"hello\": 1}\n");
     let ran = home.run(&["run", "team.yaml", "--replay", "other.jsonl"]).exits(1);
     expect_test::expect![[r#"
-        error (config): the file `other.jsonl` is no cassette
+        error (config): the file `other.jsonl` is not a cassette
     "#]]
     .assert_eq(&ran.err);
     let ran = home.run(&["run", "team.yaml", "--replay", "missing.jsonl"]).exits(1);

@@ -404,5 +404,5 @@ fn agents_that_a_program_called_are_listed_and_shown() {
     let shown = home.run(&["show", "session"]).ok();
     assert!(shown.out.contains("A rose.") && shown.out.contains("Fine."), "{}", shown.out);
     let unknown = home.run(&["show", "session", "--as", "poet"]).exits(2);
-    assert!(unknown.err.contains("was begun by a program of its own"), "{}", unknown.err);
+    assert!(unknown.err.contains("was started by a program with the library"), "{}", unknown.err);
 }

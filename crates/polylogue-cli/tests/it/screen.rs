@@ -169,7 +169,7 @@ fn who_is_at_work_is_seen_and_words_as_they_come() {
     terminal.wait_for("\n┊ Boss → Clerk · work\n┊ Instruction: count the customers,");
     terminal.wait_for("┊ ⚙ get_history(limit: 1) → Boss: Instruction: count the customers,");
     let times = terminal.bytes().matches("Instruction: count").count();
-    assert!(times > 2, "a row is written anew with every few words of it, but was written {times} times");
+    assert!(times > 2, "a row is written again with every few words of it, but was written {times} times");
     let (code, seen) = terminal.end();
     assert_eq!(code, 0);
     assert!(!seen.contains("is thinking") && !seen.contains("is writing"), "{seen}");

@@ -41,7 +41,7 @@ pub(crate) fn small_model(team: &Team) -> Behavior {
     Behavior::from(Playbook::new(play)).text_only()
 }
 
-/// A caller that is no agent of the team.
+/// A caller that is not an agent of the team.
 pub(crate) const OTHERS: &str = "others";
 
 /// The file of `team`, each agent with a model that is called like it.

@@ -62,7 +62,7 @@ fn two_of_them_stop_now() {
     resumes(&mut home, 0);
 }
 
-/// Interrupts again and again: signals that come at once are one.
+/// Interrupts repeatedly: signals that come at once are one.
 fn interrupted(mut running: Running) -> Ran {
     until("it ends", || {
         let over = running.is_over();
@@ -82,7 +82,7 @@ fn sigterm_stops_now() {
     running.signal(Signal::TERM);
     let ran = running.end().exits(6);
     assert!(ran.out.contains("\nstopped: it can be resumed · 0 turns · "), "{}", ran.out);
-    assert_eq!(of_type(&home.events(), "failed").len(), 0, "an order is no failure");
+    assert_eq!(of_type(&home.events(), "failed").len(), 0, "an order is not a failure");
     resumes(&mut home, 0);
 }
 

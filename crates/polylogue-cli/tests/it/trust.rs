@@ -7,7 +7,7 @@ use crate::home::{Home, KEY, serve, shipped};
 use crate::models::{CALLS, TALK, talk};
 use crate::terminal::Terminal;
 
-/// The talk at an endpoint of its own, with a key.
+/// The talk at its own endpoint, with a key.
 fn house(home: &Home, url: &str) {
     home.file(
         "team.yaml",
@@ -22,7 +22,7 @@ fn a_person_at_the_terminal_is_asked_once_and_again_when_the_file_changes() {
     house(&home, &server.base_url());
     let open = |more: &[&str]| Terminal::open(&home, (110, 60), &[&["run", "team.yaml"], more].concat());
     for answer in ["no", ""] {
-        // Typed ahead is no answer, and there is no default.
+        // Typed ahead is not an answer, and there is no default.
         let mut terminal = open(&["--quiet"]);
         terminal.wait_for_question("`no` refuses");
         let seen = terminal.sees();
@@ -33,7 +33,7 @@ fn a_person_at_the_terminal_is_asked_once_and_again_when_the_file_changes() {
             terminal.wait_for_question("`no`.");
         }
         terminal.press("no\r");
-        terminal.wait_for("is not trusted, and nothing of it was run");
+        terminal.wait_for("is not trusted; nothing was run");
     }
     assert_eq!(server.count(), 0);
     let mut terminal = open(&[]);

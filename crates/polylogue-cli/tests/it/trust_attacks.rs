@@ -291,7 +291,7 @@ fn the_dotenv_file_of_a_work_directory_is_not_read() {
             let ran = command.current_dir(&folder).stdin(std::process::Stdio::null()).output().unwrap();
             let shown = String::from_utf8_lossy(&ran.stderr).into_owned();
             assert_eq!(ran.status.code(), Some(2), "{shown}");
-            assert!(shown.contains("there is no key for `openai`"), "{shown}");
+            assert!(shown.contains("no API key is set for `openai`"), "{shown}");
             assert!(shown.contains("`.env` is not read here"), "{shown}");
         }
     }

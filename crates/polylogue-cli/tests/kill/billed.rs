@@ -66,7 +66,7 @@ struct Loop {
     share: f64,
 }
 
-/// A conversation, or a batch, that is to be killed again and again.
+/// A conversation, or a batch, that is to be killed repeatedly.
 struct Victim<'a> {
     dollars: f64,
     /// How long the model takes to reply.
@@ -124,7 +124,7 @@ fn words(begin: &[&str], more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_run_that_is_killed_again_and_again_is_billed_no_more_than_its_limit() {
+fn a_run_that_is_killed_repeatedly_is_billed_no_more_than_its_limit() {
     check("run", |random| {
         let run = Victim { dollars: 14.0, pause: Duration::ZERO, rows: None };
         let limit = format!("--max-cost={}", run.dollars);
@@ -146,7 +146,7 @@ fn rows() -> String {
 }
 
 #[test]
-fn a_batch_that_is_killed_again_and_again_is_billed_no_more_than_its_budget() {
+fn a_batch_that_is_killed_repeatedly_is_billed_no_more_than_its_budget() {
     check("batch", |random| {
         let batch = Victim { dollars: 24.0, pause: Duration::ZERO, rows: Some(&rows()) };
         let limit = format!("--budget={}", batch.dollars);

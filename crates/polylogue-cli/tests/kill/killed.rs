@@ -52,7 +52,7 @@ fn kill_until_enough(kind: Kind) {
     let mut conversations = 0;
     while tally.kills < KILLS {
         conversations += 1;
-        let course = killed_again_and_again(kind, &mut random, &mut tally);
+        let course = killed_repeatedly(kind, &mut random, &mut tally);
         course.and_then(|course| course.check(&undisturbed)).unwrap_or_else(|flaw| {
             panic!("{kind:?}, conversation {conversations}, kill {}: {flaw}", tally.kills)
         });
@@ -93,7 +93,7 @@ fn expect_done(status: ExitStatus, errors: &str) {
 }
 
 /// Begins a conversation and kills it until it is over; when there were enough kills, lets it end.
-fn killed_again_and_again(kind: Kind, random: &mut Random, tally: &mut Tally) -> Result<Course, String> {
+fn killed_repeatedly(kind: Kind, random: &mut Random, tally: &mut Tally) -> Result<Course, String> {
     let place = Place::new(kind);
     let mut look = Look::default();
     let mut kills = 0;

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments of a real run, again and again: no finished model call is asked for again, nothing
+//! `kill -9` at random moments of a real run, repeatedly: no finished model call is asked for again, nothing
 //! finished is lost, and the conversation ends as if nothing had happened.
 
 // Marked as tests, so that what the lints allow in tests is allowed in their helpers too.

@@ -1,4 +1,4 @@
-//! An agent that writes facts down, killed again and again: every fact is kept once, and none that was acknowledged is lost.
+//! An agent that writes facts down, killed repeatedly: every fact is kept once, and none that was acknowledged is lost.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

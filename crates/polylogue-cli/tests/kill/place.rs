@@ -1,4 +1,4 @@
-//! A folder with a team, a store and a model of its own, where the program is run.
+//! A folder with a team, a store and its own model, where the program is run.
 
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -52,7 +52,7 @@ impl Place {
         Self { dir, kind, server }
     }
 
-    /// Writes a file beside the team.
+    /// Writes a file next to the team.
     pub(crate) fn file(&self, name: &str, text: &str) {
         std::fs::write(self.dir.path().join(name), text).unwrap();
     }
@@ -180,7 +180,7 @@ impl Process<'_> {
         lines.filter(|line| line["seq"].is_u64()).collect()
     }
 
-    /// What it wrote beside its output.
+    /// What it wrote in addition to its output.
     pub(crate) fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap()
     }

@@ -120,7 +120,7 @@ impl Builder {
         }
         report.error_with_hint(
             at,
-            "a second document begins here",
+            "a second document starts here; only one is allowed",
             "a file holds one team: leave out the `---`",
         );
         Err(Stopped)
@@ -145,7 +145,7 @@ impl Builder {
 
     fn alias(&mut self, anchor: usize, at: &Span, report: &mut Report<'_>) -> Result<(), Stopped> {
         let Some(target) = self.anchors.get(&anchor) else {
-            report.error(at, "this alias stands inside of what it stands for");
+            report.error(at, "this alias refers to a value that contains it");
             return Err(Stopped);
         };
         if self.weight + target.weight > MAX_WEIGHT || self.open.len() + target.height > MAX_DEPTH {
@@ -186,14 +186,14 @@ fn check_tag(tag: Option<&Tag>, at: &Span, report: &mut Report<'_>) -> bool {
     if tag.is_yaml_core_schema() {
         return tag.suffix() == "str";
     }
-    report.error_with_hint(at, format!("the tag `{tag}` means nothing here"), "leave it out");
+    report.error_with_hint(at, format!("the tag `{tag}` is not supported"), "leave it out");
     false
 }
 
 fn too_large(at: &Span, report: &mut Report<'_>) -> Result<(), Stopped> {
     report.error_with_hint(
         at,
-        "the file becomes too large here when its aliases are written out",
+        "the file is too large after its aliases are expanded",
         "16 MiB and a nesting of 64 are the most that a team file can have",
     );
     Err(Stopped)
@@ -206,11 +206,11 @@ fn key_of(node: Node, report: &mut Report<'_>) -> (String, Span) {
     if written.starts_with('{') && before.ends_with('{') {
         let at = node.span.start - 1..node.span.end;
         let hint = format!("write \"{{{written}}}\"");
-        report.error_with_hint(&at, "a text that begins with `{{` has to be in quotes", hint);
+        report.error_with_hint(&at, "a text that begins with `{{` must be in quotes", hint);
     } else if matches!(node.data, Data::List(_) | Data::Map(_)) {
         report.error_with_hint(
             &node.span,
-            "a list or mapping cannot be a key",
+            "a key cannot be a list or mapping",
             "put it in quotes if it is a text",
         );
     }
@@ -231,7 +231,7 @@ fn merged(entries: Vec<Entry>, report: &mut Report<'_>) -> Vec<Entry> {
                 continue;
             }
             let line = report.source.position(first.start).line;
-            report.error(&entry.key_span, format!("`{}` is there already, in line {line}", entry.key));
+            report.error(&entry.key_span, format!("`{}` is set twice; first in line {line}", entry.key));
         } else {
             seen.insert(entry.key.clone(), entry.key_span.clone());
             own.push(entry);

@@ -56,7 +56,7 @@ impl Node {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
-    /// The entries of a mapping; none when it is no mapping.
+    /// The entries of a mapping; none when it is not a mapping.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.data {
@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; none when it is no list.
+    /// The items of a list; none when it is not a list.
     #[must_use]
     pub fn items(&self) -> &[Self] {
         match &self.data {

@@ -115,7 +115,7 @@ fn names_of_a_scope_are_known_within_it_alone() {
     assert_eq!(games.games.len(), 2);
     assert_eq!(games.games[0].players.len(), 2);
     let (_, found) = read::<Games>("games: [{players: [A, B]}, {players: [C, C], first: B}]");
-    assert_eq!(found, ["there is a player `C` already, in line 1", "unknown player `B`"]);
+    assert_eq!(found, ["a player `C` is already defined in line 1", "unknown player `B`"]);
     let (games, _) = read::<Games>("games: [{players: [A], first: A}]");
     assert_eq!(games.games[0].first.as_ref().map(|first| first.0.as_str()), Some("A"));
 }
@@ -136,7 +136,7 @@ enum Kind {
     #[when(bird = true, noun = "a bird")]
     Bird(Bird),
     /// Any other pet.
-    #[when(noun = "a pet that is no bird", hint = "only birds have wings")]
+    #[when(noun = "a pet that is not a bird", hint = "only birds have wings")]
     Other(Other),
 }
 
@@ -159,14 +159,14 @@ struct Other {
 }
 
 #[test]
-fn keys_of_a_flattened_kind_stand_beside_the_others() {
+fn keys_of_a_flattened_kind_stand_next_to_the_others() {
     let (bird, found) = read::<Pet>("{name: Tweety, bird: true, wings: 9}");
     assert_eq!(found, [""; 0]);
     assert_eq!(bird.kind, Kind::Bird(Bird { bird: true, wings: 9 }));
     assert_eq!(bird.write(), json!({"name": "Tweety", "bird": true, "wings": 9}));
     let (cat, found) = read::<Pet>("{name: Tom}");
     assert_eq!((cat.kind, found), (Kind::Other(Other { legs: 4 }), vec![]));
-    assert_eq!(read::<Pet>("{name: Tom, wings: 1}").1, ["a pet that is no bird has no `wings`"]);
+    assert_eq!(read::<Pet>("{name: Tom, wings: 1}").1, ["a pet that is not a bird has no `wings`"]);
     assert_eq!(read::<Pet>("{name: Tweety, bird: true}").1, ["a file needs the key `wings`"]);
     assert_eq!(
         read::<Pet>("{bird: true, wings: 1, legz: 2}").1,

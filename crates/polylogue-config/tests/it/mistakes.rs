@@ -60,7 +60,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         hint: did you mean `mandatory`?
         error: `without` must be a list, not a text
          --> team.yaml:6:70
-        error: `search` is in `tools` already
+        error: `search` is already in `tools`
          --> team.yaml:6:82
         error: unknown agent `Bobb`
          --> team.yaml:7:34
@@ -84,7 +84,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         error: `include` and `exclude` cannot both be given
           --> team.yaml:10:5
         hint: remove one of them
-        error: `output_retries` needs `output_schema` beside it
+        error: `output_retries` also needs `output_schema`
           --> team.yaml:12:5
         hint: add `output_schema`, or remove `output_retries`
         error: `output_retries` must be at most 100
@@ -110,7 +110,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         error: `1 h` is not a duration
           --> team.yaml:15:67
         hint: write a number and its unit, such as `10 s`
-        error: there is an agent `Bob` already, in line 13
+        error: an agent `Bob` is already defined in line 13
           --> team.yaml:16:12
         error: `best` is empty
           --> team.yaml:16:33
@@ -119,7 +119,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
           --> team.yaml:16:37
         error: an item of `agents` must be a mapping, not a text
           --> team.yaml:17:5
-        error: `Ann` is in `participants` already
+        error: `Ann` is already in `participants`
           --> team.yaml:18:28
         error: unknown agent `Boob`
           --> team.yaml:18:33

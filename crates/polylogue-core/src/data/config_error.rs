@@ -50,7 +50,7 @@ pub enum ConfigError {
         unknown: Name,
     },
     /// The log has an open turn of an agent that the chat does not have.
-    #[error("it is the turn of `{who}`, who is no participant of `{chat}`")]
+    #[error("it is the turn of `{who}`, who is not a participant of `{chat}`")]
     UnknownParticipant {
         /// The agent.
         who: Name,
@@ -103,7 +103,7 @@ pub enum ConfigError {
         who: Name,
     },
     /// A new conversation was to begin in a log that has one.
-    #[error("the conversation `{log}` has begun already")]
+    #[error("the conversation `{log}` has already begun")]
     BegunAlready {
         /// The conversation.
         log: LogId,
@@ -133,7 +133,7 @@ pub enum ImpossibleStep {
     #[error("starts a step without turns")]
     NoTurns,
     /// A turn of an agent that the chat does not have.
-    #[error("gives a turn to `{0}`, who is no participant")]
+    #[error("gives a turn to `{0}`, who is not a participant")]
     UnknownParticipant(Name),
     /// A turn of a late joiner that has not joined.
     #[error("gives a turn to `{0}`, who has not joined")]
@@ -141,7 +141,7 @@ pub enum ImpossibleStep {
     /// Two turns of one participant in parallel.
     #[error("gives two turns at once to `{0}`")]
     TwoTurns(Name),
-    /// The admission of an agent that is no late joiner and has not left.
+    /// The admission of an agent that is not a late joiner and has not left.
     #[error("admits `{0}`, who is not waiting to join")]
     NotWaiting(Name),
     /// What the policy itself found: it [failed](crate::Step::Fail).

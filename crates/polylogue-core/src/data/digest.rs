@@ -31,7 +31,9 @@ impl TryFrom<String> for Digest {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         let number = u128::from_str_radix(&text, 16).ok().filter(|_| text.len() == 32);
-        number.map(|n| Self(n.to_be_bytes())).ok_or_else(|| format!("`{text}` is no digest of 32 hex digits"))
+        number
+            .map(|n| Self(n.to_be_bytes()))
+            .ok_or_else(|| format!("`{text}` is not a digest of 32 hex digits"))
     }
 }
 

@@ -54,7 +54,7 @@ pub enum Error {
 #[non_exhaustive]
 pub enum Interrupt {
     /// A person must answer first. The run continues when there is an answer.
-    #[error("a person has to answer first")]
+    #[error("a person must answer first")]
     Waiting,
     /// The run was cancelled. It can be resumed.
     #[error("stopped")]

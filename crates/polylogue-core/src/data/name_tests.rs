@@ -45,7 +45,7 @@ fn an_error_shows_what_is_invisible_in_a_name() {
 
 #[test]
 fn names_of_any_script_and_with_spaces_are_legal() {
-    for good in [
+    for valid in [
         "a",
         "Stock_Trader",
         "critic-2",
@@ -64,7 +64,7 @@ fn names_of_any_script_and_with_spaces_are_legal() {
         "Nguyễn Văn",
         "アーサー·C",
     ] {
-        assert_eq!(Name::new(good).unwrap(), *good);
+        assert_eq!(Name::new(valid).unwrap(), *valid);
     }
 }
 

@@ -74,7 +74,7 @@ impl Outcome {
     }
 
     /// Truncates it to this many bytes of text and data as [`bounded`](Self::bounded) does. Long parts lose their
-    /// middle, because programs print errors at the end. Short parts stay whole beside long ones.
+    /// middle, because programs print errors at the end. Short parts stay whole next to long ones.
     #[must_use]
     pub fn at_most(mut self, bytes: usize) -> Self {
         let sizes: Vec<usize> =

@@ -21,7 +21,7 @@ pub enum Part {
     Media(Media),
     /// A value: structured output.
     Data(Value),
-    /// A value for programs, beside the text: what a parser read in it, the result of a call. Logged, never sent to a
+    /// A value for programs, next to the text: what a parser read in it, the result of a call. Logged, never sent to a
     /// model.
     Note(Value),
     /// Reasoning of a model: logged, shown dimmed, never sent to a model.

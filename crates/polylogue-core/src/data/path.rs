@@ -9,7 +9,7 @@ use super::name::{Name, is_label};
 
 /// The path of a chat: empty for the outermost, `/critic.2` for the second turn of its participant `critic` that is a
 /// chat itself, `/critic.2/judge.1` one level deeper. The second chat that one turn runs is `/critic.2.2`. The chat
-/// in which an agent is called again and again has no number: `/blogger/writer` is where `blogger` calls its
+/// in which an agent is called repeatedly has no number: `/blogger/writer` is where `blogger` calls its
 /// `writer`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -160,7 +160,7 @@ pub enum RunOutcome {
 }
 
 impl StopReason {
-    /// The kind of loop in which the same tool is called with the same arguments again and again.
+    /// The kind of loop in which the same tool is called with the same arguments repeatedly.
     pub const CALLS: &str = "calls";
 
     /// A loop of the same tool calls, with the `seq` of their events.
@@ -168,7 +168,7 @@ impl StopReason {
     pub fn repeated_calls(evidence: Vec<u64>) -> Self {
         Self::LoopDetected {
             pattern: Self::CALLS.into(),
-            text: "the same tool call again and again".into(),
+            text: "the same tool call repeatedly".into(),
             evidence,
         }
     }

@@ -84,7 +84,7 @@ impl From<LogId> for String {
 #[non_exhaustive]
 pub enum StoreError {
     /// The id is invalid.
-    #[error("`{id}` is no legal id of a conversation")]
+    #[error("`{id}` is not a valid conversation id")]
     BadId {
         /// The id.
         id: String,
@@ -96,7 +96,7 @@ pub enum StoreError {
         id: LogId,
     },
     /// The log exists already.
-    #[error("there is a conversation `{id}` already")]
+    #[error("the conversation `{id}` already exists")]
     Exists {
         /// The id.
         id: LogId,
@@ -132,7 +132,7 @@ pub enum StoreError {
         given: u64,
     },
     /// The disk is full.
-    #[error("there is no space left to write {place}")]
+    #[error("no space is left on the disk to write {place}")]
     Full {
         /// The file.
         place: String,

@@ -1,4 +1,4 @@
-//! What a reply has beside its parts, so that later requests return it to its provider unchanged.
+//! What a reply has next to its parts, so that later requests return it to its provider unchanged.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::digest::Digest;
 use super::part::{Call, Part};
 
-/// What a reply has beside its parts, so that later requests return it to its provider unchanged: the arguments of
+/// What a reply has next to its parts, so that later requests return it to its provider unchanged: the arguments of
 /// calls as the model wrote them, and seals. In the log of the model call only, never in a message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,6 +1,6 @@
 //! Budgets: the cost of a model call is reserved before it is sent, and settled by its real usage.
 //!
-//! Concurrent calls cannot exceed a limit together: each is sent only when its upper bound fits beside the money
+//! Concurrent calls cannot exceed a limit together: each is sent only when its upper bound fits together with the money
 //! spent and the other reservations. A call that does not fit yet waits until another one is settled; a call that can
 //! never fit is refused.
 

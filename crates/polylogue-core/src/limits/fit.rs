@@ -1,4 +1,4 @@
-//! Whether a call fits into a limit on money or tokens, beside the calls in flight.
+//! Whether a call fits into a limit on money or tokens, together with the calls in flight.
 
 use crate::Money;
 
@@ -33,7 +33,7 @@ impl Quantity for u64 {
 pub(crate) enum Fit<Q> {
     /// It fits, and reserves this amount.
     Now(Amount<Q>),
-    /// Not beside the other reservations.
+    /// Not together with the other reservations.
     Later,
     /// Not even alone.
     Never,

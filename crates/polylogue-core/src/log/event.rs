@@ -228,7 +228,7 @@ impl Body {
 pub enum HistoryEntry {
     /// A message that it received.
     Received(Arc<str>),
-    /// A message of its own.
+    /// Its own message.
     Sent(Arc<str>),
 }
 

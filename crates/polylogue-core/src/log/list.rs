@@ -100,7 +100,7 @@ impl Cursor {
         format!("{}.{}", self.created.0, self.id)
     }
 
-    /// Parses [`to_text`](Self::to_text); `None` if it is no cursor.
+    /// Parses [`to_text`](Self::to_text); `None` if it is not a cursor.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (created, id) = text.split_once('.')?;

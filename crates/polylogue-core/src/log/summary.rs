@@ -8,7 +8,7 @@ use super::clock::Timestamp;
 use super::event::{Body, Event, Question};
 use crate::{Name, Path, StopReason, TotalUsage};
 
-/// What a list shows of a conversation: a fold of its events. A store keeps it beside the log and updates it in the same write as
+/// What a list shows of a conversation: a fold of its events. A store keeps it next to the log and updates it in the same write as
 /// the events, so that lists read no logs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,4 +1,4 @@
-//! Calls of agents: an agent receives a message in a chat of its own, which continues from call to call, and replies.
+//! Calls of agents: an agent receives a message in its own chat, which continues from call to call, and replies.
 
 use std::sync::Arc;
 
@@ -155,7 +155,7 @@ impl Invocation {
 
     fn result_of(&self, transcript: &Transcript) -> Result<Message> {
         let reply = self.received(transcript).and_then(|(_, events)| reply_of(events, self.chat.name()));
-        reply.unwrap_or_else(|| Err(Error::Bug(format!("`{}` was called in vain", self.chat.name()))))
+        reply.unwrap_or_else(|| Err(Error::Bug(format!("a call of `{}` has no reply", self.chat.name()))))
     }
 }
 
@@ -189,7 +189,7 @@ impl Log {
     /// earlier calls in this log. If it has nothing to say, the reply has no parts. Calls in one log run one after
     /// the other; for concurrent calls, use one log each.
     ///
-    /// The first agent called in a log speaks at the root; others have their own paths beside it, and remember
+    /// The first agent called in a log speaks at the root; others have their own paths next to it, and remember
     /// nothing of each other.
     ///
     /// A failed call leaves no trace in what agents remember: its events stay in the log, [rolled
@@ -312,7 +312,7 @@ impl Log {
         }
     }
 
-    /// Rolls back a call that failed for good.
+    /// Rolls back a call that failed permanently.
     async fn unless_failed(&self, first: u64, result: Result<Message>) -> Result<Message> {
         if let Err(error) = &result
             && !matches!(error, Error::Interrupt(Interrupt::Waiting | Interrupt::Cancelled) | Error::Store(_))

@@ -1,11 +1,11 @@
-//! Detects that an agent makes the same tool call again and again within its turn.
+//! Detects that an agent makes the same tool call repeatedly within its turn.
 
 use std::sync::Arc;
 
 use crate::{Body, Call, Event, Outcome, StopReason};
 
 /// The stop reason if `calls` are one repetition too many: equal to the previous calls, which all had equal results.
-/// Different results are progress, as when polling a job. 0 is no limit.
+/// Different results are progress, as when polling a job. 0 means no limit.
 pub(super) fn repeated_calls(journal: &[Arc<Event>], calls: &[Call], limit: usize) -> Option<StopReason> {
     let first = calls.first().filter(|_| limit > 0)?;
     let is_equal = |call: &Call| call.tool == first.tool && call.args == first.args;

@@ -1,11 +1,11 @@
-//! A reply of the agent's own model that is no entry of its view yet.
+//! A reply of the agent's own model that is not an entry of its view yet.
 
 use std::sync::Arc;
 
 use super::words::spoken;
 use crate::{Part, Verbatim};
 
-/// A reply that is no entry yet.
+/// A reply that is not an entry yet.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub(super) parts: Vec<Part>,

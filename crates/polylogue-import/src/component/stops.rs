@@ -16,14 +16,14 @@ pub(super) fn stop(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<
 /// Conditions of which any ends the chat: as keys of one mapping where their kinds differ, else under `any`.
 fn joined_by_or(conditions: Vec<Entries>) -> Option<Entries> {
     let mut all: Entries = Vec::new();
-    let mut beside: Vec<Yaml> = Vec::new();
+    let mut repeated: Vec<Yaml> = Vec::new();
     for condition in conditions {
         let is_new = condition.iter().all(|(key, _)| all.iter().all(|(known, _)| known != key));
-        if is_new { all.extend(condition) } else { beside.push(Yaml::Map(condition)) }
+        if is_new { all.extend(condition) } else { repeated.push(Yaml::Map(condition)) }
     }
     match all.iter_mut().find(|(key, _)| key == "any") {
-        Some((_, Yaml::List(any))) => any.append(&mut beside),
-        _ if !beside.is_empty() => all.push(("any".into(), Yaml::List(beside))),
+        Some((_, Yaml::List(any))) => any.append(&mut repeated),
+        _ if !repeated.is_empty() => all.push(("any".into(), Yaml::List(repeated))),
         _ => {}
     }
     (!all.is_empty()).then_some(all)

@@ -8,7 +8,7 @@ use crate::draft::Draft;
 use crate::report::Result;
 use crate::yaml::{Entries, Yaml};
 
-const WORK_DIR: &str = "left out: every conversation has a work directory of its own";
+const WORK_DIR: &str = "left out: every conversation has its own work directory";
 
 /// A short version of AutoGen's default system message of assistants.
 const USUAL: &str =
@@ -104,7 +104,7 @@ fn settings(at: &At<'_>, draft: &mut Draft) -> Result<Entries> {
     Ok(runs)
 }
 
-/// The timeout of an executor: a name with settings beside it, or an object.
+/// The timeout of an executor: a name with settings next to it, or an object.
 fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Result<Option<String>> {
     let (name, settings) = match executor.value.as_str() {
         Some(name) => (name, outer.take(name)),
@@ -117,7 +117,7 @@ fn executed(executor: &At<'_>, outer: &mut Fields<'_>, draft: &mut Draft) -> Res
     let class = name.rsplit('.').next().unwrap_or_default();
     if !["commandline-local", "LocalCommandLineCodeExecutor"].contains(&class) {
         let what = format!(
-            "`{class}` is left out: every block is a program of its own in the sandbox; the tool `python_session` keeps variables"
+            "`{class}` is left out: every block is a separate program in the sandbox; the tool `python_session` keeps variables"
         );
         draft.note(&executor.path, what);
     }

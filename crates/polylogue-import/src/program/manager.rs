@@ -14,7 +14,7 @@ pub(super) fn is_manager(at: &At<'_>) -> bool {
     class.to_ascii_lowercase().replace('_', "") == "groupchatmanager"
 }
 
-/// The manager: in the list of agents, or under a key of its own.
+/// The manager: in the list of agents, or under its own key.
 pub(super) fn only<'a>(listed: Vec<At<'a>>, fields: &mut Fields<'a>) -> Result<Option<At<'a>>> {
     let own = fields.first(&["manager", "group_chat_manager"]);
     let mut all = own.into_iter().chain(listed);
@@ -25,11 +25,11 @@ pub(super) fn only<'a>(listed: Vec<At<'a>>, fields: &mut Fields<'a>) -> Result<O
     }
 }
 
-/// The group chat: under a key of its own, or in the manager.
+/// The group chat: under its own key, or in the manager.
 pub(super) fn group<'a>(manager: Option<&At<'a>>, own: Option<At<'a>>) -> Result<Option<At<'a>>> {
     let within = manager.map(At::fields).transpose()?.and_then(|mut fields| fields.take("groupchat"));
     match (own, within) {
-        (Some(_), Some(within)) => within.wrong("there is a `groupchat` beside the manager, too: give one"),
+        (Some(_), Some(within)) => within.wrong("there is a `groupchat` next to the manager, too: give one"),
         (own, within) => Ok(own.or(within)),
     }
 }
@@ -54,7 +54,7 @@ pub(super) fn settings<'a>(
     let llm = fields.take("llm_config");
     fields.ignore(&["name", "class", "type", "agent_type", "groupchat"]);
     fields.cannot("silent", SILENT, draft);
-    fields.cannot("description", "left out: a manager is no participant, so no model picks it", draft);
+    fields.cannot("description", "left out: a manager is not a participant, so no model picks it", draft);
     fields.cannot("system_message", "left out: a manager says nothing itself", draft);
     for key in ["max_consecutive_auto_reply", "default_auto_reply"] {
         fields.cannot(key, "left out: a manager says nothing itself, in AutoGen either", draft);

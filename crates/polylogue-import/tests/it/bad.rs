@@ -1,4 +1,4 @@
-//! What is no definition.
+//! What is not a definition.
 
 use polylogue_import::import;
 use serde_json::json;
@@ -12,8 +12,8 @@ fn refused(text: &str, why: &str) {
 
 #[test]
 fn what_cannot_be_read_is_said_with_its_place() {
-    refused("{\"a\": 1,}", "this is not JSON: trailing comma at line 1 column 9");
-    refused("", "this is not JSON: EOF while parsing a value at line 1 column 0");
+    refused("{\"a\": 1,}", "this is not valid JSON: trailing comma at line 1 column 9");
+    refused("", "this is not valid JSON: EOF while parsing a value at line 1 column 0");
     refused("[]", "$: must be an object");
     refused(
         "{}",
@@ -35,7 +35,10 @@ fn what_cannot_be_read_is_said_with_its_place() {
     refused(&two.to_string(), "$: a gallery of 2 teams: give one of them in a file: `one`, `two`");
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(
-        import(&deep, "team.json").unwrap_err().to_string().starts_with("this is not JSON: recursion limit")
+        import(&deep, "team.json")
+            .unwrap_err()
+            .to_string()
+            .starts_with("this is not valid JSON: recursion limit")
     );
 }
 

@@ -19,13 +19,13 @@ fn an_assistant_and_a_person() {
         }),
         &expect![[r##"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.llm_config.cache_seed: left out: replies are not cached; `--record` stores the replies of a run, and `--replay` repeats it
             # - $.agents[0]: its usual long system text is put in short, with its instructions for code, which another agent runs in AutoGen
             # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing in a definition is executed: give the text as `terminate_on`, if it is not `TERMINATE`
-            # - $.agents[1].code_execution_config.work_dir: left out: every conversation has a work directory of its own
+            # - $.agents[1].code_execution_config.work_dir: left out: every conversation has its own work directory
 
             name: team
             task: "What is 2 + 2?"
@@ -83,7 +83,7 @@ fn chats_one_after_the_other() {
         }),
         &expect![[r##"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
 
             name: numbers
             model: openai:gpt-4o-mini
@@ -203,7 +203,7 @@ fn a_group_whose_next_speaker_a_model_picks() {
         }),
         &expect![[r##"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.agents[0]: it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; without `code_execution` it runs none
@@ -332,7 +332,7 @@ fn a_team_that_an_agent_builder_saved() {
         }),
         &expect![[r#"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.coding: left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`

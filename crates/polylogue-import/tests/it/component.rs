@@ -65,7 +65,7 @@ fn a_round_robin_with_a_person() {
         &definition,
         &expect![[r#"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
 
             name: Web team
             description: Writes for a person.
@@ -122,7 +122,7 @@ fn whatever_ends_a_team() {
         &definition,
         &expect![[r##"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.config.termination_condition.config.conditions[1].config.conditions[0]: left out: agents of a team file say no stop messages
@@ -201,7 +201,7 @@ fn models_and_what_agents_see_of_a_conversation() {
         &team("RoundRobinGroupChat", json!({"participants": participants})),
         &expect![[r##"
         # Imported from team.json.
-        # Keys never stand in a team file; what is needed is taken from ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY, MODELS_HOUSE_8000_API_KEY.
+        # Keys are not allowed in team files; they are read from ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY, MODELS_HOUSE_8000_API_KEY.
         #
         # Not carried over, or not as it was:
         # - $.config.participants[0].config.model_client.config.model_info: left out: capabilities are probed on first use; `capabilities` of an endpoint sets them
@@ -282,7 +282,7 @@ fn what_agents_do_by_code_is_left_out_and_said() {
         &team("RoundRobinGroupChat", json!({"participants": participants})),
         &expect![[r#"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.config.participants[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing in a definition is executed
@@ -323,7 +323,7 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
         &team("RoundRobinGroupChat", json!({"participants": participants, "termination_condition": ending})),
         &expect![[r##"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.config.participants[1]: renamed to `Haupt Autor_2`: the name is taken
@@ -372,7 +372,7 @@ fn teams_within_teams() {
         &team("RoundRobinGroupChat", json!({"participants": participants, "max_turns": 4})),
         &expect![[r#"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.config.participants[1].config.instruction: left out: the summary is asked for by its prompt alone

@@ -17,7 +17,7 @@ fn sources() -> String {
 
 #[test]
 fn changed_definitions_are_imported_or_refused() {
-    // The definitions of the other tests: what stands in `json!(...)`.
+    // The definitions of the other tests: what is in `json!(...)`.
     let sources = sources();
     let literals = sources.split("json!(").skip(1).filter_map(enclosed);
     let definition = |text: &str| {

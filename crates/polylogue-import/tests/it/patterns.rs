@@ -23,7 +23,7 @@ fn a_model_picks_who_speaks() {
         ),
         &expect![[r##"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.config.selector_prompt: cut in two at `{history}`: the model reads the conversation between `system` and `prompt`
@@ -69,7 +69,7 @@ fn the_usual_texts_of_a_selector_stay_as_they_are_here() {
         ),
         &expect![[r#"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
 
             name: SelectorGroupChat
             model: openai:gpt-4o
@@ -104,7 +104,7 @@ fn agents_hand_over_and_an_undefined_target_becomes_a_person() {
         &team("Swarm", json!({"participants": participants, "termination_condition": ending})),
         &expect![[r#"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.config.participants: `User` is added as a person: agents hand over to `user`
@@ -156,7 +156,7 @@ fn a_flow_with_a_loop() {
         &flow(nodes, Some("writer")),
         &expect![[r##"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.config.participants[2]: renamed to `End`: it is a keyword of team files
@@ -195,7 +195,7 @@ fn a_flow_that_forks_and_joins() {
         &flow(nodes, None),
         &expect![[r#"
         # Imported from team.json.
-        # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+        # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
 
         name: GraphFlow
         model: openai:gpt-4o
@@ -236,7 +236,7 @@ fn a_flow_in_which_one_of_two_is_enough() {
         &definition,
         &expect![[r#"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
             # Not carried over, or not as it was:
             # - $.config.graph.nodes.b.edges[1].target: left out: there is no such participant
@@ -275,7 +275,7 @@ fn a_planner_keeps_a_ledger() {
         ),
         &expect![[r##"
             # Imported from team.json.
-            # Keys never stand in a team file; what is needed is taken from OPENAI_API_KEY.
+            # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
 
             name: MagenticOneGroupChat
             agents:

@@ -82,7 +82,7 @@ fn the_manager_of_a_group_keeps_its_termination_predicate() {
              give the text as `stop.says`",
         ],
     );
-    // A manager can stand in the list of agents: it is no participant.
+    // A manager can be in the list of agents: it is not a participant.
     let mut listed = group(&Value::Null);
     listed["agents"].as_array_mut().unwrap().push(
         json!({"name": "boss", "class": "autogen.GroupChatManager", "is_termination_msg": "DONE", "llm_config": {"model": "picker"}}),
@@ -175,7 +175,7 @@ fn nested_chats_are_chats_that_reply_for_their_agent() {
             "- name: writer_chat_2\n    task: Again\n    carryover: {context: [Be brief]}\n    participants: [editor, critic]",
         ],
     );
-    // Beside the agent, it means the same.
+    // Next to the agent, it means the same.
     let mut own = definition(Value::Null);
     own["nested_chats"] = Value::Null;
     own["agents"][1]["nested_chats"] = json!([{"trigger": "user", "chat_queue": [one]}]);
@@ -249,7 +249,7 @@ fn the_usual_assistant_keeps_its_instructions_for_code_when_its_partner_runs_cod
     holds(&usual, &["# filename:", "- $.agents[1]: it runs code in AutoGen, where nothing else is said"]);
     let off = pair(json!({"name": "proxy", "class": "UserProxyAgent", "code_execution_config": false}));
     lacks(&off, &["# filename:", "runs code in AutoGen"]);
-    // Its own code is no partner's.
+    // Its own code is not a partner's.
     let alone = json!({
         "llm_config": {"model": "m"},
         "agents": [{"name": "assistant", "code_execution_config": {}}, {"name": "other", "system_message": "O"}],
@@ -269,7 +269,7 @@ fn an_agent_that_runs_code_runs_it_in_the_sandbox() {
         &runs(json!({"last_n_messages": 3, "work_dir": "w", "use_docker": "python:3", "timeout": 60})),
         &[
             "code_execution: {last: 3, timeout: \"60 s\"}",
-            "- $.agents[1].code_execution_config.work_dir: left out: every conversation has a work directory of its own",
+            "- $.agents[1].code_execution_config.work_dir: left out: every conversation has its own work directory",
             "- $.agents[1].code_execution_config.use_docker: left out: code runs in the sandbox of this machine",
         ],
     );
@@ -304,7 +304,7 @@ fn an_agent_that_runs_code_runs_it_in_the_sandbox() {
     );
     lacks(&blind, &["runs_code"]);
     lacks(&runs(json!(false)), &["runs_code"]);
-    // A user proxy runs code where nothing is said, and a whole program none of its own.
+    // A user proxy runs code where nothing is said, and a whole program no key of its own.
     let usual = json!({"llm_config": {"model": "m"}, "agents": [quiet("a"), {"name": "p", "class": "UserProxyAgent"}]});
     holds(
         &usual,
@@ -366,7 +366,7 @@ fn an_empty_reply_counts_for_a_limit_as_in_autogen() {
         "agents": [quiet("a"), {"name": "b", "llm_config": false, "human_input_mode": "NEVER"}],
         "initiate_chat": {"sender": "b", "recipient": "a", "message": "Hi", "max_turns": 2},
     });
-    // A question, which is no turn here, an answer, an empty question, an answer.
+    // A question, which is not a turn here, an answer, an empty question, an answer.
     holds(&pair, &["stop: {max_turns: 3}"]);
     holds(&group(&json!({"name": "boss"})), &["max_turns: 6}"]);
     let one = json!({"agents": [quiet("a"), quiet("b")], "groupchat": {"max_round": 1}});

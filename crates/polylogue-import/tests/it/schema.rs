@@ -61,7 +61,7 @@ fn with(kind: &str, key: &str, value: &Value) -> Value {
         other => panic!("`{other}` is a definition of the schema that is not tried"),
     };
     let entries = object.as_object_mut().unwrap();
-    // Two names of one thing do not stand beside each other.
+    // Two names of one thing are not next to each other.
     match (kind, key) {
         ("program", "agent_configs") => drop(entries.insert("agents".into(), Value::Null)),
         ("nested", "chats") => drop(entries.insert("chat_queue".into(), Value::Null)),

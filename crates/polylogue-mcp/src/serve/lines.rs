@@ -116,13 +116,15 @@ fn flaw(line: &[u8]) -> Option<Value> {
     }
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return Some(refusal(Value::Null, NO_JSON, &format!("this is no JSON: {error}"))),
+        Err(error) => {
+            return Some(refusal(Value::Null, NO_JSON, &format!("this is not valid JSON: {error}")));
+        }
     };
     let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
     if id.is_none() && value.get("method").is_some_and(Value::is_string) {
         return None;
     }
-    Some(refusal(id.unwrap_or(Value::Null), NO_MESSAGE, "this is no message of the Model Context Protocol"))
+    Some(refusal(id.unwrap_or(Value::Null), NO_MESSAGE, "this is not an MCP message"))
 }
 
 fn refusal(id: Value, code: i64, why: &str) -> Value {

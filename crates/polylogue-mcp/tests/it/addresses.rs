@@ -97,7 +97,7 @@ async fn answers_come_whole_or_as_streams_with_progress() {
 
 #[tokio::test]
 async fn what_is_no_server_says_so() {
-    let wanted = "the MCP server `test` cannot be reached as MCP servers are: ";
+    let wanted = "the MCP server `test` cannot be reached as an MCP server: ";
     for (manner, why) in [
         ("moved", "HTTP 307: it has moved"),
         ("site", "the answer is neither JSON nor a stream of events"),
@@ -116,7 +116,7 @@ async fn what_is_no_server_says_so() {
     );
     let unreachable = there.servers_at("http://127.0.0.1:1/mcp", |_| ());
     let shown = unreachable.tools([("test", Allowed::All)]).await.unwrap_err().to_string();
-    assert!(shown.starts_with(&format!("{wanted}no connection came about: ")), "{shown}");
+    assert!(shown.starts_with(&format!("{wanted}connecting failed: ")), "{shown}");
     for url in ["ftp://example.org", "example.org/mcp", ""] {
         let wrong = there.servers_at(url, |_| ()).tools([("test", Allowed::All)]).await.unwrap_err();
         assert!(wrong.to_string().contains("has a `url` that is none of HTTP"), "{wrong}");
@@ -144,7 +144,7 @@ async fn one_that_dies_costs_the_call_and_is_found_again_when_it_is_back() {
     // It accepts connections until the last of it is gone.
     there.child.wait().unwrap();
     let gone = tools.failed("echo").await;
-    assert!(gone.contains(": no connection came about: "), "{gone}");
+    assert!(gone.contains(": connecting failed: "), "{gone}");
     there.again().await;
     tools.echoes().await;
 }

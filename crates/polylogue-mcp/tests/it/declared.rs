@@ -91,8 +91,7 @@ async fn servers_that_cannot_be_used_say_why() {
     )
     .unwrap();
     let tools = async |name| servers.tools([(name, Allowed::All)]).await.unwrap_err().to_string();
-    let gone =
-        "the MCP server `gone` cannot be started: `/no/such/program`: there is no such program or directory";
+    let gone = "the MCP server `gone` cannot be started: `/no/such/program`: the program or directory does not exist";
     assert_eq!(tools("gone").await, gone);
     assert_eq!(tools("off").await, "the MCP server `off` is disabled");
     assert_eq!(
@@ -104,14 +103,16 @@ async fn servers_that_cannot_be_used_say_why() {
     let old = tools("old").await;
     assert!(old.starts_with("the MCP server `old` is reached by the older kind of HTTP (`sse`)"), "{old}");
     let mute = tools("mute").await;
-    assert!(mute.starts_with("the MCP server `mute` did not start as MCP servers do"), "{mute}");
+    assert!(mute.starts_with("the MCP server `mute` did not start as an MCP server"), "{mute}");
     let none = tools("none").await;
-    assert!(none.starts_with("there is no MCP server `none` among those declared: far, gone"), "{none}");
+    assert!(none.starts_with("no MCP server `none` is declared; declared are: far, gone"), "{none}");
 }
 
 #[test]
 fn documents_that_are_none_are_refused() {
-    assert!(wrong("[]").starts_with("no list of MCP servers, an object with `mcpServers`:"));
+    assert!(
+        wrong("[]").starts_with("the MCP servers cannot be read, an object with `mcpServers` is expected:")
+    );
     assert!(wrong("{}").contains("missing field `mcpServers`"));
     let neither = wrong(r#"{"mcpServers": {"a": {}}}"#);
     assert_eq!(neither, "the MCP server `a` has neither a `command` nor a `url`");

@@ -172,7 +172,7 @@ async fn a_changed_list_of_tools_is_reported() {
 async fn one_that_never_starts_says_why() {
     let bench = Bench::new("dies");
     let shown = bench.servers(|_| ()).tools([("test", Allowed::All)]).await.unwrap_err().to_string();
-    assert!(shown.starts_with("the MCP server `test` did not start as MCP servers do: "), "{shown}");
+    assert!(shown.starts_with("the MCP server `test` did not start as an MCP server: "), "{shown}");
     let wanted = "(exit status: 1); it last wrote to its error output: no license for ***";
     assert!(shown.ends_with(wanted), "{shown}");
     let bench = Bench::new("hangs");

@@ -99,8 +99,8 @@ async fn everything_works_by_http_too() {
         until("it has begun", || received.lock().unwrap().len() > 4).await;
         child.kill().await.unwrap();
     });
-    assert!(called.contains("it is reached anew for the next call"), "{called}");
-    assert!(tools.failed("echo").await.contains("no connection came about"));
+    assert!(called.contains("it is reached again for the next call"), "{called}");
+    assert!(tools.failed("echo").await.contains("connecting failed"));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use polylogue_core::Fault;
 #[non_exhaustive]
 pub enum CassetteError {
     /// The file to be created exists already.
-    #[error("the file `{place}` exists already")]
+    #[error("the file `{place}` already exists")]
     Exists {
         /// The file.
         place: String,
@@ -22,7 +22,7 @@ pub enum CassetteError {
         place: String,
     },
     /// The file is not a cassette.
-    #[error("the file `{place}` is no cassette")]
+    #[error("the file `{place}` is not a cassette")]
     NoCassette {
         /// The file.
         place: String,

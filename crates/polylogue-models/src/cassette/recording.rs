@@ -208,7 +208,7 @@ pub struct Replayer {
 
 impl Replayer {
     fn error(&self, message: String) -> ModelError {
-        let hint = format!("record it anew; replayed was `{}`", self.calls.place.display());
+        let hint = format!("record it again; replayed was `{}`", self.calls.place.display());
         ModelError::new(ModelErrorKind::Script, &*self.name, message).hint(hint)
     }
 }

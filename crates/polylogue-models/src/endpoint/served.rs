@@ -45,7 +45,7 @@ impl Endpoint {
         };
         let body = self.get(path).await?;
         let List { models, data } = self.parse(&body)?;
-        let Some(all) = models.or(data) else { return Err(self.unreadable("it is no list of models")) };
+        let Some(all) = models.or(data) else { return Err(self.unreadable("it is not a list of models")) };
         let served = |model: &Value| {
             let name = model.get(id).and_then(Value::as_str)?.to_owned();
             Some(ServedModel { name, bytes: model.get("size").and_then(Value::as_u64) })

@@ -110,7 +110,7 @@ fn what_is_no_reply_is_recognized() {
     assert_eq!(flaw(r#"{"done":true}"#), "it has no `message`");
     assert_eq!(flaw("[DONE]"), "it has no `message`");
     assert_eq!(flaw(""), "Empty");
-    assert!(flaw("<html>").contains("no JSON of a reply of Ollama"));
+    assert!(flaw("<html>").contains("valid JSON for a reply of Ollama"));
     let broken = format!("{}\n{error}\n", r#"{"message":{"content":"a"},"done":false}"#);
     assert_eq!(flaw(&broken), error, "in the middle of a reply");
 }

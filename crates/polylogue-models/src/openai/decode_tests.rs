@@ -357,7 +357,7 @@ fn what_is_no_reply_differs_from_one_that_broke_off() {
             Err(DecodeError::Empty) => "empty",
             Err(DecodeError::Cut) => "cut",
             Err(DecodeError::Unreadable { why, .. }) if why.contains("`choices`") => "no choices",
-            Err(DecodeError::Unreadable { why, .. }) if why.contains("no JSON") => "no json",
+            Err(DecodeError::Unreadable { why, .. }) if why.contains("not valid JSON") => "no json",
             other => panic!("{body:?}: {other:?}"),
         };
         assert_eq!(seen, expected, "{body:?}");

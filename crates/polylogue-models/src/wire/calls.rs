@@ -132,11 +132,11 @@ impl Draft {
             return false;
         }
         // With an index, a name alone is a repetition rather than a new call.
-        let begins_anew = match piece.args.is_empty() {
+        let begins_again = match piece.args.is_empty() {
             true => self.index.is_none(),
             false => piece.args.trim_start().starts_with('{'),
         };
-        self.tool != piece.tool || (begins_anew && is_whole(&self.args))
+        self.tool != piece.tool || (begins_again && is_whole(&self.args))
     }
 }
 

@@ -222,5 +222,5 @@ impl<P: Protocol> PartialReply<P> {
 
 fn unreadable(error: &serde_json::Error, reply: &str, text: &str) -> DecodeError {
     let excerpt = text.chars().take(200).collect();
-    DecodeError::Unreadable { why: format!("it is no JSON of {reply} ({error})"), excerpt }
+    DecodeError::Unreadable { why: format!("it is not valid JSON for {reply} ({error})"), excerpt }
 }

@@ -114,7 +114,7 @@ fn what_a_model_could_not_read_is_only_named() {
 }
 
 #[test]
-fn a_run_that_grows_and_a_change_of_sight_are_written_anew() {
+fn a_run_that_grows_and_a_change_of_sight_are_written_again() {
     let asked = Asked::new();
     let sees = Style { vision: true, ..STYLE };
     let mut entries = vec![

@@ -52,7 +52,7 @@ impl<'a> Own<'a> {
         Self { parts, verbatim, sealed }
     }
 
-    /// A message that is no reply of the model.
+    /// A message that is not a reply of the model.
     pub(crate) const fn of(parts: &'a [Part]) -> Self {
         Self::new(parts, None, false)
     }

@@ -1,4 +1,4 @@
-//! Asking in a process of its own, because whom to trust is said by the environment of the process.
+//! Asking in its own process, because whom to trust is said by the environment of the process.
 
 use std::process::Command;
 
@@ -27,7 +27,7 @@ pub(crate) async fn ask(base_url: &str, vars: &[(&str, &str)]) -> String {
 }
 
 #[tokio::test]
-#[ignore = "run by other tests, in a process of its own"]
+#[ignore = "run by other tests, in its own process"]
 async fn answers() {
     let found = Provider::find("compatible").unwrap().config(&Env::process()).unwrap();
     let endpoint = Endpoint::new(Config { retries: Retries::none(), ..found }).unwrap();

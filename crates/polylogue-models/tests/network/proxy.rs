@@ -13,7 +13,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Passes on to `to`, or refuses everybody if there is no such place.
+    /// Passes on to `to`, or refuses everyone if there is no such place.
     pub(crate) async fn start(to: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (address, heads) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<String>>>::default());

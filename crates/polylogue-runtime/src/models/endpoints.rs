@@ -72,7 +72,7 @@ pub fn endpoint_allowed(team: &Team, name: &str, access: &Access) -> Result<(), 
 }
 
 fn no_key(model: &str, config: &Config) -> ModelError {
-    let what = format!("there is no key for `{}`", config.provider);
+    let what = format!("no API key is set for `{}`", config.provider);
     let variables = config.key_variables.join("` or `");
     ModelError::new(ModelErrorKind::Config, model, what)
         .hint(format!("set `{variables}`, in the environment or in `.env`"))

@@ -125,7 +125,7 @@ impl Presentation {
         }
     }
 
-    /// A prompt of an agent to its own model. Those who follow a run need not read again and again how agents are asked about
+    /// A prompt of an agent to its own model. Those who follow a run need not read repeatedly how agents are asked about
     /// their tasks and told how to call tools, but what the model did not answer.
     fn prompted(&mut self, at: &Path, who: &Name, text: &str) {
         let key = (at.clone(), who.clone());

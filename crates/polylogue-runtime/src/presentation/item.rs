@@ -52,7 +52,7 @@ pub enum Kind {
         /// The reasoning.
         text: Arc<str>,
     },
-    /// A text beside tool calls, before the calls are made.
+    /// A text next to tool calls, before the calls are made.
     Narration {
         /// Who makes the calls.
         who: Name,

@@ -119,7 +119,7 @@ fn proxy_socket(plan: &Plan) -> Outcome {
     Ok(())
 }
 
-/// A root of its own, with the old one at `/.old`.
+/// Its own root, with the old one at `/.old`.
 fn root(plan: &Plan) -> Outcome {
     sys::mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
     // On top of the work directory, since that is sure to be there; below `/.old` it is itself again.

@@ -18,7 +18,7 @@ pub(super) const USER: u32 = 1000;
 
 /// What of its configuration is.
 const ETC: [&str; 5] = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"];
-/// What is besides, with web servers: whom to trust. Not what lies beside it, such as the keys of this machine.
+/// What is besides, with web servers: whom to trust. Not what lies next to it, such as the keys of this machine.
 const ETC_WEB: [&str; 8] = [
     "ca-certificates",
     "pki/ca-trust/extracted",

@@ -60,11 +60,11 @@ pub(super) fn listen_on_loopback(port: u16) -> Result<c_int, i32> {
     Ok(socket)
 }
 
-/// ControlBuffer for one descriptor beside a message.
+/// The control data of a message: one descriptor.
 #[repr(C, align(8))]
 struct ControlBuffer([u8; 64]);
 
-/// A message of one byte, with room for a descriptor beside it.
+/// A message of one byte, with room for a descriptor next to it.
 fn message(byte: &mut libc::iovec, room: &mut ControlBuffer) -> libc::msghdr {
     // SAFETY: of numbers and pointers only, for which zero is a value.
     let mut message: libc::msghdr = unsafe { zeroed() };

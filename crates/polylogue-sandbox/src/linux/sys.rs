@@ -33,7 +33,7 @@ impl Stage {
         let all = [
             (Self::Session, "setting the process up"),
             (Self::ProxySocket, "opening the socket of the proxy"),
-            (Self::Root, "making a root of its own"),
+            (Self::Root, "making a new root"),
             (Self::Bind, "showing the system read-only"),
             (Self::Tmpfs, "mounting temporary directories"),
             (Self::Tree, "making directories"),
@@ -266,7 +266,7 @@ pub(super) fn close(fd: c_int) {
     unsafe { libc::close(fd) };
 }
 
-/// Writes a whole file anew. A pipe at its path is an error instead of a wait for a reader.
+/// Writes a whole file again. A pipe at its path is an error instead of a wait for a reader.
 pub(super) fn file(path: &CStr, content: &[u8]) -> Outcome {
     let fd = open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NONBLOCK, 0o644)?;
     let result = write(fd, content);

@@ -67,7 +67,7 @@ impl Rule {
     fn of(text: &str) -> Result<Self, Error> {
         let wrong = || {
             Error::Config(format!(
-                "`{text}` is no name of a host, such as `example.org`, `*.example.org` or `example.org:8080`"
+                "`{text}` is not a valid host name, such as `example.org`, `*.example.org` or `example.org:8080`"
             ))
         };
         let (host, port) = apart(text).ok_or_else(wrong)?;

@@ -168,5 +168,5 @@ fn what_is_no_host_is_refused_before_anything_runs() {
     let Some(sandbox) = sandbox(&dir) else { return };
     let sandbox = reaching(sandbox, &["https://example.org".into()]);
     let error = sandbox.run(&python(""), &Cancellation::new()).unwrap_err().to_string();
-    assert!(error.starts_with("`https://example.org` is no name of a host"), "{error}");
+    assert!(error.starts_with("`https://example.org` is not a valid host name"), "{error}");
 }

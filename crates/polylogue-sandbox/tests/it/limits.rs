@@ -120,7 +120,7 @@ fn the_work_directory_cannot_be_filled() {
     assert_eq!(ended.how, ExitReason::TooMuchDisk);
 }
 
-/// Programs that each end before anybody looks.
+/// Programs that each end before anyone looks.
 #[test]
 fn many_quick_programs_cannot_fill_the_work_directory() {
     let dir = Dir::new();

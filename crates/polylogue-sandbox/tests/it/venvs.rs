@@ -188,16 +188,16 @@ fn what_is_no_environment_is_refused() {
         refusal(&root.join("missing")),
         "`VENV` cannot be opened: No such file or directory (os error 2)"
     );
-    assert_eq!(refusal(&root), "`VENV` is no virtual environment: it has no `pyvenv.cfg`");
+    assert_eq!(refusal(&root), "`VENV` is not a virtual environment: it has no `pyvenv.cfg`");
     let venv = made_up(&dir, Path::new("/usr/bin"), Path::new("/usr/bin/env"));
     assert!(Venv::open(&venv).is_ok());
     let config = |text: &str| fs::write(venv.join("pyvenv.cfg"), text).unwrap();
-    let no_home = "`VENV` is no virtual environment: its `pyvenv.cfg` names no `home` of an interpreter";
+    let no_home = "`VENV` is not a virtual environment: its `pyvenv.cfg` names no `home` of an interpreter";
     for text in ["", "home", "home =", "home = bin", "homes = /usr/bin"] {
         config(text);
         assert_eq!(refusal(&venv), no_home, "{text}");
     }
-    let unusable = "`VENV` is no virtual environment: its `pyvenv.cfg` is no file, or too large";
+    let unusable = "`VENV` is not a virtual environment: its `pyvenv.cfg` is not a file, or too large";
     config(&format!("home = /usr/bin\n{}", "#".repeat(1 << 20)));
     assert_eq!(refusal(&venv), unusable);
     fs::remove_file(venv.join("pyvenv.cfg")).unwrap();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::head::Head;
-use crate::intact::{EventCollector, HeadCheck, beside_head, changed};
+use crate::intact::{EventCollector, HeadCheck, changed, next_to_head};
 use crate::io_error::{reading, show};
 use polylogue_core::chain::{Chain, Link, seal, unseal};
 
@@ -107,7 +107,7 @@ impl<'a> LogFile<'a> {
             return Ok(Err(BadHeader::Damaged("the first line is missing or torn".into())));
         }
         let Ok(VersionLine { polylogue: found }) = serde_json::from_slice(&self.line) else {
-            return Ok(Err(BadHeader::Damaged("the first line is no header of a log".into())));
+            return Ok(Err(BadHeader::Damaged("the first line is not a header of a log".into())));
         };
         Ok(Err(BadHeader::Other(match found {
             FORMAT => return Ok(self.own_front()),
@@ -134,7 +134,7 @@ impl<'a> LogFile<'a> {
             Some(false) => damaged("is not what was written"),
             Some(true) => match serde_json::from_slice(&self.line) {
                 Ok(Team { team }) => Ok(Ok(Meta { title, created, team, parent })),
-                Err(_) => damaged("is no team"),
+                Err(_) => damaged("is not a team"),
             },
         }
     }
@@ -204,7 +204,7 @@ impl<'a> LogFile<'a> {
         let event = serde_json::from_slice::<Event>(&self.line).map_err(|error| {
             self.chain.break_off();
             let why = error.to_string().replace(" at line 1 column ", " at column ");
-            format!("line {number} is no event: {why}")
+            format!("line {number} is not an event: {why}")
         })?;
         // After a missing event, there is no link to compare with.
         if holds || event.seq > next { Ok(event) } else { Err(changed(event.seq)) }
@@ -282,16 +282,16 @@ pub(super) fn end(path: &Path, file: &mut File, head: Option<&Head>) -> Result<E
     }
     let begin = log.lines.stream_position().map_err(|error| reading(path, &error))?;
     let tail = last_lines(file, begin).map_err(|error| reading(path, &error))?;
-    match tail.end().filter(|end| beside(head, end).is_none()) {
+    match tail.end().filter(|end| head_mismatch(head, end).is_none()) {
         Some(end) => Ok(end),
         None => Err(damage(path, file, head)),
     }
 }
 
 /// The damage at the end of a log, as far as the end shows it.
-fn beside(head: Option<&Head>, end: &End) -> Option<String> {
+fn head_mismatch(head: Option<&Head>, end: &End) -> Option<String> {
     let head = head.filter(|head| head.events >= end.kept())?;
-    beside_head(head, end.kept(), Some(end.link))
+    next_to_head(head, end.kept(), Some(end.link))
 }
 
 /// The last two complete lines, and where they end.

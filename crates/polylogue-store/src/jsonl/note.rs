@@ -1,4 +1,4 @@
-//! The file beside a log with the name of its writer, the head of the log, and what lists show of it.
+//! The file next to a log with the name of its writer, the head of the log, and what lists show of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

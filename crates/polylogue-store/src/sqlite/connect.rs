@@ -33,9 +33,9 @@ pub(super) fn to_write(place: &Path) -> Result<Connection, StoreError> {
             Err(StoreError::ReadOnly { place: show(place), why: "the file is read-only".into() })
         }
         Ok(connection) => Ok(connection),
-        // SQLite reports only this when it cannot create the files beside the database.
+        // SQLite reports only this when it cannot create the files next to the database.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
-            let why = "the system does not allow files to be made or changed beside it".into();
+            let why = "the system does not allow creating or changing files in its directory".into();
             Err(StoreError::ReadOnly { place: show(place), why })
         }
         Err(error) => Err(store_error(place, &error)),
@@ -91,7 +91,7 @@ pub(super) fn to_read(place: &Path) -> rusqlite::Result<ReadConnection> {
 
 const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Whether SQLite cannot create or extend the files beside a database that it needs for reading: its folder is not
+/// Whether SQLite cannot create or extend the files next to a database that it needs for reading: its folder is not
 /// writable, or the disk is full.
 fn lacks_files(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::DiskFull))
@@ -132,7 +132,7 @@ fn immutable(place: &Path) -> Option<String> {
     (journal_bytes(place) == 0).then(|| format!("file:{escaped}?immutable=1"))
 }
 
-/// The length of the journal beside a database.
+/// The length of the journal next to a database.
 pub(super) fn journal_bytes(place: &Path) -> u64 {
     let mut journal = place.as_os_str().to_owned();
     journal.push("-wal");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn alone_a_closed_database_is_left_without_files_beside_it() {
+    async fn alone_a_closed_database_is_left_without_files_next_to_it() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("db");
         drop(Sqlite::open(&place).unwrap());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use polylogue_core::StoreError;
 use rusqlite::Connection;
 
-use super::files::beside;
+use super::files::sibling;
 use super::schema::{self, FileKind};
 use super::write_error::store_error;
 use crate::{fence, io_error, private};
@@ -27,7 +27,7 @@ pub(super) fn create(place: &Path) -> Result<(), StoreError> {
         private::make_folder(folder).map_err(|error| io_error::writing(folder, &error))?;
     }
     let image = image().map_err(|error| store_error(place, &error))?;
-    // The draft stands beside the file that a link leads to.
+    // The draft is next to the file that a link leads to.
     let target = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
     for _ in 0..TRIES {
         let draft = Draft::write(&target, &image).map_err(fail)?;
@@ -82,7 +82,7 @@ impl Draft {
             return Ok(());
         }
         for end in ["-journal", "-wal", "-shm"] {
-            set_aside(&beside(target, end))?;
+            set_aside(&sibling(target, end))?;
         }
         match fs::rename(&self.path, target) {
             // Cleared away by a process that came between making and locking it.
@@ -104,7 +104,7 @@ fn set_aside(journal: &Path) -> io::Result<()> {
     match fs::metadata(journal) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Ok(about) if about.len() > 0 => {
-            fs::rename(journal, beside(journal, &format!(".left-{}", fence::next())))
+            fs::rename(journal, sibling(journal, &format!(".left-{}", fence::next())))
         }
         _ => fs::remove_file(journal),
     }

@@ -23,7 +23,7 @@ type Id = Option<std::time::SystemTime>;
 impl Files {
     /// The current files.
     pub(super) fn of(place: &Path) -> Self {
-        let paths = ["", "-wal", "-shm"].map(|end| beside(place, end));
+        let paths = ["", "-wal", "-shm"].map(|end| sibling(place, end));
         let known = paths.into_iter().filter_map(|path| Some((identity(&fs::metadata(&path).ok()?), path)));
         Self { known: known.map(|(id, path)| (path, id)).collect() }
     }
@@ -45,8 +45,8 @@ impl Files {
     }
 }
 
-/// The path of a file beside the database.
-pub(super) fn beside(place: &Path, end: &str) -> PathBuf {
+/// The path of a file next to the database.
+pub(super) fn sibling(place: &Path, end: &str) -> PathBuf {
     let mut path: OsString = place.as_os_str().to_owned();
     path.push(end);
     path.into()

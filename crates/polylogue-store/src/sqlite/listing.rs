@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use super::rows::{self, find, link_of, tolerated};
 use crate::batch;
 use crate::head::Head;
-use crate::intact::beside_head;
+use crate::intact::next_to_head;
 use crate::io_error::show;
 use crate::sealed::unsealed;
 
@@ -94,7 +94,7 @@ fn bases(connection: &Connection, sql: &str, found: &mut Vec<(i64, Listing)>) ->
     Ok(())
 }
 
-/// What the table of logs has of a log. `None` if another program put in what is no id.
+/// What the table of logs has of a log. `None` if another program put in what is not an id.
 fn base(row: &Row<'_>) -> Result<Option<(i64, Listing)>> {
     let Ok(id) = LogId::new(&row.get::<_, String>(1)?) else { return Ok(None) };
     let (title, created) = (row.get(2)?, Timestamp(row.get::<_, i64>(3)?.cast_unsigned()));
@@ -125,7 +125,7 @@ fn whole(
         return Ok(Listing { is_damaged: true, ..listing });
     };
     let said = said.get(&listing.id).filter(|said| said.fence >= fence && said.events >= events);
-    listing.is_damaged = said.is_some_and(|said| beside_head(said, events, Some(link)).is_some());
+    listing.is_damaged = said.is_some_and(|said| next_to_head(said, events, Some(link)).is_some());
     if let Some(summary) = unsealed(summary, link) {
         return Ok(Listing { summary, ..listing });
     }

@@ -22,7 +22,7 @@ pub(super) struct ProcessLock {
 }
 
 impl ProcessLock {
-    /// Creates and locks the file beside the database at `place`.
+    /// Creates and locks the file next to the database at `place`.
     ///
     /// To be called with the database's write lock held, as [`is_taken`] is, so that no two processes examine a lock
     /// at once.
@@ -125,7 +125,7 @@ fn open_in(writers: &Path, path: &Path) -> io::Result<File> {
     opened
 }
 
-/// Whether the process with the file `token` beside the database at `place` is alive.
+/// Whether the process with the file `token` next to the database at `place` is alive.
 pub(super) fn is_taken(place: &Path, token: &str) -> bool {
     // The token comes out of a file: it must not lead to other places.
     is_token(token) && is_locked(&folder(place).join(token))

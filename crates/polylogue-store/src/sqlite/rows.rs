@@ -81,7 +81,7 @@ pub(super) fn events(
     Ok((whole && ends.flaw().is_none()).then_some(events))
 }
 
-/// The stored heads of a log, in the database and beside it.
+/// The stored heads of a log, in the database and next to it.
 pub(super) struct Heads<'h>([HeadCheck<'h>; 2], u64);
 
 impl<'h> Heads<'h> {
@@ -97,12 +97,12 @@ impl<'h> Heads<'h> {
     }
 
     pub(super) fn flaw(&self) -> Option<String> {
-        let [within, beside] = &self.0;
-        let events = within.events;
+        let [database, note] = &self.0;
+        let events = database.events;
         let more =
             (events > self.1).then(|| format!("it has {events} events, of which {} were appended", self.1));
         let unknown = (self.1 == u64::MAX).then(|| "its end is lost".to_owned());
-        unknown.or_else(|| within.damage()).or_else(|| beside.damage()).or(more)
+        unknown.or_else(|| database.damage()).or_else(|| note.damage()).or(more)
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) fn inspect(place: &Path) -> Result<FileKind, StoreError> {
     let damaged = |why: &str| StoreError::Damaged { place: show(place), why: why.into(), intact: 0 };
     let foreign = |why: &str| StoreError::Foreign { place: show(place), why: why.into() };
     if !head.starts_with(b"SQLite format 3\0") {
-        return Err(foreign("it is no SQLite database"));
+        return Err(foreign("it is not an SQLite database"));
     }
     // See https://www.sqlite.org/fileformat2.html#the_database_header for the places of these numbers.
     match (number(&head, 68), number(&head, 60)) {

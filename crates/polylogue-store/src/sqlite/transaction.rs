@@ -305,7 +305,7 @@ impl<'a> WriteTransaction<'a> {
             let sql = "UPDATE events SET chain = ?3 WHERE log = ?1 AND seq = ?2";
             self.execute(sql, params![log, seq.cast_signed(), link.bytes()])?;
         }
-        // A fence of its own: what was said of the log under earlier ones counts no more.
+        // Its own fence: what was said of the log under earlier ones counts no more.
         self.execute("DELETE FROM claims WHERE log = ?1 OR writer = ?2", params![log, dead])?;
         let claim = self.insert_claim(id, log)?;
         let sql =

@@ -31,7 +31,7 @@ impl From<rusqlite::Error> for WriteError {
 /// The shared memory of the database could not be extended, because the disk is full. Has no name in `rusqlite`.
 const SQLITE_IOERR_SHMSIZE: i32 = 4874;
 
-/// Whether SQLite's shared memory, a file beside the database, cannot be created.
+/// Whether SQLite's shared memory, a file next to the database, cannot be created.
 pub(super) fn is_no_memory(error: &rusqlite::Error) -> bool {
     matches!(error, rusqlite::Error::SqliteFailure(failure, _) if failure.extended_code == SQLITE_IOERR_SHMSIZE)
 }

@@ -83,7 +83,7 @@ async fn what_is_around_a_damaged_line_is_readable() {
     let store = open(&dir);
     let damage = store.read(&id("a"), 0).await.unwrap_err();
     let StoreError::Damaged { why, intact: 5, .. } = &damage else { panic!("{damage:?}") };
-    assert!(why.starts_with("line 8 is no event: "), "{why}");
+    assert!(why.starts_with("line 8 is not an event: "), "{why}");
     assert!(!why.contains("line 1 "), "{why}");
     let intact = store.read_intact(&id("a")).await.unwrap();
     assert_eq!(intact.damage, Some(damage));

@@ -27,7 +27,7 @@ async fn what_a_store_makes_is_its_owners() {
             drop(polylogue_store::Sqlite::open(place.join("chats.db")).unwrap());
         }
         let store = kind.open(&place).unwrap();
-        // While it is claimed, so that what lies beside it exists, too.
+        // While it is claimed, so that what lies next to it exists, too.
         let _claim = begin(&store, "a", 3).await;
         let found = modes(&dir.path().join("new"));
         assert!(found.len() > 3, "{kind:?}: {found:?}");

@@ -29,7 +29,7 @@ pub(crate) fn child(wrapper: &str, task: &str, kind: Kind, place: &Path) -> Comm
 }
 
 #[test]
-#[ignore = "is the other process: the tests beside it start it"]
+#[ignore = "is the other process: the tests next to it start it"]
 fn child_process() {
     let get = |name| std::env::var(name).expect("is started by the other tests only");
     let (task, place) = (get(TASK), get(PLACE));
@@ -177,7 +177,7 @@ async fn a_log_is_busy_while_another_process_writes_it() {
     }
 }
 
-/// A script that runs the child in a file system of its own with `size` bytes, mounted at `$PLACE`.
+/// A script that runs the child in its own file system with `size` bytes, mounted at `$PLACE`.
 fn small_disk(size: &str, before: &str) -> String {
     let mount = format!("mount -t tmpfs -o size={size} none \"${PLACE}\"");
     format!("exec unshare -rm sh -c '{mount} && {before} exec \"$@\"' sh \"$@\"")

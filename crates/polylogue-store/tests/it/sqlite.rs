@@ -60,7 +60,7 @@ async fn files_that_are_not_ours_are_refused_and_left_as_they_are() {
     cut.truncate(70);
     let mut garbage = header;
     garbage[..16].fill(0xAA);
-    let foreign = |place| StoreError::Foreign { place, why: "it is no SQLite database".into() };
+    let foreign = |place| StoreError::Foreign { place, why: "it is not an SQLite database".into() };
     let damaged =
         |place| StoreError::Damaged { place, why: "it is cut off in its first bytes".into(), intact: 0 };
     type Told = fn(String) -> StoreError;

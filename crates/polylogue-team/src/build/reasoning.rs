@@ -108,8 +108,7 @@ impl<'a> AgentBuilder<'a> {
     /// The agent `name`, which replies only by a model.
     pub(super) fn speaker(&self, name: &Name, around: &BuildScope<'a>) -> Result<Assistant> {
         let agent = self.team.agents.iter().find(|agent| agent.name == *name);
-        let no_agent =
-            || Error::config(format!("`{name}` is no agent that speaks by a model and by nothing else"));
+        let no_agent = || Error::config(format!("`{name}` is not an agent that replies only by a model"));
         let (agent, keys) = agent.and_then(|agent| Some((agent, agent.plain()?))).ok_or_else(no_agent)?;
         self.assistant(agent, keys, around)
     }

@@ -80,7 +80,7 @@ impl CarryoverSettings {
                 })
             }
             (None, TaskFrom::Task) => self.added_to(Carryover::task(), "").task_from(),
-            // `task_from: all` includes all results already; the checks refuse the two together.
+            // `task_from: all` already includes all results; the checks refuse the two together.
             (None, _) => self.added_to(Carryover::last(), "").task_from(),
         }
     }

@@ -13,7 +13,7 @@ use crate::text::{MemberOrUser, MemberRef, Template};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening(pub Vec<OpeningLine>);
 
-/// The task, said to everybody by the user.
+/// The task, said to everyone by the user.
 impl Default for Opening {
     fn default() -> Self {
         Self(vec![OpeningLine::of(Template::new("{{task}}"))])

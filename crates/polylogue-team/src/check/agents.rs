@@ -43,11 +43,11 @@ fn check_tools(keys: &ModelKeys, report: &mut Report<'_>) {
         match seen.insert(name, (key, given)) {
             Some((first, _)) if first != key => {
                 let hint = "`tools` are run by the agent itself, `suggests_tools` by another agent";
-                report.error_with_hint(at, format!("`{name}` is in `{first}` already"), hint);
+                report.error_with_hint(at, format!("`{name}` is already in `{first}`"), hint);
             }
             // The reader reports equal items.
             Some((_, first)) if first != given => {
-                report.error(at, format!("`{name}` is in `{key}` already"));
+                report.error(at, format!("`{name}` is already in `{key}`"));
             }
             _ => {}
         }
@@ -59,7 +59,7 @@ fn check_form(keys: &ModelKeys, report: &mut Report<'_>) {
     check_examples(&keys.tools, report);
     if let (Some(_), Some(schema)) = (&keys.output_schema, &keys.parameters.schema) {
         let hint = "remove `schema`: `output_schema` is sent to the model if it supports schemas, and every reply is checked";
-        report.error_with_hint(schema.key(), "`output_schema` is the schema already", hint);
+        report.error_with_hint(schema.key(), "`output_schema` already sets the schema", hint);
     }
     if *keys.tool_calling == ToolCalling::Native && *keys.tool_history == ToolHistory::Full {
         let hint = "native calls and their results always stay in the history; use `tool_calling: text`";

@@ -22,7 +22,7 @@ pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
     names.extend(team.commands.iter().map(|command| command.name.clone()));
     let mut take = |name: &str, at: &Span, report: &mut Report<'_>| {
         if !names.insert(name.to_owned()) {
-            report.error(at, format!("there is a tool `{name}` already"));
+            report.error(at, format!("a tool `{name}` already exists"));
         }
     };
     for call in &team.calls {

@@ -31,22 +31,22 @@ fn check_participants(team: &Team, outline: &Outline<'_>, chat: &Chat, report: &
 
 /// Reports conflicts in what inner chats receive from the surrounding chat.
 fn check_inner(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
-    let beside = ChatsByParticipant::of(team);
+    let by_participant = ChatsByParticipant::of(team);
     for chat in team.named_chats() {
         let carries = chat.carryover.as_ref().filter(|carried| !carried.is_nothing());
         if let Some(carries) = carries.filter(|_| *chat.task_from == TaskFrom::All) {
             let hint = "remove `carryover`, or `task_from`";
-            report.error_with_hint(carries.key(), "`task_from: all` includes all results already", hint);
+            report.error_with_hint(carries.key(), "`task_from: all` already includes all results", hint);
         }
         if let (Some(_), Some(at)) = (&chat.task, chat.task_from.given()) {
             let hint = "`task` is the whole task; remove one of them";
             report.error_with_hint(at, "`task` and `task_from` cannot both be given", hint);
         }
-        // A chat that is only nested in an agent has no participants beside it.
+        // A chat that is only nested in an agent has no participants next to it.
         for who in chat.carryover.iter().flat_map(|of| of.include.iter().flatten().chain(&of.exclude)) {
-            beside.check(&chat.name, who, report);
+            by_participant.check(&chat.name, who, report);
         }
-        check_continues(outline, chat, &beside, report);
+        check_continues(outline, chat, &by_participant, report);
     }
 }
 
@@ -75,7 +75,7 @@ impl<'t> ChatsByParticipant<'t> {
 fn check_continues(
     outline: &Outline<'_>,
     chat: &InnerChat,
-    beside: &ChatsByParticipant<'_>,
+    by_participant: &ChatsByParticipant<'_>,
     report: &mut Report<'_>,
 ) {
     let Some(from) = chat.continues.as_ref().filter(|from| from.as_str() != ITSELF) else { return };
@@ -85,6 +85,6 @@ fn check_continues(
             let message = format!("the {} `{from}` has no conversation of its own", other.noun());
             report.error_with_hint(&from.span, message, hint);
         }
-        _ => beside.check(&chat.name, from, report),
+        _ => by_participant.check(&chat.name, from, report),
     }
 }

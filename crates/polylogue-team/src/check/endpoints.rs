@@ -42,7 +42,7 @@ pub(super) fn check(team: &Team, report: &mut Report<'_>) {
         check_name(name, endpoint, report);
         let line = report.source.position(endpoint.key().start).line;
         if let Some(first) = seen.insert(canonical(name), line) {
-            let message = format!("there is an endpoint `{}` already, in line {first}", canonical(name));
+            let message = format!("an endpoint `{}` is already defined in line {first}", canonical(name));
             report.error(endpoint.key(), message);
         }
         check_headers(&endpoint.headers, report);
@@ -73,7 +73,7 @@ fn check_models(team: &Team, report: &mut Report<'_>) {
 }
 
 fn check_name(name: &str, endpoint: &At<team::Endpoint>, report: &mut Report<'_>) {
-    // A value that is no mapping is reported by the reader.
+    // A value that is not a mapping is reported by the reader.
     let is_mapping = endpoint.ok || endpoint.value != team::Endpoint::default();
     if !vars::is_name(name) {
         report.error_with_hint(
@@ -103,11 +103,12 @@ fn check_headers(headers: &BTreeMap<String, At<Header>>, report: &mut Report<'_>
             let message = format!("the header `{name}` cannot be set: it says how a request is sent");
             report.error(header.key(), message);
         } else if !seen.insert(lower) {
-            report.error(header.key(), format!("there is a header `{name}` already"));
+            report.error(header.key(), format!("a header `{name}` already exists"));
         }
         let text = if let Header::Text(text) = &header.value { text.as_str() } else { "x" };
         if matches!(header.value, Header::Text(_)) && header.ok && secret::is_secret_header(name) {
-            let message = format!("a key never stands in a team file, and `{name}` looks like one");
+            let message =
+                format!("keys are not allowed in team files, and the value of `{name}` looks like one");
             report.error_with_hint(&header.span, message, format!("{KEEP_SECRET}: `{{env: NAME}}`"));
         }
         if let Err(error) = sendable(name, text) {

@@ -58,8 +58,7 @@ fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'
     }
     for (key, text) in server.env.iter().chain(&server.headers) {
         if !text.contains("${") && !text.is_empty() && (is_secret_name(key) || looks_like_key(text)) {
-            let message =
-                format!("the MCP server `{name}` is given a secret, `{key}`, which stands in a file");
+            let message = format!("the MCP server `{name}` has a secret, `{key}`, in a file");
             let hint = "write `${NAME}` in its place, the name of an environment variable that holds it";
             report.error_with_hint(at, message, hint);
         }
@@ -67,7 +66,7 @@ fn check_server(name: &str, server: &McpServer, at: &Span, report: &mut Report<'
     let others = server.args.iter().chain(&server.url);
     if others.into_iter().any(|text| looks_like_key(text)) {
         let hint = "write `${NAME}` in its place, the name of an environment variable that holds it";
-        let message = format!("the MCP server `{name}` is given a secret, which stands in a file");
+        let message = format!("the MCP server `{name}` has a secret in a file");
         report.error_with_hint(at, message, hint);
     }
 }
@@ -85,7 +84,7 @@ fn check_given(tools: &[At<ToolEntry>], team: &Team, report: &mut Report<'_>) {
         }
         if !seen.insert(name) {
             let hint = "put them together, in one `include` or one `exclude`";
-            report.error_with_hint(&given.mcp.span, format!("tools of `{name}` are given already"), hint);
+            report.error_with_hint(&given.mcp.span, format!("tools of `{name}` are already listed"), hint);
         }
         if let (Some(_), Some(exclude)) = (given.include.given(), given.exclude.given()) {
             let hint = "remove one of them: `include` names the tools to use, `exclude` those not to use";

@@ -156,7 +156,8 @@ fn warn_of_strangers<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t
     let mut reached: BTreeSet<&Name> = BTreeSet::new();
     let mut chats = vec![&team.chat];
     while let Some(chat) = chats.pop() {
-        let mut met: Vec<&Name> = chat.everyone().map(|name| &name.value).chain(chat.beside()).collect();
+        let mut met: Vec<&Name> =
+            chat.everyone().map(|name| &name.value).chain(chat.other_agents()).collect();
         while let Some(who) = met.pop() {
             let Some(participant) = outline.participant(who).filter(|_| reached.insert(who)) else {
                 continue;

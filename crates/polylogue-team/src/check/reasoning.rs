@@ -62,7 +62,11 @@ fn check_reasoning(
         without(&of_plain, &message, "leave it out, or `reasoning`", report);
         if keys.tools.is_empty() && keys.tools.ok {
             let hint = "give it `tools`, or leave `reasoning` out";
-            report.error_with_hint(reasoning.key(), format!("`{way}` calls tools, and there are none"), hint);
+            report.error_with_hint(
+                reasoning.key(),
+                format!("`{way}` calls tools, but the agent has none"),
+                hint,
+            );
         }
     }
     let (planner, solver) = reasoning.planner_and_solver();
@@ -114,7 +118,7 @@ fn check_blocks(keys: &ModelKeys, report: &mut Report<'_>) {
     let mut seen = BTreeSet::new();
     for kind in keys.output_blocks.iter().map(|block| &block.kind).filter(|kind| kind.ok) {
         if !seen.insert(kind.as_str()) {
-            report.error(&kind.span, format!("there are blocks of the kind `{kind}` already"));
+            report.error(&kind.span, format!("blocks of the kind `{kind}` already exist"));
         }
     }
 }

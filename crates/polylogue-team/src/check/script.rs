@@ -38,7 +38,7 @@ fn check_stranger(
     let named = Name::new(who).ok().and_then(|name| outline.participant(&name));
     match named {
         Some(Participant::Agent(agent)) if agent.is_human() => {
-            report.error(&step.key_span, format!("`{who}` is a person, and speaks for themselves"));
+            report.error(&step.key_span, format!("`{who}` is a person and cannot have a script"));
         }
         Some(Participant::Agent(_)) => {
             let hint = "it replies by `default_reply`, `executes_tools`, `nested_chats` and `human_input`";

@@ -32,7 +32,7 @@ pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
             let hint = format!(
                 "add `web`, such as `web: {{{example}}}`, or `web: {{pages: FOLDER}}` for local pages"
             );
-            report.error_with_hint(at, format!("`{tool}` has nothing to work with"), hint);
+            report.error_with_hint(at, format!("`{tool}` has no source"), hint);
         }
     }
     for (key, at, tool, is_used) in [

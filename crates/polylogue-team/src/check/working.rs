@@ -43,9 +43,9 @@ fn check_commands(team: &Team, report: &mut Report<'_>) {
             return;
         }
         if name == FILES || known.iter().any(|tool| tool.spec().name == name) {
-            report.error(&command.span, format!("there is a tool `{name}` already"));
+            report.error(&command.span, format!("a tool `{name}` already exists"));
         } else if !seen.insert(name) {
-            report.error(&command.span, format!("there is a command `{name}` already"));
+            report.error(&command.span, format!("a command `{name}` already exists"));
         }
     }
 }
@@ -87,7 +87,7 @@ fn check_list(tools: &[(&str, &Span)], report: &mut Report<'_>) {
         return;
     }
     for (name, at) in tools.iter().filter(|(name, _)| name.ends_with("_file") || name.ends_with("_files")) {
-        report.error(at, format!("`{name}` is among `{FILES}` already"));
+        report.error(at, format!("`{name}` is already included in `{FILES}`"));
     }
 }
 
@@ -124,7 +124,7 @@ fn check_agent_tools(agent: &Agent, keys: &ModelKeys, report: &mut Report<'_>) {
         }
         if !seen.insert(tool.clone()) {
             let hint = "give one of them another name with `tool`";
-            report.error_with_hint(at, format!("`{}` has a tool `{tool}` already", agent.name), hint);
+            report.error_with_hint(at, format!("`{}` already has a tool `{tool}`", agent.name), hint);
         }
     }
 }
@@ -139,7 +139,7 @@ pub(super) fn handoffs(keys: &ModelKeys) -> impl Iterator<Item = String> + '_ {
     keys.handoffs.iter().map(|to| to.tool_name(Handoff::PREFIX))
 }
 
-/// Every way from one who asks to one who is asked is an agent of its own.
+/// Every way from one who asks to one who is asked is its own agent.
 fn check_ways(outline: &Outline<'_>, report: &mut Report<'_>) {
     const MOST: usize = 500;
     let asked = |keys: &'_ ModelKeys| keys.agent_tools.iter().map(|tool| tool.who.value.clone()).collect();

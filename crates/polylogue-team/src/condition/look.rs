@@ -90,7 +90,7 @@ impl<'e> Look<'e> {
             return Ok(());
         }
         let hint = suggest::hint(name, self.names.iter().copied());
-        Err(NoCondition::because(format!("there is nothing called `{name}`")).hint(hint))
+        Err(NoCondition::because(format!("`{name}` is unknown")).hint(hint))
     }
 
     fn field(&self, of: &Expression, field: &str) -> Result<(), NoCondition> {
@@ -124,7 +124,10 @@ fn check_regex(function: &str, argument: Option<&Expression>) -> Result<(), NoCo
         Err(error) => {
             let error = error.to_string();
             let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            Err(NoCondition::because(format!("`{}` is no regular expression: {why}", pattern.inner())))
+            Err(NoCondition::because(format!(
+                "`{}` is not a valid regular expression: {why}",
+                pattern.inner()
+            )))
         }
     }
 }

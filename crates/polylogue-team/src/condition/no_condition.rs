@@ -22,6 +22,6 @@ impl NoCondition {
 
     /// The error of a team that was not read from a file, and so not checked.
     pub(crate) fn of(&self, text: &str) -> Error {
-        Error::config(format!("`{text}` is no condition: {}", self.why))
+        Error::config(format!("`{text}` is not a condition: {}", self.why))
     }
 }

@@ -54,7 +54,7 @@ impl Files for OnDisk {
             }),
             Ok(_) => Ok(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Unreadable { why: "there is no such file".to_owned(), hint: neighbor(path) })
+                Err(Unreadable { why: "the file does not exist".to_owned(), hint: neighbor(path) })
             }
             Err(error) => Err(Unreadable { why: error.to_string(), hint: None }),
         }
@@ -82,7 +82,7 @@ impl Files for OnDisk {
 
 /// Opens a regular file: opening a pipe would wait for its writer.
 fn open(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("it is no file")) }
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("it is not a file")) }
 }
 
 /// A file in the same folder that may be meant.
@@ -119,7 +119,7 @@ impl Files for NoFiles {
     }
 
     fn venv(&self, path: &Path) -> Result<Venv, String> {
-        self.read(path).map_or_else(|Unreadable { why, .. }| Err(why), |_| Err("it is no folder".into()))
+        self.read(path).map_or_else(|Unreadable { why, .. }| Err(why), |_| Err("it is not a folder".into()))
     }
 
     fn identity(&self, path: &Path) -> PathBuf {
@@ -139,6 +139,6 @@ pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error, shown: &str) -> Diagnost
     let at = good.saturating_sub(bom);
     let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let hint = if utf16 { "it looks like UTF-16: save it as UTF-8" } else { "save the file as UTF-8" };
-    report.error_with_hint(&(at..at + '\u{fffd}'.len_utf8()), "this is no UTF-8", hint);
+    report.error_with_hint(&(at..at + '\u{fffd}'.len_utf8()), "this is not valid UTF-8", hint);
     report.finish()
 }

@@ -29,7 +29,7 @@ impl Loader<'_> {
             }
             Ok(found) => pages.value.pages = found,
             Err(why) => {
-                report.error(&pages.span, format!("the pages in `{folder}` cannot be brought along: {why}"));
+                report.error(&pages.span, format!("the pages in `{folder}` cannot be included: {why}"));
             }
         }
     }
@@ -50,7 +50,7 @@ impl Loader<'_> {
             bytes_left = bytes_left
                 .checked_sub(bytes.len())
                 .ok_or_else(|| format!("they are larger than {} MiB together", MOST_BYTES >> 20))?;
-            let content = String::from_utf8(bytes).map_err(|_| format!("`{file}` is no text in UTF-8"))?;
+            let content = String::from_utf8(bytes).map_err(|_| format!("`{file}` is not UTF-8 text"))?;
             pages.push(WorkFile { file, content });
         }
         Ok(pages)

@@ -21,16 +21,13 @@ impl Loader<'_> {
                 break;
             }
             if count >= MOST {
-                report.error(&file.span, format!("a team brings along at most {MOST} files"));
+                report.error(&file.span, format!("a team includes at most {MOST} files"));
                 break;
             }
             match self.work_file(&file.file) {
                 Ok(content) => file.value.content = content,
                 Err(why) => {
-                    report.error(
-                        &file.span,
-                        format!("the file `{}` cannot be brought along: {why}", file.file),
-                    );
+                    report.error(&file.span, format!("the file `{}` cannot be included: {why}", file.file));
                     continue;
                 }
             }
@@ -80,6 +77,6 @@ impl Loader<'_> {
         if !self.files.identity(&path).starts_with(self.files.identity(&folder)) {
             return Err("it is not below the folder of the team file".into());
         }
-        String::from_utf8(bytes).map_err(|_| "it is no text in UTF-8".into())
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
     }
 }

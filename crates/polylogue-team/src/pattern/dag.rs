@@ -17,7 +17,7 @@ pub(super) type Dag = BTreeMap<At<Name>, Vec<At<Name>>>;
 impl Part for Dag {
     fn check(&self, _: &ChatFrame<'_>, _: &Outline<'_>, report: &mut Report<'_>) {
         for twice in self.values().flat_map(|names| repeated(names)) {
-            report.error(&twice.span, format!("`{twice}` is in the list already"));
+            report.error(&twice.span, format!("`{twice}` is listed twice"));
         }
         let mut in_order: Vec<&At<Name>> = self.keys().collect();
         in_order.sort_by_key(|name| name.span.start);

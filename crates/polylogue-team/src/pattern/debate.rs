@@ -54,7 +54,7 @@ impl Part for Debate {
         let mut seen = BTreeSet::new();
         for option in self.options.iter().filter(|option| option.ok) {
             if !seen.insert(option.trim().to_lowercase()) {
-                report.error(&option.span, format!("`{option}` is an option already"));
+                report.error(&option.span, format!("the option `{option}` is listed twice"));
             }
         }
         if let [only] = self.options.as_slice() {
@@ -68,7 +68,7 @@ impl Part for Debate {
         format!("{rounds} of arguments, then a vote on {options}")
     }
 
-    fn beside(&self) -> Vec<&Name> {
+    fn private_agents(&self) -> Vec<&Name> {
         let chair = if let Tie::Chair(chair) = &self.tie { Some(chair) } else { None };
         self.voters.iter().chain(chair).collect()
     }

@@ -152,12 +152,16 @@ impl Part for Group {
         }
         if let (Some(_), Some(repeat)) = (&self.transitions, &self.allow_repeat_speaker) {
             let hint = "to let a participant repeat, add it to its own list in `transitions`";
-            report.error_with_hint(repeat.key(), "`transitions` define already who can repeat", hint);
+            report.error_with_hint(
+                repeat.key(),
+                "`transitions` already define who can speak twice in a row",
+                hint,
+            );
         }
         let Some(transitions) = &self.transitions else { return };
         let (Transitions::Allowed(lists) | Transitions::Disallowed(lists)) = &transitions.value;
         for twice in lists.values().flat_map(|names| repeated(names)) {
-            report.warning(&twice.span, format!("`{twice}` is in the list already"), "once is enough");
+            report.warning(&twice.span, format!("`{twice}` is listed twice"), "list it once");
         }
         if matches!(transitions.value, Transitions::Allowed(_)) && !report.failed() {
             warn_of_isolated(lists, chat, report);

@@ -201,7 +201,7 @@ impl GroupSolve {
             chat.check_has(who, outline, report);
             if who.ok && owners.insert(who.as_str(), &who.span).is_some() {
                 let hint = "put tasks that it solves alone in `before` or `after`";
-                report.error_with_hint(&who.span, format!("`{who}` has a task already"), hint);
+                report.error_with_hint(&who.span, format!("`{who}` already has a task"), hint);
             }
             task.check_discussed(report);
         }
@@ -212,7 +212,7 @@ impl GroupSolve {
         if let Some(at) = owners.get(MANAGER).filter(|_| self.tasks.len() > 2) {
             let message =
                 format!("no participant of a discussion with more than two can be called `{MANAGER}`");
-            report.error_with_hint(at, message, "the author of the tasks has this name there");
+            report.error_with_hint(at, message, "the author of the tasks has this name");
         }
     }
 

@@ -89,7 +89,7 @@ impl Part for Orchestrator {
         format!("as {} plans", self.planner)
     }
 
-    fn beside(&self) -> Vec<&Name> {
+    fn private_agents(&self) -> Vec<&Name> {
         std::iter::once(&*self.planner).chain(self.progress_agent.as_deref()).collect()
     }
 

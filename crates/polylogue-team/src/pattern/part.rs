@@ -25,7 +25,7 @@ pub(crate) trait Part {
     fn describe(&self, chat: &ChatFrame<'_>) -> String;
 
     /// Names of agents that it asks and that do not take part. A human selector is another kind of agent and not included.
-    fn beside(&self) -> Vec<&Name> {
+    fn private_agents(&self) -> Vec<&Name> {
         Vec::new()
     }
 
@@ -57,7 +57,7 @@ pub(crate) trait Part {
 pub(crate) enum Built {
     /// A policy for the participants of the chat, and private agents that it asks.
     Policy(Box<dyn Policy>, Vec<AnyAgent>),
-    /// A chat with participants and an opening of its own.
+    /// A chat with participants and its own opening.
     Chat(Box<ChatBuilder>, Box<dyn Policy>),
 }
 

@@ -152,10 +152,10 @@ impl Part for RolePlay {
         ];
         chat.check_without("a role-play", &without, report);
         self.check_roles(chat, outline, report);
-        self.check_beside(chat, outline, report);
+        self.check_next_to(chat, outline, report);
         let text = &self.done.text;
         if text.ok && !text.is_empty() && text.trim().is_empty() {
-            report.error(&text.span, "a marker of nothing but white space is never found");
+            report.error(&text.span, "a marker must not be blank");
         }
     }
 
@@ -169,7 +169,7 @@ impl Part for RolePlay {
         format!("{} instructs{besides}", self.user.who)
     }
 
-    fn beside(&self) -> Vec<&Name> {
+    fn private_agents(&self) -> Vec<&Name> {
         self.others().map(|(who, _)| &who.value).collect()
     }
 
@@ -221,7 +221,7 @@ impl RolePlay {
     }
 
     /// Reports agents besides the roles that take part, or have several parts.
-    fn check_beside(&self, chat: &ChatFrame<'_>, outline: &Outline<'_>, report: &mut Report<'_>) {
+    fn check_next_to(&self, chat: &ChatFrame<'_>, outline: &Outline<'_>, report: &mut Report<'_>) {
         let mut seen = BTreeSet::new();
         for (who, can_be_person) in self.others().filter(|(who, _)| who.ok) {
             check_speaker(who, can_be_person, outline, report);
@@ -230,7 +230,7 @@ impl RolePlay {
                 let message = format!("`{who}` takes part, and has no other role besides");
                 report.error_with_hint(&who.span, message, hint);
             } else if !seen.insert(who) {
-                report.error(&who.span, format!("`{who}` has a part already"));
+                report.error(&who.span, format!("`{who}` already has a role"));
             }
         }
     }
@@ -273,7 +273,7 @@ fn check_speaker(who: &At<Name>, can_be_person: bool, outline: &Outline<'_>, rep
     }
     if let Some(why) = found.why_not_plain() {
         let hint = "name an agent that replies only by a model";
-        report.error_with_hint(&who.span, format!("`{who}` cannot have a part in a role-play: {why}"), hint);
+        report.error_with_hint(&who.span, format!("`{who}` cannot take a role in a role-play: {why}"), hint);
     }
 }
 

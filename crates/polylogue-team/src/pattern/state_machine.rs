@@ -75,7 +75,7 @@ impl Part for StateMachine {
             let always = exits.iter().position(|exit| exit.when.is_none()).unwrap_or(exits.len());
             for never in exits.iter().skip(always + 1) {
                 let hint = "a transition without `when` is always taken: put it last";
-                report.warning(&never.span, "this transition is never taken", hint);
+                report.warning(&never.span, "this transition is unreachable", hint);
             }
         }
     }

@@ -39,7 +39,7 @@ impl Part for Vec<Task> {
     }
 }
 
-/// A chat of tasks. Its messages are not checked for loops: "higher" may be said again and again.
+/// A chat of tasks. Its messages are not checked for loops: "higher" may be said repeatedly.
 pub(super) fn built(solve: library::GroupSolve, chat: &ChatFrame<'_>) -> Result<Built> {
     let (builder, policy) = solve.begin(chat.name.as_str())?;
     Ok(Built::Chat(Box::new(builder), chat.ended(Box::new(policy), false)?))
@@ -50,7 +50,7 @@ pub(super) fn check_chat(chat: &ChatFrame<'_>, report: &mut Report<'_>) {
     let without = [
         ("opening", "each agent receives its task by `prompt`"),
         ("introductions", "each agent receives its task by `prompt`"),
-        ("late_joiners", "give everybody a task from the beginning"),
+        ("late_joiners", "give everyone a task from the beginning"),
         ("loop_detection", "the talk ends by `end` and `max_iterations`"),
         ("max_turns", "the talk ends by `end` and `max_iterations`"),
     ];

@@ -16,7 +16,7 @@ pub(super) fn read(text: &str, file_name: &str) -> Result<Vec<(String, Vec<Strin
 fn lists(root: &Node, report: &mut Report<'_>) -> Vec<(String, Vec<String>)> {
     let Data::Map(entries) = &root.data else {
         let hint = "name lists: `role: [poet, thief]`, and `task: [...]` for tasks";
-        report.error_with_hint(&root.span, "this is no mapping of lists", hint);
+        report.error_with_hint(&root.span, "this is not a mapping of lists", hint);
         return Vec::new();
     };
     let lists: Vec<_> = entries.iter().map(|entry| (entry.key.clone(), values(entry, report))).collect();
@@ -26,7 +26,7 @@ fn lists(root: &Node, report: &mut Report<'_>) -> Vec<(String, Vec<String>)> {
     } else if count.is_none_or(|count| count > MOST_ROWS) {
         report.error(&root.span, format!("these are more than {} rows", MOST_ROWS));
     } else if id_len(&lists) > LONGEST_ID {
-        report.error(&root.span, "these are too many lists: rows are called by their place in each");
+        report.error(&root.span, "too many lists: the ids of the rows would be too long");
     }
     lists
 }
@@ -35,7 +35,7 @@ fn values(entry: &Entry, report: &mut Report<'_>) -> Vec<String> {
     let Entry { key, value, .. } = entry;
     let Data::List(items) = &value.data else {
         let hint = format!("a list of one is one, too: `{key}: [...]`");
-        report.error_with_hint(&value.span, format!("`{key}` is no list"), hint);
+        report.error_with_hint(&value.span, format!("`{key}` is not a list"), hint);
         return Vec::new();
     };
     if items.is_empty() {

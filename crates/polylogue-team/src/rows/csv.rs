@@ -78,7 +78,7 @@ fn why(error: &::csv::Error) -> String {
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("this row has {len} cells, and there are {expected_len} columns")
         }
-        _ => format!("this is no CSV: {error}"),
+        _ => format!("this is not valid CSV: {error}"),
     }
 }
 

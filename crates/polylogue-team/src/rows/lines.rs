@@ -37,7 +37,7 @@ impl<'r, 's> Collector<'r, 's> {
         Self { rows: Vec::new(), ids: HashMap::new(), report }
     }
 
-    /// Whether there are more rows, or more mistakes, than anybody wants to read.
+    /// Whether there are more rows, or more mistakes, than anyone wants to read.
     pub(super) fn is_full(&self) -> bool {
         self.rows.len() > MOST_ROWS || self.report.full()
     }
@@ -47,9 +47,10 @@ impl<'r, 's> Collector<'r, 's> {
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if !(1..=LONGEST_ID).contains(&row.id.len()) || !row.id.chars().all(legal) {
             let hint = format!("it is 1 to {} ASCII letters, digits, `-` and `_`", LONGEST_ID);
-            self.report.error_with_hint(span, format!("`{}` is no id of a row", row.id), hint);
+            self.report.error_with_hint(span, format!("`{}` is not a valid row id", row.id), hint);
         } else if let Some(first) = self.ids.insert(row.id.clone(), number) {
-            self.report.error(span, format!("the row `{}` is there already, in line {first}", row.id));
+            self.report
+                .error(span, format!("the row `{}` is in the file twice; first in line {first}", row.id));
         }
         self.rows.push(row);
         if self.rows.len() > MOST_ROWS {
@@ -80,14 +81,14 @@ impl<'r, 's> Collector<'r, 's> {
             Ok(Value::Object(object)) => self.row(number, &object, span),
             Ok(_) => {
                 let hint = "give one JSON object a line: `{\"task\": \"...\"}`";
-                self.report.error_with_hint(&span, "this is no JSON object", hint);
+                self.report.error_with_hint(&span, "this is not a JSON object", hint);
             }
             Err(error) => {
                 let columns = line.char_indices().map(|(at, _)| at);
                 let at = span.start + columns.take(error.column()).last().unwrap_or(0);
                 let why = error.to_string();
                 let why = why.split(" at line").next().unwrap_or_default();
-                self.report.error(&(at..at + 1), format!("this is no JSON: {why}"));
+                self.report.error(&(at..at + 1), format!("this is not valid JSON: {why}"));
             }
         }
     }

@@ -61,25 +61,25 @@ fn wrong_lines_are_reported_with_their_places() {
     wrong(
         Rows::over(text, "r"),
         &[
-            "2:2 this is no JSON: expected ident",
-            "3:1 this is no JSON object",
+            "2:2 this is not valid JSON: expected ident",
+            "3:1 this is not a JSON object",
             "4:1 `task` is neither a text nor a number",
             "4:1 `x` is neither a text nor a number",
-            "5:1 the row `a` is there already, in line 1",
-            "6:1 `no/path` is no id of a row",
-            "7:9 this is no JSON: trailing comma",
+            "5:1 the row `a` is in the file twice; first in line 1",
+            "6:1 `no/path` is not a valid row id",
+            "7:9 this is not valid JSON: trailing comma",
         ],
     );
 }
 
 #[test]
 fn wrong_products_are_reported_with_their_places() {
-    wrong(Rows::cross("[a]", "r"), &["1:1 this is no mapping of lists"]);
+    wrong(Rows::cross("[a]", "r"), &["1:1 this is not a mapping of lists"]);
     wrong(Rows::cross("{}", "r"), &["1:1 there is no list"]);
     wrong(
         Rows::cross("a: [x]\nb: x\nc: []\nd: [[x], {y: z}, null]", "r"),
         &[
-            "2:4 `b` is no list",
+            "2:4 `b` is not a list",
             "3:4 `c` is empty: there would be no row",
             "4:5 this value of `d` is neither a text nor a number",
             "4:10 this value of `d` is neither a text nor a number",
@@ -90,7 +90,7 @@ fn wrong_products_are_reported_with_their_places() {
     wrong(Rows::cross(&many, "r"), &["1:1 these are more than 1000000 rows"]);
     let lists: BTreeMap<String, [u8; 1]> = (0..20).map(|key| (format!("k{key}"), [1])).collect();
     let text = serde_json::to_string(&lists).unwrap();
-    wrong(Rows::cross(&text, "r"), &["1:1 these are too many lists: rows are called by their place in each"]);
+    wrong(Rows::cross(&text, "r"), &["1:1 too many lists: the ids of the rows would be too long"]);
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn mistakes_of_a_table_are_reported_with_their_places() {
     wrong(
         Rows::over("id,a\nx,1\nx,2\ny,1,2\nno/path,1\n", "r.csv"),
         &[
-            "3:1 the row `x` is there already, in line 2",
+            "3:1 the row `x` is in the file twice; first in line 2",
             "4:1 this row has 3 cells, and there are 2 columns",
-            "5:1 `no/path` is no id of a row",
+            "5:1 `no/path` is not a valid row id",
         ],
     );
 }

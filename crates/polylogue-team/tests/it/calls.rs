@@ -41,7 +41,7 @@ fn calls_that_cannot_be_made_are_reported_at_their_line() {
         (
             "calls: [{name: calculator, description: d, url: 'https://h.example/'}]".into(),
             "[calculator]",
-            "there is a tool `calculator` already",
+            "a tool `calculator` already exists",
         ),
         ("".into(), "[ask]", "unknown tool `ask`"),
         (
@@ -128,7 +128,7 @@ fn unknown_documents_and_operations_are_reported() {
             "there is no operation `getPets`; there is `listPets`, `addPet`",
         ),
         (PETS, ", include: [listPets]", "[addPet]", "unknown tool `addPet`"),
-        (PETS, ", base_url: /v1", "[pets]", "no whole address"),
+        (PETS, ", base_url: /v1", "[pets]", "not a whole address"),
         (PETS, ", keys: {tokn: K}", "[pets]", "no operation asks for the security scheme `tokn`"),
         (
             &PETS.replace("security:", "x-security:"),

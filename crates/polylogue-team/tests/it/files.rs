@@ -361,7 +361,7 @@ fn mistakes_in_all_files_are_found_at_once() {
               |                       ^
             hint: there is nothing
 
-            error: the team file `gone.yaml` cannot be read: there is no such file
+            error: the team file `gone.yaml` cannot be read: the file does not exist
              --> outer.yaml:7:28
               |
             7 | teams: [{name: gone, file: gone.yaml}, {name: editors, file: inner/editors.yaml}]

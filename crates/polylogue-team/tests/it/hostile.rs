@@ -25,19 +25,19 @@ fn aliases_cannot_be_used_to_fill_the_memory() {
         let ten = vec![format!("*a{}", n - 1); 10].join(", ");
         writeln!(laughs, "a{n}: &a{n} [{ten}]").unwrap();
     }
-    assert!(refused(&laughs).contains("too large here when its aliases are written out"));
+    assert!(refused(&laughs).contains("too large after its aliases are expanded"));
 
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(1000));
-    assert!(refused(&long).contains("too large here when its aliases are written out"));
+    assert!(refused(&long).contains("too large after its aliases are expanded"));
 
     let mut nested = String::from("a0: &a0 [x]\n");
     for n in 1..100 {
         writeln!(nested, "a{n}: &a{n} [*a{}]", n - 1).unwrap();
     }
-    assert!(refused(&nested).contains("too large here when its aliases are written out"));
+    assert!(refused(&nested).contains("too large after its aliases are expanded"));
 
     let kept = format!("{}x", (0..60).map(|n| format!("&a{n} [")).collect::<String>());
-    assert!(refused(&kept).contains("no YAML"));
+    assert!(refused(&kept).contains("not valid YAML"));
     assert!(refused("a: &a [*a]\n").contains("inside of what it stands for"));
 }
 
@@ -50,7 +50,7 @@ fn variables_cannot_be_used_to_fill_the_memory() {
         let team = format!(
             "name: t\nvars: {{a: {long}}}\nagents: [{{name: A, {agent}}}]\nchat: {{participants: [A], stop: {{max_turns: 1}}}}\n"
         );
-        assert!(refused(&team).contains("too large here with its variables filled in"));
+        assert!(refused(&team).contains("too large after its variables are inserted"));
     }
 }
 
@@ -112,10 +112,10 @@ fn files_that_are_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
 
-    assert!(load_error(&path("")).to_string().contains("it is no file"));
+    assert!(load_error(&path("")).to_string().contains("it is not a file"));
     fs::write(path("team.yaml"), TEAM).unwrap();
     let said = load_error(&path("taem.yaml")).to_string();
-    assert!(said.contains("the team file cannot be read: there is no such file"), "{said}");
+    assert!(said.contains("the team file cannot be read: the file does not exist"), "{said}");
     assert!(said.contains(&format!("did you mean `{}`?", path("team.yaml").display())), "{said}");
     assert!(load_error(&path("team.yml")).to_string().contains("team.yaml"));
 
@@ -130,8 +130,8 @@ fn a_pipe_is_not_waited_for() {
     let pipe = folder.path().join("pipe.yaml");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
-    assert!(load_error(&pipe).to_string().contains("it is no file"));
-    assert!(load_error(Path::new("/dev/zero")).to_string().contains("it is no file"));
+    assert!(load_error(&pipe).to_string().contains("it is not a file"));
+    assert!(load_error(Path::new("/dev/zero")).to_string().contains("it is not a file"));
 }
 
 #[test]
@@ -224,7 +224,7 @@ proptest! {
             Ok(loaded) => prop_assert_eq!(loaded.warnings.errors(), 0),
             Err(errors) => {
                 prop_assert!(errors.errors() > 0);
-                prop_assert!(!errors.to_string().contains("this is no team:"), "{}", errors);
+                prop_assert!(!errors.to_string().contains("this is not a team:"), "{}", errors);
             }
         }
     }

@@ -154,7 +154,7 @@ fn a_tool_of_an_agent_that_is_called_as_another_tool_is_refused() {
     let text = "{name: t, model: 'a:b', agents: [{name: A, handoffs: [B], agent_tools: [transfer_to_B]}, {name: B}, {name: transfer_to_B}],
                  chat: {participants: [A, B], pattern: {handoffs: {start: A, then: end}}}}";
     let error = parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
-    assert!(error.contains("`A` has a tool `transfer_to_B` already"), "{error}");
+    assert!(error.contains("`A` already has a tool `transfer_to_B`"), "{error}");
     let text = "{name: t, model: 'a:b', agents: [{name: A, agent_tools: [{who: B, tool: find out}]}, {name: B}], chat: {participants: [A]}}";
     let error = parse(text, "t.yaml", &Overrides::default()).unwrap_err().to_string();
     assert!(error.contains("no tool can be called `find out`"), "{error}");

@@ -149,9 +149,9 @@ fn teams_of_other_folders_are_not_read_unless_that_is_allowed() {
         assert!(refused.contains("`--allow outside-files`") && !refused.contains("hunter22"), "{refused}");
     }
     assert_eq!(read("sub/in.yaml", false).unwrap().outside, [""; 0]);
-    assert!(read("sub/nothing.yaml", false).unwrap_err().contains("there is no such file"));
+    assert!(read("sub/nothing.yaml", false).unwrap_err().contains("the file does not exist"));
     // A team below may name its neighbors, as long as they are below the outermost folder.
-    write(&folder, &[("sub/deep.yaml", &outer("../beside.yaml")), ("beside.yaml", INNER)]);
+    write(&folder, &[("sub/deep.yaml", &outer("../sibling.yaml")), ("sibling.yaml", INNER)]);
     assert_eq!(read("sub/deep.yaml", false).unwrap().outside, [""; 0]);
     let allowed = read("../good.yaml", true).unwrap();
     assert_eq!(allowed.outside.len(), 1);

@@ -119,7 +119,7 @@ fn shipped() -> Vec<Value> {
     teams
 }
 
-/// Every example of the documentation is a team, or a part of one that is right when it stands in one.
+/// Every example of the documentation is a team, or a part of one that is right when it is in one.
 #[test]
 fn the_examples_of_the_documentation_are_right() {
     let folder = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn the_examples_of_the_documentation_are_right() {
     assert!(examples.len() >= 60, "{}", examples.len());
 }
 
-/// A page for users of another system begins with a program of theirs beside the team file that does the same, which
+/// A page for users of another system begins with a program of theirs next to the team file that does the same, which
 /// [the test of all examples](the_examples_of_the_documentation_are_right) loads.
 #[test]
 fn the_pages_for_users_of_other_systems_show_a_program_beside_a_team_file() {

@@ -9,7 +9,7 @@ use polylogue_models::Script;
 use polylogue_team::{BuildContext, Grant, Overrides, Team, load};
 use polylogue_test::venv::{make, package};
 
-/// A folder with a team file, whose sandbox is `sandbox`, and what a team consists of beside.
+/// A folder with a team file, whose sandbox is `sandbox`, and what a team consists of next to.
 fn folder(sandbox: &str, rest: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -184,10 +184,10 @@ hint: `python3 -m venv missing` in the folder of the team file makes one
 "
     );
     write(&root, "python: .", TOOLS);
-    assert!(errors(&root).contains("is no virtual environment: it has no `pyvenv.cfg`"));
+    assert!(errors(&root).contains("is not a virtual environment: it has no `pyvenv.cfg`"));
     symlink("/etc", root.join("etc")).unwrap();
     write(&root, "python: etc", TOOLS);
-    assert!(errors(&root).contains("is no virtual environment: it has no `pyvenv.cfg`"));
+    assert!(errors(&root).contains("is not a virtual environment: it has no `pyvenv.cfg`"));
     write(&root, "python: '', backend: docker, image: python", TOOLS);
     let wrong = errors(&root);
     assert!(wrong.contains("with `backend: docker` programs use the Python of the image"), "{wrong}");

@@ -19,9 +19,9 @@ fn wrong(web: &str, tools: &str) -> String {
 #[test]
 fn mistakes_are_reported_at_their_line() {
     for (web, tools, expected) in [
-        ("", "[web_search]", "`web_search` has nothing to work with\n --> t.yaml:2:28"),
+        ("", "[web_search]", "`web_search` has no source\n --> t.yaml:2:28"),
         ("", "[web_fetch]", "hint: add `web`, such as `web: {fetch: true}`, or `web: {pages: FOLDER}`"),
-        ("web: {search: brave}", "[web_fetch]", "`web_fetch` has nothing to work with"),
+        ("web: {search: brave}", "[web_fetch]", "`web_fetch` has no source"),
         ("web: {fetch: true}", "[]", "no agent uses `fetch` of `web`"),
         (
             "web: {search: brave}",
@@ -36,14 +36,14 @@ fn mistakes_are_reported_at_their_line() {
         ),
         ("web: {search: google}", "[web_search]", "`search` cannot be `google`"),
         ("web: {search: {engine: brave, url: nowhere}}", "[web_search]", "error: "),
-        ("web: {fetch: {private: [10.0.0.0/40]}}", "[web_fetch]", "`10.0.0.0/40` is no host and no net"),
-        ("web: {fetch: {hosts: [a b]}}", "[web_fetch]", "error: "),
         (
-            "web: {pages: no}",
+            "web: {fetch: {private: [10.0.0.0/40]}}",
             "[web_fetch]",
-            "the pages in `no` cannot be brought along: files are not read here",
+            "`10.0.0.0/40` is neither a host nor a network",
         ),
-        ("web: {pages: ../up}", "[web_fetch]", "the pages in `../up` cannot be brought along: "),
+        ("web: {fetch: {hosts: [a b]}}", "[web_fetch]", "error: "),
+        ("web: {pages: no}", "[web_fetch]", "the pages in `no` cannot be included: files are not read here"),
+        ("web: {pages: ../up}", "[web_fetch]", "the pages in `../up` cannot be included: "),
         ("web: {index: x}", "[web_fetch]", "unknown key `index`"),
     ] {
         let shown = wrong(web, tools);
@@ -114,7 +114,7 @@ fn pages_are_below_the_folder_and_of_a_bounded_size() {
     assert!(file(READS).contains("`a.md` is not below the folder of the team file"));
     fs::remove_file(pages.join("a.md")).unwrap();
     fs::write(pages.join("a.md"), [0xff, 0xfe, 0x00]).unwrap();
-    assert!(file(READS).contains("`a.md` is no text in UTF-8"));
+    assert!(file(READS).contains("`a.md` is not UTF-8 text"));
     for at in 0..2 {
         fs::write(pages.join(format!("{at}.md")), "x".repeat(3 << 20)).unwrap();
     }
@@ -157,6 +157,6 @@ fn the_web_has_to_be_allowed_and_an_engine_needs_its_key() {
     let allowed = BuildContext::none().grant([Grant::Network]);
     assert!(build(&allowed).unwrap_err().contains("`K -> api.tavily.com`"));
     let allowed = allowed.grant([Grant::Env]);
-    assert!(build(&allowed).unwrap_err().contains("there is no key for the search engine: set `K`"));
+    assert!(build(&allowed).unwrap_err().contains("no API key is set for the search engine: set `K`"));
     build(&allowed.with_env(Env::of([("K", "my-key")]))).unwrap();
 }

@@ -71,7 +71,7 @@ async fn code_is_run_in_the_work_directory_and_nowhere_else() {
     let team = runner("true");
     assert!(team.needs_workplace() && team.wants().is_empty());
     let error = team.build(&models(&team)).unwrap_err().to_string();
-    assert_eq!(error, "there is no work directory for the programs that this team runs");
+    assert_eq!(error, "no work directory is set for the programs that this team runs");
     if !can_run() {
         return;
     }
@@ -449,8 +449,8 @@ fn files_are_brought_along_once_and_links_lead_nowhere() {
     };
     let said = |files: &str| write(files).unwrap_err().to_string();
     assert!(said("[data/in.txt, other/../data/in.txt]").contains("not below the folder"));
-    assert!(said("[missing.txt]").contains("there is no such file"));
-    assert!(said("[binary]").contains("it is no text in UTF-8"));
+    assert!(said("[missing.txt]").contains("the file does not exist"));
+    assert!(said("[binary]").contains("it is not UTF-8 text"));
     assert!(
         said("[data/in.txt, ./data/in.txt]")
             .contains("there is a file `in.txt` in the work directory already")

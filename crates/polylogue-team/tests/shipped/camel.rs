@@ -29,7 +29,7 @@ fn talk(turns: &[&str]) -> Team {
     team_with("trading-bot", &format!("[{}]", steps.join(",")))
 }
 
-/// The same with a limit of its own on the turns of the two.
+/// The same with its own limit on the turns of the two.
 fn talk_up_to(turns: u64) -> Team {
     let texts: Vec<String> = (0..turns).map(|turn| format!("Instruction or solution {turn}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -177,7 +177,7 @@ async fn limits_on_turns_and_messages_are_exact_and_say_what_they_are() {
             *played.end_of("/work.1").0,
             StopReason::from(Reason::CountReached { count: limit, of: Counted::Turns })
         );
-        assert_eq!(played.said("/work.1").len() as u64, 1 + limit, "the opening is no turn");
+        assert_eq!(played.said("/work.1").len() as u64, 1 + limit, "the opening is not a turn");
 
         let mut team = talk_up_to(limit);
         stop(&mut team).max_messages = Some(limit);

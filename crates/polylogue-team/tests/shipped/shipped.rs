@@ -131,7 +131,7 @@ async fn every_team_runs_the_same_when_it_comes_out_of_the_store() {
 }
 
 #[test]
-fn every_team_loads_without_a_warning_and_needs_nothing_beside_it() {
+fn every_team_loads_without_a_warning_and_needs_nothing_next_to_it() {
     for file in files() {
         let loaded = polylogue_team::load(&file, &Overrides::default()).unwrap();
         assert_eq!(loaded.warnings.to_string(), "", "{}", file.display());

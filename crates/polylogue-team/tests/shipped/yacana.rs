@@ -311,7 +311,7 @@ async fn what_each_side_knows_is_what_its_model_was_sent() {
         for who in team.chat.participants.iter().map(|name| name.as_str()) {
             let options = ViewOptions { forget_private_turns: true, ..ViewOptions::default() };
             let knows = History::through(&chat, &name(who), options).entries;
-            // The last turn alone was not sent to anybody yet: its words, or the trace of its tool.
+            // The last turn alone was not sent to anyone yet: its words, or the trace of its tool.
             let begins = |asked: &crate::stage::Asked| {
                 asked.entries.iter().zip(&knows).take_while(|(sent, known)| sent == known).count()
             };

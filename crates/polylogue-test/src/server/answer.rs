@@ -40,11 +40,11 @@ pub(super) struct ScriptedCall {
     /// Made from the request when it is `None`.
     pub(super) id: Option<String>,
     pub(super) tool: String,
-    /// The arguments' JSON, or whatever text stands in its place.
+    /// The arguments' JSON, or whatever text is in its place.
     pub(super) args: String,
 }
 
-/// An answer that is no reply.
+/// An answer that is not a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refusal {
     pub(super) status: u16,

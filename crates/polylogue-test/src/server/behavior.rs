@@ -81,20 +81,20 @@ impl Behavior {
         Self { history, ..self }
     }
 
-    /// Refuses `tools` and `response_format` with 400, as small servers do; of Ollama's own API, `tools`. That is no violation: a client may try.
+    /// Refuses `tools` and `response_format` with 400, as small servers do; of Ollama's own API, `tools`. That is not a violation: a client may try.
     #[must_use]
     pub fn text_only(self) -> Self {
         Self { text_only: true, ..self }
     }
 
     /// Refuses a system role and `null` as a content, with 400 and in the words of the chat template of Gemma and its like. That
-    /// is no violation: a client may try.
+    /// is not a violation: a client may try.
     #[must_use]
     pub fn plain_template(self) -> Self {
         Self { plain_template: true, ..self }
     }
 
-    /// Refuses a user message right after the result of a tool, with 400 and in the words of Mistral. That is no violation: a
+    /// Refuses a user message right after the result of a tool, with 400 and in the words of Mistral. That is not a violation: a
     /// client may try.
     #[must_use]
     pub fn no_user_after_tool(self) -> Self {

@@ -51,7 +51,7 @@ impl<'a> Completion<'a> {
         if self.has(&Quirk::ReasoningField) { "reasoning" } else { "reasoning_content" }
     }
 
-    /// Content as it stands in a message or delta.
+    /// Content in the format of a message or delta.
     pub(super) fn content(&self, text: &str) -> Value {
         if self.has(&Quirk::ContentParts) {
             json!([{"type": "text", "text": text}])

@@ -19,7 +19,7 @@ pub(super) enum ReadError {
     Closed,
     /// The connection broke: the client went without reading everything.
     Broken,
-    /// What came is no request that this server understands.
+    /// What came is not a request that this server understands.
     Bad(u16, &'static str),
 }
 
@@ -139,7 +139,7 @@ impl Connection {
                 let head = self.take(searched + at);
                 self.take(4);
                 let head =
-                    String::from_utf8(head).map_err(|_| ReadError::Bad(400, "the header is no text"))?;
+                    String::from_utf8(head).map_err(|_| ReadError::Bad(400, "the header is not text"))?;
                 return Ok(Head(head));
             }
             if self.buffer.len() > MAX_HEAD {
@@ -163,7 +163,7 @@ impl Connection {
         match head.field("content-length").map(str::parse) {
             None => Ok(Vec::new()),
             Some(Ok(length)) => self.exactly(length).await,
-            Some(Err(_)) => Err(ReadError::Bad(400, "`content-length` is no number")),
+            Some(Err(_)) => Err(ReadError::Bad(400, "`content-length` is not a number")),
         }
     }
 
@@ -173,7 +173,7 @@ impl Connection {
             let line = self.line().await?;
             let size = line.split(';').next().unwrap_or_default().trim();
             let size = usize::from_str_radix(size, 16);
-            let size = size.map_err(|_| ReadError::Bad(400, "the size of a chunk is no number"))?;
+            let size = size.map_err(|_| ReadError::Bad(400, "the size of a chunk is not a number"))?;
             if size == 0 {
                 break;
             }

@@ -33,17 +33,17 @@ fn check_numbers(body: &Map<String, Value>) -> Result<(), String> {
     ] {
         let in_range = |value: &Value| value.as_f64().is_some_and(|value| (low..=high).contains(&value));
         if body.get(name).is_some_and(|value| !in_range(value)) {
-            return Err(format!("`{name}` is no number from {low} to {high}"));
+            return Err(format!("`{name}` is not a number from {low} to {high}"));
         }
     }
     for name in ["max_tokens", "max_completion_tokens", "n"] {
         if body.get(name).is_some_and(|value| value.as_u64().is_none_or(|value| value == 0)) {
-            return Err(format!("`{name}` is no whole number from 1"));
+            return Err(format!("`{name}` is not a whole number from 1"));
         }
     }
     for name in ["seed", "top_k"] {
         if body.get(name).is_some_and(|value| !value.is_i64() && !value.is_u64()) {
-            return Err(format!("`{name}` is no whole number"));
+            return Err(format!("`{name}` is not a whole number"));
         }
     }
     match body.contains_key("max_tokens") && body.contains_key("max_completion_tokens") {
@@ -85,7 +85,7 @@ fn check_format(format: Option<&Value>) -> Result<(), String> {
             }
             match schema.get("schema") {
                 Some(Value::Object(_)) => Ok(()),
-                _ => Err("the schema is no object".into()),
+                _ => Err("the schema is not an object".into()),
             }
         }
         _ => Err("`response_format` has an unknown type".into()),
@@ -101,7 +101,7 @@ pub(super) fn check_tools(body: &Map<String, Value>) -> Result<(), String> {
     };
     let tools = tools.as_array().filter(|tools| !tools.is_empty());
     let mut names = HashSet::new();
-    for (index, tool) in tools.ok_or("`tools` is no list of tools, or an empty one")?.iter().enumerate() {
+    for (index, tool) in tools.ok_or("`tools` is not a list of tools, or an empty one")?.iter().enumerate() {
         check_tool(tool, &mut names).map_err(|flaw| format!("tools[{index}] {flaw}"))?;
     }
     Ok(())
@@ -120,7 +120,7 @@ fn check_tool<'a>(tool: &'a Value, names: &mut HashSet<&'a str>) -> Result<(), S
         return Err(format!("has the name `{name}` again"));
     }
     if function.get("description").is_some_and(|text| !text.is_string()) {
-        return Err("has a description that is no text".into());
+        return Err("has a description that is not text".into());
     }
     match function.get("parameters") {
         None => Ok(()),

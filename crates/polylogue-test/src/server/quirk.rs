@@ -74,7 +74,7 @@ pub enum Quirk {
     NoDone,
     /// No line end at the end of the stream.
     NoFinalNewline,
-    /// Every so many bytes are a chunk and a write of their own.
+    /// Every so many bytes are a chunk and their own write.
     SplitEvery(usize),
     /// The whole body is one chunk and one write.
     Merged,
@@ -108,7 +108,7 @@ pub enum Quirk {
     LengthTooShort,
     /// Neither `Content-Length` nor chunks: the body ends with the connection.
     NoLength,
-    /// The size of a chunk is no number.
+    /// The size of a chunk is not a number.
     BadChunk,
     /// Half of the header, a pause, the rest.
     SlowHeaders(Duration),

@@ -77,7 +77,7 @@ impl Playbook {
     /// ```
     ///
     /// # Errors
-    /// Says what is no script, or which misbehavior there is not.
+    /// Says what is not a script, or which misbehavior there is not.
     pub fn from_script(json: &str) -> Result<Self, String> {
         match serde_json::from_str(json).map_err(|error| error.to_string())? {
             ScriptFile::List(lines) => Ok(Self::list(answers(lines)?)),

@@ -123,7 +123,7 @@ async fn read(connection: &mut Connection, shared: &Shared) -> Result<(Head, Arc
 
 async fn refuse(mut connection: Connection, status: u16, what: &str) {
     if run(&mut connection, &plan_error(status, what).steps).await {
-        // The client is not waited for: what it still sends is no request.
+        // The client is not waited for: what it still sends is not a request.
         let _ = timeout(LINGER, connection.close()).await;
     }
 }
@@ -165,7 +165,7 @@ fn complete(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
 }
 
 fn check(behavior: &Behavior, received: &Received) -> Result<(), String> {
-    unique::check(&received.bytes).map_err(|flaw| format!("the body is no proper JSON: {flaw}"))?;
+    unique::check(&received.bytes).map_err(|flaw| format!("the body is not proper JSON: {flaw}"))?;
     let kind = received.header("content-type").unwrap_or_default();
     if !kind.starts_with("application/json") {
         return Err(format!("`content-type` is `{kind}`, not `application/json`"));

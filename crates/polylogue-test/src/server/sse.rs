@@ -16,7 +16,7 @@ pub(super) enum Step {
     Write(Vec<u8>),
     /// Send nothing for a while.
     Wait(Duration),
-    /// Send these bytes again and again, with a pause between, until the client goes.
+    /// Send these bytes repeatedly, with a pause between, until the client goes.
     Forever(Vec<u8>, Duration),
 }
 
@@ -164,7 +164,7 @@ impl Lines {
     }
 }
 
-/// The type of an event, which stands in its JSON, too.
+/// The type of an event, which is in its JSON, too.
 fn kind(data: &str) -> String {
     let event: Value = serde_json::from_str(data).unwrap_or_default();
     event.get("type").and_then(Value::as_str).unwrap_or("error").to_owned()

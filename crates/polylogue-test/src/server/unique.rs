@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 /// Checks that `bytes` are JSON and that no object in it has a key twice.
 ///
 /// # Errors
-/// Says where it is no JSON, or which key comes twice.
+/// Says where it is not JSON, or which key comes twice.
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     serde_json::from_slice::<Unique>(bytes).map(|_| ()).map_err(|error| error.to_string())
 }

@@ -44,17 +44,17 @@ pub fn validate_as(body: &Value, history: History) -> Result<(), String> {
     if history == History::Any {
         return Ok(());
     }
-    let body = body.as_object().ok_or("the body is no JSON object")?;
+    let body = body.as_object().ok_or("the body is not a JSON object")?;
     parameters::check(body)?;
     let messages = body.get("messages").ok_or("`messages` is missing")?;
-    let messages = messages.as_array().ok_or("`messages` is no list")?;
+    let messages = messages.as_array().ok_or("`messages` is not a list")?;
     check_history(messages, history)
 }
 
 pub(super) fn check_history(messages: &[Value], history: History) -> Result<(), String> {
     let mut reader = Reader { history, ..Reader::default() };
     for (index, message) in messages.iter().enumerate() {
-        let read = message.as_object().ok_or_else(|| "is no object".to_owned());
+        let read = message.as_object().ok_or_else(|| "is not an object".to_owned());
         read.and_then(|fields| reader.read(role(message), fields))
             .map_err(|flaw| format!("messages[{index}] {flaw}"))?;
     }
@@ -162,7 +162,7 @@ fn check_call(call: &Value) -> Result<&str, String> {
     }
 }
 
-/// Checks that there is something in a message. Content may be left out, or null, beside calls.
+/// Checks that there is something in a message. Content may be left out, or null, next to calls.
 fn check_content(message: &Map<String, Value>, calls: bool) -> Result<(), String> {
     match message.get("content") {
         None | Some(Value::Null) if calls => Ok(()),

@@ -72,7 +72,7 @@ async fn released(store: AnyStore) -> Verdict {
         return Err(format!("both claims have the fence {}", first.fence));
     }
     refused("appending with the void claim", store.append(&first, &some(1, 2)).await, &fenced(&first))?;
-    // The claim is looked at first: a writer that was overtaken must not be told of a bug of its own.
+    // The claim is looked at first: a writer that was overtaken must not be told of its own bug.
     refused("appending a gap with it", store.append(&first, &some(7, 8)).await, &fenced(&first))?;
     done("append", store.append(&second, &some(1, 3)).await)?;
     keeps("the log", &store, &first.id, &some(0, 3)).await

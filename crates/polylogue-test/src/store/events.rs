@@ -86,7 +86,7 @@ fn kinds() -> Value {
          "finish": "calls", "usage": {"input": 7, "output": 1, "cached": 0, "reasoning": 0}, "cost": 1500},
         {"type": "model_replied", "who": "a", "model": "p:m", "request": "ffffffffffffffffffffffffffffffff",
          "parts": [], "finish": "unknown"},
-        {"type": "prompted", "who": "a", "text": "that was no JSON"},
+        {"type": "prompted", "who": "a", "text": "that was not JSON"},
         {"type": "tool_called", "who": "a", "call": {"id": "1", "tool": "t", "args": "not an object"}},
         {"type": "tool_returned", "who": "a", "id": "1", "outcome": {"status": "failed", "parts": [{"data": [null]}]}},
         {"type": "message", "from": "a", "to": {"only": []}, "parts": [{"media": {"type": "image/png", "url": "data:,"}}]},
@@ -96,7 +96,7 @@ fn kinds() -> Value {
         {"type": "input_required", "who": "a", "text": "go on?"},
         {"type": "input_provided", "to": "a", "text": ""},
         {"type": "failed", "who": "a", "error": {"fault": "provider", "message": "m", "hint": "h"}},
-        {"type": "closed", "reason": {"loop_detected": {"pattern": "calls", "text": "the same tool call again and again", "evidence": [1, 2]}}, "summary": "s"},
+        {"type": "closed", "reason": {"loop_detected": {"pattern": "calls", "text": "the same tool call repeatedly", "evidence": [1, 2]}}, "summary": "s"},
         {"type": "closed", "reason": "finished", "summary": ""},
         {"type": "reopened"},
     ])

@@ -18,7 +18,7 @@ pub(crate) enum Ended {
     Reset,
     /// Not within the time the client waits.
     Never,
-    /// With something that is no HTTP.
+    /// With something that is not HTTP.
     Garbled,
 }
 

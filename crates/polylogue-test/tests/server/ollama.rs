@@ -111,7 +111,7 @@ fn requests_are_judged_more_strictly_than_ollama_does() {
         body
     };
     let picture = json!([{"role": "user", "content": "", "images": ["QUJD"]}]);
-    for good in [
+    for valid in [
         with("messages", json!([user, call, result])),
         with("messages", picture),
         with("format", json!("json")),
@@ -121,7 +121,7 @@ fn requests_are_judged_more_strictly_than_ollama_does() {
         with("keep_alive", json!(-1)),
     ] {
         let server = serve("fine");
-        assert_eq!((ask(&server, &good).status(), server.violations()), (200, Vec::new()), "{good}");
+        assert_eq!((ask(&server, &valid).status(), server.violations()), (200, Vec::new()), "{valid}");
     }
     let mut text_args = call.clone();
     text_args["tool_calls"][0]["function"]["arguments"] = json!("{}");
@@ -129,15 +129,15 @@ fn requests_are_judged_more_strictly_than_ollama_does() {
     nameless.as_object_mut().unwrap().shift_remove("tool_name");
     for (bad, says) in [
         (with("model", json!("")), "`model`"),
-        (with("temperature", json!(1)), "`temperature` is no field"),
-        (with("options", json!({"num_context": 1})), "`num_context` is no option"),
+        (with("temperature", json!(1)), "`temperature` is not a field"),
+        (with("options", json!({"num_context": 1})), "`num_context` is not an option"),
         (with("options", json!({"num_ctx": "8192"})), "wrong type"),
         (with("format", json!("xml")), "`format`"),
         (with("think", json!("hard")), "`think`"),
         (with("keep_alive", json!(true)), "`keep_alive`"),
         (with("stream", json!("no")), "`stream`"),
         (with("messages", json!([])), "empty"),
-        (with("messages", json!([{"role": "user", "content": [{"type": "text", "text": "x"}]}])), "no text"),
+        (with("messages", json!([{"role": "user", "content": [{"type": "text", "text": "x"}]}])), "not text"),
         (with("messages", json!([{"role": "user", "content": "x", "images": ["data:x"]}])), "no base64"),
         (with("messages", json!([{"role": "user", "content": " "}])), "empty text"),
         (with("messages", json!([user, user])), "alternate"),

@@ -97,7 +97,7 @@ fn malformed_requests_get_400_and_are_listed() {
     let violations = server.violations();
     assert_eq!(violations[0], "request 0: messages[0] has an empty text");
     assert!(violations[1].contains("the key `model` comes twice"), "{violations:?}");
-    assert!(violations[2].contains("no proper JSON"));
+    assert!(violations[2].contains("not proper JSON"));
     assert!(violations[3].contains("`content-type`"));
     assert_eq!(server.replies(), 0);
 }

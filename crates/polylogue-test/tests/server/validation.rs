@@ -30,7 +30,7 @@ fn body(messages: &[Value]) -> Value {
 
 #[test]
 fn proper_histories_pass() {
-    let call_beside_text =
+    let call_next_to_text =
         json!({"role": "assistant", "content": "I look", "tool_calls": calls(&["z"])["tool_calls"]});
     let picture =
         json!([{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:,x"}}]);
@@ -40,7 +40,7 @@ fn proper_histories_pass() {
         vec![json!({"role": "developer", "content": "d"}), user("a"), assistant("b"), user("c")],
         vec![user("a"), calls(&["x", "y"]), tool("y"), tool("x")],
         vec![user("a"), calls(&["x"]), tool("x"), calls(&["y"]), tool("y"), assistant("b"), user("c")],
-        vec![user("a"), call_beside_text, tool("z")],
+        vec![user("a"), call_next_to_text, tool("z")],
         vec![json!({"role": "user", "content": picture})],
     ] {
         assert_eq!(validate(&body(&messages)), Ok(()), "{messages:?}");
@@ -69,7 +69,7 @@ fn always_refused() -> Vec<(Vec<Value>, &'static str)> {
         (vec![json!({"role": "user", "content": [{"type": "smell"}]})], "unknown type `smell`"),
         (vec![json!({"role": "narrator", "content": "x"})], "unknown role `narrator`"),
         (vec![json!({"content": "x"})], "has no role"),
-        (vec![json!("x")], "is no object"),
+        (vec![json!("x")], "is not an object"),
         (vec![user("a"), calls(&["x"]), user("b")], "stands before the answer to the call `x`"),
         (vec![user("a"), calls(&["x", "y"]), tool("x")], "the call `y` is not answered"),
         (vec![user("a"), calls(&["x"]), tool("y")], "answers `y`, which is not awaited"),

@@ -81,7 +81,7 @@ impl Reader<'_> {
             return Ok(base);
         }
         let value = base.powf(self.factor()?);
-        if value.is_nan() { Err("this power is no real number".into()) } else { Ok(value) }
+        if value.is_nan() { Err("this power is not a real number".into()) } else { Ok(value) }
     }
 
     fn atom(&mut self) -> Result<f64, String> {
@@ -94,7 +94,7 @@ impl Reader<'_> {
         let value = number.parse().map_err(|_| match (number, rest.chars().next()) {
             ("", None) => "a number is missing at the end".to_owned(),
             ("", Some(c)) => format!("a number is missing before `{c}`"),
-            _ => format!("`{number}` is no number"),
+            _ => format!("`{number}` is not a number"),
         })?;
         self.rest = rest.trim_start();
         Ok(value)
@@ -145,10 +145,10 @@ mod tests {
             ("(1", "a bracket is not closed"),
             ("1)", "`)` is not expected; there are numbers, + - * / % ^ and brackets"),
             ("2 x 3", "`x` is not expected; there are numbers, + - * / % ^ and brackets"),
-            ("1.2.3", "`1.2.3` is no number"),
+            ("1.2.3", "`1.2.3` is not a number"),
             ("1 / (2 - 2)", "this divides by zero"),
             ("5 % 0", "this divides by zero"),
-            ("(-8) ^ 0.5", "this power is no real number"),
+            ("(-8) ^ 0.5", "this power is not a real number"),
             ("10 ^ 10 ^ 10", "the result is too large"),
         ] {
             assert_eq!(evaluate(text), Err(why.to_owned()), "{text}");

@@ -118,7 +118,7 @@ impl Game {
         let legal = |next: &Move| self.board.is_legal(*next);
         found.ok().filter(legal).ok_or_else(|| {
             let moves = self.legal().join(" ");
-            format!("`{text}` is no legal move of {} here; these are: {moves}", self.side())
+            format!("`{text}` is not a legal move of {} here; these are: {moves}", self.side())
         })
     }
 
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn what_is_not_legal_is_refused_with_what_is() {
         let error = after(&["e4", "e5"]).play("Ke3").unwrap_err();
-        assert!(error.starts_with("`Ke3` is no legal move of white here; these are: Ba6 "), "{error}");
+        assert!(error.starts_with("`Ke3` is not a legal move of white here; these are: Ba6 "), "{error}");
         for text in ["", "e9e4", "castle", "e7e5", "e2e5", "🦀", "Qh5Qh5", "e2e4e5"] {
             assert!(after(&[]).play(text).is_err(), "{text}");
         }

@@ -36,6 +36,7 @@ pub(crate) async fn run(sandbox: Sandbox, program: Program) -> Result<ProgramRes
         drop(done.send(ended));
     };
     let thread = std::thread::Builder::new().name("polylogue-code".into()).spawn(work);
-    thread.map_err(|error| Error::System { what: "there is no thread for the program", source: error })?;
+    thread
+        .map_err(|error| Error::System { what: "no thread can be started for the program", source: error })?;
     result.await.unwrap_or_else(|_| Err(Error::Config("running the program broke down".into())))
 }

@@ -185,7 +185,7 @@ impl Argument {
         }
         let is_number = matches!(self.kind, Kind::Integer | Kind::Number);
         if !is_number && (self.minimum.is_some() || self.maximum.is_some()) {
-            return Err(format!("`{name}` is no number, and has no minimum or maximum"));
+            return Err(format!("`{name}` is not a number, and has no minimum or maximum"));
         }
         match &self.default {
             Some(default) => self.accept(name, default).map_err(|wrong| format!("the default of {wrong}")),

@@ -106,7 +106,7 @@ impl Word {
             let Some(argument) = declaration.arguments.get(name) else { continue };
             word_is_free |= argument.may_be_option;
             if argument.kind == Kind::Strings && parts.len() > 1 {
-                return Err(format!("`{name}` is a list, and needs a word of its own"));
+                return Err(format!("`{name}` is a list, and needs its own word"));
             }
         }
         Ok(Self { parts, free: word_is_free })

@@ -26,10 +26,10 @@ pub(super) fn edit(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
     }
     let _changing = folder.changing();
     let content = String::from_utf8(folder.read(&names)?)
-        .map_err(|_| ToolError(format!("`{path}` is no text in UTF-8, and is left unchanged")))?;
+        .map_err(|_| ToolError(format!("`{path}` is not UTF-8 text, and is left unchanged")))?;
     let count = content.matches(old).count();
     match count {
-        0 => return Err(ToolError(format!("`old` does not stand in `{path}`: it must be exactly the same"))),
+        0 => return Err(ToolError(format!("`old` is not in `{path}`: it must be exactly the same"))),
         1 => {}
         _ if all => {}
         _ => {

@@ -147,7 +147,7 @@ impl Folder {
         let fd = fd.map_err(|error| wrong(&path, error))?;
         let about = rustix::fs::fstat(&fd).map_err(|error| wrong(&path, error))?;
         if kind(&about) != FileType::RegularFile {
-            return Err(ToolError(format!("`{path}` is no file")));
+            return Err(ToolError(format!("`{path}` is not a file")));
         }
         let mut content = Vec::new();
         File::from(fd)
@@ -168,7 +168,9 @@ impl Folder {
         let dir = self.made(dirs).map_err(|error| wrong(&path, error))?;
         let mode = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(about) if kind(&about) == FileType::RegularFile => Some(about.st_mode & 0o777),
-            Ok(_) => return Err(ToolError(format!("`{path}` is no file: a directory, a link or a device"))),
+            Ok(_) => {
+                return Err(ToolError(format!("`{path}` is not a file: a directory, a link or a device")));
+            }
             Err(_) => None,
         };
         // The old file stays until the new one is whole.
@@ -245,7 +247,7 @@ pub(super) fn wrong(path: &str, error: Errno) -> ToolError {
         Errno::NOENT => format!("there is no `{path}`"),
         Errno::LOOP => format!("`{path}` leads over a link, and links are not followed"),
         Errno::NOTDIR => {
-            format!("`{path}` leads over what is no directory, or a link; links are not followed")
+            format!("`{path}` leads over what is not a directory, or a link; links are not followed")
         }
         other => format!("`{path}`: {}", std::io::Error::from(other)),
     })

@@ -21,7 +21,7 @@ pub(super) fn read(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
     let (first, most) = (count(args, "from")?.unwrap_or(1), count(args, "lines")?.unwrap_or(MAX_LINES));
     let content = folder.read(&folder.names(path)?)?;
     if content.contains(&0) {
-        return Err(ToolError(format!("`{path}` is no text ({} bytes)", content.len())));
+        return Err(ToolError(format!("`{path}` is not text ({} bytes)", content.len())));
     }
     let content = String::from_utf8_lossy(&content);
     if content.is_empty() {

@@ -29,7 +29,7 @@ struct Search<'a> {
 /// `search_files`.
 pub(super) fn search(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> {
     let pattern = Regex::new(text(args, "pattern")?)
-        .map_err(|error| ToolError(format!("`pattern` is no regular expression: {error}")))?;
+        .map_err(|error| ToolError(format!("`pattern` is not a valid regular expression: {error}")))?;
     let path = text_if_given(args, "path")?;
     let names = folder.names(path)?;
     let mut search = Search { folder, pattern, found: Vec::new(), files: 0, bytes: 0, too_large: 0 };

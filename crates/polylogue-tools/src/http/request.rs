@@ -64,16 +64,16 @@ impl Request {
     pub(crate) fn to(method: HttpMethod, url: &str) -> Result<Self, String> {
         let (scheme, rest) = url
             .split_once("://")
-            .ok_or_else(|| format!("`{url}` is no address; it begins with `https://`"))?;
+            .ok_or_else(|| format!("`{url}` is not an address; it begins with `https://`"))?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (host, rest) = rest.split_at(end);
         if scheme.contains('{') || host.contains('{') {
             return Err("an argument cannot name the host".into());
         }
         let site = Url::parse(&format!("{scheme}://{host}/"))
-            .map_err(|why| format!("`{url}` is no address: {why}"))?;
+            .map_err(|why| format!("`{url}` is not an address: {why}"))?;
         if !matches!(site.scheme(), "http" | "https") || site.host_str().is_none() {
-            return Err(format!("`{url}` is no address of the web"));
+            return Err(format!("`{url}` is not a web address"));
         }
         if !site.username().is_empty() || site.password().is_some() {
             return Err("an address may hold no user and no password; use `headers`".into());
@@ -203,7 +203,7 @@ impl Request {
         url.set_path(&path);
         // A piece such as `..` would lead elsewhere.
         if url.path() != path {
-            return Err(ToolError(format!("`{path}` is no path that this call may have")));
+            return Err(ToolError(format!("`{path}` is not a path that this call may have")));
         }
         Ok(url)
     }
@@ -294,7 +294,7 @@ fn arguments_within<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
     texts(value, &mut |text| {
         let pieces = parsed(text).unwrap_or_default();
         for name in pieces.iter().filter_map(argument) {
-            // The same name, as it stands in the value.
+            // The same name, found in the value.
             let found =
                 text.find(&format!("{{{name}}}")).and_then(|at| text.get(at + 1..at + 1 + name.len()));
             names.extend(found);

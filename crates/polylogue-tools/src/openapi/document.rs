@@ -30,11 +30,11 @@ impl Document {
     pub fn read(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
         let value: Value = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|why| format!("it is no JSON: {why}"))?
+            serde_json::from_str(text).map_err(|why| format!("it is not valid JSON: {why}"))?
         } else {
             serde_saphyr::from_str(text).map_err(|why| {
                 let why = why.to_string();
-                format!("it is no YAML: {}", why.lines().next().unwrap_or_default())
+                format!("it is not valid YAML: {}", why.lines().next().unwrap_or_default())
             })?
         };
         if value.get("swagger").is_some() {
@@ -46,7 +46,7 @@ impl Document {
             .get("openapi")
             .map(|version| version.as_str().map_or_else(|| version.to_string(), str::to_owned));
         match version {
-            None => Err("it has no key `openapi`, so it is no OpenAPI document".into()),
+            None => Err("it has no key `openapi`, so it is not an OpenAPI document".into()),
             Some(version) if !version.starts_with("3.") => {
                 Err(format!("it is of version {version}; 3.0 and 3.1 are read"))
             }
@@ -95,7 +95,7 @@ impl Document {
         };
         if !base.starts_with("https://") && !base.starts_with("http://") {
             return Err(format!(
-                "its server is at `{base}`, which is no whole address; it needs a `base_url`"
+                "its server is at `{base}`, which is not a whole address; it needs a `base_url`"
             ));
         }
         Ok(base.trim_end_matches('/').to_owned())

@@ -170,7 +170,7 @@ impl Operation {
             }
         }
         match request.arguments().into_iter().find(|name| !self.places.contains_key(*name)) {
-            Some(name) => Err(format!("its path has `{{{name}}}`, which is no parameter")),
+            Some(name) => Err(format!("its path has `{{{name}}}`, which is not a parameter")),
             None => Ok(request),
         }
     }
@@ -224,7 +224,7 @@ fn body(document: &Document, entry: &Entry<'_>) -> Result<Option<(Value, bool)>,
         Some((_, content)) => {
             Ok(Some((simple(document, content.get("schema").unwrap_or(&Value::Null)), is_required)))
         }
-        None if is_required => Err("what it is sent is no JSON".into()),
+        None if is_required => Err("what it is sent is not JSON".into()),
         None => Ok(None),
     }
 }

@@ -78,7 +78,7 @@ impl Drop for Kernel {
 impl Kernel {
     /// Starts it, and waits until it is ready.
     pub(super) async fn start(sandbox: &Sandbox, interpreter: &str) -> Result<Self, Error> {
-        let piped = |source| Error::System { what: "there is no pipe for the session", source };
+        let piped = |source| Error::System { what: "no pipe can be created for the session", source };
         let (source, input) = std::io::pipe().map_err(piped)?;
         rustix::fs::fcntl_setfl(&input, rustix::fs::OFlags::NONBLOCK).map_err(|error| piped(error.into()))?;
         let line = Arc::new(Line {
@@ -95,7 +95,8 @@ impl Kernel {
         let listen = move || listen(&sandbox, &program, source, &own);
         let kernel = Self { line, runs: 0 };
         let thread = std::thread::Builder::new().name("polylogue-python".into()).spawn(listen);
-        thread.map_err(|source| Error::System { what: "there is no thread for the session", source })?;
+        thread
+            .map_err(|source| Error::System { what: "no thread can be started for the session", source })?;
         kernel.line.until(|state| state.listens).await;
         let over = kernel.line.state().over.take();
         match over {
@@ -300,7 +301,7 @@ fn listen(sandbox: &Sandbox, program: &Program, source: std::io::PipeReader, lin
     };
     let streams = Streams { input: Some(source), output: &mut read };
     let how = sandbox.run_streamed(program, &line.cancellation, streams);
-    // What is no line of the driver's are an interpreter's last words.
+    // What is not a line of the driver's are an interpreter's last words.
     let last = String::from_utf8_lossy(&lines.kept).trim().chars().take(LAST_WORDS).collect::<String>();
     let why = how.map(|how| if last.is_empty() { how.to_string() } else { format!("{how}: {last}") });
     line.state().over = Some(why);

@@ -91,7 +91,7 @@ impl Fetcher {
     /// When the page is not allowed, cannot be fetched, or is not text; the message is for a model.
     pub async fn fetch(&self, address: &str) -> Result<Fetched, String> {
         let mut url =
-            Url::parse(address.trim()).map_err(|why| format!("`{address}` is no address: {why}"))?;
+            Url::parse(address.trim()).map_err(|why| format!("`{address}` is not an address: {why}"))?;
         url.set_fragment(None);
         let fetching = async {
             let (url, reply) = self.follow(url).await?;
@@ -112,7 +112,7 @@ impl Fetcher {
             match (reply.status, &reply.location) {
                 (301 | 302 | 303 | 307 | 308, Some(location)) => {
                     let next =
-                        url.join(location).map_err(|_| cannot(&url, "it leads to what is no address"))?;
+                        url.join(location).map_err(|_| cannot(&url, "it leads to what is not an address"))?;
                     url = next;
                     url.set_fragment(None);
                 }
@@ -179,7 +179,7 @@ impl Fetcher {
 }
 
 fn cannot(url: &Url, why: &str) -> String {
-    // What is no address of the web may be anything, and long.
+    // What is not a web address may be anything, and long.
     let shown: String = url.as_str().chars().take(300).collect();
     format!("`{shown}` cannot be fetched: {why}")
 }

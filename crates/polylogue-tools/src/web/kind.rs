@@ -43,7 +43,7 @@ impl Kind {
             }
             // What servers say when they do not know.
             "" | "application/octet-stream" | "unknown/unknown" => None,
-            other => return Err(format!("`{other}`, which is no text")),
+            other => return Err(format!("`{other}`, which is not text")),
         };
         let is_utf16 = begin.starts_with(&[0xff, 0xfe]) || begin.starts_with(&[0xfe, 0xff]);
         if begin.contains(&0) && !is_utf16 {
@@ -79,8 +79,8 @@ mod tests {
             (Some("text/plain"), b"\xff\xfea\0", Ok(Kind::Text)),
             (Some("text/html"), b"%PDF-1.7", Err("a PDF document, which is not read here")),
             (Some("application/pdf"), b"", Err("a PDF document, which is not read here")),
-            (Some("image/png"), b"\x89PNG", Err("`image/png`, which is no text")),
-            (Some("application/zip"), b"PK", Err("`application/zip`, which is no text")),
+            (Some("image/png"), b"\x89PNG", Err("`image/png`, which is not text")),
+            (Some("application/zip"), b"PK", Err("`application/zip`, which is not text")),
             (Some("text/html"), b"\x7fELF\0\0", Err("no text, but data")),
             (None, b"\x89PNG\r\n\x1a\n\0", Err("no text, but data")),
         ] {

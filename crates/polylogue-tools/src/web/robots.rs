@@ -25,7 +25,7 @@ impl Rules {
     pub(super) fn of(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut own, mut others) = (None::<Vec<Rule>>, Vec::new());
-        // Whom the rules are for, and whether one of them was there: then a further name begins anew.
+        // Whom the rules are for, and whether one of them was there: then a further name begins again.
         let (mut for_us, mut for_all, mut has_rules) = (false, false, false);
         for line in text.split(['\n', '\r']) {
             let line = line.split('#').next().unwrap_or_default();

@@ -161,7 +161,7 @@ fn what_contradicts_itself_is_refused() {
             "`a` is a piece of the path, and cannot be left out",
         ),
         (json!({"url": "https://{a}/", "arguments": argument}), "an argument cannot name the host"),
-        (json!({"url": "file:///etc/passwd"}), "is no address of the web"),
+        (json!({"url": "file:///etc/passwd"}), "is not a web address"),
         (json!({"url": "https://h.example/", "json": {}}), "a request by `get` has no `json`"),
         (json!({"url": "https://h.example/", "headers": {"Host": "x"}}), "the header `Host` cannot be set"),
         (json!({"url": "https://h.example/", "headers": {"X": "a\nb"}}), "the header `X` cannot be sent"),

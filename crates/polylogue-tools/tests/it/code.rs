@@ -170,7 +170,7 @@ async fn files_are_written_to_their_directory_and_listed() {
         assert_eq!(out, expected);
     }
     assert!(!dir.0.join("a.py").exists());
-    // A name is no option, and is shown unchanged.
+    // A name is not an option, and is shown unchanged.
     let code = "raise ValueError('x')";
     for name in ["-c.py", "sub/a b.py"] {
         let out = failed(&tool, json!({"code": code, "filename": name})).await;

@@ -12,7 +12,7 @@ fn declared(command: Value, arguments: Value) -> Declaration {
     serde_json::from_value(value).unwrap()
 }
 
-/// A command that prints its words, each in brackets on a line of its own.
+/// A command that prints its words, each in brackets on its own line.
 fn words(sandbox: &Sandbox, rest: Value, arguments: Value) -> Command {
     let mut command = vec![json!("printf"), json!("[%s]\\n"), json!("0")];
     command.extend(rest.as_array().unwrap().iter().cloned());
@@ -210,7 +210,7 @@ fn declarations_that_contradict_themselves_are_refused() {
             plain(),
             "`{a b}` has a brace that is no `{argument}`; write `{{` and `}}` for braces",
         ),
-        (json!(["x", "y{a}"]), a(json!({"type": "strings"})), "`a` is a list, and needs a word of its own"),
+        (json!(["x", "y{a}"]), a(json!({"type": "strings"})), "`a` is a list, and needs its own word"),
         (json!(["x", "{a}"]), a(json!({"default": 1})), "the default of `a` must be a text, not 1"),
         (
             json!(["x", "{a}"]),
@@ -218,7 +218,7 @@ fn declarations_that_contradict_themselves_are_refused() {
             "the default of `a` must be one of \"y\"",
         ),
         (json!(["x", "{a}"]), a(json!({"choices": [1]})), "`a` is a text, and the choice 1 is not"),
-        (json!(["x", "{a}"]), a(json!({"minimum": 1})), "`a` is no number, and has no minimum or maximum"),
+        (json!(["x", "{a}"]), a(json!({"minimum": 1})), "`a` is not a number, and has no minimum or maximum"),
     ] {
         let error = Command::new(declared(command, arguments), Sandbox::enclosed("work")).unwrap_err();
         assert_eq!(error.to_string(), format!("the command `test`: {shown}"));

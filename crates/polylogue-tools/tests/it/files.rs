@@ -84,7 +84,7 @@ async fn lines_are_found_by_a_regular_expression() {
     );
     assert_eq!(failed(&tool, json!({"pattern": "x", "path": "no"})).await, "there is no `no`");
     let out = failed(&tool, json!({"pattern": "("})).await;
-    assert!(out.starts_with("`pattern` is no regular expression: "), "{out}");
+    assert!(out.starts_with("`pattern` is not a valid regular expression: "), "{out}");
     dir.write("work/many", "x\n".repeat(1000));
     let out = done(&tool, json!({"pattern": "x"})).await;
     assert!(
@@ -107,23 +107,23 @@ async fn errors_name_the_path_and_the_reason() {
         (read(&folder), json!({}), "`path` must be a text"),
         (read(&folder), json!({"path": "a", "from": 0}), "`from` must be a whole number from 1"),
         (read(&folder), json!({"path": ""}), "the path must name a file of the work directory"),
-        (read(&folder), json!({"path": "sub"}), "`sub` is no file"),
-        (read(&folder), json!({"path": "bin"}), "`bin` is no text (3 bytes)"),
+        (read(&folder), json!({"path": "sub"}), "`sub` is not a file"),
+        (read(&folder), json!({"path": "bin"}), "`bin` is not text (3 bytes)"),
         (
             read(&folder),
             json!({"path": "a/b"}),
-            "`a/b` leads over what is no directory, or a link; links are not followed",
+            "`a/b` leads over what is not a directory, or a link; links are not followed",
         ),
         (
             list(&folder),
             json!({"path": "a"}),
-            "`a` leads over what is no directory, or a link; links are not followed",
+            "`a` leads over what is not a directory, or a link; links are not followed",
         ),
         (list(&folder), json!({"recursive": 1}), "`recursive` must be `true` or `false`"),
         (
             write(&folder),
             json!({"path": "sub", "content": ""}),
-            "`sub` is no file: a directory, a link or a device",
+            "`sub` is not a file: a directory, a link or a device",
         ),
         (
             edit(&folder),
@@ -133,7 +133,7 @@ async fn errors_name_the_path_and_the_reason() {
         (
             edit(&folder),
             json!({"path": "a", "old": "two", "new": "x"}),
-            "`old` does not stand in `a`: it must be exactly the same",
+            "`old` is not in `a`: it must be exactly the same",
         ),
         (
             edit(&folder),
@@ -143,7 +143,7 @@ async fn errors_name_the_path_and_the_reason() {
         (
             edit(&folder),
             json!({"path": "latin", "old": "c", "new": "x"}),
-            "`latin` is no text in UTF-8, and is left unchanged",
+            "`latin` is not UTF-8 text, and is left unchanged",
         ),
     ] {
         assert_eq!(failed(&tool, args).await, expected);
@@ -216,7 +216,7 @@ async fn links_are_not_followed() {
         let expected = format!("`{path}` leads over a link, and links are not followed");
         assert_eq!(failed(&read(&folder), json!({"path": path})).await, expected);
         let out = failed(&write(&folder), json!({"path": path, "content": "x"})).await;
-        assert_eq!(out, format!("`{path}` is no file: a directory, a link or a device"));
+        assert_eq!(out, format!("`{path}` is not a file: a directory, a link or a device"));
     }
     for path in ["dir/a", "dir/new", "root/etc/passwd", "loop/a"] {
         let out = failed(&read(&folder), json!({"path": path})).await;
@@ -238,7 +238,7 @@ async fn what_is_no_file_is_left_alone() {
     let folder = folder(&dir);
     let made = std::process::Command::new("mkfifo").arg(dir.work().join("pipe")).status().unwrap();
     assert!(made.success());
-    assert_eq!(failed(&read(&folder), json!({"path": "pipe"})).await, "`pipe` is no file");
+    assert_eq!(failed(&read(&folder), json!({"path": "pipe"})).await, "`pipe` is not a file");
     assert_eq!(done(&list(&folder), json!({})).await, "pipe (no file)");
     assert_eq!(done(&search(&folder), json!({"pattern": "x"})).await, "Nothing was found.");
 }
@@ -259,7 +259,7 @@ async fn files_are_replaced_and_keep_their_rights() {
     assert_eq!(mode & 0o7777, 0o755, "a file that runs as its owner does so no more");
 }
 
-/// Another process exchanges a directory for a link to the outside, again and again, while the tools work in it.
+/// Another process exchanges a directory for a link to the outside, repeatedly, while the tools work in it.
 #[tokio::test]
 async fn a_race_is_not_won() {
     let dir = Dir::new();

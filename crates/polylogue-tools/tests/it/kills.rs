@@ -39,7 +39,7 @@ fn append(path: &Path, line: &str) {
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Ann asks for three blocks, each with an id of its own, and Bob runs them: two by a shell in a sandbox.
+/// Ann asks for three blocks, each with its own id, and Bob runs them: two by a shell in a sandbox.
 fn chat(dir: &Path) -> Chat {
     let ann = Function::new("Ann", |turn| {
         let nth = turn.transcript().turns_of(turn.me());
@@ -88,7 +88,7 @@ async fn reopened(store: &AnyStore, id: &LogId) -> Log {
     }
 }
 
-/// Runs the conversation in a process of its own, and kills it a while after it went on.
+/// Runs the conversation in its own process, and kills it a while after it went on.
 fn run_and_kill(dir: &Path, wait: Duration) {
     let logged = || std::fs::metadata(dir.join("logs/killed.jsonl")).map_or(0, |about| about.len());
     let before = logged();
@@ -125,7 +125,7 @@ fn line_of(call: &Call) -> String {
 }
 
 #[tokio::test]
-async fn killed_again_and_again_it_does_nothing_twice() {
+async fn killed_repeatedly_it_does_nothing_twice() {
     let dir = Dir::new();
     if sandbox(&dir).is_none() {
         return;

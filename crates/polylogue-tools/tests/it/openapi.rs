@@ -194,7 +194,7 @@ fn some_are_chosen_by_name_or_path() {
     );
     assert_eq!(
         names(&["upload"]).unwrap_err(),
-        "the operation `upload` cannot be called: what it is sent is no JSON"
+        "the operation `upload` cannot be called: what it is sent is not JSON"
     );
     assert_eq!(
         names(&["cookie"]).unwrap_err(),
@@ -211,14 +211,17 @@ fn documents_that_cannot_be_used_say_why() {
     let many =
         json!({"openapi": "3.1.0", "servers": [{"url": "https://h.example"}], "paths": many}).to_string();
     for (text, expected) in [
-        ("{", "it is no JSON: "),
-        ("a: [", "it is no YAML: "),
+        ("{", "it is not valid JSON: "),
+        ("a: [", "it is not valid YAML: "),
         ("swagger: '2.0'", "it is of version 2 (`swagger`)"),
         ("info: {}", "it has no key `openapi`"),
         ("openapi: 4.0.0\npaths: {/: {get: {}}}", "it is of version 4.0.0"),
         ("openapi: 3.1.0\npaths: {}", "it has no `paths`"),
         ("openapi: 3.1.0\npaths: {/: {get: {}}}", "it needs a `base_url`"),
-        ("openapi: 3.1.0\nservers: [{url: /v1}]\npaths: {/: {get: {}}}", "`/v1`, which is no whole address"),
+        (
+            "openapi: 3.1.0\nservers: [{url: /v1}]\npaths: {/: {get: {}}}",
+            "`/v1`, which is not a whole address",
+        ),
         (
             "openapi: 3.1.0\nservers: [{url: 'https://h.example'}]\npaths: {/: {parameters: []}}",
             "none of its operations can be called",

@@ -123,7 +123,7 @@ async fn addresses_that_lead_inside_are_refused_whatever_they_look_like() {
         "".into(),
     ] {
         let why = fetcher.fetch(&url).await.unwrap_err();
-        assert!(why.contains("cannot be fetched") || why.contains("is no address"), "{url}: {why}");
+        assert!(why.contains("cannot be fetched") || why.contains("is not an address"), "{url}: {why}");
     }
     assert_eq!(site.asked(), [""; 0]);
     let why = fetcher.fetch("http://inner.example/").await.unwrap_err();
@@ -263,9 +263,9 @@ async fn responses_that_lie_or_are_no_text_are_named_as_such() {
     }
     for (path, expected) in [
         ("/both", "the connection broke"),
-        ("/bytes", "it is no text, but data"),
+        ("/bytes", "it is not text, but data"),
         ("/pdf", "it is a PDF document, which is not read here"),
-        ("/png", "it is `image/png`, which is no text"),
+        ("/png", "it is `image/png`, which is not text"),
         ("/gone", "answers 410 Gone"),
         ("/none", "answers 404 Not Found"),
         ("/garbage", "the connection broke"),

@@ -87,7 +87,7 @@ impl Policy for Dag {
     fn next(&self, chat: &Transcript) -> Step {
         let (listed, participants) = (self.0.nodes(), chat.participants());
         if let Some(unknown) = listed.iter().find(|name| !participants.contains(name)) {
-            return Step::Fail(format!("has `{unknown}` in its order, who is no participant").into());
+            return Step::Fail(format!("has `{unknown}` in its order, who is not a participant").into());
         }
         let free = chat.present().filter(|name| !listed.contains(name) && chat.turns_of(name) == 0);
         let free = free.cloned().map(TurnRequest::to_all);

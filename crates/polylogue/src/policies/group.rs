@@ -113,7 +113,7 @@ impl From<Method> for Selected {
 }
 
 impl Group {
-    /// Selects participants in order, again and again.
+    /// Selects participants in order, repeatedly.
     #[must_use]
     pub fn round_robin() -> Self {
         Self::of(Selection::Method(Method::RoundRobin))
@@ -208,7 +208,7 @@ impl Group {
             self.transitions.iter().flat_map(Transitions::names).map(|name| (name, "its transitions"));
         let repeats = self.repeat.iter().flat_map(Repeat::names).map(|name| (name, "its rule of repeats"));
         let (unknown, place) = in_graph.chain(repeats).find(|(name, _)| !participants.contains(name))?;
-        Some(format!("has `{unknown}` in {place}, who is no participant"))
+        Some(format!("has `{unknown}` in {place}, who is not a participant"))
     }
 
     /// The candidates for the next turn.

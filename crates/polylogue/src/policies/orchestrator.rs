@@ -3,7 +3,7 @@
 //!
 //! In private turns the planner is asked for the facts, then for a plan, which is posted in the chat; then, before each
 //! turn, for the [`Progress`] as JSON. Its instruction is posted in its name, and the selected participant has a turn.
-//! After too many loops or turns without progress, the planner writes facts and plan anew; when the limit on plans is
+//! After too many loops or turns without progress, the planner writes facts and plan again; when the limit on plans is
 //! reached, the chat ends. In all cases the planner gives the final answer, which is the summary.
 //!
 //! # A planner and two workers
@@ -56,7 +56,7 @@ pub struct Orchestrator {
 impl Orchestrator {
     /// Default limit on turns, as in AutoGen's MagenticOne.
     pub const DEFAULT_MAX_TURNS: u64 = 20;
-    /// Default limit on turns without progress before the plan is made anew, as in AutoGen's MagenticOne.
+    /// Default limit on turns without progress before the plan is made again, as in AutoGen's MagenticOne.
     pub const DEFAULT_MAX_STALLS: u64 = 3;
     /// Default limit on plans. MagenticOne has no such limit.
     pub const DEFAULT_MAX_PLANS: u64 = 3;
@@ -108,7 +108,7 @@ impl Orchestrator {
         Self { max_turns: turns, ..self }
     }
 
-    /// Sets the number of turns without progress, at least 1, after which the plan is made anew. A turn with progress
+    /// Sets the number of turns without progress, at least 1, after which the plan is made again. A turn with progress
     /// cancels out one without.
     #[must_use]
     pub fn max_stalls(self, stalls: u64) -> Self {

@@ -9,7 +9,7 @@ use polylogue_core::{
 
 use crate::termination::verdict::Verdict;
 
-/// Participants speak one after the other, again and again.
+/// Participants speak one after the other, repeatedly.
 ///
 /// Starts with the first participant, or, when a participant sent the last opening message, with the next one. Skips
 /// participants who left; when fewer than two of several are present, the chat ends.

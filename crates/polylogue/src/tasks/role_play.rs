@@ -34,7 +34,7 @@
 //! | the limit on rounds or messages is reached | [`Reason::Rounds`], [`Reason::Messages`] |
 //! | the user role gave no instruction, several times in a row | [`Reason::Errors`] of the user role, in [`ModelMistake::Role`] |
 //! | the assistant role gave an instruction: the roles are flipped | [`Reason::Errors`] of the assistant role, in [`ModelMistake::Role`] |
-//! | both repeat nearly the same messages, or say goodbye again and again | [`StopReason::LoopDetected`] |
+//! | both repeat nearly the same messages, or say goodbye repeatedly | [`StopReason::LoopDetected`] |
 //! | a reply was blank, and its retry, too | [`Reason::Errors`] of that role, in [`ModelMistake::Reply`] |
 //! | a custom condition holds | that of the condition; see [`RolePlay::until`] |
 //!
@@ -302,7 +302,7 @@ impl RolePlay {
     /// As [`builder`](Self::builder).
     pub fn begin(self, name: &str) -> Result<(ChatBuilder, impl Policy + use<>)> {
         if self.cast.done.trim().is_empty() {
-            return Err(Error::config("the marker that says that a task is done is blank"));
+            return Err(Error::config("the marker of a completed task is blank"));
         }
         let role_play = if self.sets_temperatures { self.with_temperature() } else { self };
         let cast = Arc::new(role_play.cast);

@@ -1,7 +1,7 @@
 //! Detects conversations that repeat themselves.
 //!
 //! Conversations of models that never end are the most frequent complaint about multi-agent systems: agents agree with
-//! each other forever, say goodbye again and again, send empty messages, or repeat the same tool call. Each case is
+//! each other forever, say goodbye repeatedly, send empty messages, or repeat the same tool call. Each case is
 //! detected from a bounded number of last messages, so a step costs the same however long the chat is.
 //!
 //! Equal calls of an agent's own tools are detected within its turn: see
@@ -45,7 +45,7 @@ impl Default for LoopDetector {
 /// The kinds of loops, as code and text: participants say nothing, say goodbye, or say nearly the same as before.
 const SILENCE: (&str, &str) = ("silence", "empty replies");
 const FAREWELLS: (&str, &str) = ("farewells", "nothing but farewells");
-const REPETITION: (&str, &str) = ("repetition", "nearly the same messages again and again");
+const REPETITION: (&str, &str) = ("repetition", "nearly the same messages repeatedly");
 
 impl From<LoopDetector> for Stop {
     fn from(detector: LoopDetector) -> Self {

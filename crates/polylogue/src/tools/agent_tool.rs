@@ -4,7 +4,7 @@
 //! the result. All events are in the log, in an inner chat: usage is counted, a resumed run continues inside, finished
 //! model calls are not repeated, and people in it can be asked.
 //!
-//! A chat starts anew for each call, and its summary is the result. An agent remembers earlier calls of the same agent,
+//! A chat starts again for each call, and its summary is the result. An agent remembers earlier calls of the same agent,
 //! and its reply is the result. Several such calls in one reply run one after the other.
 //!
 //! # Limits

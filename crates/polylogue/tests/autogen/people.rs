@@ -98,7 +98,7 @@ const LIMIT: &str = "Bob's limit of 1 reply without human input";
 #[tokio::test]
 async fn every_cell_of_the_table_of_modes() {
     let (always, terminate, never) = (HumanInput::always(), HumanInput::terminate(), HumanInput::never());
-    // The mode, whether the limit is met, whether the message ends the conversation; then whether anybody is asked, and
+    // The mode, whether the limit is met, whether the message ends the conversation; then whether anyone is asked, and
     // what comes of no answer, of `exit` and of a text.
     for (mode, over, ends, asked, [nothing, exit, text]) in [
         (&always, false, false, true, ["auto", LEFT, "mine"]),
@@ -130,9 +130,9 @@ async fn always_says_what_the_person_says_or_replies_by_itself() {
     assert_eq!(replies(&events), ["asked: auto", "asked:   my own\n words "]);
 }
 
-// Items 27 and 30: automatic replies count up to the limit, and a person's text counts anew (trap T5: each once).
+// Items 27 and 30: automatic replies count up to the limit, and a person's text counts from zero (trap T5: each once).
 #[tokio::test]
-async fn a_text_of_the_person_counts_the_automatic_replies_anew() {
+async fn a_text_of_the_person_counts_the_automatic_replies_again() {
     let chat = pair(&["hello"], HumanInput::terminate().max_auto_replies(2), 18);
     let (_, events) = talk(&chat, "", &["mine", "", "also mine"]).await;
     let expected =
@@ -332,7 +332,7 @@ async fn what_ends_a_conversation() {
     assert_eq!(closed(&run(&chat, "Say TERMINATE").await.0).0, "1 of 1 turn");
 }
 
-// Trap T1: a message without a text terminates nothing, and is no error.
+// Trap T1: a message without a text terminates nothing, and is not an error.
 #[tokio::test]
 async fn a_message_without_text_ends_nothing() {
     let call = polylogue_core::Call { id: "c".into(), tool: "TERMINATE".into(), args: serde_json::json!({}) };
@@ -411,9 +411,9 @@ async fn after_a_bare_command_the_person_is_asked_again() {
     assert_eq!(replies(&events), ["asked: clear history"]);
 }
 
-// A reopened chat counts anew; one that continues under a higher limit does not.
+// A reopened chat counts from zero; one that continues under a higher limit does not.
 #[tokio::test]
-async fn automatic_replies_are_counted_anew_when_the_chat_continues() {
+async fn automatic_replies_are_counted_again_when_the_chat_continues() {
     let chat = pair(&["hello"], HumanInput::never().max_auto_replies(2), 99);
     let mut log = log().await;
     chat.run_in(&mut log, "").await.unwrap();

@@ -182,7 +182,7 @@ async fn second_start(keeps: bool) -> Vec<Entry> {
 }
 
 #[tokio::test]
-async fn a_repeated_recipient_begins_anew_at_its_second_start_unless_that_chat_says_otherwise() {
+async fn a_repeated_recipient_begins_again_at_its_second_start_unless_that_chat_says_otherwise() {
     // item 52
     let last = Entry::user("B\nContext: \none");
     assert_eq!(second_start(false).await, std::slice::from_ref(&last));
@@ -324,7 +324,7 @@ async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
     let order = Dag::new([("first", vec![]), ("second", vec!["first"])]).unwrap();
     let work = ordered(order, [pair("first", (&ann, &bob), 1, &Carryover::message("A"))]);
     let error = work.run_in(&mut log().await, "").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `work` has `second` in its order, who is no participant");
+    assert_eq!(error.to_string(), "the policy of `work` has `second` in its order, who is not a participant");
     let asked: Vec<Asked> = spy.asked();
     assert!(asked.is_empty());
 }

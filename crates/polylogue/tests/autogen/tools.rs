@@ -230,7 +230,7 @@ async fn what_is_no_text_is_returned_as_json() {
     let read: Vec<_> = asked[1].entries[2..].iter().map(|entry| &entry.parts()[0]).collect();
     let json = Part::Data(json!({"größe": [1, 2.5, "ö"]}));
     assert_eq!(read, [&json, &Part::text("(nothing)"), &Part::text("größe")]);
-    let Part::Data(value) = read[0] else { panic!("it is no text") };
+    let Part::Data(value) = read[0] else { panic!("it is not text") };
     assert_eq!(value.to_string(), r#"{"größe":[1,2.5,"ö"]}"#);
 }
 
@@ -268,7 +268,7 @@ async fn the_tool_of_a_name_that_was_given_last_counts() {
     assert_eq!(outcomes(&events, "Bob")[0][0].2, [Part::text("twelve")]);
 }
 
-// Own tools of the same reply are run at once; the call for others stands in the message, with what was said.
+// Own tools of the same reply are run at once; the call for others is in the message, with what was said.
 #[tokio::test]
 async fn own_tools_and_those_of_others_are_called_together() {
     let spy = Spy::on(script(
@@ -406,5 +406,5 @@ async fn calls_without_text_are_a_loop_only_when_they_are_equal() {
         closed(&status).0
     };
     assert_eq!(reason(|nth| nth).await, "no participant said anything; 14 of 14 turns");
-    assert_eq!(reason(|_| 7).await, "loop detected: the same tool call again and again");
+    assert_eq!(reason(|_| 7).await, "loop detected: the same tool call repeatedly");
 }

@@ -40,7 +40,7 @@ fn assistant(who: &str, model: &AnyModel) -> Assistant {
     Assistant::new(who, model.clone()).unwrap()
 }
 
-/// Who says something again and again.
+/// Who says something repeatedly.
 fn parrot(who: &str) -> Function {
     Function::new(who, |turn| Ok(Act::say(format!("{} {}", turn.me(), turn.transcript().turns())))).unwrap()
 }
@@ -135,7 +135,7 @@ fn five_thousand_messages_need_no_stack() {
     assert_eq!(thread.join().unwrap(), 5_000);
 }
 
-// Item 7. What has no parts is no message: the turn passes.
+// Item 7. What has no parts is not a message: the turn passes.
 #[tokio::test]
 async fn a_message_without_content_is_none_and_an_empty_text_is_one() {
     let ann = Function::new("Ann", |_| Ok(Act::Say(Vec::new()))).unwrap();
@@ -227,7 +227,7 @@ async fn an_agent_replies_to_given_messages_without_a_conversation() {
     assert_eq!(asked, [[Entry::user("France?")], [Entry::user("Begin.")]]);
 }
 
-// Item 13. Another log starts anew; the same log continues.
+// Item 13. Another log starts again; the same log continues.
 #[tokio::test]
 async fn history_is_new_in_another_log_and_kept_when_the_chat_continues() {
     let spy = Spy::on(script(r#"[{"Bob": "b1"}, {"Bob": "b2"}]"#));

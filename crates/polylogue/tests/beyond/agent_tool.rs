@@ -39,7 +39,7 @@ async fn a_chat_is_asked_and_its_summary_is_the_outcome() {
     assert!(text.contains("Ann calls research {\"task\":\"cats?\"} #c1\nAnn gets #c1: And sleep."), "{text}");
     assert!(text.contains("Ann gets #c2: ENOUGH of dogs.\n"), "{text}");
     assert!(text.contains("Ann gets #c3: All day.\nAnn says: So it is."), "{text}");
-    // It starts anew each time, in its own inner chat, with its own limit of turns.
+    // It starts again each time, in its own inner chat, with its own limit of turns.
     assert!(
         text.contains("opened [Eve, Max] \"dogs?\"") && text.contains("opened [Eve, Max] \"birds?\""),
         "{text}"

@@ -99,7 +99,7 @@ async fn an_empty_answer_is_no_approval_and_unclear_answers_reject_in_the_end() 
     assert!(!text.contains("calls echo {\"text\":\"a!\"}") && bob.ends_with("#c4 of Ann: d!"), "{text}");
 }
 
-/// What is asked about a call with `args`, which stands in the log with the question.
+/// What is asked about a call with `args`, which is in the log with the question.
 async fn question(args: Value) -> polylogue_core::Question {
     let call = serde_json::json!({"tool": "echo", "args": args, "id": "c1"});
     let script = serde_json::json!([{"Ann": {"calls": [call]}}]).to_string();

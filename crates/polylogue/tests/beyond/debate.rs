@@ -171,5 +171,5 @@ async fn invalid_debates_are_refused() {
     assert_eq!(refused(&["one", " "]), "an option of a vote is blank");
     assert_eq!(refused(&["One", "two", "`one` "]), "the option ``one`` is there twice");
     let error = fails("[]", |cast| council(cast, debate().rounds(0).voters([name("Absent")]))).await;
-    assert!(error.contains("`Absent`, who is no participant"), "{error}");
+    assert!(error.contains("`Absent`, who is not a participant"), "{error}");
 }

@@ -245,7 +245,7 @@ async fn a_node_that_is_no_participant_is_a_fault_of_the_team() {
     let graph = Graph::of(["A", "B"]).edge(("A", "B")).build().unwrap();
     let error =
         fails(r#"[{"A": "hm"}]"#, |cast| cast.chat(&["A"]).policy(graph.clone()).build().unwrap()).await;
-    assert!(error.contains("gives a turn to `B`, who is no participant"), "{error}");
+    assert!(error.contains("gives a turn to `B`, who is not a participant"), "{error}");
 }
 
 #[tokio::test]

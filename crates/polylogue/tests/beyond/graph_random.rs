@@ -18,16 +18,16 @@ impl Chance {
 }
 
 /// A graph in which every member but the last has an edge to the next, and at most one more: to a later one, or, under
-/// a condition, to anybody.
+/// a condition, to anyone.
 fn graph(chance: &mut Chance) -> Graph {
     let nodes = &NAMES[..2 + chance.below(5)];
     let mut flow = Graph::of(nodes.iter().copied()).starts_with("A");
     for (nth, pair) in nodes.windows(2).enumerate() {
         let (from, next) = (pair[0], Edge::from((pair[0], pair[1])));
-        let (anybody, later) = (nodes[chance.below(nodes.len())], nodes.get(nth + 2 + chance.below(3)));
+        let (any, later) = (nodes[chance.below(nodes.len())], nodes.get(nth + 2 + chance.below(3)));
         flow = match (chance.below(2), later) {
-            (0, _) if anybody != pair[1] => {
-                flow.edge(next.otherwise()).edge(Edge::from((from, anybody)).says("again"))
+            (0, _) if any != pair[1] => {
+                flow.edge(next.otherwise()).edge(Edge::from((from, any)).says("again"))
             }
             (1, Some(later)) => flow.edge(next).edge((from, *later)),
             _ => flow.edge(next),

@@ -228,7 +228,7 @@ async fn a_stranger_at_the_start_is_a_fault_of_the_team() {
         cast.chat(&[]).participant(idle).policy(policy).build().unwrap()
     })
     .await;
-    assert!(error.contains("`Absent`, who is no participant"), "{error}");
+    assert!(error.contains("`Absent`, who is not a participant"), "{error}");
 }
 
 #[tokio::test]

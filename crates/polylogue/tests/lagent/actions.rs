@@ -292,7 +292,7 @@ async fn what_the_validation_of_a_block_objected_to_reaches_the_model() {
     );
     let called = session.call(&solver, "And a list?").await.unwrap();
     let refused = session.call(&shop(), called).await.unwrap();
-    assert!(refused.plain().ends_with("was not run: it is no JSON object"), "{}", refused.plain());
+    assert!(refused.plain().ends_with("was not run: it is not a JSON object"), "{}", refused.plain());
 }
 
 struct Once(ToolSpec);

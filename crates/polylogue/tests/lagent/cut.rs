@@ -92,7 +92,7 @@ const HOUSE: &str = r#"[
     {"one": "o2"}, {"two": "t2"}, {"house": "h2"}, {"writer": "w3"}, {"critic": "c2"}, {"writer": "w4"},
     {"solo": "s1"}]"#;
 
-/// Agents at the same time, one after the other, and nested, called twice, and another one beside: 90-item list, invariant 6.
+/// Agents at the same time, one after the other, and nested, called twice, and another one: 90-item list, invariant 6.
 #[tokio::test]
 async fn composites_in_a_session_resume_at_every_cut() {
     let script = script(HOUSE);
@@ -100,7 +100,7 @@ async fn composites_in_a_session_resume_at_every_cut() {
         let model = calls.through(script.model("test"));
         vec![AnyAgent::new(House::new(&model)), AnyAgent::new(agent("solo", &model))]
     };
-    let calls = [(0, "first"), (1, "beside"), (0, "second")];
+    let calls = [(0, "first"), (1, "other"), (0, "second")];
     let events = cut(&|| AnyStore::new(Memory::new()), &agents, &calls).await;
     let mut paths: Vec<&str> = events.iter().map(|event| event.at.as_str()).collect();
     paths.sort_unstable();

@@ -37,7 +37,7 @@ pub(crate) fn at_once<const N: usize>(name: &str, agents: [AnyAgent; N]) -> AnyA
     AnyAgent::new(flow.unwrap())
 }
 
-/// Calls `agent` for each part of the message, `at_once` at a time. Each part has a memory of its own.
+/// Calls `agent` for each part of the message, `at_once` at a time. Each part has its own memory.
 pub(crate) fn each_part(name: &str, agent: AnyAgent, at_once: usize) -> AnyAgent {
     let flow = Function::calling(name, [], move |turn| {
         let agent = agent.clone();

@@ -228,7 +228,7 @@ impl Parser for Number {
         text.trim()
             .parse::<i64>()
             .map(|number| Some(json!(number)))
-            .map_err(|_| format!("`{text}` is no number."))
+            .map_err(|_| format!("`{text}` is not a number."))
     }
 }
 
@@ -239,9 +239,9 @@ async fn a_custom_parser_can_request_a_retry() {
     let session = session().await;
     let reply = session.call(&bot.clone().repairs(1), "How many?").await.unwrap();
     assert_eq!(value(&reply), Some(&json!(7)));
-    assert_eq!(texts(&spy.asked()[1].entries)[2], "user: `many` is no number. Write it again.");
+    assert_eq!(texts(&spy.asked()[1].entries)[2], "user: `many` is not a number. Write it again.");
     let error = session.call(&bot, "How many?").await.unwrap_err().to_string();
-    assert!(error.contains("what `bot` wrote cannot be read: `few` is no number"), "{error}");
+    assert!(error.contains("what `bot` wrote cannot be read: `few` is not a number"), "{error}");
 }
 
 /// Runs nothing, and repeats its input; fails on request.

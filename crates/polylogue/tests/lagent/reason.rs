@@ -207,7 +207,7 @@ async fn a_plan_is_solved_step_by_step() {
     assert_eq!(session.call(&analyst, "Which?").await.unwrap().plain(), "r3");
     let asked = spy.asked();
     assert_eq!(asked.len(), 4);
-    assert!(asked.iter().all(|asked| asked.entries.len() == 1), "each is a conversation of its own");
+    assert!(asked.iter().all(|asked| asked.entries.len() == 1), "each is its own conversation");
     let third = last(&asked[3]);
     for part in ["Objective: Which?", "- Step: Find.\n  Result: r1", "- Step: Compare both.\n  Result: r2"] {
         assert!(third.contains(part), "{third}");

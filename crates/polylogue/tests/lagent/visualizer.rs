@@ -1,4 +1,4 @@
-//! Two who share an executor, and what is left of a session when it is begun anew.
+//! Two who share an executor, and what is left of a session when it is begun again.
 
 use polylogue::agents::session::Forget;
 use polylogue::layers::parse::{Actions, Block, Parsed, ToolBlock};
@@ -100,7 +100,7 @@ async fn two_share_an_executor_until_one_has_the_final_answer() {
     );
 }
 
-/// C03: beginning anew asks no model.
+/// C03: beginning again asks no model.
 #[tokio::test]
 async fn forgetting_asks_no_model() {
     let spy = Spy::on(script(r#"[{"bot": "one"}, {"bot": "two"}]"#));

@@ -75,7 +75,7 @@ async fn a_role_play_in_a_file_resumes_at_every_cut() {
     assert!(cut(SHORT, all, &store).await > 30);
 }
 
-/// A role-play as a participant of another chat, called twice, starts anew each time; its log is cut everywhere, too.
+/// A role-play as a participant of another chat, called twice, starts again each time; its log is cut everywhere, too.
 #[tokio::test]
 async fn a_nested_role_play_resumes_at_every_cut() {
     use polylogue::policies::until;

@@ -104,7 +104,7 @@ async fn a_lenient_role_play_accepts_the_marker_within_a_message() {
     assert_eq!(came.summary, "");
 }
 
-/// What the assistant says is no end, though it is the marker.
+/// What the assistant says is not an end, though it is the marker.
 #[tokio::test]
 async fn only_the_user_role_ends_it() {
     let came = said(&[DO, DONE, DONE], |role_play| role_play.lenient()).await;
@@ -136,7 +136,7 @@ async fn limits_are_exact() {
     }
 }
 
-/// C06 (77): a limit of many rounds is one, too, though a chat has a limit of its own.
+/// C06 (77): a limit of many rounds is one, too, though a chat has its own limit.
 #[tokio::test]
 async fn a_hundred_rounds_are_a_hundred() {
     let texts: Vec<String> = (0..130)
@@ -232,7 +232,7 @@ async fn an_instruction_is_one_however_it_is_set() {
 
 /// C09 (80)
 #[tokio::test]
-async fn nearly_the_same_again_and_again_ends_it() {
+async fn nearly_the_same_repeatedly_ends_it() {
     let repeated: Vec<&str> = [DO, DID].into_iter().cycle().take(12).collect();
     let came = said(&repeated, |role_play| role_play).await;
     assert!(
@@ -289,7 +289,7 @@ async fn blank_replies_do_not_count() {
     assert_eq!(came.reason, StopReason::from(Reason::Messages { limit: 2 }));
 }
 
-/// A role-play that reached a limit continues under a higher one, and one that got no reply asks anew.
+/// A role-play that reached a limit continues under a higher one, and one that got no reply asks again.
 #[tokio::test]
 async fn a_closed_role_play_can_continue() {
     let steps = r#"[{"Trader": "Instruction: x"}, {"Python_programmer": ""}, {"Python_programmer": ""},

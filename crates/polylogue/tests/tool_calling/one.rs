@@ -198,7 +198,7 @@ async fn arguments_that_do_not_fit_are_reported_with_their_format() {
     assert_eq!(calls, 1);
 }
 
-// Item 63 [F]: what is no JSON is an error like any other; nearly JSON, and JSON among words, is read.
+// Item 63 [F]: what is not JSON is an error like any other; nearly JSON, and JSON among words, is read.
 #[tokio::test]
 async fn what_is_no_json_is_asked_for_again() {
     let done = turn(lines(&["a", "seven and three", "{\"secret\": 7, ", JSON, "end"]), |model| {

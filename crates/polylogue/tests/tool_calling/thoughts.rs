@@ -1,4 +1,4 @@
-//! What reasoning models think is kept apart, however it comes: it is no answer, no arguments, no decision, it ends
+//! What reasoning models think is kept apart, however it comes: it is not an answer, no arguments, no decision, it ends
 //! nothing, and no other agent receives it.
 
 use std::time::Duration;

@@ -200,7 +200,7 @@ async fn a_reopened_group_continues() {
     assert_eq!(knows[4..], ["user A2", "user Again!", "user P2", "assistant B3", "user A3", "assistant B4"]);
 }
 
-// A summary by a participant whose check has just completed its task is requested, and is no check.
+// A summary by a participant whose check has just completed its task is requested, and is not a check.
 #[tokio::test]
 async fn a_participant_summarizes_after_it_was_asked_about_its_task() {
     let spy = lists(&["A1", "A2", "none", "no", "They agreed."], &["B1", "B2"]);

@@ -96,7 +96,7 @@ async fn reconciled_first_messages_and_a_custom_text() {
     assert_eq!(played.knows("two"), [&first[..], &["user c", "assistant B2"]].concat());
 }
 
-// Defect 4: what is copied is the other's answer to its task, whatever else stands in its history.
+// Defect 4: what is copied is the other's answer to its task, whatever else is in its history.
 #[tokio::test]
 async fn a_system_text_is_never_the_first_message() {
     let spy = lists(&["", "A2"], &["B1", "B2"]);

@@ -11,7 +11,7 @@ use crate::stage::{Spy, script};
 use crate::table::{Played, agent};
 use crate::tools::HighLow;
 
-/// What the player guesses; before that the master invents a guess of its own.
+/// What the player guesses; before that the master invents its own guess.
 const GUESSES: [u64; 6] = [20, 11, 17, 16, 15, 14];
 
 /// The document's game: five guesses, the last of which is right. An agent that answers in its own words after a call says

@@ -1,4 +1,4 @@
-//! What is refused before anybody is asked anything. Items 42 to 47 and 54; defect 11.
+//! What is refused before anyone is asked anything. Items 42 to 47 and 54; defect 11.
 
 use polylogue::tasks::group_solve::Check;
 use polylogue::tasks::{EndMode, GroupSolve, Task};
@@ -55,7 +55,7 @@ async fn what_was_refused_can_be_put_right() {
     let mut log = log().await;
     chat.run_in(&mut log, "").await.unwrap();
     let error = chat.run_in(&mut log, "").await.unwrap_err().to_string();
-    assert_eq!(error, "the conversation `test` has begun already");
+    assert_eq!(error, "the conversation `test` has already begun");
 }
 
 // Item 46.
@@ -151,7 +151,7 @@ fn a_question_that_asks_nothing_is_refused() {
     for check in
         [Check::default().reflection(" "), Check::default().decision(""), Check::default().again("\n")]
     {
-        refused(group(check), "what an agent is asked about its task is empty");
+        refused(group(check), "the question to an agent about its task is empty");
     }
     for (temperature, shown) in [(-0.1, "-0.1"), (f64::NAN, "NaN"), (2.1, "2.1")] {
         let why = format!("the temperature of a decision is {shown}, and must be between 0 and 2");

@@ -34,7 +34,7 @@ impl Tool for HighLow {
     }
     async fn call(&self, args: Value, _: &ToolCx<'_>) -> Result<Outcome, ToolError> {
         let number =
-            |key: &str| args[key].as_i64().ok_or_else(|| ToolError(format!("`{key}` is no integer")));
+            |key: &str| args[key].as_i64().ok_or_else(|| ToolError(format!("`{key}` is not an integer")));
         let mut calls = self.calls.lock().unwrap();
         *calls += 1;
         let relation = match number("secret_number")?.cmp(&number("guessed_number")?) {
@@ -127,5 +127,5 @@ async fn a_task_alone_calls_its_tools() {
         printed.contains("[assistant]:\n(calls `high_low` with {\"secret_number\":\"x\"})\n"),
         "{printed}"
     );
-    assert!(printed.contains("[tool high_low failed]:\n`secret_number` is no integer\n"), "{printed}");
+    assert!(printed.contains("[tool high_low failed]:\n`secret_number` is not an integer\n"), "{printed}");
 }

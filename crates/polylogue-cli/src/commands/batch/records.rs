@@ -54,8 +54,8 @@ impl Records {
         let no_file = |metadata: std::fs::Metadata| !metadata.is_file();
         if path == Path::new("-") || std::fs::metadata(path).is_ok_and(no_file) {
             // They are read, put in order and gone on with.
-            let what = format!("the records cannot be written to `{}`, which is no file", path.display());
-            return Err(CliError::usage(what).hint("name a file with `--output`"));
+            let what = format!("the records cannot be written to `{}`, which is not a file", path.display());
+            return Err(CliError::usage(what).hint("set a file with `--output`"));
         }
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
         let file = file.map_err(|error| unwritten(path, &error))?;
@@ -104,7 +104,7 @@ impl Records {
 
     fn foreign(&self, number: usize, error: &serde_json::Error) -> CliError {
         let path = self.path.display();
-        CliError::usage(format!("line {number} of `{path}` is no record of a batch: {error}"))
+        CliError::usage(format!("line {number} of `{path}` is not a record of a batch: {error}"))
             .hint("choose another file with `--output`")
     }
 
@@ -165,7 +165,7 @@ impl Records {
         self.rewrite(&lines).map_err(|error| self.unwritten(&error))
     }
 
-    /// Writes `lines` to a file beside, which then takes the place of this one: whatever happens, one of both is whole.
+    /// Writes `lines` to a file next to it, which then takes the place of this one: whatever happens, one of both is whole.
     fn rewrite(&self, lines: &[Entry]) -> io::Result<()> {
         let mut draft = self.path.as_os_str().to_owned();
         draft.push(".sorting");

@@ -15,7 +15,7 @@ pub(super) enum Input {
     Retry,
     /// Writes the conversation to a file, as Markdown.
     Save(PathBuf),
-    /// Why the line is no command.
+    /// Why the line is not a command.
     Unknown(String),
 }
 

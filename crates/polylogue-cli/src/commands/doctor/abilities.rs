@@ -61,7 +61,7 @@ fn refuse_addresses(args: &args::Doctor, env: &Env) -> Result<(), CliError> {
         return Ok(());
     }
     let what = format!("`.env` gives addresses, which are not trusted: `{}`", names.join("`, `"));
-    Err(CliError::usage(what).hint("if you trust them, add `--allow dotenv`; else take them out"))
+    Err(CliError::usage(what).hint("if you trust them, add `--allow dotenv`; otherwise remove them"))
 }
 
 /// The models of the environment and of a team.

@@ -79,7 +79,7 @@ impl CallConversation {
         Step::Ended(ended)
     }
 
-    /// Ends the conversation for good, with the reason in its log.
+    /// Ends the conversation permanently, with the reason in its log.
     async fn cancelled(self, why: Option<String>) -> Answer {
         let why = match why {
             Some(why) => format!("the host, which says: {why}"),

@@ -144,7 +144,7 @@ fn ways_of(assistant: &Assistant, team: &Team, chat: &Transcript) -> Vec<Request
     ways.flat_map(|asks| [(asks.clone(), system.clone()), (asks, None)]).collect()
 }
 
-/// What an agent's model was asked, made anew from the events before the reply.
+/// What an agent's model was asked, made again from the events before the reply.
 struct RebuiltRequest {
     asks: ModelSettings,
     view: View,
@@ -195,7 +195,7 @@ fn sample_of<'e>(event: &'e Event, who: &Name) -> Option<(&'e Event, &'e ModelRe
     }
 }
 
-/// Stands in for models where no agent speaks.
+/// Replaces models where no agent speaks.
 pub(super) fn silent() -> AnyModel {
     AnyModel::new(Script::default().model("silent"))
 }

@@ -13,7 +13,7 @@ use super::received::{no_such_agent, silent};
 use crate::args;
 use crate::commands::unwritable;
 use crate::error::CliError;
-use crate::screen::side_by_side::{AgentHistory, alone, below, beside};
+use crate::screen::side_by_side::{AgentHistory, alone, below, columns};
 use crate::screen::{OutputStyle, Sanitized, Size};
 use crate::stderr::print_note;
 
@@ -44,7 +44,7 @@ pub(super) fn shown(
         return Ok(alone(last, looks.color));
     }
     Ok(match args.side_by_side {
-        true => beside(&sides, Size::of_terminal().columns.saturating_sub(1), looks.color),
+        true => columns(&sides, Size::of_terminal().columns.saturating_sub(1), looks.color),
         false => below(&sides, looks.color),
     })
 }
@@ -63,7 +63,7 @@ pub(super) fn works_on_tasks(kept: &StoredTeam, agent: &str) -> Result<bool, Cli
         .any(|assistant| assistant.name().as_str() == agent && assistant.view_options().forget_private_turns))
 }
 
-/// Everybody whose model was asked as a member of a chat, in the order of the chats and of their members.
+/// Everyone whose model was asked as a member of a chat, in the order of the chats and of their members.
 fn sides(kept: &StoredTeam, events: &[Event]) -> Result<Vec<AgentHistory>, CliError> {
     let assistants = kept.assistants()?;
     // Agents that solve tasks are listed once more, with the views of these tasks.
@@ -87,7 +87,7 @@ fn sides(kept: &StoredTeam, events: &[Event]) -> Result<Vec<AgentHistory>, CliEr
     Ok(sides)
 }
 
-/// Those of `chat` whose models were asked: its members in their order, and who solved a task beside them.
+/// Those of `chat` whose models were asked: its members in their order, and who solved a task next to them.
 fn speakers(chat: &Transcript, works: &dyn Fn(&Name) -> bool) -> Vec<Name> {
     let asked = chat.events().iter().filter_map(|event| match &event.body {
         Body::ModelReplied(sample) => Some(&sample.who),

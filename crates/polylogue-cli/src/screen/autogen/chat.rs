@@ -10,7 +10,7 @@ use polylogue_runtime::presentation::TurnKey;
 pub(super) struct ChatState {
     /// Its members.
     pub(super) with: Vec<Name>,
-    /// The author of its opening who is no participant.
+    /// The author of its opening who is not a participant.
     host: Option<Name>,
     /// Messages that are printed when a participant here does more than run a nested chat.
     pub(super) held: Vec<Message>,

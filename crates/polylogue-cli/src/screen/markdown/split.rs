@@ -156,7 +156,7 @@ impl Splitter {
     }
 }
 
-/// Whether `line` begins a block of its own right after a line of a paragraph, or of an item's text.
+/// Whether `line` begins its own block right after a line of a paragraph, or of an item's text.
 fn interrupts(line: &str, in_list: bool) -> bool {
     let marker = || Marker::of(line).is_some_and(|marker| in_list || marker.interrupts(line));
     // In a paragraph, a rule may be the underline of a heading: that is for the parser to say.

@@ -96,7 +96,7 @@ impl Renderer {
     pub(super) fn returned(&mut self, at: &Path, returned: &ToolResult) {
         let ToolResult { who, to, outcome, took, shown, is_code, note, .. } = returned;
         self.begin(&(at.clone(), who.clone()), to);
-        // Code of a message stands in the message.
+        // Code of a message is in the message.
         let call = &if *is_code { call::bare(&returned.call) } else { returned.call.clone() };
         let code = if returned.is_approved { Vec::new() } else { call::code(call) };
         if !code.is_empty() {

@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!(words(&played(PLAIN, &script, rows, &all)), &script.words[..], "plain");
         let some = |nth: usize| losses >> (nth % 64) & 1 == 1;
         prop_assert_eq!(words(&played(PLAIN, &script, rows, &some)), &script.words[..], "read again, plain");
-        // On a screen that nothing has left for good, replies that were torn are erased and shown when they are whole.
+        // On a screen that nothing has left permanently, replies that were torn are erased and shown when they are whole.
         prop_assert_eq!(words(&played(LIVE, &script, 200, &some)), &script.words[..], "read again, live");
         let whole = shown(&script.events(), None, Pictures::default());
         prop_assert_eq!(words(&whole), &script.words[..], "show");

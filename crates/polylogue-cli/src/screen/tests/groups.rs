@@ -53,7 +53,7 @@ fn events() -> Vec<Event> {
         ask(),
         sampled("Pick", vec![Part::text("Zoe")]),
         aside("Zoe"),
-        pick(Chooser::Fallback { why: "`Zoe` is no participant".into() }, "Cy", "Zoe"),
+        pick(Chooser::Fallback { why: "`Zoe` is not a participant".into() }, "Cy", "Zoe"),
         said("Cy", "Done"),
         closed("Done"),
     ];
@@ -87,7 +87,7 @@ fn a_selection_is_shown_in_a_line() {
         Bob -> all:
         ⚙ add(a: 1, b: 2) → 3 (+1 line)
 
-        Cy is next in order among Ann, Bob, Cy, because `Zoe` is no participant; the reply was: Zoe
+        Cy is next in order among Ann, Bob, Cy, because `Zoe` is not a participant; the reply was: Zoe
 
         Cy -> all:
         Done
@@ -126,7 +126,7 @@ fn whole_output_has_what_goes_without_saying() {
         Pick -> no one (private):
         Zoe
 
-        Cy is next in order among Ann, Bob, Cy, because `Zoe` is no participant
+        Cy is next in order among Ann, Bob, Cy, because `Zoe` is not a participant
 
         Cy -> all:
         Done
@@ -191,7 +191,7 @@ fn a_document_has_it_too() {
 
         Zoe
 
-        *Cy is next in order among Ann, Bob, Cy, because \`Zoe\` is no participant; the reply was: Zoe*
+        *Cy is next in order among Ann, Bob, Cy, because \`Zoe\` is not a participant; the reply was: Zoe*
 
         ### Cy
 

@@ -234,7 +234,7 @@ fn everything_else_that_happens() {
     let mut stage = Stage::live(70, 60);
     stage.root(opened(&["A", "B"], "user", "hi"));
     stage.root(Body::Passed { who: name("A") });
-    stage.root(Body::Prompted { who: name("B"), text: "That was no JSON.\nTry again.".into() });
+    stage.root(Body::Prompted { who: name("B"), text: "That was not JSON.\nTry again.".into() });
     stage.root(Body::InputRequired(Question::new(name("B"), "May I *run* it?")));
     stage.root(Body::InputProvided { to: name("B"), text: "yes".into() });
     let error = Failure { fault: Fault::Provider, message: "status 429".into(), hint: Some("wait".into()) };
@@ -260,7 +260,7 @@ fn everything_else_that_happens() {
         May I run it?
 
         answer for B: yes
-        B is prompted: That was no JSON. (+1 line)
+        B is prompted: That was not JSON. (+1 line)
 
         ✗ B failed (provider): status 429
           hint: wait

@@ -18,7 +18,7 @@ pub(super) fn is_of_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric() || !c.is_ascii() && is_combining_mark(c)
 }
 
-/// Whether `c` can stand in a name, except spaces.
+/// Whether `c` can be in a name, except spaces.
 pub(super) fn is_of_name(c: char) -> bool {
     matches!(c, '-' | '\'' | '’' | '·') || is_of_word(c) && !is_invisible(c)
 }

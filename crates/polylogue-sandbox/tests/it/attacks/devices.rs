@@ -17,7 +17,7 @@ os.mkfifo('fifo')";
     blind typing_at_a_terminal: r"
 import fcntl
 def faked(request, fd):
-    '''That it is no terminal says nothing of the filter.'''
+    '''That it is not a terminal says nothing of the filter.'''
     try: fcntl.ioctl(fd, request, b'x')
     except OSError as error: must(error.errno != errno.EPERM, error)
 for request in [0x5412, 0x541C]:
@@ -26,7 +26,7 @@ attempt('terminal', lambda: os.open('/dev/tty', os.O_RDWR))
 attempt('controlling', lambda: os.tcgetpgrp(0))
 attempt('new', lambda: os.openpty())
 attempt('session', lambda: must(os.getsid(0) not in (0, 1, os.getpid())))";
-    blind terminals_made_anew: "attempt('ptmx', lambda: os.open('/dev/pts/ptmx', os.O_RDWR))\nattempt('pty', lambda: __import__('pty').fork())";
+    blind terminals_made_again: "attempt('ptmx', lambda: os.open('/dev/pts/ptmx', os.O_RDWR))\nattempt('pty', lambda: __import__('pty').fork())";
     blind changing_the_harmless_devices: r"
 open('/dev/null', 'w').write('x')
 for name in ['null', 'zero', 'full', 'random', 'urandom']:

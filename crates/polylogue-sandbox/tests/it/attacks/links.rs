@@ -94,7 +94,7 @@ for _ in range(3000):
 print('deep', flush=True)
 time.sleep(50)";
     let ended = run(&sandbox, &python(code));
-    // Deeper than anybody looks: it counts as too much.
+    // Deeper than anyone looks: it counts as too much.
     assert_eq!(ended.how, ExitReason::TooMuchDisk);
 }
 

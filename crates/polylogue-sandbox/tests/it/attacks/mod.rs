@@ -3,7 +3,7 @@
 //!
 //! Those that `works` stands before are first run without an enclosure, where they must succeed: an attack that fails
 //! everywhere proves nothing. Those that `blind` stands before are not, because they would do harm, or because some
-//! machines forbid them to everybody.
+//! machines forbid them to everyone.
 
 mod devices;
 mod files;
@@ -83,7 +83,7 @@ fn program(dir: &Path, code: &str) -> polylogue_sandbox::Program {
     python(&format!("{PRELUDE}\n{}{known}{code}\nprint('done')", calls()))
 }
 
-/// Makes anew what an attack is after.
+/// Makes again what an attack is after.
 fn bait(dir: &Path) {
     for name in ["secret", "victim"] {
         std::fs::write(dir.join(name), SECRET).unwrap();

@@ -9,7 +9,7 @@ attempt('parent', lambda: os.kill(os.getppid(), 0) if os.getppid() > 1 else must
 def by_descriptor():
     return call('pidfd_send_signal', call('pidfd_open', HOST, 0), 0, 0, 0)
 attempt('pidfd', by_descriptor)";
-    blind signals_to_everybody: r"
+    blind signals_to_everyone: r"
 for pid in range(2, 70000):
     if pid == os.getpid(): continue
     try:

@@ -20,7 +20,7 @@ attempt('root', lambda: os.listdir(f'/proc/{HOST}/root'))";
     works the_callers_memory: r"
 attempt('maps', lambda: must(open(f'/proc/{HOST}/maps').read()))
 attempt('mem', lambda: open(f'/proc/{HOST}/mem', 'rb'))";
-    works the_arguments_of_everybody: r"
+    works the_arguments_of_everyone: r"
 own = {'self', 'thread-self', str(os.getpid())}
 attempt('list', lambda: must([name for name in os.listdir('/proc') if name.isdigit() and name not in own]))";
     blind the_first_process: r"

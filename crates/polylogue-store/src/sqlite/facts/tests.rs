@@ -218,7 +218,7 @@ async fn facts_are_found_by_what_they_mean_and_embedded_once() {
 }
 
 #[tokio::test]
-async fn another_model_and_another_length_make_vectors_anew() {
+async fn another_model_and_another_length_make_vectors_again() {
     let Fixture { facts, place, _dir } = fixture();
     let (first, second) = (Senses::new("toy:two", 2), Senses::new("toy:three", 3));
     let facts = facts.embedded_by(first.clone());
@@ -237,7 +237,7 @@ async fn another_model_and_another_length_make_vectors_anew() {
     let facts = facts.embedded_by(longer.clone());
     assert_eq!(found(&facts, "team", "drink").await, ["Tea."]);
     assert_eq!(longer.asked(), [1, 2]);
-    // A vector that was damaged is made anew.
+    // A vector that was damaged is made again.
     let table = rusqlite::Connection::open(&place).unwrap();
     table.execute("UPDATE fact_vectors SET vector = x'00' WHERE fact = 1 AND model = 'toy:two'", []).unwrap();
     found(&facts, "team", "drink").await;

@@ -94,13 +94,13 @@ fn a_tool_is_run_by_one() {
     check(
         "name: t\nagents: [{name: A, tools: [chess, chess], suggests_tools: [chess]}]\nchat: {participants: [A], stop: {max_turns: 2}}\n",
         &expect![[r#"
-            error: `chess` is in `tools` already
+            error: `chess` is already in `tools`
              --> t.yaml:2:35
               |
             2 | agents: [{name: A, tools: [chess, chess], suggests_tools: [chess]}]
               |                                   ^^^^^
 
-            error: `chess` is in `tools` already
+            error: `chess` is already in `tools`
              --> t.yaml:2:60
               |
             2 | agents: [{name: A, tools: [chess, chess], suggests_tools: [chess]}]
@@ -208,7 +208,7 @@ chats: [{name: inner, pattern: sequential, participants: [B]}]
               |                                  ^
             hint: there is `A`, `B`, `inner`
 
-            error: `(` is not a regular expression: unclosed group
+            error: `(` is not a valid regular expression: unclosed group
              --> t.yaml:2:84
               |
             2 | : inne, when: {from: Q, matches: '('}}]}, {name: B}]
@@ -255,7 +255,7 @@ chats: [{name: one, participants: [B], stop: {max_turns: 2}}]
 }
 
 #[test]
-fn what_is_carried_over_comes_from_beside() {
+fn what_is_carried_over_comes_from_next_to() {
     check(
         "name: t
 agents: [{name: A}]
@@ -273,7 +273,7 @@ chats:
               |                          ^^^^^^^^^
             hint: `task` is the whole task; remove one of them
 
-            error: `task_from: all` includes all results already
+            error: `task_from: all` already includes all results
              --> t.yaml:6:33
               |
             6 |   - {name: two, task_from: all, carryover: {include: Q, exclude: [one, A, three]}, continues: A, pat

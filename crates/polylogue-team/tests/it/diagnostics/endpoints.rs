@@ -48,9 +48,9 @@ endpoints:
               |
             9 |     key: *********
               |          ^^^^^^^^^
-            hint: a key never stands in a team file: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
+            hint: keys are not allowed in team files: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
 
-            error: `X Team` is no name of a header
+            error: `X Team` is not a valid header name
               --> t.yaml:10:15
                |
             10 |     headers: {"X Team": a, Host: b, x-a: c, X-A: d, X-B: 2, X-C: {var: C}}
@@ -62,7 +62,7 @@ endpoints:
             10 |     headers: {"X Team": a, Host: b, x-a: c, X-A: d, X-B: 2, X-C: {var: C}}
                |                            ^^^^
 
-            error: there is a header `X-A` already
+            error: a header `X-A` already exists
               --> t.yaml:10:45
                |
             10 |     headers: {"X Team": a, Host: b, x-a: c, X-A: d, X-B: 2, X-C: {var: C}}
@@ -153,7 +153,7 @@ endpoints:
                |   ^^^^^^
             hint: did you mean `openai`? Further endpoints need an address
 
-            error: there is an endpoint `openai` already, in line 18
+            error: an endpoint `openai` is already defined in line 18
               --> t.yaml:19:3
                |
             19 |   OpenAI: {}
@@ -197,23 +197,23 @@ endpoints:
               |
             7 | **************************, key: ************, headers: {X-A: ***********, Authorization: ****, X-B:
               |                                  ^^^^^^^^^^^^
-            hint: a key never stands in a team file: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
+            hint: keys are not allowed in team files: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
 
-            error: a key never stands in a team file, and this header looks like one
+            error: keys are not allowed in team files, and the value of this header looks like one
              --> t.yaml:7:86
               |
             7 | ey: ************, headers: {X-A: ***********, Authorization: ****, X-B: "{{secret}}"}, tmeout: 1}
               |                                  ^^^^^^^^^^^
             hint: put it into an environment variable or into `.env`, and the variable's name here: `{env: NAME}`
 
-            error: a key never stands in a team file, and `Authorization` looks like one
+            error: keys are not allowed in team files, and the value of `Authorization` looks like one
              --> t.yaml:7:114
               |
             7 | X-A: ***********, Authorization: ****, X-B: "{{secret}}"}, tmeout: 1}
               |                                  ^^^^
             hint: put it into an environment variable or into `.env`, and the variable's name here: `{env: NAME}`
 
-            error: a key never stands in a team file, and this header looks like one
+            error: keys are not allowed in team files, and the value of this header looks like one
              --> t.yaml:7:125
               |
             7 | *****, Authorization: ****, X-B: "{{secret}}"}, tmeout: 1}
@@ -246,9 +246,9 @@ endpoints:
                |
             12 |       X-C: {env: ************}
                |                  ^^^^^^^^^^^^
-            hint: a key never stands in a team file: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
+            hint: keys are not allowed in team files: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
 
-            error: a key never stands in a team file, and this header looks like one
+            error: keys are not allowed in team files, and the value of this header looks like one
               --> t.yaml:13:12
                |
             13 |       X-D: *****************
@@ -260,7 +260,7 @@ endpoints:
                |
             14 |       Cookie: {env: *******}
                |                     ^^^^^^^
-            hint: a key never stands in a team file: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
+            hint: keys are not allowed in team files: put it into an environment variable or into `.env`, and the variable's name here, such as `HOUSE_API_KEY`
         "#]],
     );
 }

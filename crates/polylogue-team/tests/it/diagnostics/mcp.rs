@@ -44,7 +44,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |                   ^^^^
             hint: did you mean `clock`?
 
-            error: tools of `clock` are given already
+            error: tools of `clock` are already listed
              --> t.yaml:8:60
               |
             8 | mcp: clock, include: [a]}, {mcp: clock, exclude: [b]}, {mcp: both, include: [a], exclude: [b]}]
@@ -113,14 +113,14 @@ agents: [{name: A, tools: [{mcp: clock}]}]
 chat: {participants: [A], stop: {max_turns: 2}}
 ",
         &expect![[r#"
-            error: the MCP server `clock` is given a secret, `CLOCK_TOKEN`, which stands in a file
+            error: the MCP server `clock` has a secret, `CLOCK_TOKEN`, in a file
              --> t.yaml:3:3
               |
             3 |   clock: {command: x, args: [--key, ****************], env: {CLOCK_TOKEN: ********, PLAIN: yes}}
               |   ^^^^^
             hint: write `${NAME}` in its place, the name of an environment variable that holds it
 
-            error: the MCP server `clock` is given a secret, which stands in a file
+            error: the MCP server `clock` has a secret in a file
              --> t.yaml:3:3
               |
             3 |   clock: {command: x, args: [--key, ****************], env: {CLOCK_TOKEN: ********, PLAIN: yes}}

@@ -29,13 +29,13 @@ chats:
               |                               ^^^
             hint: use `a_b`
 
-            error: there is an agent `A` already, in line 3
+            error: an agent `A` is already defined in line 3
              --> t.yaml:3:55
               |
             3 | agents: [{name: user}, {name: a@b}, {name: A}, {name: A}, {name: t_summary}]
               |                                                       ^
 
-            error: there is a participant `A` already, in line 4
+            error: a participant `A` is already defined in line 4
              --> t.yaml:4:26
               |
             4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
@@ -60,7 +60,7 @@ chats:
             4 | chat: {participants: [A, A, t, B], stop: {max_turns: 1}, summary: {reflect: {}}}
               |                                                                    ^^^^^^^
 
-            error: there is an agent `A` already, in line 3
+            error: an agent `A` is already defined in line 3
              --> t.yaml:6:12
               |
             6 |   - {name: A, participants: [A], stop: {max_turns: 1}}
@@ -151,7 +151,7 @@ chat:
               |                                  ^^^
             hint: there is `Ann`, `Bob`
 
-            error: `[` is not a regular expression: unclosed character class
+            error: `[` is not a valid regular expression: unclosed character class
              --> t.yaml:7:79
               |
             7 | r]}}, {any: [{matches: {pattern: '[', by: Bobby}}]}, {}]}
@@ -216,7 +216,7 @@ script:
               |                                  ^^^
             hint: did you mean `Me`?
 
-            error: `Me` is a person, and speaks for themselves
+            error: `Me` is a person and cannot have a script
              --> t.yaml:6:5
               |
             6 |   - Me: hello

@@ -30,12 +30,12 @@ fn a_group_speaks_of_its_members_only() {
               |                                  ^
             hint: there is `A`, `B`
 
-            warning: `B` is in the list already
+            warning: `B` is listed twice
              --> t.yaml:6:55
               |
             6 | ransitions: {allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
               |                                  ^
-            hint: once is enough
+            hint: list it once
 
             error: `D` does not take part in this chat
              --> t.yaml:6:59
@@ -44,7 +44,7 @@ fn a_group_speaks_of_its_members_only() {
               |                                  ^
             hint: there is `A`, `B`
 
-            error: `transitions` define already who can repeat
+            error: `transitions` already define who can speak twice in a row
              --> t.yaml:6:68
               |
             6 | allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
@@ -173,7 +173,7 @@ fn states_lead_to_members_or_to_the_end() {
               |                                  ^^^
             hint: there is `A`, `B`
 
-            warning: this transition is never taken
+            warning: this transition is unreachable
              --> t.yaml:6:64
               |
             6 | art: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C: A}}}
@@ -202,7 +202,7 @@ fn an_exit_after_one_that_is_always_taken_is_never_taken() {
     check_pattern(
         "{state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}",
         &expect![[r#"
-            warning: this transition is never taken
+            warning: this transition is unreachable
              --> t.yaml:6:52
               |
             6 |   pattern: {state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}
@@ -226,7 +226,7 @@ fn a_condition_is_compiled_and_looked_through_when_the_file_is_read() {
     check_pattern(
         "{state_machine: {after: {A: [{when: turn > 3, then: B}]}}}",
         &expect![[r#"
-            error: `turn > 3` is not a condition: there is nothing called `turn`
+            error: `turn > 3` is not a condition: `turn` is unknown
              --> t.yaml:6:48
               |
             6 |   pattern: {state_machine: {after: {A: [{when: turn > 3, then: B}]}}}
@@ -316,7 +316,7 @@ fn nothing_comes_after_itself() {
             6 |   pattern: {dag: {A: [A, B, B]}}
               |                   ^
 
-            error: `B` is in the list already
+            error: `B` is listed twice
              --> t.yaml:6:29
               |
             6 |   pattern: {dag: {A: [A, B, B]}}
@@ -414,7 +414,7 @@ fn a_vote_has_options_and_voters() {
     check_pattern(
         "{debate: {options: [x, X], voters: [Q], tie: {chair: Z}}}",
         &expect![[r#"
-        error: `X` is an option already
+        error: the option `X` is listed twice
          --> t.yaml:6:35
           |
         6 |   pattern: {debate: {options: [x, X], voters: [Q], tie: {chair: Z}}}
@@ -556,7 +556,7 @@ chat:
   stop: {max_turns: 3}
 ",
         &expect![[r#"
-            error: there is a participant `A` already, in line 4
+            error: a participant `A` is already defined in line 4
              --> t.yaml:5:24
               |
             5 |   late_joiners: [{who: A, when: turns > 1}, {who: C, when: {says: {text: x, by: D}}}, {who: B, when:
@@ -583,13 +583,13 @@ chat:
               |                                  ^^
             hint: there is `says`, `matches`, `when`, `max_turns`, `max_messages`, `max_tokens`, `max_cost`, `max_time_s`, `all`, `any`
 
-            error: there is a participant `B` already, in line 5
+            error: a participant `B` is already defined in line 5
              --> t.yaml:5:113
               |
             5 |  D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^
 
-            error: `x` is not a condition: there is nothing called `x`
+            error: `x` is not a condition: `x` is unknown
              --> t.yaml:5:122
               |
             5 | ho: B, when: {}}, {who: B, when: 'x', history: some}]

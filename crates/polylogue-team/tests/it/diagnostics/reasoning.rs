@@ -64,7 +64,7 @@ fn what_a_way_to_reason_has_no_use_for_is_refused() {
     check_agent(
         "reasoning: react, output_schema: {type: object}, agent_tools: [B]",
         &expect![[r#"
-            error: `react` calls tools, and there are none
+            error: `react` calls tools, but the agent has none
              --> t.yaml:3:15
               |
             3 |   - {name: A, reasoning: react, output_schema: {type: object}, agent_tools: [B]}
@@ -125,7 +125,7 @@ fn output_blocks_have_distinct_kinds_and_an_author() {
               |               ^^^^^^^^^^^^^
             hint: leave out one of them
 
-            error: there are blocks of the kind `x` already
+            error: blocks of the kind `x` already exist
              --> t.yaml:3:98
               |
             3 | nd: x, begin: a, end: b}, {kind: x, begin: c, end: d}]}

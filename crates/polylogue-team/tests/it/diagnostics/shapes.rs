@@ -71,7 +71,7 @@ chats:
             8 |     parameters: {temperature: hot, top_p: 2, stop: X}
               |                                                    ^
 
-            error: there is an agent `Trader` already, in line 6
+            error: an agent `Trader` is already defined in line 6
              --> t.yaml:9:11
               |
             9 |   - name: Trader
@@ -111,7 +111,7 @@ chats:
                |                  ^^^^^
             hint: did you mean `Trader`?
 
-            error: `(unclosed` is not a regular expression: unclosed group
+            error: `(unclosed` is not a valid regular expression: unclosed group
               --> t.yaml:18:14
                |
             18 |     matches: "(unclosed"

@@ -73,14 +73,14 @@ fn roles_need_distinct_suitable_agents() {
         "participants: [A, L]",
         "user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}",
         &expect![[r#"
-            error: `L` cannot have a part in a role-play: its `default_reply` can also reply
+            error: `L` cannot take a role in a role-play: its `default_reply` can also reply
              --> t.yaml:5:45
               |
             5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}}}
               |                                             ^
             hint: name an agent that replies only by a model
 
-            error: `Zoe` cannot have a part in a role-play: it is a person
+            error: `Zoe` cannot take a role in a role-play: it is a person
              --> t.yaml:5:59
               |
             5 |   pattern: {role_play: {user: A, assistant: L, specifier: Zoe, planner: A, critic: {who: Absent}}}
@@ -106,13 +106,13 @@ fn roles_need_distinct_suitable_agents() {
         "participants: [A, B]",
         "user: A, assistant: B, specifier: {who: C}, planner: C, critic: {who: Zoe}, done: ' '",
         &expect![[r#"
-            error: `C` has a part already
+            error: `C` already has a role
              --> t.yaml:5:78
               |
             5 | B, specifier: {who: C}, planner: C, critic: {who: Zoe}, done: ' '}}
               |                                  ^
 
-            error: a marker of nothing but white space is never found
+            error: a marker must not be blank
              --> t.yaml:5:107
               |
             5 | er: C, critic: {who: Zoe}, done: ' '}}

@@ -50,7 +50,7 @@ fn every_agent_in_the_discussion_has_one_task() {
     check_pattern(
         &format!("{{group_solve: {{tasks: [{TWO}, {{who: A, prompt: again}}]}}}}"),
         &expect![[r#"
-            error: `A` has a task already
+            error: `A` already has a task
              --> t.yaml:3:110
               |
             3 | : a}, {who: B, prompt: b}, {who: A, prompt: again}]}}}
@@ -406,7 +406,7 @@ fn a_chat_of_tasks_has_nothing_that_its_prompts_would_not_know_of() {
               |
             3 | ing: hello, introductions: true, late_joiners: [{who: C, when: turns > 1}], loop_detection: off, max
               |                                  ^^^^^^^^^^^^
-            hint: leave it out: give everybody a task from the beginning
+            hint: leave it out: give everyone a task from the beginning
 
             error: the participant `C` has no task
              --> t.yaml:3:165
@@ -459,7 +459,7 @@ agents:
 chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
 ",
         &expect![[r#"
-            error: `chess` is in `tools` already
+            error: `chess` is already in `tools`
              --> t.yaml:3:30
               |
             3 |   - {name: A, tools: [chess, {tool: chess, mandatory: true}, {tool: ches}], suggests_tools: [chess],
@@ -472,7 +472,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |                                  ^^^^
             hint: did you mean `chess`?
 
-            error: `chess` is in `tools` already
+            error: `chess` is already in `tools`
              --> t.yaml:3:94
               |
             3 |  {tool: ches}], suggests_tools: [chess], tool_calling: magic, tool_history: all}
@@ -517,7 +517,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
             4 | ser: '', args: []}], max_errors: -1}], output_retries: 2}
               |                                  ^^
 
-            error: `output_retries` needs `output_schema` beside it
+            error: `output_retries` also needs `output_schema`
              --> t.yaml:4:103
               |
             4 | ', args: []}], max_errors: -1}], output_retries: 2}
@@ -530,7 +530,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
             5 |   - {name: C, output_schema: {}, parameters: {schema: {type: object}}, tool_calling: native, tool_hi
               |                              ^^
 
-            error: `output_schema` is the schema already
+            error: `output_schema` already sets the schema
              --> t.yaml:5:47
               |
             5 |  output_schema: {}, parameters: {schema: {type: object}}, tool_calling: native, tool_history: full}
@@ -629,28 +629,28 @@ chat:
               |                                                                ^^^^^^
             hint: did you mean `secret_number`?
 
-            error: this is no type of JSON Schema
+            error: this is not a JSON Schema type
              --> t.yaml:6:13
               |
             6 |       type: objct
               |             ^^^^^
             hint: did you mean `object`?
 
-            error: this is no type of JSON Schema
+            error: this is not a JSON Schema type
              --> t.yaml:7:33
               |
             7 |       properties: {type: {type: strng}, of: {anyOf: [{type: [string, null]}, {const: {type: x}}]}}
               |                                 ^^^^^
             hint: did you mean `string`?
 
-            error: this is no type of JSON Schema
+            error: this is not a JSON Schema type
              --> t.yaml:7:70
               |
             7 |       properties: {type: {type: strng}, of: {anyOf: [{type: [string, null]}, {const: {type: x}}]}}
               |                                                                      ^^^^
             hint: the type of nothing is `"null"`, in quotes
 
-            error: this is no type of JSON Schema
+            error: this is not a JSON Schema type
               --> t.yaml:14:59
                |
             14 | b, output_schema: {items: {type: text}}, tools: [{tool: chess, examples: [{user: e4, args: {moves: e

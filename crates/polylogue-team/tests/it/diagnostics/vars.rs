@@ -36,7 +36,7 @@ chat: {participants: ["{{a}}"], stop: {says: "{{task}}", max_turns: 1}}
               |
             5 | vars: {a: 1, b: x, task: y, 2c: z, unused: 5}
               |                    ^^^^
-            hint: the task is known as `{{task}}` anyway; its default stands in `task`
+            hint: the task is available as `{{task}}` anyway; set its default in `task`
 
             error: no variable can be called `2c`
              --> t.yaml:5:29
@@ -76,7 +76,7 @@ fn values_that_the_caller_gives_are_checked_too() {
     let text = "name: t\nvars: {name: y}\nagents: [{name: A, system: '{{name}}'}]\nchat: {participants: [A], stop: {max_turns: 1}}";
     let errors = parse(text, "t.yaml", &overrides).unwrap_err();
     expect![[r#"
-        error: a value is given for `nmae`, which is no variable of this team
+        error: a value is given for `nmae`, which is not a variable of this team
          --> t.yaml:2:1
           |
         2 | vars: {name: y}

@@ -29,7 +29,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |                      ^^^
             hint: there is `A`, `B`
 
-            error: `A` has a tool `chess` already
+            error: `A` already has a tool `chess`
              --> t.yaml:5:42
               |
             5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
@@ -97,7 +97,7 @@ chat: {participants: [A, B, C, D], stop: {max_turns: 2}}
               |                                  ^^^^^^
             hint: did you mean `python`?
 
-            error: `codes.size() > 3` is not a condition: there is nothing called `codes`
+            error: `codes.size() > 3` is not a condition: `codes` is unknown
              --> t.yaml:4:78
               |
             4 | ython, pyhton], approval: {when: 'codes.size() > 3'}, timeout: 10, last: 0}}
@@ -167,7 +167,7 @@ chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
               |               ^^^^^^^^
             hint: give it `tools` or `executes_tools`; code that it runs has an `approval` in `code_execution`
 
-            error: `arg.path == 1` is not a condition: there is nothing called `arg`
+            error: `arg.path == 1` is not a condition: `arg` is unknown
              --> t.yaml:5:48
               |
             5 |   - {name: C, tools: [chess], approval: {when: 'arg.path == 1'}}
@@ -225,7 +225,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |                                  ^^^^^^^^^^^^^^^^^^^^^
             hint: name a host, such as `example.org`, `*.example.org` or `example.org:8080`
 
-            error: this path does not begin at the root
+            error: this path must be absolute
              --> t.yaml:3:93
               |
             3 |  '*.example.org:80'], readable: [data], memory_mib: 1}
@@ -253,7 +253,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |                    ^^^^^^^^^^^
             hint: there is `native`, `docker`, `podman`, `none`
 
-            error: there is an `image` for containers only
+            error: `image` applies only to containers
              --> t.yaml:3:33
               |
             3 | sandbox: {backend: unsafe_host, image: python}
@@ -283,19 +283,19 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |                                                         ^^^^^^^^^
             hint: name the one that is meant, such as `read_file`
 
-            error: `read_file` is among `files` already
+            error: `read_file` is already included in `files`
              --> t.yaml:2:75
               |
             2 | agents: [{name: A, tools: [count, python, {tool: files, mandatory: true}, read_file]}]
               |                                                                           ^^^^^^^^^
 
-            error: there is a tool `python` already
+            error: a tool `python` already exists
              --> t.yaml:4:12
               |
             4 |   - {name: python, description: x, command: [python3]}
               |            ^^^^^^
 
-            error: there is a command `count` already
+            error: a command `count` already exists
              --> t.yaml:6:12
               |
             6 |   - {name: count, description: x, command: [wc]}
@@ -349,19 +349,19 @@ files: [data.csv, ../secret, /etc/passwd, '']
 chat: {participants: [A], stop: {max_turns: 2}}
 ",
         &expect![[r#"
-            error: the file `data.csv` cannot be brought along: files are not read here
+            error: the file `data.csv` cannot be included: files are not read here
              --> t.yaml:3:9
               |
             3 | files: [data.csv, ../secret, /etc/passwd, '']
               |         ^^^^^^^^
 
-            error: the file `../secret` cannot be brought along: it is not below the folder of the team file
+            error: the file `../secret` cannot be included: it is not below the folder of the team file
              --> t.yaml:3:19
               |
             3 | files: [data.csv, ../secret, /etc/passwd, '']
               |                   ^^^^^^^^^
 
-            error: the file `/etc/passwd` cannot be brought along: it is not below the folder of the team file
+            error: the file `/etc/passwd` cannot be included: it is not below the folder of the team file
              --> t.yaml:3:30
               |
             3 | files: [data.csv, ../secret, /etc/passwd, '']

@@ -1,4 +1,4 @@
-//! Text that is no YAML, or not the YAML that it seems to be.
+//! Text that is not YAML, or not the YAML that it seems to be.
 
 use expect_test::expect;
 
@@ -9,7 +9,7 @@ fn yaml_that_is_broken() {
     check(
         "name: t\n\tagents: []\n",
         &expect![[r#"
-            error: this is no YAML: while scanning a plain scalar, found a tab
+            error: this is not valid YAML: while scanning a plain scalar, found a tab
              --> t.yaml:1:7
               |
             1 | name: t
@@ -20,7 +20,7 @@ fn yaml_that_is_broken() {
     check(
         "name: note: this\n",
         &expect![[r#"
-            error: this is no YAML: mapping values are not allowed in this context
+            error: this is not valid YAML: mapping values are not allowed in this context
              --> t.yaml:1:11
               |
             1 | name: note: this
@@ -31,7 +31,7 @@ fn yaml_that_is_broken() {
     check(
         "name: t\nagents: [\n",
         &expect![[r#"
-        error: this is no YAML: unclosed bracket '['
+        error: this is not valid YAML: unclosed bracket '['
          --> t.yaml:2:9
           |
         2 | agents: [
@@ -41,18 +41,18 @@ fn yaml_that_is_broken() {
     check(
         "name: 'abc\n",
         &expect![[r#"
-            error: this is no YAML: invalid indentation in multiline quoted scalar
+            error: this is not valid YAML: invalid indentation in multiline quoted scalar
              --> t.yaml:2:1
               |
             2 | 
               | ^
-            hint: close the quotation mark, or write `|` and the text on lines of its own
+            hint: close the quotation mark, or write `|` and then the text on separate lines
         "#]],
     );
     check(
         "name: t\n description: x\n",
         &expect![[r#"
-            error: this is no YAML: mapping values are not allowed in this context
+            error: this is not valid YAML: mapping values are not allowed in this context
              --> t.yaml:2:13
               |
             2 |  description: x
@@ -63,7 +63,7 @@ fn yaml_that_is_broken() {
     check(
         "a: 1\n---\nb: 2\n",
         &expect![[r#"
-        error: a second document begins here
+        error: a second document starts here; only one is allowed
          --> t.yaml:2:1
           |
         2 | ---
@@ -74,7 +74,7 @@ fn yaml_that_is_broken() {
     check(
         "%YAML 1.2\n---\nname: t\n",
         &expect![[r#"
-        error: this is no YAML: YAML directives are disallowed
+        error: this is not valid YAML: YAML directives are disallowed
          --> t.yaml:1:1
           |
         1 | %YAML 1.2
@@ -85,7 +85,7 @@ fn yaml_that_is_broken() {
     check(
         "name: \u{7}\n",
         &expect![[r#"
-            error: this is no YAML: unexpected character: `\u{7}'
+            error: this is not valid YAML: unexpected character: `\u{7}'
              --> t.yaml:1:7
               |
             1 | name: �
@@ -100,7 +100,7 @@ fn yaml_that_means_something_else_than_it_seems_to() {
     check_with(
         "task: {{topic}}\n",
         &expect![[r#"
-            error: a text that begins with `{{` has to be in quotes
+            error: a text that begins with `{{` must be in quotes
              --> t.yaml:4:7
               |
             4 | task: {{topic}}
@@ -122,7 +122,7 @@ fn yaml_that_means_something_else_than_it_seems_to() {
     check_with(
         "task: !python/object:os.system ls\n",
         &expect![[r#"
-            error: the tag `!python/object:os.system` means nothing here
+            error: the tag `!python/object:os.system` is not supported
              --> t.yaml:4:7
               |
             4 | task: !python/object:os.system ls
@@ -133,7 +133,7 @@ fn yaml_that_means_something_else_than_it_seems_to() {
     check_with(
         "model: openai:a\nmodel: openai:b\n",
         &expect![[r#"
-        error: `model` is there already, in line 4
+        error: `model` is set twice; first in line 4
          --> t.yaml:5:1
           |
         5 | model: openai:b
@@ -143,7 +143,7 @@ fn yaml_that_means_something_else_than_it_seems_to() {
     check_with(
         "? [a, b]\n: x\n",
         &expect![[r#"
-            error: a list or mapping cannot be a key
+            error: a key cannot be a list or mapping
              --> t.yaml:4:3
               |
             4 | ? [a, b]

@@ -140,7 +140,7 @@ fn check_part(role: &str, part: &Object) -> Checked {
         return Err(format!("is a `{kind}` of the role `{role}`"));
     }
     let signature =
-        part.get("thoughtSignature").map(|value| value.as_str().ok_or("has a signature that is no text"));
+        part.get("thoughtSignature").map(|value| value.as_str().ok_or("has a signature that is not text"));
     let signature = signature.transpose()?;
     match kind {
         "text" => {
@@ -297,7 +297,7 @@ fn check_schema(schema: &Value) -> Checked {
     if fields.contains_key("$ref")
         && fields.keys().any(|key| !["$ref", "$defs", "definitions"].contains(&key.as_str()))
     {
-        return Err("has a schema with something beside `$ref`".into());
+        return Err("has a schema with something next to `$ref`".into());
     }
     let listable = |value: &Value| value.is_string() || value.is_number();
     if let Some(values) = fields.get("enum").and_then(Value::as_array)

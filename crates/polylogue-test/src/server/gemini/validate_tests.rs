@@ -62,7 +62,7 @@ fn every_rule_refuses_what_breaks_it() {
             Some(json!([])),
             "unknown field `allOf`",
         ),
-        ("/tools/0/functionDeclarations/0/parametersJsonSchema/$ref", Some(json!("#")), "beside `$ref`"),
+        ("/tools/0/functionDeclarations/0/parametersJsonSchema/$ref", Some(json!("#")), "next to `$ref`"),
         ("/toolConfig/functionCallingConfig/allowedFunctionNames", Some(json!(["gone"])), "not declared"),
         ("/toolConfig/functionCallingConfig/mode", Some(json!("AUTO")), "only allowed with the mode ANY"),
         ("/generationConfig/temperature", Some(json!(3)), "from 0 to 2"),

@@ -56,9 +56,9 @@ pub(in super::super) fn validate(body: &Value, history: History) -> Result<(), S
     if history == History::Any {
         return Ok(());
     }
-    let body = body.as_object().ok_or("the body is no JSON object")?;
+    let body = body.as_object().ok_or("the body is not a JSON object")?;
     if let Some(unknown) = body.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-        return Err(format!("`{unknown}` is no field of Ollama's"));
+        return Err(format!("`{unknown}` is not a field of Ollama's"));
     }
     if body.get("model").and_then(Value::as_str).unwrap_or_default().is_empty() {
         return Err("`model` is missing".into());
@@ -66,7 +66,7 @@ pub(in super::super) fn validate(body: &Value, history: History) -> Result<(), S
     check_fields(body)?;
     check_tools(body)?;
     check_options(body.get("options"))?;
-    let messages = body.get("messages").and_then(Value::as_array).ok_or("`messages` is no list")?;
+    let messages = body.get("messages").and_then(Value::as_array).ok_or("`messages` is not a list")?;
     let messages: Vec<Value> = messages
         .iter()
         .enumerate()
@@ -93,19 +93,19 @@ fn check_fields(body: &Map<String, Value>) -> Result<(), String> {
     }
     match body.get("keep_alive") {
         None | Some(Value::String(_) | Value::Number(_)) => Ok(()),
-        Some(_) => Err("`keep_alive` is no duration".into()),
+        Some(_) => Err("`keep_alive` is not a duration".into()),
     }
 }
 
 fn check_options(options: Option<&Value>) -> Result<(), String> {
     let Some(options) = options else { return Ok(()) };
-    for (name, value) in options.as_object().ok_or("`options` is no object")? {
+    for (name, value) in options.as_object().ok_or("`options` is not an object")? {
         let name = name.as_str();
         let fits = match name {
             "stop" => value.as_array().is_some_and(|texts| texts.iter().all(Value::is_string)),
             _ if NUMBERS.contains(&name) => value.is_number(),
             _ if SWITCHES.contains(&name) => value.is_boolean(),
-            _ => return Err(format!("`{name}` is no option of Ollama's")),
+            _ => return Err(format!("`{name}` is not an option of Ollama's")),
         };
         if !fits {
             return Err(format!("the option `{name}` has the wrong type"));
@@ -116,8 +116,8 @@ fn check_options(options: Option<&Value>) -> Result<(), String> {
 
 /// The message as OpenAI has it, so that histories are judged alike.
 fn as_openai(message: &Value) -> Result<Value, String> {
-    let fields = message.as_object().ok_or("is no object")?;
-    let text = fields.get("content").and_then(Value::as_str).ok_or("has a content that is no text")?;
+    let fields = message.as_object().ok_or("is not an object")?;
+    let text = fields.get("content").and_then(Value::as_str).ok_or("has a content that is not text")?;
     let images = fields.get("images").map_or(Ok(0), check_images)?;
     let mut like = Map::from_iter([("role".to_owned(), json!(role(message)))]);
     let shown = if text.is_empty() && images > 0 { "(pictures)" } else { text };
@@ -158,6 +158,6 @@ fn check_images(images: &Value) -> Result<usize, String> {
     };
     match images.iter().all(|image| image.as_str().is_some_and(is_base64)) {
         true => Ok(images.len()),
-        false => Err("has an image that is no base64".into()),
+        false => Err("has an image that is not base64".into()),
     }
 }

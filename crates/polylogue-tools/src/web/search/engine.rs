@@ -67,13 +67,13 @@ impl Engine {
     /// When the address or a required key is missing, or the address is invalid.
     pub fn new(kind: EngineKind, base: Option<&str>, key: Option<Key>) -> Result<Self, String> {
         let base = base.or(kind.url()).ok_or("it has no address of its own: it needs one")?;
-        let mut url = Url::parse(base).map_err(|why| format!("`{base}` is no address: {why}"))?;
+        let mut url = Url::parse(base).map_err(|why| format!("`{base}` is not an address: {why}"))?;
         if kind == EngineKind::Searxng && !url.path().ends_with("/search") {
             let path = format!("{}/search", url.path().trim_end_matches('/'));
             url.set_path(&path);
         }
         if let (None, Some(variable)) = (&key, kind.key_variable()) {
-            return Err(format!("there is no key for it: set `{variable}`"));
+            return Err(format!("no API key is set for it: set `{variable}`"));
         }
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return Err(format!("`{base}` names no host"));

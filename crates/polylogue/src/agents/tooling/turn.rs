@@ -128,7 +128,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
             if self.call_mode() == mode {
                 let (me, model) = (self.turn.me(), self.agent.model.name());
                 return Err(Error::config(format!(
-                    "`{model}` cannot do what the parameters of `{me}` ask for; for structured output, use `Assistant::output_schema`"
+                    "`{model}` does not support what the parameters of `{me}` request; for structured output, use `Assistant::output_schema`"
                 )));
             }
         }

@@ -74,7 +74,7 @@ impl Around {
         if count > self.before.len() + self.after.len() {
             return Ok(());
         }
-        Err(Error::config("there is no such hook; it may be removed already"))
+        Err(Error::config("the hook does not exist; it may already be removed"))
     }
 
     const fn handle(&mut self) -> Handle {

@@ -89,7 +89,7 @@ impl ToolBlock {
     pub fn json(self) -> Self {
         self.validate(|text| match serde_json::from_str(text.trim()) {
             Ok(value @ Value::Object(_)) => Ok(value),
-            Ok(_) => Err("it is no JSON object".into()),
+            Ok(_) => Err("it is not a JSON object".into()),
             Err(error) => Err(error.to_string()),
         })
     }

@@ -44,7 +44,7 @@ impl Template {
 }
 
 fn missing(field: &str) -> Error {
-    Error::config(format!("nothing was given for the field `{{{field}}}` of the template"))
+    Error::config(format!("the field `{{{field}}}` of the template has no value"))
 }
 
 fn is_name(text: &str) -> bool {

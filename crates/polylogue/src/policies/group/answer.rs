@@ -46,7 +46,7 @@ impl Answer {
         }
     }
 
-    /// The answer as data, beside its text.
+    /// The answer as data, next to its text.
     pub(super) fn said(self, reply: &str) -> Act {
         let data = match self {
             Self::Picked(name) => json!({"speaker": name}),

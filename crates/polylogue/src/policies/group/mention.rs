@@ -84,9 +84,9 @@ fn spellings(name: &str) -> Vec<String> {
 
 /// The positions of `word` in `text`, as a word.
 fn whole_words(text: &str, word: &str) -> Vec<(usize, usize)> {
-    let continues = |within: Option<char>, beside: Option<char>| {
+    let continues = |within: Option<char>, neighbor: Option<char>| {
         let is_spaced = |c: char| Name::is_of_word(c) && !is_unspaced(c);
-        within.is_some_and(|c| !is_unspaced(c)) && beside.is_some_and(is_spaced)
+        within.is_some_and(|c| !is_unspaced(c)) && neighbor.is_some_and(is_spaced)
     };
     let (first, last) = (word.chars().next(), word.chars().next_back());
     let stands_alone = |(begin, found): &(usize, &str)| {

@@ -64,7 +64,7 @@ impl Plan {
         let alone = self.before.len() as u64 + self.after.len() as u64;
         let talk = self.group.as_ref().map_or(0, |group| {
             let size = group.tasks.len() as u64;
-            // Each agent learns, answers its task and reflects; then speaks and reflects again and again.
+            // Each agent learns, answers its task and reflects; then speaks and reflects repeatedly.
             size.saturating_mul(group.max_iterations.saturating_mul(2).saturating_add(3))
         });
         talk.saturating_add(alone).saturating_add(1)
@@ -113,7 +113,7 @@ impl Group {
         if self.tasks.len() > 2 && (shifts || self.reconciles) {
             return wrong(
                 "the recipient of the first message, its text, and reconciled first messages are settings of two tasks; \
-                 in a larger group everybody hears everything from the beginning",
+                 in a larger group every agent receives all messages from the beginning",
             );
         }
         Ok(())

@@ -123,7 +123,7 @@ impl Check {
     pub(super) fn validate(&self) -> Result<()> {
         let questions = [Some(&self.reflection), self.decision.as_ref(), self.again.as_ref()];
         if questions.into_iter().flatten().any(|question| question.trim().is_empty()) {
-            return Err(Error::config("what an agent is asked about its task is empty"));
+            return Err(Error::config("the question to an agent about its task is empty"));
         }
         if let Some(temperature) = self.temperature.filter(|temperature| !(0.0..=2.0).contains(temperature)) {
             return Err(Error::config(format!(
@@ -136,7 +136,7 @@ impl Check {
             return Ok(());
         }
         Err(Error::config(format!(
-            "`{}` and `{}` cannot tell whether a task is complete: they must be two different words, each of letters alone",
+            "`{}` and `{}` cannot tell whether a task is complete: they must be two different words, each of letters only",
             self.open, self.complete
         )))
     }

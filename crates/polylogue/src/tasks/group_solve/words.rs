@@ -6,8 +6,8 @@ use polylogue_core::Name;
 pub(super) const MANAGER: &str = "TaskManager";
 
 /// The introduction of `who`.
-pub(super) fn role_play(who: &Name, everybody: &[Name]) -> String {
-    let others: Vec<&str> = everybody.iter().filter(|name| *name != who).map(Name::as_str).collect();
+pub(super) fn role_play(who: &Name, names: &[Name]) -> String {
+    let others: Vec<&str> = names.iter().filter(|name| *name != who).map(Name::as_str).collect();
     format!(
         "{MANAGER}: This is a conversation of several speakers, and you play one of them: you are `{who}`. The others are \
          {}. Every message begins with the name of who speaks, as in `name: message`; I am `{MANAGER}`. I tell everybody \

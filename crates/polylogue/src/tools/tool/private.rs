@@ -44,7 +44,7 @@ pub fn read<A: DeserializeOwned>(spec: &ToolSpec, args: Value) -> Result<A, Tool
 /// # Errors
 /// When it cannot be written as JSON.
 pub fn outcome(spec: &ToolSpec, returned: impl Serialize) -> Result<Outcome, ToolError> {
-    let unwritten = |error| ToolError(format!("What `{}` returned is no JSON: {error}", spec.name));
+    let unwritten = |error| ToolError(format!("What `{}` returned is not JSON: {error}", spec.name));
     let parts = match serde_json::to_value(returned).map_err(unwritten)? {
         Value::Null => Vec::new(),
         Value::String(text) => vec![Part::text(text)],

@@ -46,7 +46,7 @@ async fn disallowed_transitions_are_the_complement() {
     let chat = group_chat(until(max_turns(3), Group::round_robin().transitions(graph)));
     let (_, events) = run(&begun_by_ann(chat), "hi").await;
     let among: Vec<Vec<Name>> = choices(&events).into_iter().map(|choice| choice.of).collect();
-    // Nothing is said of Cid, so anybody may follow.
+    // Nothing is said of Cid, so anyone may follow.
     assert_eq!(among, [vec![name("Cid")], members(), vec![name("Cid")]]);
     assert_eq!(speakers(&events), "Ann Cid Ann Cid");
 }
@@ -74,12 +74,12 @@ fn rules_that_contradict_or_name_strangers_are_errors() {
         error(&both),
         "the group has transitions and a rule of repeats; the transitions alone say who may go on"
     );
-    let unknown = "the group has `Zoe` in its transitions, who is no participant";
+    let unknown = "the group has `Zoe` in its transitions, who is not a participant";
     let graph = |after| Group::round_robin().transitions(Transitions::allowed([after]));
     assert_eq!(error(&graph(after("Zoe", &["Ann"]))), unknown);
     assert_eq!(error(&graph(after("Ann", &["Zoe"]))), unknown);
     let repeat = Group::round_robin().repeat(Repeat::Only(vec![name("Zoe")]));
-    assert_eq!(error(&repeat), "the group has `Zoe` in its rule of repeats, who is no participant");
+    assert_eq!(error(&repeat), "the group has `Zoe` in its rule of repeats, who is not a participant");
 }
 
 // Item 83: missing checks are reported before the first turn.
@@ -91,7 +91,7 @@ async fn a_chat_checks_its_rules_before_the_first_turn() {
         group_chat(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the policy of `group` has `Zoe` in its transitions, who is no participant"
+        "the policy of `group` has `Zoe` in its transitions, who is not a participant"
     );
     assert_eq!(log.events().await.len(), 1, "no participant had a turn");
 }
@@ -109,7 +109,7 @@ fn what_is_hardly_meant_is_a_warning() {
     assert_eq!(Group::round_robin().transitions(fine).check(&members()).unwrap(), []);
 }
 
-// Item 84, trap T11; that no way of choosing leads out of the graph is shown beside the ways of choosing.
+// Item 84, trap T11; that no way of choosing leads out of the graph is shown next to the ways of choosing.
 #[tokio::test]
 async fn an_empty_list_ends_the_run() {
     let graph = || Transitions::allowed([after("Ann", &[]), after("Bob", &["Ann"]), after("Cid", &["Ann"])]);

@@ -340,5 +340,5 @@ async fn a_choice_that_fails_is_made_again_when_the_run_is_resumed() {
 async fn a_missing_selector_is_an_error() {
     let chat = group_chat(Group::selected_by(name("sel"))).build().unwrap();
     let error = chat.run_in(&mut log().await, "hi").await.unwrap_err();
-    assert_eq!(error.to_string(), "the policy of `group` gives a turn to `sel`, who is no participant");
+    assert_eq!(error.to_string(), "the policy of `group` gives a turn to `sel`, who is not a participant");
 }

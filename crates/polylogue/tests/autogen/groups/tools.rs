@@ -46,7 +46,7 @@ fn owned(group: Group) -> Group {
     group.runs(&name("Two"), ["double"]).runs(&name("Three"), ["triple"])
 }
 
-// Item 85, trap T12: the transitions allow none of it, since running tools is no choice.
+// Item 85, trap T12: the transitions allow none of it, since running tools is not a choice.
 #[tokio::test]
 async fn a_call_goes_to_the_owner_of_the_tool_and_the_outcome_back_to_the_caller() {
     let spy = Spy::on(script(

@@ -118,7 +118,7 @@ const TWO_RUNS: &str = r#"[{"Adder": "4"}, {"Doubler": "8"}, {"Adder": "9"}, {"D
 
 // Item 91.
 #[tokio::test]
-async fn a_group_twice_in_a_sequence_starts_anew_with_the_first_result() {
+async fn a_group_twice_in_a_sequence_starts_again_with_the_first_result() {
     let spy = Spy::on(script(TWO_RUNS));
     let outer = Chat::named("twice")
         .participant(numbers(&spy).build().unwrap())

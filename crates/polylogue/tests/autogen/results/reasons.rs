@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::stage::{closed, log, name, run, script};
 
-/// An agent that says `text` again and again.
+/// An agent that says `text` repeatedly.
 fn parrot(who: &str, text: &'static str) -> impl Agent {
     Function::new(who, move |_| Ok(Act::say(text))).unwrap()
 }
@@ -67,7 +67,7 @@ async fn conditions_on_text_do_not_fail_on_messages_without_text() {
             | when("mine", |chat| chat.last().is_some_and(|line| line.message.plain().contains("TERMINATE")))
             | max_turns(1);
         let chat = Chat::named("c").participant(mute).policy(until(stop, round_robin())).build().unwrap();
-        // Of what is no text, only what can be shown is something that was said.
+        // Of what is not text, only what can be shown is something that was said.
         let why = why(&chat, "go").await;
         assert!(["1 of 1 turn", "no participant said anything; 1 of 1 turn"].contains(&&*why), "{why}");
     }
@@ -112,7 +112,7 @@ fn endings() -> Vec<(Chat, Limits, &'static str)> {
         (pair("x", max_turns(3)), none, "3 of 3 turns"),
         (pair("x", max_messages(3)), none, "3 of 3 messages"),
         (pair("well", both), none, "Ann said `well`, and 2 of 2 turns"),
-        (pair("x", LoopDetector::default()), none, "loop detected: nearly the same messages again and again"),
+        (pair("x", LoopDetector::default()), none, "loop detected: nearly the same messages repeatedly"),
         (solo(metered(), until(max_tokens(150), round_robin())), none, "the limit of 150 tokens (200 used)"),
         (solo(metered(), round_robin()), Limits { calls: Some(2), ..none }, "the limit of 2 model calls"),
         (

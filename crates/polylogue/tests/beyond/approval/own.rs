@@ -235,7 +235,7 @@ async fn what_was_approved_is_done_once_wherever_the_process_dies() {
     assert!(same >= 12 && in_flight >= 3, "{same} cuts between calls, {in_flight} within");
 }
 
-/// Who reasons in rounds asks as anybody does, and nothing is done twice.
+/// Who reasons in rounds asks as anyone does, and nothing is done twice.
 #[tokio::test]
 async fn calls_in_rounds_are_asked_about() {
     let chat = |cast: &Cast<'_>| {
