@@ -8,6 +8,12 @@ fn file(within: &str, entry: &str) -> String {
     let rest = match within {
         "Team" => format!("{}\n{entry}", chat("summary: last")),
         "Agent" => return format!("name: t\nagents:\n  - name: A\n    {entry}\n{}\n", chat("summary: last")),
+        "NestedChat" => {
+            return format!(
+                "name: t\nagents:\n  - name: A\n    nested_chats: [{{chat: c, when: B, {entry}}}]\n  - name: B\n{}\n",
+                chat("summary: last")
+            );
+        }
         "Chat" => chat(entry),
         "InnerChat" => format!(
             "{}\nchats: [{{name: c, participants: [A], stop: {{max_turns: 1}}, {entry}}}]",
