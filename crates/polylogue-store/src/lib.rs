@@ -42,6 +42,7 @@ mod holder;
 mod intact;
 mod io_error;
 mod jsonl;
+mod locked_file;
 mod memory;
 mod private;
 mod sealed;

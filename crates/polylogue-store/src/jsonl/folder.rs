@@ -16,6 +16,7 @@ use super::note::{self, Entry, Note};
 use super::writer::Writer;
 use crate::batch::{self, Batch};
 use crate::head::{Head, lease_from_now};
+use crate::locked_file::LockedFile;
 use crate::{fence, holder, io_error, private};
 use polylogue_core::chain::Link;
 
@@ -96,7 +97,7 @@ impl Folder {
     }
 
     /// Claims the log in `file`, which is locked.
-    fn claim_locked(&self, id: &LogId, mut file: File, fence: u64) -> Result<Claim, StoreError> {
+    fn claim_locked(&self, id: &LogId, mut file: LockedFile, fence: u64) -> Result<Claim, StoreError> {
         let (path, note) = (self.path(id), self.note(id));
         let end = file::end(&path, &mut file, note.head.as_ref())?;
         let head =
@@ -108,7 +109,7 @@ impl Folder {
         self.hold(file, head, entry)
     }
 
-    fn hold(&self, file: File, head: Head, entry: Entry) -> Result<Claim, StoreError> {
+    fn hold(&self, file: LockedFile, head: Head, entry: Entry) -> Result<Claim, StoreError> {
         let (id, fence) = (head.id.clone(), head.fence);
         // The claim is valid without the note, too.
         let note = note::begin(&self.head(&id), &self.dir.join(format!(".{id}.head")), &head, &entry).ok();
@@ -201,15 +202,15 @@ impl Folder {
     }
 
     /// Opens a log for writing and locks it.
-    fn lock(&self, id: &LogId, path: &Path) -> Result<File, StoreError> {
+    fn lock(&self, id: &LogId, path: &Path) -> Result<LockedFile, StoreError> {
         let file =
             OpenOptions::new().read(true).write(true).open(path).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => StoreError::NotFound { id: id.clone() },
                 _ => io_error::writing(path, &error),
             })?;
-        match file.try_lock() {
-            Ok(()) if io_error::is_other_file(path, &file) => Err(StoreError::NotFound { id: id.clone() }),
-            Ok(()) => Ok(file),
+        match LockedFile::without_waiting(file) {
+            Ok(file) if io_error::is_other_file(path, &file) => Err(StoreError::NotFound { id: id.clone() }),
+            Ok(file) => Ok(file),
             Err(TryLockError::WouldBlock) => {
                 let note = self.note(id);
                 let lease = note.head.as_ref().and_then(Head::holds_for);
@@ -316,20 +317,20 @@ impl Folder {
 }
 
 /// Writes a log without events, locked before others can see it.
-fn write_draft(draft: &Path, meta: &Meta) -> io::Result<(File, u64, Link)> {
+fn write_draft(draft: &Path, meta: &Meta) -> io::Result<(LockedFile, u64, Link)> {
     let (header, link) = file::header(meta)?;
-    let mut file = private::options().read(true).write(true).create_new(true).open(draft)?;
-    file.lock()?;
+    let file = private::options().read(true).write(true).create_new(true).open(draft)?;
+    let mut file = LockedFile::wait(file)?;
     file.write_all(&header)?;
     file.sync_all()?;
     Ok((file, header.len() as u64, link))
 }
 
 /// Copies a file, and locks the copy.
-fn copy(path: &Path, draft: &Path) -> io::Result<File> {
-    let mut copy = private::options().read(true).write(true).create_new(true).open(draft)?;
-    copy.lock()?;
-    io::copy(&mut File::open(path)?, &mut copy)?;
+fn copy(path: &Path, draft: &Path) -> io::Result<LockedFile> {
+    let copy = private::options().read(true).write(true).create_new(true).open(draft)?;
+    let mut copy = LockedFile::wait(copy)?;
+    io::copy(&mut File::open(path)?, &mut *copy)?;
     copy.sync_all()?;
     Ok(copy)
 }

@@ -12,12 +12,13 @@ use super::note::{self, Entry};
 use crate::batch::Batch;
 use crate::head::{Head, lease_from_now};
 use crate::io_error::{is_other_file, show, writing};
+use crate::locked_file::LockedFile;
 use polylogue_core::chain::seal;
 
 /// A log's file, locked. Dropping it releases the lock.
 #[derive(Debug)]
 pub(super) struct Writer {
-    file: File,
+    file: LockedFile,
     path: PathBuf,
     /// The file with this process's name and the head. The claim is valid without it, too.
     note: Option<File>,
@@ -35,7 +36,7 @@ impl Writer {
     /// Creates the writer of the locked `file`, which has the events of `head` in as many bytes as `entry` says, and maybe a
     /// torn line.
     pub(super) fn new(
-        file: File,
+        file: LockedFile,
         path: &Path,
         note: Option<File>,
         head: Head,

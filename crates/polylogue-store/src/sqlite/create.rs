@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use super::files::sibling;
 use super::schema::{self, FileKind};
 use super::write_error::store_error;
+use crate::locked_file::LockedFile;
 use crate::{fence, io_error, private};
 
 /// Number of retries when another process creates the database as well.
@@ -57,7 +58,7 @@ fn image() -> rusqlite::Result<Vec<u8>> {
 struct Draft {
     path: PathBuf,
     /// Locked, so that others know that its process is alive.
-    _file: File,
+    _file: LockedFile,
 }
 
 impl Draft {
@@ -66,8 +67,7 @@ impl Draft {
         clear(target, &prefix);
         let path = target.with_file_name(format!("{prefix}{}-{}", std::process::id(), fence::next()));
         let file = private::options().write(true).create_new(true).open(&path)?;
-        let mut draft = Self { path, _file: file };
-        draft._file.lock()?;
+        let mut draft = Self { path, _file: LockedFile::wait(file)? };
         draft._file.write_all(image)?;
         draft._file.sync_all()?;
         Ok(draft)
@@ -76,8 +76,8 @@ impl Draft {
     /// Renames it to `target`, unless another database has that name. The process that creates one locks the empty file that it
     /// replaces.
     fn put(&self, target: &Path) -> io::Result<()> {
-        let empty = private::options().write(true).create(true).truncate(false).open(target)?;
-        empty.lock()?;
+        let empty =
+            LockedFile::wait(private::options().write(true).create(true).truncate(false).open(target)?)?;
         if empty.metadata()?.len() > 0 || io_error::is_other_file(target, &empty) {
             return Ok(());
         }

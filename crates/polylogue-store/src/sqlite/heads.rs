@@ -1,13 +1,14 @@
 //! The file with the heads of a store's logs: one line of fixed length per log, which is overwritten as the log grows.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use polylogue_core::LogId;
 
 use crate::head::Head;
+use crate::locked_file::LockedFile;
 
 /// Maximum number of released logs in the file. Earlier ones are in the database by then.
 const RELEASED: usize = 1024;
@@ -15,7 +16,7 @@ const RELEASED: usize = 1024;
 /// The file and its content.
 #[derive(Debug)]
 pub(super) struct Heads {
-    file: File,
+    file: LockedFile,
     lines: Vec<Head>,
     at: HashMap<LogId, usize>,
     /// The lines of released logs, in the order of their release.
@@ -23,7 +24,7 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    pub(super) fn new(file: File) -> Self {
+    pub(super) fn new(file: LockedFile) -> Self {
         Self { file, lines: Vec::new(), at: HashMap::new(), released: VecDeque::new() }
     }
 
@@ -95,7 +96,7 @@ mod tests {
     fn what_is_said_is_read_and_the_file_does_not_grow_without_bound() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("heads");
-        let mut heads = Heads::new(File::create(&path).unwrap());
+        let mut heads = Heads::new(LockedFile::wait(fs::File::create(&path).unwrap()).unwrap());
         heads.say(head(0, 7));
         for nth in 1..2 * RELEASED {
             heads.say(head(nth, 7));

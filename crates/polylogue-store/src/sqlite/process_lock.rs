@@ -9,6 +9,7 @@ use polylogue_core::LogId;
 
 use super::heads::{self, Heads};
 use crate::head::Head;
+use crate::locked_file::LockedFile;
 use crate::{fence, private};
 
 /// The file that this store locks for its lifetime, with the heads of its logs.
@@ -30,8 +31,7 @@ impl ProcessLock {
         let writers = folder(place);
         let token = format!("{}-{}", std::process::id(), fence::next());
         let draft = writers.join(format!(".{token}"));
-        let file = open_in(&writers, &draft)?;
-        file.lock()?;
+        let file = LockedFile::wait(open_in(&writers, &draft)?)?;
         // It gets its name when it is locked, so that no process takes it for a dead one.
         fs::rename(&draft, writers.join(&token))?;
         Ok(Self { token, place: place.to_owned(), heads: Heads::new(file) })
