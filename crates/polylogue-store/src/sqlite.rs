@@ -2,6 +2,7 @@
 
 mod connect;
 mod create;
+mod ends;
 mod facts;
 mod files;
 mod heads;

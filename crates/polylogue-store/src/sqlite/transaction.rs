@@ -4,6 +4,7 @@ use polylogue_core::chain::Link;
 use polylogue_core::{Claim, LogId, Meta, StoreError, Summary};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
+use super::ends::LogEnd;
 use super::process_lock;
 use super::rows::{self, first_link};
 use super::write_error::WriteError;
@@ -69,6 +70,7 @@ impl<'a> WriteTransaction<'a> {
     /// Stores the head of a log that has fewer events than that: it has lost some.
     fn remind(&self, head: &Head) -> Result<(), WriteError> {
         let Head { id, fence, events, link, lease_ms } = head;
+        self.office.ends().forget(id);
         let (fence, events) = (fence.cast_signed(), events.cast_signed());
         let log = match self.log(id) {
             Ok(log) => log,
@@ -150,6 +152,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     fn insert_claim(&self, id: &LogId, log: i64) -> Result<Claim, WriteError> {
+        self.office.ends().forget(id);
         self.execute(
             "INSERT INTO claims(log, writer, holder) VALUES(?1, ?2, ?3)",
             params![log, self.token()?, holder::this_process()],
@@ -192,28 +195,37 @@ impl<'a> WriteTransaction<'a> {
     }
 
     pub(super) fn append(&self, claim: &Claim, batch: &Batch) -> Result<(), WriteError> {
+        let mut end = match self.office.ends().take(claim) {
+            Some(end) => end,
+            None => self.log_end(claim)?,
+        };
+        batch.follows(&claim.id, end.events)?;
+        let insert = "INSERT INTO events(log, seq, json, chain) VALUES(?1, ?2, ?3, ?4)";
+        let mut insert = self.connection.prepare_cached(insert)?;
+        for json in &batch.json {
+            end.link = end.link.next(json.as_bytes());
+            insert.execute(params![end.log, end.events.cast_signed(), json, end.link.bytes()])?;
+            end.events += 1;
+        }
+        batch.events.iter().for_each(|event| end.summary.add(event, end.has_team));
+        let LogEnd { log, events, link, summary, .. } = &end;
+        let sql = "UPDATE heads SET fence = ?2, events = ?3, chain = ?4, summary = ?5 WHERE log = ?1";
+        let (fence, count) = (claim.fence.cast_signed(), events.cast_signed());
+        self.execute(sql, params![log, fence, count, link.bytes(), sealed(summary, *link)])?;
+        self.say(&claim.id, claim.fence, *events, *link);
+        self.office.ends().keep(claim, end);
+        Ok(())
+    }
+
+    /// Reads the end of a log, if the claim is valid.
+    fn log_end(&self, claim: &Claim) -> Result<LogEnd, WriteError> {
         let (log, has_team) = self.claimed(claim)?;
-        let (kept, mut link, summary) = self.end(claim, log)?;
-        batch.follows(&claim.id, kept)?;
-        let mut summary = match unsealed(summary.into_bytes(), link) {
+        let (events, link, summary) = self.end(claim, log)?;
+        let summary = match unsealed(summary.into_bytes(), link) {
             Some(summary) => summary,
             None => self.summary(&claim.id, log, has_team)?,
         };
-        batch.events.iter().for_each(|event| summary.add(event, has_team));
-        let mut insert = self
-            .connection
-            .prepare_cached("INSERT INTO events(log, seq, json, chain) VALUES(?1, ?2, ?3, ?4)")?;
-        let mut next = kept;
-        for json in &batch.json {
-            link = link.next(json.as_bytes());
-            insert.execute(params![log, next.cast_signed(), json, link.bytes()])?;
-            next += 1;
-        }
-        let sql = "UPDATE heads SET fence = ?2, events = ?3, chain = ?4, summary = ?5 WHERE log = ?1";
-        let (fence, events) = (claim.fence.cast_signed(), next.cast_signed());
-        self.execute(sql, params![log, fence, events, link.bytes(), sealed(&summary, link)])?;
-        self.say(&claim.id, claim.fence, next, link);
-        Ok(())
+        Ok(LogEnd { log, has_team, events, link, summary })
     }
 
     /// The summary of a log whose own is not what was written.
@@ -255,6 +267,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     pub(super) fn release(&self, claim: &Claim) -> Result<(), WriteError> {
+        self.office.ends().forget(&claim.id);
         self.execute(
             "DELETE FROM claims WHERE fence = ?1 AND writer = ?2",
             params![claim.fence.cast_signed(), self.office.own()],
@@ -266,6 +279,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     pub(super) fn remove(&self, id: &LogId) -> Result<(), WriteError> {
+        self.office.ends().forget(id);
         let log = self.log(id)?;
         self.writer_of(id, log)?;
         // What a dead process said of the log is not to be missed later.

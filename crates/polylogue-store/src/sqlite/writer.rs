@@ -173,6 +173,7 @@ fn write(
     office: &WriterState,
     group: &mut [Box<dyn Task>],
 ) -> rusqlite::Result<()> {
+    office.ends().refresh(&transaction)?;
     for task in group {
         task.write(&WriteTransaction::new(&transaction, office))?;
     }

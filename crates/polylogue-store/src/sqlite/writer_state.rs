@@ -9,6 +9,7 @@ use std::sync::Arc;
 use polylogue_core::{LogId, StoreError};
 use rusqlite::Connection;
 
+use super::ends::LogEnds;
 use super::files::Files;
 use super::heads;
 use super::process_lock::{DeadProcess, ProcessLock};
@@ -24,6 +25,8 @@ pub(super) struct WriterState {
     dead: RefCell<Vec<DeadProcess>>,
     /// Whether the transaction stores them.
     read: Cell<bool>,
+    /// The ends of claimed logs.
+    ends: LogEnds,
     /// The heads to be written after the commit.
     unsaid: RefCell<Vec<Head>>,
 }
@@ -32,12 +35,17 @@ impl WriterState {
     pub(super) fn new(place: Arc<Path>) -> Self {
         let files = Files::of(&place);
         let (lock, dead, unsaid) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { place, files, lock, dead, read: Cell::new(false), unsaid }
+        Self { place, files, lock, dead, read: Cell::new(false), ends: LogEnds::default(), unsaid }
     }
 
     /// The database.
     pub(super) fn place(&self) -> &Path {
         &self.place
+    }
+
+    /// The ends of claimed logs, also of those that the transaction appends to.
+    pub(super) const fn ends(&self) -> &LogEnds {
+        &self.ends
     }
 
     /// Whether the database still has the name under which it was opened.
@@ -108,6 +116,7 @@ impl WriterState {
     /// The transaction was rolled back.
     pub(super) fn rolled_back(&self) {
         self.unsaid.take();
+        self.ends.clear();
         self.read.set(self.dead.borrow().is_empty());
     }
 }
