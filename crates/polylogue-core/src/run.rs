@@ -207,15 +207,23 @@ impl<'l> RunningChat<'l> {
         let resumed = std::mem::take(&mut self.resumed);
         let began = if resumed { self.began().await? } else { None };
         let transcript = began.as_ref().unwrap_or(&self.transcript);
-        let turns = self.transcript.open_turns().iter().map(|open| {
+        let mut turns = self.transcript.open_turns().iter().map(|open| {
             let view =
                 views.iter().position(|view| *view.me() == open.request.who).map(|at| views.swap_remove(at));
             let span = debug_span!("turn", at = %transcript.at(), who = %open.request.who);
             take_turn(chat, open, Turn::new(self.log, chat, transcript, open, view, resumed)).instrument(span)
         });
-        let turns = join_all(turns);
-        self.doubt = None;
-        let done = turns.await;
+        let done = if self.transcript.open_turns().len() == 1
+            && let Some(turn) = turns.next()
+        {
+            // Nearly always: it needs no list of futures.
+            self.doubt = None;
+            vec![turn.await]
+        } else {
+            let turns = join_all(turns);
+            self.doubt = None;
+            turns.await
+        };
         self.views = views;
         let mut end = StepEnd::default();
         for Done { request, act, trace } in done {

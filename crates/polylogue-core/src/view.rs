@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) use self::digest::{Chain, start};
 pub use self::entry::{EncodeCache, Entry};
 use self::pending::Pending;
-use self::words::{calls_as_text, entry_as_text, spoken};
+use self::words::{calls_as_text, entry_as_text, into_spoken, spoken};
 use crate::{
     Body, Call, CallOutcome, Digest, Event, HistoryEntry, JoinHistory, Line, Message, Name, Opening, Outcome,
     Params, Part, ToolSpec, Transcript, TurnRequest, Verbatim,
@@ -414,7 +414,7 @@ impl View {
     }
 
     fn push_own(&mut self, parts: Vec<Part>) {
-        self.push_assistant(spoken(&parts), None);
+        self.push_assistant(into_spoken(parts), None);
     }
 
     fn push_assistant(&mut self, parts: Vec<Part>, verbatim: Option<Arc<Verbatim>>) {

@@ -177,15 +177,20 @@ pub(crate) fn asked_for(request: &Request<'_>) -> Vec<Capability> {
 /// The capabilities that `reply` proves, of those that `request` needs. Servers may silently ignore tools and formats, so only their
 /// use in the reply counts.
 pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item = Capability> {
+    let asked = asked_for(request);
     let calls = reply.parts.iter().any(|part| matches!(part, Part::Call(_)));
-    let object: Option<Map<String, Value>> = serde_json::from_str(reply.plain().trim()).ok();
+    let is_form = |capability: &Capability| matches!(capability, Capability::Schema | Capability::Json);
+    let object: Option<Map<String, Value>> = match asked.iter().any(is_form) {
+        true => serde_json::from_str(reply.plain().trim()).ok(),
+        false => None,
+    };
     let required = request.params.schema.as_ref().and_then(|schema| schema.get("required")?.as_array());
     let has_all = required.is_some_and(|names| {
         let has =
             |name: &Value| object.as_ref().zip(name.as_str()).is_some_and(|(o, name)| o.contains_key(name));
         !names.is_empty() && names.iter().all(has)
     });
-    asked_for(request).into_iter().filter(move |capability| match capability {
+    asked.into_iter().filter(move |capability| match capability {
         Capability::Tools => calls,
         Capability::Schema => has_all,
         Capability::Json => object.is_some(),
@@ -198,7 +203,10 @@ pub(crate) fn shown(request: &Request<'_>, reply: &Reply) -> impl Iterator<Item 
 
 /// Missing capabilities of the models of an endpoint, which are not tried again for a while.
 #[derive(Debug, Default)]
-pub(crate) struct Unsupported(Mutex<HashMap<(String, Capability), (Instant, ModelError)>>);
+pub(crate) struct Unsupported(Mutex<HashMap<String, Findings>>);
+
+/// The missing capabilities of one model, and when each was found.
+type Findings = HashMap<Capability, (Instant, ModelError)>;
 
 impl Unsupported {
     /// How long a finding counts: a server may be restarted with more capabilities.
@@ -208,19 +216,22 @@ impl Unsupported {
     pub(crate) fn learn(&self, error: &ModelError) {
         if let ModelErrorKind::Unsupported(capability) = error.kind {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert((error.model.clone(), capability), (Instant::now(), error.clone()));
+            let of_model = known.entry(error.model.clone()).or_default();
+            of_model.insert(capability, (Instant::now(), error.clone()));
         }
     }
 
     /// Removes the finding on a capability of `model`.
     pub(crate) fn forget(&self, model: &str, capability: Capability) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(model.to_owned(), capability));
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_mut(model).and_then(|known| known.remove(&capability));
     }
 
     /// Whether `model` is known to lack `capability`.
     pub(crate) fn has(&self, model: &str, capability: Capability) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&(model.to_owned(), capability)).is_some_and(|(since, _)| since.elapsed() < Self::FOR)
+        let known = known.get(model).and_then(|known| known.get(&capability));
+        known.is_some_and(|(since, _)| since.elapsed() < Self::FOR)
     }
 
     /// The known error of `model` for `request`, if any.
@@ -231,7 +242,7 @@ impl Unsupported {
         }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = |capability: Capability| {
-            let (since, error) = known.get(&(model.to_owned(), capability))?;
+            let (since, error) = known.get(model)?.get(&capability)?;
             (since.elapsed() < Self::FOR).then(|| error.clone())
         };
         asked.into_iter().find_map(fresh)

@@ -52,7 +52,7 @@ impl Part {
     #[must_use]
     pub fn is_blank(&self) -> bool {
         match self {
-            Self::Text(text) | Self::Thought(text) => text.trim().is_empty(),
+            Self::Text(text) | Self::Thought(text) => text.chars().all(char::is_whitespace),
             Self::Note(_) | Self::Cut(_) => true,
             Self::Media(_) | Self::Data(_) | Self::Call(_) | Self::Outcome(_) => false,
         }

@@ -36,9 +36,10 @@ impl EventBuffer {
         bodies: impl IntoIterator<Item = Body>,
     ) -> Vec<Arc<Event>> {
         let first = self.next_seq();
-        // All of them before the first is added: parallel turns do not see each other.
-        let bodies: Vec<Body> = bodies.into_iter().map(|body| self.totals.origins.mark(at, body)).collect();
-        let event = |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, ran_ms, body });
+        // All of them are marked before the first is added: parallel turns do not see each other.
+        let origins = &self.totals.origins;
+        let event =
+            |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, ran_ms, body: origins.mark(at, body) });
         let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
         for event in &batch {
             self.totals.add(event);

@@ -50,7 +50,7 @@ impl Link {
 
     fn of(hasher: &blake3::Hasher) -> Self {
         let mut link = [0; BYTES];
-        hasher.finalize_xof().fill(&mut link);
+        link.iter_mut().zip(hasher.finalize().as_bytes()).for_each(|(to, from)| *to = *from);
         Self(link)
     }
 
@@ -84,7 +84,7 @@ impl Link {
 
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 

@@ -119,19 +119,15 @@ impl Log {
     }
 
     async fn hold(&self, bound: &Bound, who: &Name, calls: u64) -> Result<(AttemptReservation, u64)> {
+        if let Some(held) = self.hold_now(bound, who, calls).await? {
+            return Ok(held);
+        }
         loop {
             // Subscribed before the check, so that no change is missed.
             let mut run = self.account.changed.subscribe();
             let mut shared = self.budget.as_ref().map(Budget::changes);
-            self.write_pending().await?;
-            {
-                let buffer = self.buffer.lock().await;
-                self.check_not_cancelled_now()?;
-                match self.try_hold(&buffer.totals, bound, calls)? {
-                    ReservationAttempt::Now(hold) => return Ok((hold, buffer.totals.ended(who))),
-                    ReservationAttempt::Again => continue,
-                    ReservationAttempt::Later => {}
-                }
+            if let Some(held) = self.hold_now(bound, who, calls).await? {
+                return Ok(held);
             }
             let settled = async {
                 let shared = async {
@@ -147,10 +143,32 @@ impl Log {
         }
     }
 
+    /// A reservation, if it fits beside those of other calls.
+    async fn hold_now(
+        &self,
+        bound: &Bound,
+        who: &Name,
+        calls: u64,
+    ) -> Result<Option<(AttemptReservation, u64)>> {
+        loop {
+            self.write_pending().await?;
+            let buffer = self.buffer.lock().await;
+            self.check_not_cancelled_now()?;
+            match self.try_hold(&buffer.totals, bound, calls)? {
+                ReservationAttempt::Now(hold) => return Ok(Some((hold, buffer.totals.ended(who)))),
+                ReservationAttempt::Again => {}
+                ReservationAttempt::Later => return Ok(None),
+            }
+        }
+    }
+
     /// Releases the reservation of a call in the run.
     pub(crate) fn free(&self, hold: limits::RunReservation) {
         self.account.state().reserved.remove(hold);
-        self.account.changed.send_replace(());
+        // A call that subscribes after this sees the removal when it checks.
+        if self.account.changed.receiver_count() > 0 {
+            self.account.changed.send_replace(());
+        }
     }
 
     /// Reserves a call in the run and in the shared budget, if it fits.

@@ -46,7 +46,8 @@ impl Chain {
         tools: &[ToolSpec],
         params: &Params,
     ) -> Digest {
-        let mut bytes = self.0.to_vec();
+        let mut bytes = Vec::with_capacity(512);
+        bytes.extend_from_slice(&self.0);
         text(&mut bytes, model);
         text(&mut bytes, system.unwrap_or_default());
         json(&mut bytes, &(system.is_some(), tools, params));
@@ -69,7 +70,7 @@ pub(crate) fn start(system: Option<&str>, tools: &[ToolSpec]) -> Digest {
 
 fn digest_of(bytes: &[u8]) -> Digest {
     let mut digest = [0; 16];
-    blake3::Hasher::new().update(bytes).finalize_xof().fill(&mut digest);
+    digest.iter_mut().zip(blake3::hash(bytes).as_bytes()).for_each(|(to, from)| *to = *from);
     Digest(digest)
 }
 

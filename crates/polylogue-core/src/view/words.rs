@@ -20,10 +20,16 @@ pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";
 /// The parts that may be sent: no thoughts, no notes, nothing blank, no value whose JSON is there as text, calls
 /// last.
 pub(super) fn spoken(parts: &[Part]) -> Vec<Part> {
-    let mut sent: Vec<Part> = parts.iter().filter(|part| is_spoken(part, parts)).cloned().collect();
-    sent.shrink_to_fit();
-    sent.sort_by_key(|part| matches!(part, Part::Call(_)));
-    sent
+    let spoken = parts.iter().filter(|part| is_spoken(part, parts));
+    // Sized exactly, because it is kept as long as the conversation.
+    let mut sent = Vec::with_capacity(spoken.clone().count());
+    sent.extend(spoken.cloned());
+    calls_last(sent)
+}
+
+/// As [`spoken`], without a copy where all of the parts may be sent.
+pub(super) fn into_spoken(parts: Vec<Part>) -> Vec<Part> {
+    if parts.iter().all(|part| is_spoken(part, &parts)) { calls_last(parts) } else { spoken(&parts) }
 }
 
 /// Whether `part` of `parts` may be sent.
@@ -37,6 +43,11 @@ pub(super) fn is_spoken(part: &Part, parts: &[Part]) -> bool {
         Part::Data(value) => !stands(value),
         part => !part.is_blank(),
     }
+}
+
+fn calls_last(mut parts: Vec<Part>) -> Vec<Part> {
+    parts.sort_by_key(|part| matches!(part, Part::Call(_)));
+    parts
 }
 
 /// Calls and results in messages as text, for agents that did not make the calls. Omits a result that `is_known`,

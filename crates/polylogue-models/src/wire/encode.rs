@@ -210,18 +210,19 @@ fn write_between<P: Protocol>(
     folded: Option<&Part>,
     style: &Style,
 ) {
-    let (begin, go_on) = (Part::text(BEGIN), Part::text(GO_ON));
     let user = |out: &mut BytesMut, parts: &[&Part]| {
         separate(out);
         P::user(out, parts.iter().copied());
     };
     match (before, next) {
         (None, Entry::Assistant { .. }) if style.merge => match folded {
-            Some(system) => user(out, &[system, &begin]),
-            None => user(out, &[&begin]),
+            Some(system) => user(out, &[system, &Part::text(BEGIN)]),
+            None => user(out, &[&Part::text(BEGIN)]),
         },
         (None, Entry::Assistant { .. }) => folded.into_iter().for_each(|system| user(out, &[system])),
-        (Some(Entry::Assistant { .. }), Entry::Assistant { .. }) if style.merge => user(out, &[&go_on]),
+        (Some(Entry::Assistant { .. }), Entry::Assistant { .. }) if style.merge => {
+            user(out, &[&Part::text(GO_ON)]);
+        }
         (Some(Entry::Tool { .. }), Entry::User { .. } | Entry::System { .. }) if style.bridge => {
             separate(out);
             P::assistant(out, &Own::of(&[Part::text(NOTED)]), style);

@@ -92,8 +92,9 @@ impl Splitter {
 /// The reasoning and the answer of a model whose prompt ends in the opening tag, so that it writes only the closing one. This is
 /// known only when the tag arrives.
 pub(crate) fn unopened(text: &str) -> Option<(&str, &str)> {
+    // This runs for every reply, so it must be fast.
+    memchr::memchr(b'<', text.as_bytes())?;
     TAGS.iter().find_map(|(open, close)| {
-        // This runs for every reply, so it must be fast.
         let (thought, rest) =
             text.split_at_checked(memchr::memmem::find(text.as_bytes(), close.as_bytes())?)?;
         let answer = rest.strip_prefix(close)?;
