@@ -112,7 +112,7 @@ impl Agent {
 
     /// The settings of its memory, if it has one.
     pub(crate) fn memory(&self) -> Option<&AgentMemory> {
-        self.model()?.memory.on().filter(|memory| memory.tools || memory.auto_recall > 0)
+        self.model()?.memory.on().filter(|memory| memory.is_used())
     }
 
     /// Whether it is a person.

@@ -1,16 +1,23 @@
 //! When a person approves what an agent does.
 
-use polylogue::Result;
-use polylogue::layers::code::Block;
-use polylogue::tools::approval::{ApprovalRequest, is_like_tool};
-use polylogue_config::{At, Config};
+use std::collections::{BTreeMap, BTreeSet};
 
+use polylogue::layers::code::Block;
+use polylogue::tools::Approval;
+use polylogue::tools::approval::{ApprovalRequest, Decision, is_like_tool};
+use polylogue::{Result, Tool as _};
+use polylogue_config::{At, Config};
+use serde_json::{Value, json};
+
+use crate::built_in::{changes_files, file_tool_names, known_tools, runs_programs};
+use crate::calls::host;
 use crate::condition::{CallCondition, CodeCondition};
-use crate::path::with_normalized;
+use crate::path::{is_path, normalized, with_normalized};
+use crate::rules::{Action, Rules};
 use crate::text::{CallConditionText, CodeConditionText, RegexText, compile_regex};
 
 /// Whether a person must approve something.
-pub(crate) type ApprovalCheck<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
+type ApprovalCheck<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 
 /// Condition under which a person must approve code before it is executed.
 #[derive(Debug, Clone, PartialEq, Eq, Config)]
@@ -29,7 +36,7 @@ pub enum CodeApproval {
 }
 
 impl CodeApproval {
-    pub(crate) fn build(&self) -> Result<ApprovalCheck<Block>> {
+    fn build(&self) -> Result<ApprovalCheck<Block>> {
         Ok(match self {
             Self::Never => Box::new(|_| false),
             Self::Always => Box::new(|_| true),
@@ -65,7 +72,7 @@ pub enum ApprovalRule {
 }
 
 impl ApprovalRule {
-    pub(crate) fn build(&self) -> Result<ApprovalCheck<ApprovalRequest>> {
+    fn build(&self) -> Result<ApprovalCheck<ApprovalRequest>> {
         Ok(match self {
             Self::Never => Box::new(|_| false),
             Self::Always => Box::new(|_| true),
@@ -86,4 +93,107 @@ impl ApprovalRule {
             }
         })
     }
+}
+
+/// Decides whether a person is asked before something is done: by the user's rules, then by what the team file says.
+pub(crate) struct Approver {
+    pub(crate) rules: Rules,
+    /// Identifies the content of the team, for rules that are about it.
+    pub(crate) team: Option<String>,
+    /// The commands of the team file, in words.
+    pub(crate) commands: BTreeMap<String, String>,
+    /// The hosts that calls over HTTP reach.
+    pub(crate) hosts: BTreeMap<String, String>,
+    /// Whether nothing isolates programs.
+    pub(crate) is_open: bool,
+    /// Whether programs work in a directory of the user's.
+    pub(crate) is_project: bool,
+}
+
+impl Approver {
+    /// Approval of code. Code that nothing isolates always needs it, whatever the file says.
+    pub(crate) fn of_code(self, given: Option<&CodeApproval>) -> Result<Approval<Block>> {
+        let given = if self.is_open || self.is_project {
+            &CodeApproval::Always
+        } else {
+            given.unwrap_or(&CodeApproval::Never)
+        };
+        let asks = given.build()?;
+        Ok(Approval::by(move |block: &Block| self.decide(&self.action_of_code(block), || asks(block))))
+    }
+
+    /// Approval of tool calls.
+    pub(crate) fn of_calls(self, given: Option<&ApprovalRule>) -> Result<Approval<ApprovalRequest>> {
+        let asks = given.unwrap_or(&ApprovalRule::Never).build()?;
+        // Of no use without rules.
+        let built_in = if self.rules.is_empty() { BTreeSet::new() } else { built_in() };
+        Ok(Approval::by(move |wanted: &ApprovalRequest| {
+            let tool = &*wanted.call.tool;
+            let runs = runs_programs(tool) || self.commands.contains_key(tool);
+            let is_guarded =
+                runs && (self.is_open || self.is_project) || self.is_project && changes_files(tool);
+            let action = self.action_of_call(wanted, !built_in.contains(tool));
+            self.decide(&action, || is_guarded || asks(wanted))
+        }))
+    }
+
+    /// The user's rules, then what the team file says.
+    fn decide(&self, action: &Action<'_>, asks: impl FnOnce() -> bool) -> Decision {
+        let by_rule = if self.rules.is_empty() { None } else { self.rules.decide(action) };
+        by_rule.unwrap_or_else(|| if asks() { Decision::Ask } else { Decision::Run })
+    }
+
+    fn action_of_call<'a>(&'a self, wanted: &'a ApprovalRequest, is_own: bool) -> Action<'a> {
+        let (tool, args) = (&*wanted.call.tool, &wanted.call.args);
+        let text = |name: &str| args.get(name).and_then(Value::as_str);
+        let command = match self.commands.get(tool) {
+            Some(words) => Some(filled(words, args)),
+            None if runs_programs(tool) => text("code").map(str::to_owned),
+            None => None,
+        };
+        let paths = args.as_object().into_iter().flatten().filter(|(name, _)| is_path(name));
+        let paths = paths.filter_map(|(_, value)| value.as_str()).map(normalized).collect();
+        let url = text("url").filter(|_| !self.hosts.contains_key(tool)).map(host);
+        let hosts = self.hosts.get(tool).cloned().into_iter().chain(url);
+        Action {
+            tool,
+            is_own,
+            command,
+            hosts: hosts.map(|host| host.to_lowercase()).collect(),
+            paths,
+            arguments: args.clone(),
+            team: self.team.as_deref(),
+        }
+    }
+
+    fn action_of_code<'a>(&'a self, block: &'a Block) -> Action<'a> {
+        let tool = match block.language.as_deref().unwrap_or_default() {
+            "py" | "python3" => "python",
+            "sh" | "bash" => "shell",
+            "js" | "node" => "javascript",
+            other => other,
+        };
+        let mut arguments = json!({"code": block.code});
+        if let (Some(file), Some(arguments)) = (&block.file, arguments.as_object_mut()) {
+            arguments.insert("filename".into(), json!(file));
+        }
+        let paths = block.file.as_deref().map(normalized).into_iter().collect();
+        let (command, team) = (Some(block.code.clone()), self.team.as_deref());
+        Action { tool, is_own: false, command, hosts: Vec::new(), paths, arguments, team }
+    }
+}
+
+/// The tools of this program: their names say what they are.
+fn built_in() -> BTreeSet<String> {
+    let memory = ["remember", "recall", "forget"].map(str::to_owned);
+    let known = known_tools().into_iter().map(|tool| tool.spec().name.clone());
+    known.chain(file_tool_names()).chain(memory).collect()
+}
+
+/// The words of a command with its arguments.
+fn filled(words: &str, args: &Value) -> String {
+    args.as_object().into_iter().flatten().fold(words.to_owned(), |words, (name, value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        words.replace(&format!("{{{name}}}"), &text)
+    })
 }

@@ -1,12 +1,10 @@
 //! A team as agents and chats that run.
 
 mod agent;
-mod approval;
 mod builder;
 mod calls;
-mod memory;
-mod reasoning;
 mod resources;
+mod speaker;
 mod tools;
 mod web;
 

@@ -9,7 +9,6 @@ mod calls;
 mod chats;
 mod endpoints;
 mod mcp;
-mod memory;
 mod names;
 mod reach;
 mod reasoning;
@@ -21,6 +20,7 @@ mod working;
 use polylogue_core::Name;
 
 use crate::diagnostic::Report;
+use crate::memory::TeamMemory;
 use crate::outline::Outline;
 use crate::team::Team;
 use crate::yaml::Node;
@@ -57,7 +57,8 @@ pub(crate) fn check_built(team: &Team, report: &mut Report<'_>) {
     mcp::check_built(team, report);
     web::check_built(team, report);
     calls::check_built(team, report);
-    memory::check_built(team, report);
+    let memories = team.agents.iter().filter_map(|agent| Some((&*agent.name, &agent.model()?.memory)));
+    TeamMemory::check(&team.memory, &team.name, memories, team.needs_memory(), report);
     for (name, chat) in team.all_chats() {
         chat.pattern.part().check_built(&chat.frame(name), report);
     }

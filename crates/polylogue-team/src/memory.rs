@@ -1,9 +1,14 @@
 //! Long-term memory.
 
-use polylogue::tools::memory::LongTerm;
-use polylogue_config::{At, Config};
+use polylogue::Assistant;
+use polylogue::tools::memory::{LongTerm, MemoryError, Scope};
+use polylogue_config::{At, Config, Switch};
+use polylogue_core::{AnyAgent, Name};
+use polylogue_tools::Queue;
 
+use crate::diagnostic::Report;
 use crate::text::ModelText;
+use crate::tooling::ToolLimits;
 
 /// Long-term memory of a team.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
@@ -31,4 +36,77 @@ pub struct AgentMemory {
     /// Uses a private memory instead of the team's.
     #[key(default = false)]
     pub private: bool,
+}
+
+/// Building.
+impl AgentMemory {
+    /// Whether the agent has any of it.
+    pub(crate) const fn is_used(&self) -> bool {
+        self.tools || self.auto_recall > 0
+    }
+
+    /// `assistant` with the tools of `memory` within `limits`, if it has them.
+    pub(crate) fn with_tools(
+        &self,
+        memory: &LongTerm,
+        limits: ToolLimits,
+        assistant: Assistant,
+    ) -> Assistant {
+        if !self.tools {
+            return assistant;
+        }
+        // What is remembered is there for the next call of the same message.
+        let queue = Queue::default();
+        assistant.tools(memory.tools().into_iter().map(|tool| queue.joined_by(limits.around(tool))))
+    }
+
+    /// `voice`, to which facts of `memory` are added before each reply, if any are.
+    pub(crate) fn reminded(&self, memory: LongTerm, voice: AnyAgent) -> AnyAgent {
+        match self.auto_recall {
+            0 => voice,
+            facts => AnyAgent::new(memory.reminds(voice, facts)),
+        }
+    }
+}
+
+impl TeamMemory {
+    /// The scope of the memory of `agent` in the team `team`.
+    pub(crate) fn scope_of(
+        &self,
+        team: &Name,
+        agent: &Name,
+        memory: &AgentMemory,
+    ) -> Result<Scope, MemoryError> {
+        let team = self.scope.as_ref().map_or(team.as_str(), |scope| scope.as_str());
+        match memory.private {
+            true => Scope::new(&format!("{team}/{agent}")),
+            false => Scope::new(team),
+        }
+    }
+
+    /// Reports settings without effect and invalid scopes, of the `agents` with their settings too. `is_used` says whether an agent of
+    /// the team, or of a team within it, has a memory.
+    pub(crate) fn check<'t>(
+        given: &At<Self>,
+        team: &Name,
+        agents: impl Iterator<Item = (&'t Name, &'t At<Switch<AgentMemory>>)>,
+        is_used: bool,
+        report: &mut Report<'_>,
+    ) {
+        for (agent, switch) in agents.filter(|(_, switch)| switch.given().is_some()) {
+            let Switch::On(memory) = &**switch else { continue };
+            if !memory.is_used() {
+                let hint = "leave out `tools: false`, or let it recall at least one fact";
+                let message = format!("`{agent}` neither has the tools nor is reminded of anything");
+                report.error_with_hint(switch.key(), message, hint);
+            } else if let Err(error) = given.scope_of(team, agent, memory) {
+                let at = given.scope.as_ref().map_or(switch.key(), |scope| &scope.span);
+                return report.error(at, error.to_string());
+            }
+        }
+        if let Some(at) = given.given().filter(|_| !is_used) {
+            let hint = "add `memory: true` to an agent, or leave it out";
+            report.warning(at, "no agent of the team has a memory", hint);
+        }
+    }
 }

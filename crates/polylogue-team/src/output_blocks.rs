@@ -1,9 +1,17 @@
 //! Marked blocks in replies, and agents that execute them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use polylogue::layers::parse::{Actions, Block, ToolBlock};
+use polylogue::layers::reply::{Reply, Trigger, when};
+use polylogue::tools::Approval;
+use polylogue::tools::approval::ApprovalRequest;
+use polylogue::{Name, Result};
 use polylogue_config::{At, Config};
+use polylogue_core::{AnyAgent, AnyTool, Line, StateScope};
 
+use crate::diagnostic::Report;
+use crate::set::Set as _;
 use crate::text::ToolRef;
 use crate::tooling::RunTool;
 
@@ -32,6 +40,9 @@ pub struct OutputBlock {
     pub restore: bool,
 }
 
+/// Makes the tools that a name stands for, with the scope of their state.
+type ToolsOf<'t> = dyn Fn(&str, Option<StateScope>) -> Result<Vec<AnyTool>> + 't;
+
 /// Output blocks of received messages that an agent executes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Config)]
 #[config(name = "RunsOutputBlocks", nonempty)]
@@ -48,5 +59,46 @@ impl RunsOutputBlocks {
     /// The tools that it may run.
     pub(crate) fn tools(&self) -> impl Iterator<Item = &At<String>> {
         self.tools.iter().map(|given| &given.tool).chain(self.code.values())
+    }
+    /// The layer of the agent `name` that executes blocks, and passes on messages without any. `tools` makes those that a name stands
+    /// for.
+    pub(crate) fn build(
+        &self,
+        name: &Name,
+        approval: Approval<ApprovalRequest>,
+        tools: &ToolsOf<'_>,
+    ) -> Result<impl Reply + use<>> {
+        let mut actions = Actions::new(name.as_str())?.approval(approval);
+        for given in &self.tools {
+            for tool in tools(&given.tool, given.scope.as_deref().copied())? {
+                actions = actions.tool(tool);
+            }
+        }
+        for (kind, tool) in &self.code {
+            for tool in tools(tool, None)? {
+                actions = actions.runs(kind, tool);
+            }
+        }
+        let called = Trigger::received(|line: &Line| Block::calls(&line.message).is_some());
+        Ok(when(called, AnyAgent::new(actions)))
+    }
+}
+
+impl OutputBlock {
+    pub(crate) fn build(&self) -> ToolBlock {
+        let block = ToolBlock::new(self.kind.as_str()).between(self.begin.as_str(), self.end.as_str());
+        let block = block.set_if(self.json, ToolBlock::json);
+        let block = block.set_if(self.restore, ToolBlock::restore);
+        block.set(self.instructions.as_deref(), ToolBlock::instructions)
+    }
+
+    /// Reports two `blocks` of one kind.
+    pub(crate) fn check(blocks: &[Self], report: &mut Report<'_>) {
+        let mut seen = BTreeSet::new();
+        for kind in blocks.iter().map(|block| &block.kind).filter(|kind| kind.ok) {
+            if !seen.insert(kind.as_str()) {
+                report.error(&kind.span, format!("blocks of the kind `{kind}` already exist"));
+            }
+        }
     }
 }

@@ -1,9 +1,15 @@
 //! Reasoning strategies and few-shot examples.
 
 use polylogue::agents::reason as lib;
+use polylogue::layers::aggregate::few_shot;
+use polylogue::layers::hook::Hooked;
+use polylogue::tools::Approval;
+use polylogue::tools::approval::ApprovalRequest;
+use polylogue::{AnyModel, Assistant, Result};
 use polylogue_config::{At, Config};
-use polylogue_core::Name;
+use polylogue_core::{AnyAgent, AnyTool, Name};
 
+use crate::set::Set as _;
 use crate::text::AgentRef;
 
 /// Reasoning strategy that an agent follows before it replies.
@@ -137,6 +143,94 @@ pub struct ChoiceTexts {
     /// Prompt for a retry after an answer without the number of a proposal.
     #[key(none = "a built-in text", nonempty)]
     pub retry_prompt: Option<String>,
+}
+
+/// What a reasoning strategy is made of.
+pub(crate) trait Reasoner {
+    /// The agent that reasons.
+    fn agent(&self) -> Result<Assistant>;
+    /// The same without tools and output schema.
+    fn agent_without_tools(&self) -> Result<Assistant>;
+    /// The agent `name`, which replies only by a model.
+    fn other(&self, name: &Name) -> Result<Assistant>;
+    /// The tools of the agent.
+    fn tools(&self) -> Result<Vec<AnyTool>>;
+    /// Approval of calls of its tools.
+    fn approval(&self) -> Result<Approval<ApprovalRequest>>;
+}
+
+/// Building.
+impl Reasoning {
+    /// The agent `name`, which reasons in this way.
+    pub(crate) fn build(&self, name: &str, of: &dyn Reasoner) -> Result<AnyAgent> {
+        Ok(match self {
+            Self::React(given) => AnyAgent::new(given.build(of)?),
+            Self::PlanAndSolve(given) => AnyAgent::new(given.build(name, of)?),
+            Self::Rewoo(given) => AnyAgent::new(given.build(name, of)?),
+            Self::Refine(given) => AnyAgent::new(given.build(name, of)?),
+            Self::Best(given) => AnyAgent::new(given.build(of)?),
+        })
+    }
+}
+
+/// `named`, or the agent itself.
+fn agent_or(named: Option<&At<Name>>, of: &dyn Reasoner) -> Result<Assistant> {
+    named.map_or_else(|| of.agent(), |name| of.other(name))
+}
+
+/// `named`, or the agent itself without tools.
+fn planner_or(named: Option<&At<Name>>, of: &dyn Reasoner) -> Result<Assistant> {
+    named.map_or_else(|| of.agent_without_tools(), |name| of.other(name))
+}
+
+impl React {
+    pub(crate) fn build(&self, of: &dyn Reasoner) -> Result<lib::React> {
+        let react = lib::React::new(of.agent()?).rounds(self.rounds);
+        let react = react.set_if(self.summarize, lib::React::summarize);
+        Ok(react.set_if(self.as_text, lib::React::in_text))
+    }
+}
+
+impl PlanAndSolve {
+    fn build(&self, name: &str, of: &dyn Reasoner) -> Result<lib::PlanAndSolve> {
+        let (planner, solver) = (planner_or(self.planner.as_ref(), of)?, agent_or(self.solver.as_ref(), of)?);
+        Ok(lib::PlanAndSolve::new(name, planner, solver)?.max_steps(self.max_steps))
+    }
+}
+
+impl Rewoo {
+    fn build(&self, name: &str, of: &dyn Reasoner) -> Result<lib::Rewoo> {
+        let (planner, solver) =
+            (planner_or(self.planner.as_ref(), of)?, planner_or(self.solver.as_ref(), of)?);
+        let rewoo = lib::Rewoo::new(name, planner, solver)?.approval(of.approval()?);
+        Ok(of.tools()?.into_iter().fold(rewoo, lib::Rewoo::tool))
+    }
+}
+
+impl Refine {
+    fn build(&self, name: &str, of: &dyn Reasoner) -> Result<lib::Refine> {
+        let refine = lib::Refine::new(name, of.agent()?, agent_or(self.critic.as_ref(), of)?)?;
+        Ok(refine.rounds(self.rounds).set(self.until.as_ref(), |refine, until| refine.until(until)))
+    }
+}
+
+impl Best {
+    fn build(&self, of: &dyn Reasoner) -> Result<lib::Best> {
+        let best = lib::Best::of(self.options, of.agent()?, of.other(&self.critic)?);
+        let texts = self.texts.clone().unwrap_or_default().over(lib::ChoiceTexts::default());
+        Ok(best.retries(self.retries).texts(texts))
+    }
+}
+
+impl Example {
+    /// `model`, with `examples` before every conversation.
+    pub(crate) fn shown_to(model: AnyModel, examples: &[Self]) -> AnyModel {
+        if examples.is_empty() {
+            return model;
+        }
+        let pairs = examples.iter().map(|shot| (shot.user.as_str(), shot.assistant.as_str()));
+        AnyModel::new(Hooked::new(model).on_view(few_shot(pairs)))
+    }
 }
 
 impl ChoiceTexts {

@@ -31,7 +31,6 @@ use crate::text::{ModelText, OfOutermost, OfTeam, PathText, VarText};
 use crate::web::Web;
 use crate::working::WorkFile;
 pub use permission::Usage;
-pub(crate) use reach::host;
 
 /// A team: its agents, its chats, and the task.
 ///

@@ -9,11 +9,11 @@ use polylogue::{Assistant, Error, Human, Result, Tool as _};
 use polylogue_core::{AnyAgent, Params};
 
 use super::builder::{AgentBuilder, BuildScope};
-use super::reasoning::shown;
 use crate::agent::{Agent, ModelKeys};
 use crate::human_input::HumanInputMode;
 use crate::nested_chats::{NestedChat, NestedContext};
 use crate::pattern::Task;
+use crate::reasoning::Example;
 use crate::set::Set as _;
 use crate::tooling::{ToolEntry, ToolLimits};
 
@@ -44,7 +44,7 @@ impl<'a> AgentBuilder<'a> {
             }
         }
         if !agent.executes_tools.is_empty() {
-            let mut executor = Executor::new().approval(self.approval_of_calls(agent.approval.as_deref())?);
+            let mut executor = Executor::new().approval(self.approval_of_calls(agent)?);
             for given in &agent.executes_tools {
                 for tool in self.tools_of(&given.tool, given.scope.as_deref().copied(), *agent.tool_limits)? {
                     executor = executor.tool(tool);
@@ -53,7 +53,8 @@ impl<'a> AgentBuilder<'a> {
             stack = stack.then(executor);
         }
         if let Some(given) = &agent.runs_output_blocks {
-            stack = stack.then(self.block_runner(agent, given)?);
+            let tools = |tool: &str, scope| self.tools_of(tool, scope, *agent.tool_limits);
+            stack = stack.then(given.build(&agent.name, self.approval_of_calls(agent)?, &tools)?);
         }
         if let Some(given) = agent.code_execution.on() {
             stack = stack.then(self.coder(given)?);
@@ -81,7 +82,8 @@ impl<'a> AgentBuilder<'a> {
 
     /// The agent without tools and output schema, for its reasoning.
     pub(super) fn unarmed(&self, agent: &Agent, keys: &ModelKeys) -> Result<Assistant> {
-        let model = shown(self.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?, keys);
+        let model = self.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
+        let model = Example::shown_to(model, &keys.examples);
         let mut assistant = Assistant::new(agent.name.as_str(), model)?
             .description(&*agent.description)
             .params(Params::from(keys.parameters.value.clone()))
@@ -106,7 +108,7 @@ impl<'a> AgentBuilder<'a> {
     ) -> Result<Assistant> {
         let mut assistant =
             self.unarmed(agent, keys)?.tool_calling(*keys.tool_calling).tool_history(*keys.tool_history);
-        assistant = assistant.approval(self.approval_of_calls(agent.approval.as_deref())?);
+        assistant = assistant.approval(self.approval_of_calls(agent)?);
         assistant = self.remembering(agent, assistant)?;
         for tool in keys.tools.iter() {
             for tool in self.prompted(tool, *agent.tool_limits)? {

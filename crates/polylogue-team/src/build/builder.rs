@@ -2,13 +2,18 @@
 
 use std::cell::OnceCell;
 
+use polylogue::tools::Approval;
+use polylogue::tools::approval::ApprovalRequest;
 use polylogue::{AnyModel, Assistant, Chat, Error, Human, Name, Result};
 use polylogue_core::{AnyAgent, ChatBuilder, TaskFrom};
 
 use super::resources::{ToolFactory, WebTools};
+use crate::agent::Agent;
+use crate::approval::Approver;
 use crate::build_context::BuildContext;
 use crate::chat::InnerChat;
 use crate::pattern::{Agents, Task};
+use crate::sandbox::SandboxBackend;
 use crate::team::{SubTeam, Team};
 
 /// Returns the model of a name.
@@ -95,6 +100,23 @@ impl<'a> AgentBuilder<'a> {
         }
     }
 
+    /// Approval of the tool calls of `agent`.
+    pub(super) fn approval_of_calls(&self, agent: &Agent) -> Result<Approval<ApprovalRequest>> {
+        self.approver().of_calls(agent.approval.as_deref())
+    }
+
+    /// What decides whether a person is asked.
+    pub(super) fn approver(&self) -> Approver {
+        Approver {
+            rules: self.context.rules().clone(),
+            team: self.context.content().map(str::to_owned),
+            commands: self.team.commands.iter().map(|of| (of.name.clone(), of.in_words())).collect(),
+            hosts: self.team.hosts_of_calls(),
+            is_open: self.team.sandbox.backend == SandboxBackend::None,
+            is_project: self.context.is_project(),
+        }
+    }
+
     pub(super) fn factory(&self) -> Result<&ToolFactory> {
         made(&self.factory, || ToolFactory::of(self.context, &self.team.sandbox))
     }
@@ -148,9 +170,7 @@ impl Agents for ScopedAgents<'_, '_> {
 
     fn executors(&self) -> Vec<(&Name, Vec<String>)> {
         let agents = self.builder.team.agents.iter().filter(|agent| !agent.executes_tools.is_empty());
-        let tools = |agent: &crate::agent::Agent| {
-            agent.executes_tools.iter().map(|run| run.tool.value.clone()).collect()
-        };
+        let tools = |agent: &Agent| agent.executes_tools.iter().map(|run| run.tool.value.clone()).collect();
         agents.map(|agent| (&agent.name.value, tools(agent))).collect()
     }
 }

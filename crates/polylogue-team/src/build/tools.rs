@@ -79,7 +79,7 @@ impl<'a> AgentBuilder<'a> {
             let limits = *sandbox.limits();
             sandbox = sandbox.limited(polylogue_tools::code::Limits { time: time.into(), ..limits });
         }
-        let mut coder = Coder::new().approval(self.approval_of_code(given.approval.as_ref())?);
+        let mut coder = Coder::new().approval(self.approver().of_code(given.approval.as_ref())?);
         for language in &given.languages {
             coder = match language {
                 Language::Python => coder.tool(python(sandbox.clone())),

@@ -8,6 +8,7 @@ use polylogue_core::Name;
 use crate::agent::{Agent, ModelKeys};
 use crate::diagnostic::Report;
 use crate::outline::Outline;
+use crate::output_blocks::OutputBlock;
 use crate::reasoning::Reasoning;
 use crate::source::Span;
 
@@ -115,12 +116,7 @@ fn check_blocks(keys: &ModelKeys, report: &mut Report<'_>) {
         let message = "all that it says is JSON then, and has no `output_blocks`";
         report.error_with_hint(schema.key(), message, "leave out one of them");
     }
-    let mut seen = BTreeSet::new();
-    for kind in keys.output_blocks.iter().map(|block| &block.kind).filter(|kind| kind.ok) {
-        if !seen.insert(kind.as_str()) {
-            report.error(&kind.span, format!("blocks of the kind `{kind}` already exist"));
-        }
-    }
+    OutputBlock::check(&keys.output_blocks, report);
 }
 
 /// Warns of output blocks that no agent writes.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use polylogue_models::{Provider, list_price, list_price_at};
 
 use super::Team;
-use super::reach::{host, sent};
+use super::reach::sent;
+use crate::calls::host;
 use crate::grant::Grant;
 use crate::mcp::McpServer;
 

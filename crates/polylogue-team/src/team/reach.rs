@@ -1,11 +1,12 @@
 //! Hosts that the tools of a team reach, and environment variables that they send.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue_tools::http::Header;
 use polylogue_tools::openapi::Operation;
 
 use super::Team;
+use crate::calls::host;
 use crate::web::{FETCH, SEARCH, SearchEngine};
 
 impl Team {
@@ -58,6 +59,13 @@ impl Team {
         hosts
     }
 
+    /// The host that each call and operation reaches, by its name.
+    pub(crate) fn hosts_of_calls(&self) -> BTreeMap<String, String> {
+        let calls = self.calls.iter().filter_map(|call| Some((call.name.clone(), call.host()?)));
+        let operations = self.openapi.values().flat_map(|document| &document.operations);
+        calls.chain(operations.filter_map(|of| Some((of.name.clone(), of.host()?)))).collect()
+    }
+
     /// Environment variables with secrets of calls.
     pub(crate) fn variables_of_calls(&self) -> impl Iterator<Item = &String> {
         let of_calls =
@@ -95,11 +103,4 @@ impl Team {
 /// The environment variable `variable`, and where it goes.
 pub(super) fn sent(variable: &str, to: &str) -> String {
     format!("{variable} -> {to}")
-}
-
-/// The host of an address, with its port.
-pub(crate) fn host(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    authority.rsplit('@').next().unwrap_or_default().to_owned()
 }

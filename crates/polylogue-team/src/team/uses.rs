@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use polylogue::tools::memory::{MemoryError, Scope};
+use polylogue::tools::memory::Scope;
 use polylogue_config::{At, Config as _};
-use polylogue_core::Name;
 use polylogue_tools::openapi::Operation;
 use serde_json::{Value, json};
 
@@ -13,7 +12,6 @@ use crate::agent::Agent;
 use crate::built_in::{is_work_tool, runs_programs, runs_python};
 use crate::calls::ApiDocument;
 use crate::mcp::McpServer;
-use crate::memory::AgentMemory;
 use crate::output_blocks::RunsOutputBlocks;
 use crate::sandbox::SandboxBackend;
 use crate::tooling::ToolEntry;
@@ -102,20 +100,11 @@ impl Team {
             || self.teams.iter().any(|sub| sub.team.needs_memory())
     }
 
-    /// The memory scope of the agent `name`, whose memory has these settings.
-    pub(crate) fn memory_scope(&self, name: &Name, memory: &AgentMemory) -> Result<Scope, MemoryError> {
-        let team = self.memory.scope.as_ref().map_or(self.name.as_str(), |scope| scope.as_str());
-        match memory.private {
-            true => Scope::new(&format!("{team}/{name}")),
-            false => Scope::new(team),
-        }
-    }
-
     /// The memory that agents of the team and of those within it share or have to themselves.
     #[must_use]
     pub fn memory_scopes(&self) -> BTreeSet<Scope> {
         let agents = self.agents.iter().filter_map(|agent| Some((&agent.name, agent.memory()?)));
-        let own = agents.filter_map(|(name, memory)| self.memory_scope(name, memory).ok());
+        let own = agents.filter_map(|(name, memory)| self.memory.scope_of(&self.name, name, memory).ok());
         own.chain(self.teams.iter().flat_map(|sub| sub.team.memory_scopes())).collect()
     }
 
