@@ -156,7 +156,7 @@ fn the_examples_of_the_documentation_are_right() {
 /// A page for users of another system begins with a program of theirs next to the team file that does the same, which
 /// [the test of all examples](the_examples_of_the_documentation_are_right) loads.
 #[test]
-fn the_pages_for_users_of_other_systems_show_a_program_beside_a_team_file() {
+fn the_pages_for_users_of_other_systems_show_a_program_next_to_a_team_file() {
     let examples = documented();
     for page in ["from-autogen.md", "from-yacana.md", "from-lagent.md", "from-lazyllm.md"] {
         let text = fs::read_to_string(repository().join("docs").join(page)).unwrap();
