@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::attachments::Attach;
 use crate::shipped::team_file;
 use shared::variable;
 pub(crate) use shared::{Models, Output, Permits, RunOptions, Style, TeamOptions};
@@ -131,9 +132,8 @@ pub(crate) struct Run {
     /// The task of the team; `@FILE` reads it from a file, `-` from standard input, and `@@` begins a text with `@`
     pub(crate) task: Option<String>,
 
-    /// Attach a picture (PNG, JPEG, GIF, WebP) or a text file to the task; can be repeated
-    #[arg(long, value_name = "FILE")]
-    pub(crate) attach: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) attach: Attach,
 
     /// Set a variable of the team file
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
@@ -165,6 +165,9 @@ pub(crate) struct Resume {
     /// Author of the message: a participant. Default: `user`
     #[arg(long = "as", value_name = "NAME", requires = "message")]
     pub(crate) speaker: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) attach: Attach,
 
     /// Answer the person who is asked, instead of asking at the terminal
     #[arg(long, value_name = "TEXT", conflicts_with = "message")]

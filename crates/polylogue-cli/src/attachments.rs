@@ -1,15 +1,69 @@
-//! Files that are attached to a task: pictures as pictures, texts as texts.
+//! Files that are attached to a message: pictures, sounds and PDF documents as such, texts as texts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use polylogue::{Message, Name};
 use polylogue_core::{Media, Part};
+use polylogue_runtime::Prepared;
 
 use crate::error::CliError;
 
 /// The largest file, in bytes.
 const LARGEST: u64 = 20 << 20;
+
+/// The option of the commands that send a message.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Attach {
+    /// Attach a file to the message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+}
+
+impl Attach {
+    /// Whether no file is named.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.attach.is_empty()
+    }
+
+    /// The contents of the files.
+    pub(crate) fn parts(&self) -> Result<Vec<Part>, CliError> {
+        self.attach.iter().map(|file| part(file)).collect()
+    }
+}
+
+/// A message of `from` with attachments.
+pub(crate) fn message(from: Name, text: String, attached: Vec<Part>) -> Message {
+    let mut message = Message::text(from, text);
+    message.parts.extend(attached);
+    message
+}
+
+/// Refuses what models of the team are known not to take, before any is called.
+pub(crate) fn check(prepared: &Prepared, attached: &[Part]) -> Result<(), CliError> {
+    for part in attached {
+        let Part::Media(media) = part else { continue };
+        let Some(model) = prepared.models_without(media).into_iter().next() else { continue };
+        let (what, hint) = match media.kind.split_once('/') {
+            Some(("image", _)) => (
+                "a picture",
+                "a model with vision, such as `openai:gpt-4o-mini`, can; if this one does, add `vision` to its capabilities",
+            ),
+            Some(("audio", _)) => {
+                ("a sound", "a model with audio input, such as `openai:gpt-4o-audio-preview`, can")
+            }
+            _ => (
+                "a PDF document",
+                "`openai:gpt-4o-mini` can, and most models of OpenAI, Anthropic and Google; or attach the document as a text file",
+            ),
+        };
+        let why = format!("{what} is attached, and `{model}` cannot read it");
+        return Err(CliError::usage(why).hint(hint));
+    }
+    Ok(())
+}
 
 /// The content of `file` as a part of a message.
 pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
@@ -23,32 +77,33 @@ pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
         return Err(wrong(format!("it is larger than {} MiB", LARGEST >> 20)));
     }
     let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
-    if let Some(kind) = picture(&bytes) {
+    if bytes.is_empty() {
+        return Err(wrong("it is empty".into()));
+    }
+    if let Some(kind) = media_type(&bytes) {
         let url = format!("data:{kind};base64,{}", STANDARD.encode(&bytes)).into();
         return Ok(Part::Media(Media { kind: kind.into(), url }));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     let text = text.ok_or_else(|| {
-        wrong("it is neither a text nor a picture".into())
-            .hint("pictures are PNG, JPEG, GIF and WebP; texts are UTF-8")
+        wrong("its type is not supported".into())
+            .hint("pictures are PNG, JPEG, GIF and WebP, documents PDF, sounds WAV and MP3; texts are UTF-8")
     })?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let fence = fence(&text);
     Ok(Part::text(format!("{name}:\n{fence}\n{}\n{fence}", text.trim_end_matches('\n'))))
 }
 
-/// Whether it is a picture.
-pub(crate) const fn is_picture(part: &Part) -> bool {
-    matches!(part, Part::Media(_))
-}
-
-/// The type of a picture, by how it begins.
-fn picture(bytes: &[u8]) -> Option<&'static str> {
+/// The type of a picture, a document or a sound, by its first bytes.
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Some("audio/wav"),
+        [b'I', b'D', b'3', ..] | [0xff, 0xfb | 0xf3 | 0xf2, ..] => Some("audio/mpeg"),
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
         _ => None,
     }
 }

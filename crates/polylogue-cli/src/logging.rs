@@ -8,6 +8,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::error::CliError;
 use crate::screen::text::neutral;
+use crate::stderr::print_note;
 
 /// The beginning of the targets of this project's crates.
 const TARGET: &str = "polylogue";
@@ -25,16 +26,30 @@ pub(crate) fn start(verbose: u8) -> Result<(), CliError> {
 /// What is logged; `None` if nothing is. `RUST_LOG` counts more than `-v`.
 fn targets(verbose: u8, wished: &str) -> Result<Option<Targets>, CliError> {
     let level = match verbose {
-        _ if !wished.trim().is_empty() => {
-            let wrong = |error| CliError::usage(format!("`RUST_LOG` cannot be read: {error}"));
-            let hint = "for example `RUST_LOG=polylogue=debug`";
-            return wished.parse().map(Some).map_err(|error| wrong(error).hint(hint));
-        }
+        _ if !wished.trim().is_empty() => return of_variable(wished).map(Some),
         0 => return Ok(None),
         1 => LevelFilter::INFO,
         _ => LevelFilter::DEBUG,
     };
     Ok(Some(Targets::new().with_target(TARGET, level)))
+}
+
+/// What `RUST_LOG` says. A word that names neither a level nor a module of this project most likely is a level with a typo: it
+/// would be read as a module, and nothing be logged.
+fn of_variable(wished: &str) -> Result<Targets, CliError> {
+    for part in wished.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let hint = "write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`) or `MODULE=LEVEL`, such as \
+                    `RUST_LOG=polylogue=debug`";
+        if let Err(error) = part.parse::<Targets>() {
+            return Err(CliError::usage(format!("`{part}` in `RUST_LOG` cannot be read: {error}")).hint(hint));
+        }
+        let is_level = part.parse::<LevelFilter>().is_ok();
+        if !is_level && !part.contains('=') && !part.starts_with(TARGET) {
+            print_note(&format!("warning: `{part}` in `RUST_LOG` is not a level, and is taken for a module"));
+            print_note(&format!("  hint: {hint}"));
+        }
+    }
+    wished.parse().map_err(|error| CliError::usage(format!("`RUST_LOG` cannot be read: {error}")))
 }
 
 /// Standard error, on which nothing that models, tools or servers write drives the terminal.

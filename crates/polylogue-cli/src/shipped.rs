@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use include_dir::{Dir, include_dir};
+use polylogue_config::suggest;
 
 use crate::place;
 
@@ -64,7 +65,13 @@ pub(crate) fn team_file() -> impl TypedValueParser<Value = PathBuf> {
 fn unpacked(name: &str) -> Result<PathBuf, String> {
     let name = name.trim_end_matches(".yaml");
     if !teams().contains(&name) {
-        return Err(format!("there is no demo `{name}`; there are {}", teams().join(", ")));
+        let teams = teams();
+        let all = teams.join(", ");
+        let meant = suggest::closest(name, teams).map(|team| format!("; did you mean `{DEMO}{team}`?"));
+        return Err(format!(
+            "there is no demo `{name}`{}\n  hint: there are {all}",
+            meant.unwrap_or_default()
+        ));
     }
     let folder = place::of_demos().ok_or("no home directory was found for demos; set `XDG_CACHE_HOME`")?;
     let folder = folder.join(version());

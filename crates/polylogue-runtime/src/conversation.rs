@@ -1,14 +1,14 @@
 //! An open conversation: run by one task, and watched, answered and cancelled by others.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use futures_util::future::{Either, select};
 
 use polylogue_core::{
     Agent as _, Cancellation, Chat, Event, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Name,
-    Path, Question, RunOutcome, Status, StopReason, Subscription, TotalUsage,
+    Part, Path, Question, RunOutcome, Status, StopReason, Subscription, TotalUsage,
 };
 use tokio::sync::Mutex;
 
@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     opened: Opened,
     /// For all but the runner.
     handle: LogHandle,
+    /// Parts for the message with the task of one that has not begun.
+    attached: std::sync::Mutex<Vec<Part>>,
     /// Whether limits that were changed are in the log.
     has_limits: AtomicBool,
     /// Locked while the conversation runs; `None` when it was released.
@@ -59,7 +61,14 @@ pub enum Resumed {
 impl Conversation {
     pub(crate) fn new(chat: Chat, log: Log, opened: Opened) -> Self {
         let (handle, has_limits) = (log.handle(), AtomicBool::new(opened.changed.is_none()));
-        Self(Arc::new(Shared { chat, opened, handle, has_limits, log: Mutex::new(Some(log)) }))
+        Self(Arc::new(Shared {
+            chat,
+            opened,
+            handle,
+            attached: Default::default(),
+            has_limits,
+            log: Mutex::new(Some(log)),
+        }))
     }
 
     /// Its id.
@@ -141,7 +150,8 @@ impl Conversation {
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         let Shared { chat, opened, .. } = &*self.0;
         if !log.has_begun().await? {
-            return Ok(chat.run_in(log, &opened.task).await?.status);
+            let attached = self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            return Ok(chat.run_with(log, &opened.task, attached).await?.status);
         }
         log.post_inbox().await?;
         if !self.has_logged_limits() && log.transcript().await?.closed().is_none() {
@@ -185,9 +195,9 @@ impl Conversation {
         Err(Error::NotSent { id: self.id().clone() })
     }
 
-    /// Adds `message` to one that has not begun: its run appends the message after the task, before the first turn.
-    pub fn attach(&self, message: Message) {
-        self.0.handle.send(message);
+    /// Adds parts, such as pictures, to the message with the task of one that has not begun.
+    pub fn attach(&self, parts: Vec<Part>) {
+        self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).extend(parts);
     }
 
     /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless

@@ -212,13 +212,21 @@ pub enum ForkError {
         returned: Option<u64>,
     },
     /// The text of a message is to be replaced, and the event is not a message.
-    #[error("event {event} in the chat `{at}` is not a message whose text can be replaced")]
+    #[error(
+        "event {event}{} is not a message, an answer or a task, so its text cannot be replaced",
+        of_chat(at)
+    )]
     NoMessage {
         /// The event.
         event: u64,
         /// Its chat.
         at: Path,
     },
+}
+
+/// ` in the chat `/x.1``; nothing for the outermost chat.
+fn of_chat(at: &Path) -> String {
+    if at.is_root() { String::new() } else { format!(" in the chat `{at}`") }
 }
 
 impl Error {

@@ -172,8 +172,10 @@ fn reworded(body: &Body, text: &str) -> Option<Body> {
         Body::Opened(opening) => {
             let mut opening = opening.clone();
             let task = std::mem::replace(&mut opening.task, text.into());
-            for old in opening.messages.iter_mut().filter(|old| *old.plain() == *task) {
-                *old = message(old);
+            // Attachments stay.
+            let first = opening.messages.iter_mut().filter_map(|old| old.parts.first_mut());
+            for part in first.filter(|part| matches!(part, Part::Text(old) if **old == *task)) {
+                *part = Part::text(text);
             }
             Body::Opened(opening)
         }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use polylogue::tools::memory::Embed as _;
 use polylogue_core::{
-    AnyModel, Body, Error as RunError, Event, Model as _, ModelError, ModelErrorKind, Params, Price,
+    AnyModel, Body, Capability, Error as RunError, Event, Media, Model as _, ModelError, ModelErrorKind,
+    Params, Price,
 };
-use polylogue_models::{Cassette, Embedder, Models, Recorder, Recording, Script, ScriptStep};
+use polylogue_models::{Api, Cassette, Embedder, Models, Recorder, Recording, Script, ScriptStep};
 use polylogue_team::{Agent, Team};
 
 use self::endpoints::EndpointResolver;
@@ -137,6 +138,17 @@ impl TeamModels {
                 None
             }
             ModelSource::Live(_) => None,
+        }
+    }
+
+    /// Whether the model called `name` can read `media`, as far as that is known.
+    pub(crate) fn reads(&self, name: &str, media: &Media) -> Option<bool> {
+        let ModelSource::Live(models) = &self.source else { return None };
+        let model = models.model(name).ok()?;
+        match media.kind.starts_with("image/") {
+            true => model.capabilities().has(Capability::Vision),
+            // Its API has pictures only.
+            false => (model.endpoint().api() == Api::Ollama).then_some(false),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polylogue::runs::batch::BatchStart;
-use polylogue_core::{AnyModel, Capability, Chat, LimitOverrides, Limits, LogId, Model as _};
+use polylogue_core::{AnyModel, Chat, LimitOverrides, Limits, LogId, Media};
 use polylogue_team::{Loaded, Team, Usage};
 
 use crate::memory::{TeamMemory, memory_of_others};
@@ -145,15 +145,11 @@ impl Prepared {
         self.models.unbounded(&self.team)
     }
 
-    /// The models of the team that take no pictures, as far as that is known.
+    /// The models of the team that cannot read `media`, as far as that is known.
     #[must_use]
-    pub fn models_without_vision(&self) -> Vec<String> {
-        let sees = |name: &str| {
-            let model = self.models.model_or(None, name).ok()?;
-            model.capabilities().has(Capability::Vision)
-        };
+    pub fn models_without(&self, media: &Media) -> Vec<String> {
         let names = self.team.models().into_iter().filter(|_| !self.is_scripted());
-        names.filter(|name| sees(name) == Some(false)).map(str::to_owned).collect()
+        names.filter(|name| self.models.reads(name, media) == Some(false)).map(str::to_owned).collect()
     }
 
     /// The MCP servers, which all its conversations share.

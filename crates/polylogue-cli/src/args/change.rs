@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::attachments::Attach;
+
 #[derive(Debug, Args)]
 pub(crate) struct Fork {
     /// The conversation: its id, the beginning of its id, or `last`
@@ -23,4 +25,7 @@ pub(crate) struct Send {
 
     /// The message, by `user`; `@FILE` reads it from a file, `-` from standard input
     pub(crate) text: String,
+
+    #[command(flatten)]
+    pub(crate) attach: Attach,
 }

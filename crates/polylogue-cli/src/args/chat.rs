@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::shared::{RunOptions, variable};
+use crate::attachments::Attach;
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -20,6 +21,9 @@ pub(crate) struct Chat {
     /// The system message of the model; `@FILE` reads it from a file
     #[arg(short, long, value_name = "TEXT", conflicts_with = "team")]
     pub(crate) system: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) attach: Attach,
 
     /// Continue a conversation: its id, the beginning of its id, or `last`
     #[arg(short, long, value_name = "ID", conflicts_with_all = ["team", "system", "vars"])]

@@ -44,12 +44,13 @@ pub(crate) struct Runs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunState {
     /// Neither closed nor waiting: running, interrupted or not begun
-    Open,
+    Unfinished,
     Waiting,
     Failed,
     Done,
     /// Closed without reaching its goal: by a limit, from outside, without output
     Ended,
+    /// Damaged, or written by another version
     Damaged,
 }
 

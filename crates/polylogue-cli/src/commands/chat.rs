@@ -13,10 +13,12 @@ use super::resume::Stored;
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, settings};
 use crate::prompt;
+use crate::screen::text::folded;
 use crate::screen::{Output, Settings};
+use crate::stderr::print_note_wrapped;
 use crate::text_arg::text_of;
 use crate::user_config::default_model;
-use crate::{args, place, trust};
+use crate::{args, attachments, place, trust};
 use session::Session;
 
 /// The team of a chat with one model.
@@ -47,7 +49,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::chat::Chat) -> Result<Exit
         None => (new(cli, args, &settings).await?, None),
     };
     let options = OpenOptions { take_over: false, more: args.options.team.limits.overrides() };
+    let attached = args.attach.parts()?;
+    attachments::check(&prepared, &attached)?;
     let mut session = Session::new(cli, runtime, prepared, settings, input);
+    session.attach(attached);
     if let Some(id) = id {
         session.open(&id, options).await?;
     }
@@ -82,11 +87,20 @@ async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> R
     let prepared = launch.prepare(cli.store.as_deref()).await?;
     if settings.output.is_conversation() {
         print_scripted(&prepared, false);
+        print_expected_line(&prepared);
         if args.team.is_some() {
             print_default_model(&prepared, default.as_ref());
         }
     }
     Ok(prepared)
+}
+
+/// Says with which line the script of a team begins.
+fn print_expected_line(prepared: &Prepared) {
+    let task = folded(prepared.run().task());
+    if prepared.is_scripted() && !task.is_empty() {
+        print_note_wrapped(&format!("The script is written for one task. Begin with it: {task}"));
+    }
 }
 
 fn one_model(args: &args::chat::Chat, mut overrides: Overrides) -> Result<Loaded, CliError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue::{Message, Name};
-use polylogue_core::{LimitOverrides, LogId, Store as _};
+use polylogue_core::{LimitOverrides, LogId, Part, Store as _};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
 
 use crate::error::{CliError, Exit};
@@ -15,7 +15,7 @@ use crate::screen::Settings;
 use crate::stderr::print_note;
 use crate::text_arg::text_of;
 use crate::trust::rules::Always;
-use crate::{args, place, trust};
+use crate::{args, attachments, place, trust};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
@@ -24,12 +24,14 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let settings = settings(cli, args.options.output);
     let stored = Stored { id: &id, options: &args.options, asks: args.answer.is_none(), settings: &settings };
     let mut prepared = stored.prepare(cli, &runtime).await?;
+    let attached = attached(args)?;
+    attachments::check(&prepared, &attached)?;
     let options = OpenOptions { take_over: args.take_over, more: args.options.team.limits.overrides() };
     let conversation = runtime.open(&id, &prepared, options).await?;
     if args.answer.is_some() && conversation.questions().await.is_empty() {
         return Err(polylogue_runtime::Error::NoQuestion { id }.into());
     }
-    let message = message(args, &conversation)?;
+    let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message).await?;
     tell_unchanged(&conversation, resumed, cli.store.as_deref()).await?;
     Runner {
@@ -123,15 +125,28 @@ impl Stored<'_> {
     }
 }
 
+/// What is attached to the next message.
+fn attached(args: &args::Resume) -> Result<Vec<Part>, CliError> {
+    if args.message.is_none() && !args.attach.is_empty() {
+        let hint = "give the message, too: `polylogue resume ID \"What is this?\" --attach FILE`";
+        return Err(CliError::usage("`--attach` is for the next message, and there is none").hint(hint));
+    }
+    args.attach.parts()
+}
+
 /// The next message of a conversation that has ended.
-fn message(args: &args::Resume, conversation: &Conversation) -> Result<Option<Message>, CliError> {
+fn message(
+    args: &args::Resume,
+    conversation: &Conversation,
+    attached: Vec<Part>,
+) -> Result<Option<Message>, CliError> {
     let Some(text) = args.message.as_deref().map(text_of).transpose()? else { return Ok(None) };
     if text.trim().is_empty() {
         return Err(CliError::usage("the message is empty"));
     }
     let speaker = args.speaker.as_deref().unwrap_or(Name::user().as_str()).to_owned();
     match conversation.authors().find(|name| name.as_str() == Name::composed(&speaker)) {
-        Some(name) => Ok(Some(Message::text(name, text))),
+        Some(name) => Ok(Some(attachments::message(name, text, attached))),
         None => {
             let names: Vec<String> = conversation.authors().map(|name| format!("`{name}`")).collect();
             Err(CliError::usage(format!("there is no participant `{speaker}`"))

@@ -1,7 +1,6 @@
 //! `polylogue run`: a team on a task.
 
-use polylogue::{Chat, Limits, Message, Name};
-use polylogue_core::Part;
+use polylogue::{Chat, Limits};
 use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
@@ -25,7 +24,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
         default_model: default.as_ref().map(|given| given.value.clone()),
         ..Overrides::default()
     };
-    let attached = args.attach.iter().map(|file| attachments::part(file)).collect::<Result<Vec<_>, _>>()?;
+    let attached = args.attach.parts()?;
     let loaded = trust::load(&args.team, &overrides, &args.options.team.allowed.permits)?;
     let settings = settings(cli, args.options.output);
     let mut launch = Launch::of(loaded, &args.team, &args.options.team);
@@ -33,12 +32,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     launch.dir = args.options.folder.path()?;
     // Whatever is wrong with the team shows before there is a store.
     let mut prepared = launch.prepare(cli.store.as_deref()).await?;
-    check_pictures(&prepared, &attached)?;
+    attachments::check(&prepared, &attached)?;
     let runtime = place::open(cli.store.as_deref())?;
     let conversation = runtime.begin(&prepared.run()).await?;
-    if !attached.is_empty() {
-        conversation.attach(Message { parts: attached, ..Message::text(Name::user(), "") });
-    }
+    conversation.attach(attached);
     if settings.output.is_conversation() {
         introduce(&prepared, conversation.chat(), conversation.limits(), overrides.task.is_some());
         print_default_model(&prepared, default.as_ref());
@@ -55,16 +52,6 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     }
     .run()
     .await
-}
-
-/// Refuses pictures for models that are known to take none, before any is called.
-fn check_pictures(prepared: &Prepared, attached: &[Part]) -> Result<(), CliError> {
-    let blind = prepared.models_without_vision();
-    match blind.first().filter(|_| attached.iter().any(attachments::is_picture)) {
-        None => Ok(()),
-        Some(model) => Err(CliError::usage(format!("a picture is attached, and `{model}` takes none"))
-            .hint("leave it out, choose another model with `--model`, or add `vision` to its capabilities if it takes pictures")),
-    }
 }
 
 /// Says what a person has to know before it begins: who speaks, and what ends it at the latest.

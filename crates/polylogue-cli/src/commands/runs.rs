@@ -2,11 +2,13 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use polylogue_core::{ListQuery, Listing, LogState, Page, Progress, Summary, Timestamp};
+use polylogue_core::{
+    ListQuery, Listing, LogState, Page, Progress, Store as _, StoreError, Summary, Timestamp,
+};
 use polylogue_runtime::Runtime;
 use serde_json::json;
 
-use super::{unwritable, write};
+use super::{unwritable, verify, write};
 use crate::error::{CliError, Exit};
 use crate::limit::counted;
 use crate::screen::text::folded;
@@ -23,10 +25,15 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
     let now = u64::try_from(now).unwrap_or(u64::MAX);
     let runtime = place::open(cli.store.as_deref())?;
     let Page { logs, next } = runtime.list(&query(&runtime, args, now).await?).await?;
-    let text: Sanitized = match args.json {
-        true => logs.iter().map(as_json).collect::<Result<_, _>>()?,
-        false => logs.iter().map(|listing| line(listing, now)).collect(),
-    };
+    let mut rows = Vec::new();
+    for listing in &logs {
+        let state = match listing.state() {
+            LogState::Damaged => unreadable(&runtime, listing).await,
+            _ => state(listing),
+        };
+        rows.push(if args.json { as_json(listing, &state)? } else { line(listing, &state, now) });
+    }
+    let text: Sanitized = rows.into_iter().collect();
     write(&text)?;
     if let Some(next) = next {
         print_note(&format!("there are more: `--after {}` continues the list", next.to_text()));
@@ -54,7 +61,7 @@ async fn query(runtime: &Runtime, args: &args::runs::Runs, now: u64) -> Result<L
 
 const fn state_of(state: args::runs::RunState) -> LogState {
     match state {
-        args::runs::RunState::Open => LogState::Open,
+        args::runs::RunState::Unfinished => LogState::Open,
         args::runs::RunState::Waiting => LogState::Waiting,
         args::runs::RunState::Failed => LogState::Failed,
         args::runs::RunState::Done => LogState::Done,
@@ -63,23 +70,34 @@ const fn state_of(state: args::runs::RunState) -> LogState {
     }
 }
 
-fn line(listing: &Listing, now_ms: u64) -> Sanitized {
+/// Why a conversation cannot be read.
+async fn unreadable(runtime: &Runtime, listing: &Listing) -> String {
+    let id = &listing.id;
+    match runtime.store().meta(id).await {
+        Err(error @ (StoreError::Older { .. } | StoreError::Newer { .. })) => {
+            format!("{}: `polylogue verify {id}` says what to do", verify::state(&error).replace('_', " "))
+        }
+        _ => format!("damaged: `polylogue verify {id}` says where"),
+    }
+}
+
+fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
     let Listing { id, title, created, summary, parent, .. } = listing;
     let age = age(now_ms.saturating_sub(created.0) / 1000);
     let fork =
         parent.as_ref().map(|parent| format!("  (fork of {} before event {})", parent.id, parent.event));
     let (cost, task) = (cost(&summary.usage), folded(&summary.task));
-    let (state, fork) = (state(listing), fork.unwrap_or_default());
+    let fork = fork.unwrap_or_default();
     let turns = counted(summary.turns, "turn");
     let line = format!("{id:<8} {age:>5} ago  {title:<20} {turns:>9}  {cost:>12}  {state}{fork}  {task}");
     Sanitized::row(line.trim_end())
 }
 
-fn as_json(listing: &Listing) -> Result<Sanitized, CliError> {
+fn as_json(listing: &Listing, state: &str) -> Result<Sanitized, CliError> {
     let Listing { id, title, created, summary, parent, .. } = listing;
     let Summary { events, task, started, last, turns, usage, .. } = summary;
     let mut row = json!({
-        "id": id, "title": title, "task": task, "state": state(listing), "created_ms": created, "started_ms": started,
+        "id": id, "title": title, "task": task, "state": state, "created_ms": created, "started_ms": started,
         "last_ms": last, "events": events, "turns": turns, "usage": usage,
     });
     if let (Some(parent), Some(row)) = (parent, row.as_object_mut()) {
@@ -93,7 +111,6 @@ fn state(listing: &Listing) -> String {
     let Summary { progress, questions, .. } = &listing.summary;
     let asked = || questions.iter().map(|(_, who)| who.as_str()).collect::<Vec<_>>().join(" and ");
     match (listing.state(), progress) {
-        (LogState::Damaged, _) => format!("damaged: `polylogue verify {}` says where", listing.id),
         (_, Progress::Closed(reason)) => RunEnd::why(reason),
         (_, Progress::Failed(message)) => format!("failed: {message}"),
         (LogState::Waiting, _) => format!("waiting for {}", asked()),

@@ -93,6 +93,15 @@ async fn of_log(store: &AnyStore, id: LogId, repair: bool) -> Result<Verdict, Cl
     Ok(Verdict::new(Some(id), events, damage))
 }
 
+/// What an error says of a conversation: `damaged`, or that another version wrote it.
+pub(super) const fn state(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Older { .. } => "old_format",
+        StoreError::Newer { .. } => "newer_format",
+        _ => "damaged",
+    }
+}
+
 /// What is found of a conversation, or of the file that all share.
 struct Verdict {
     id: Option<LogId>,
@@ -117,7 +126,7 @@ impl Verdict {
                 "{name:<8} damaged  {:>6} events are intact; the first bad one is event {}: {why}",
                 self.intact, self.intact
             ),
-            Some(error) => format!("{name:<8} damaged  {error}"),
+            Some(error) => format!("{name:<8} {}  {error}", state(error).replace('_', " ")),
         }
     }
 
@@ -126,7 +135,7 @@ impl Verdict {
             return json!({ "id": self.id, "state": "intact", "events": self.events, "intact": self.intact });
         };
         json!({
-            "id": self.id, "state": "damaged", "events": self.events, "intact": self.intact,
+            "id": self.id, "state": state(damage), "events": self.events, "intact": self.intact,
             "first_bad": self.id.as_ref().map(|_| self.intact), "why": damage.to_string(),
         })
     }

@@ -4,6 +4,7 @@ use polylogue_test::server::{Answer, Behavior, Playbook};
 use serde_json::Value;
 
 use crate::home::{Home, KEY, serve};
+use crate::terminal::Terminal;
 
 const TEAM: &str = "name: look\ntask: What is it?\nagents: [{name: Ann}]\nchat: {participants: [Ann], pattern: sequential}\n";
 
@@ -25,6 +26,89 @@ fn pictures_and_texts_are_sent_with_the_task() {
     assert!(shown.to_string().contains("image/png"), "{shown}");
 }
 
+/// The content of the last user message of the last request.
+fn last_sent(server: &polylogue_test::server::Server) -> String {
+    let body = server.requests().pop().unwrap().body.clone();
+    body["messages"].as_array().unwrap().last().unwrap().to_string()
+}
+
+#[test]
+fn documents_and_sounds_are_sent_in_one_message_with_the_task() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    std::fs::write(home.path("a.pdf"), b"%PDF-1.7 ....").unwrap();
+    std::fs::write(home.path("a.wav"), b"RIFF....WAVEfmt ").unwrap();
+    home.run(&["run", "team.yaml", "-m", "openai:test", "--attach", "a.pdf", "--attach", "a.wav"]).ok();
+    let sent = last_sent(&server);
+    for part in ["What is it?", "data:application/pdf;base64,", "input_audio"] {
+        assert!(sent.contains(part), "{part}: {sent}");
+    }
+    let opened = home.events()[0].clone();
+    assert_eq!(opened["messages"].as_array().unwrap().len(), 1, "{opened}");
+    assert_eq!(opened["messages"][0]["parts"].as_array().unwrap().len(), 3, "{opened}");
+    // A fork with another task keeps the files.
+    let fork = home.run(&["fork", "last", "--at", "0", "--say", "And this?"]).ok();
+    home.run(&["resume", fork.out.trim(), "-m", "openai:test"]).ok();
+    assert!(last_sent(&server).contains("And this?") && last_sent(&server).contains("application/pdf"));
+}
+
+#[test]
+fn a_message_of_send_resume_and_chat_has_attachments_too() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
+    let home = Home::at(&server).var("POLYLOGUE_MODEL", "openai:test");
+    home.file("team.yaml", TEAM);
+    home.file("notes.md", "Remember this.\n");
+    home.run(&["run", "team.yaml"]).ok();
+    home.run(&["resume", "last", "And this?", "--attach", "notes.md"]).ok();
+    assert!(last_sent(&server).contains("Remember this."), "{}", last_sent(&server));
+    home.file("notes.md", "Remember that.\n");
+    home.run(&["send", "last", "And that?", "--attach", "notes.md"]).ok();
+    home.run(&["resume", "last"]).ok();
+    assert!(last_sent(&server).contains("Remember that."), "{}", last_sent(&server));
+    home.file("notes.md", "Remember all.\n");
+    home.run_reading("Hello\n", &["chat", "--attach", "notes.md"]).ok();
+    assert!(last_sent(&server).contains("Remember all."), "{}", last_sent(&server));
+    let ran = home.run(&["resume", "last", "--attach", "notes.md"]).exits(2);
+    assert!(ran.err.contains("`--attach` is for the next message"), "{}", ran.err);
+}
+
+#[test]
+fn a_file_is_attached_within_a_chat() {
+    let server =
+        serve(Behavior::from(Playbook::new(|_, nth| Answer::text(format!("Reply {nth}.")))).key(KEY));
+    let home = Home::at(&server).var("POLYLOGUE_MODEL", "openai:test");
+    home.file("notes.md", "Remember this.\n");
+    let mut terminal = Terminal::open(&home, (80, 40), &["chat"]);
+    terminal.wait_for_question("Ctrl-D leaves.");
+    terminal.press("/attach gone.md\r");
+    terminal.wait_for_question("`gone.md` cannot be attached");
+    terminal.press("/attach notes.md\r");
+    terminal.wait_for_question("goes with your next message");
+    terminal.press("What is it?\r");
+    terminal.wait_for_question("Reply 0.");
+    assert!(last_sent(&server).contains("Remember this."), "{}", last_sent(&server));
+    terminal.press("Again\r");
+    terminal.wait_for_question("Reply 1.");
+    terminal.press("\x04");
+    assert_eq!(terminal.end().0, 0);
+    assert!(!last_sent(&server).contains("Remember this."), "{}", last_sent(&server));
+}
+
+#[test]
+fn ollama_reads_neither_documents_nor_sounds() {
+    let home = Home::new();
+    home.file("team.yaml", TEAM);
+    std::fs::write(home.path("a.pdf"), b"%PDF-1.7 ....").unwrap();
+    std::fs::write(home.path("a.mp3"), b"ID3....").unwrap();
+    for (file, what) in [("a.pdf", "a PDF document"), ("a.mp3", "a sound")] {
+        let ran = home.run(&["run", "team.yaml", "-m", "ollama:llama3.2", "--attach", file]).exits(2);
+        let why = format!("{what} is attached, and `ollama:llama3.2` cannot read it\n  hint: ");
+        assert!(ran.err.contains(&why), "{}", ran.err);
+    }
+    assert!(home.listed().is_empty());
+}
+
 #[test]
 fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
     let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
@@ -34,8 +118,8 @@ fn what_cannot_be_attached_is_an_error_before_any_model_is_called() {
     std::fs::write(home.path("data.bin"), [0_u8, 159, 146, 150]).unwrap();
     for (file, more, what) in [
         ("gone.png", &[][..], "`gone.png` cannot be attached"),
-        ("data.bin", &[], "it is neither a text nor a picture"),
-        ("dot.png", &["--capabilities", "text"], "`openai:test` takes none"),
+        ("data.bin", &[], "its type is not supported"),
+        ("dot.png", &["--capabilities", "text"], "a picture is attached, and `openai:test` cannot read it"),
     ] {
         let run = [&["run", "team.yaml", "-m", "openai:test", "--attach", file][..], more].concat();
         let ran = home.run(&run).exits(2);

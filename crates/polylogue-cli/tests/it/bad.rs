@@ -436,3 +436,36 @@ fn a_place_that_may_only_be_read() {
           hint: choose another place with `--store`
     "#]].assert_eq(&ran.masked(&home));
 }
+
+#[test]
+fn small_mistakes_of_the_command_line_are_named() {
+    let home = Home::new();
+    let demo = home.run(&["run", "demo:studnt-teacher"]).exits(2);
+    assert!(demo.err.contains("did you mean `demo:student-teacher`?"), "{}", demo.err);
+    home.run(&["run", "demo:student-teacher", "--offline", "--max-turns", "2"]).exits(3);
+    let fork = home.run(&["fork", "last", "--at", "1", "--say", "Hi"]).exits(2);
+    assert!(fork.err.contains("event 1 is not a message, an answer or a task"), "{}", fork.err);
+    assert_eq!(home.run(&["runs", "--state", "unfinished"]).ok().out, "");
+    let logged = Home::new().var("RUST_LOG", "polylogue=warn,loud");
+    let warned = logged.run(&["runs"]).ok();
+    assert!(warned.err.starts_with("warning: `loud` in `RUST_LOG` is not a level"), "{}", warned.err);
+    let wrong = Home::new().var("RUST_LOG", "polylogue=warn,polylogue=loud").run(&["runs"]).exits(2);
+    assert!(wrong.err.contains("`polylogue=loud` in `RUST_LOG` cannot be read"), "{}", wrong.err);
+}
+
+#[test]
+fn a_log_of_an_earlier_version_is_no_damage() {
+    let home = Home::new().var("POLYLOGUE_STORE", "talks/");
+    fs::create_dir(home.path("talks")).unwrap();
+    home.file("talks/abc123.jsonl", "{\"polylogue\":1}\n");
+    let listed = home.run(&["runs"]).ok();
+    assert!(listed.out.contains("old format: `polylogue verify abc123` says what to do"), "{}", listed.out);
+    let verified = home.run(&["verify"]).exits(1);
+    assert!(
+        verified.out.contains("abc123   old format  ") && verified.out.contains("has format 1"),
+        "{}",
+        verified.out
+    );
+    assert!(verified.err.contains("hint: read it with the version that wrote it"), "{}", verified.err);
+    assert_eq!(home.listed()[0]["state"], "old format: `polylogue verify abc123` says what to do");
+}

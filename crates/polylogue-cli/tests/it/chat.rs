@@ -210,3 +210,17 @@ fn an_error_is_shown_once_at_a_terminal_and_in_a_pipe() {
     let all = format!("{}{}", piped.out, piped.err);
     assert_eq!(all.matches("the script has 1 step for `Ann`").count(), 1, "{all}");
 }
+
+#[test]
+fn a_scripted_team_says_which_line_it_expects() {
+    let home = Home::new();
+    let mut terminal = Terminal::open(&home, (100, 40), &["chat", "demo:student-teacher"]);
+    terminal.wait_for_question("Begin with it:");
+    terminal.press("Hello\r");
+    terminal.wait_for_question("`/retry` tries again.");
+    assert!(terminal.sees().contains("The script knows only its own conversation."), "{}", terminal.sees());
+    terminal.press("\x04");
+    terminal.end();
+    let ran = home.run_reading("Hello\n", &["chat", "demo:student-teacher"]).exits(1);
+    assert!(ran.err.contains("The script knows only its own conversation."), "{}", ran.err);
+}

@@ -69,7 +69,7 @@ fn the_list_has_pages_and_filters() {
     let rest = home.run(&["runs", "-n", "2", "--after", cursor]).ok();
     assert_eq!(rest.out.lines().count(), 1, "{}", rest.out);
     assert!(!rest.err.contains("--after"), "{}", rest.err);
-    assert_eq!(home.run(&["runs", "--state", "open,waiting,failed"]).ok().out, "");
+    assert_eq!(home.run(&["runs", "--state", "unfinished,waiting,failed"]).ok().out, "");
     assert_eq!(
         home.run(&["runs", "--state", "done", "--team", "talk", "--since", "1h"]).ok().out.lines().count(),
         3
@@ -110,7 +110,7 @@ fn resume_shows_what_was_sent_since_and_not_what_was_shown_before() {
     );
     home.run(&["run", "talk.yaml", "--offline", "--max-turns", "2"]).exits(3);
     home.run(&["send", "last", "Hurry up, please."]).ok();
-    let resumed = home.run(&["resume", "last", "--max-turns", "4"]).exits(3).out;
+    let resumed = home.run(&["resume", "last", "--max-turns", "2"]).exits(3).out;
     let sent = resumed.find("user -> all:\nHurry up, please.\n").expect(&resumed);
     assert!(sent < resumed.find("A -> B:\nthree").unwrap(), "{resumed}");
     assert!(!resumed.contains("one") && !resumed.contains("two"), "{resumed}");

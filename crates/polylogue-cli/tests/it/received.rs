@@ -145,8 +145,8 @@ fn it_is_that_for_runs_that_were_stopped_and_went_on_too() {
     home.file("house.yaml", HOUSE);
     let mut code =
         home.run(&["run", "house.yaml", "--model", "openai:test", "--max-turns", "1"]).exits(3).code;
-    for turns in 2..40 {
-        code = home.run(&["resume", "last", "--max-turns", &turns.to_string()]).code;
+    for _ in 2..40 {
+        code = home.run(&["resume", "last", "--max-turns", "1"]).code;
         if code == 0 {
             break;
         }

@@ -290,6 +290,8 @@ fn the_whole_of_the_help() {
           import       Convert an AutoGen definition to a team file
           mcp          Serve teams as tools for MCP hosts, over standard input and output
           config       Show and change your settings, such as the default model
+          models       List the models of a provider, with limits, capabilities and prices
+          count        Count the tokens of a text
           doctor       Show the keys, endpoints and stores that are configured
           schema       Print the JSON Schema of team files, for editors
           completions  Print completions for a shell
@@ -322,6 +324,7 @@ fn the_whole_of_the_help() {
 
         Options:
               --as <NAME>                    Author of the message: a participant. Default: `user`
+              --attach <FILE>                Attach a file to the message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
               --answer <TEXT>                Answer the person who is asked, instead of asking at the terminal
               --take-over                    Take the conversation from a process that is stopped or hangs, once its lease has run out
           -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`

@@ -174,7 +174,9 @@ pub enum StoreError {
         known: u64,
     },
     /// An earlier version wrote it, in a format that is no longer supported.
-    #[error("{place} has format {found}, and this version reads format {known}")]
+    #[error(
+        "{place} has format {found}, of an earlier version of Polylogue; this version reads format {known}"
+    )]
     Older {
         /// The file.
         place: String,
@@ -228,7 +230,7 @@ impl StoreError {
             Self::Replaced { .. } => "restore or remove nothing while a conversation runs; `polylogue verify` tells what is \
                                      there now, and `polylogue resume` continues from that"
                 .into(),
-            Self::Older { .. } => "choose another place with `--store`, or read it with the version that wrote it".into(),
+            Self::Older { .. } => "read it with the version that wrote it; for new conversations, choose another place with `--store`, or remove it".into(),
             Self::Full { .. } => "free some space and resume; everything up to here is kept".into(),
             Self::ReadOnly { .. } | Self::Foreign { .. } => "choose another place with `--store`".into(),
             Self::Newer { .. } => "read it with the version that wrote it, or a later one".into(),

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::clock::Timestamp;
 use super::request::TurnRequest;
 use crate::{
-    Call, Capability, Charge, Failure, LimitOverrides, Message, ModelReply, Name, Outcome, Path, StopReason,
+    Call, Capability, Charge, Failure, LimitOverrides, Message, ModelReply, Name, Outcome, Part, Path,
+    StopReason,
 };
 
 /// One entry of a log.
@@ -261,6 +262,19 @@ pub struct Opening {
     /// How many of the first messages are inherited from an earlier conversation. Limits do not count them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub inherited: u64,
+}
+
+impl Opening {
+    /// Adds parts to the last message of the user; without one, as a message of their own.
+    pub(crate) fn attach(&mut self, parts: Vec<Part>) {
+        if parts.is_empty() {
+            return;
+        }
+        match self.messages.iter_mut().rfind(|message| message.from == Name::user()) {
+            Some(message) => message.parts.extend(parts),
+            None => self.messages.push(Message { parts, ..Message::text(Name::user(), "") }),
+        }
+    }
 }
 
 /// A question to a person.

@@ -5,7 +5,7 @@ use tracing::{Instrument as _, info, info_span};
 use super::RunningChat;
 use super::result::{RunResult, RunStream};
 use crate::{
-    Act, Agent, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Result, Start, Status,
+    Act, Agent, Chat, ConfigError, Error, Interrupt, Line, Log, Message, Name, Part, Result, Start, Status,
     TaskFrom, Turn,
 };
 
@@ -42,10 +42,18 @@ impl Chat {
     /// # Errors
     /// When its conversation has begun already, and as [`resume`](Self::resume).
     pub async fn run_in(&self, log: &mut Log, task: &str) -> Result<RunResult> {
+        self.run_with(log, task, Vec::new()).await
+    }
+
+    /// As [`run_in`](Self::run_in), with `attached` parts, such as pictures, in the message of the opening that has the task.
+    ///
+    /// # Errors
+    /// As [`run_in`](Self::run_in).
+    pub async fn run_with(&self, log: &mut Log, task: &str, attached: Vec<Part>) -> Result<RunResult> {
         if log.has_begun().await? {
             return Err(ConfigError::BegunAlready { log: log.id().clone() }.into());
         }
-        self.drive(log, Some(task)).await
+        self.drive(log, Some((task, attached))).await
     }
 
     /// Continues the conversation in the log.
@@ -67,20 +75,22 @@ impl Chat {
         self.drive(log, None).await
     }
 
-    async fn drive(&self, log: &Log, task: Option<&str>) -> Result<RunResult> {
+    async fn drive(&self, log: &Log, begin: Option<(&str, Vec<Part>)>) -> Result<RunResult> {
         let span = info_span!("conversation", id = %log.id(), chat = %self.name);
-        self.drive_to_end(log, task).instrument(span).await
+        self.drive_to_end(log, begin).instrument(span).await
     }
 
-    async fn drive_to_end(&self, log: &Log, task: Option<&str>) -> Result<RunResult> {
+    async fn drive_to_end(&self, log: &Log, begin: Option<(&str, Vec<Part>)>) -> Result<RunResult> {
         log.begin().await?;
         let transcript = log.transcript().await?;
-        if !transcript.is_open() && task.is_none() {
+        if !transcript.is_open() && begin.is_none() {
             return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
         }
         let mut running = RunningChat::new(log, transcript);
-        let start = Start { task: task.unwrap_or_default(), around: None, who: &self.name };
-        let opening = self.opening(&start, Vec::new());
+        let (task, attached) = begin.unwrap_or_default();
+        let start = Start { task, around: None, who: &self.name };
+        let mut opening = self.opening(&start, Vec::new());
+        opening.attach(attached);
         let status = match running.run(self, opening).await {
             Err(Error::Interrupt(Interrupt::Cancelled)) => Status::Cancelled,
             Err(Error::Interrupt(Interrupt::Limit(reason))) => running.close_at_limit(reason).await?,

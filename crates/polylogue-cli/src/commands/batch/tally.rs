@@ -125,7 +125,7 @@ impl Tally {
         };
         let store = place::shell_word(store);
         Some(format!(
-            "{rows} met a limit of their own: `polylogue resume RUN --store {store}` with a limit, such as `--max-turns 10`, continues one for that much more"
+            "{rows} met their own limit: `polylogue resume RUN --store {store}` with a limit, such as `--max-turns 10`, continues one for that much more"
         ))
     }
 

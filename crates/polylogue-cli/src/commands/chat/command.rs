@@ -15,17 +15,20 @@ pub(super) enum Input {
     Retry,
     /// Writes the conversation to a file, as Markdown.
     Save(PathBuf),
+    /// Attaches a file to the next message.
+    Attach(PathBuf),
     /// Why the line is not a command.
     Unknown(String),
 }
 
 pub(super) const HELP: &str = "\
-/undo       take back your last message and the replies to it
-/retry      try again after an error
-/save FILE  write the conversation to a file, as Markdown
-/exit       leave; Ctrl-D does, too
-/help       show this list
-//TEXT      send a text that begins with /
+/undo         take back your last message and the replies to it
+/retry        try again after an error
+/attach FILE  attach a picture, a PDF document, a sound or a text to your next message
+/save FILE    write the conversation to a file, as Markdown
+/exit         leave; Ctrl-D does, too
+/help         show this list
+//TEXT        send a text that begins with /
 Enter sends, Alt+Enter begins a new line, and a line of ``` opens a block of lines. Ctrl-C stops a reply.";
 
 impl Input {
@@ -45,8 +48,9 @@ impl Input {
             ("exit" | "quit", "") => Self::Exit,
             ("undo", "") => Self::Undo,
             ("retry", "") => Self::Retry,
-            ("save", "") => Self::Unknown("name a file: `/save FILE`".into()),
+            ("save" | "attach", "") => Self::Unknown(format!("name a file: `/{name} FILE`")),
             ("save", file) => Self::Save(file.into()),
+            ("attach", file) => Self::Attach(file.into()),
             ("help" | "?" | "exit" | "quit" | "undo" | "retry", _) => {
                 Self::Unknown(format!("`/{name}` takes no words; `//{name} ...` sends them as a message"))
             }
@@ -71,10 +75,11 @@ mod tests {
             (" /exit ", Some(Input::Exit)),
             ("/undo", Some(Input::Undo)),
             ("/save my notes.md", Some(Input::Save("my notes.md".into()))),
+            ("/attach my dot.png", Some(Input::Attach("my dot.png".into()))),
         ] {
             assert_eq!(Input::of(line), input, "{line}");
         }
-        for line in ["/save", "/undo it", "/clear"] {
+        for line in ["/save", "/attach", "/undo it", "/clear"] {
             assert!(matches!(Input::of(line), Some(Input::Unknown(_))), "{line}");
         }
     }

@@ -5,14 +5,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use polylogue::{Message, Name, Status};
-use polylogue_core::{Body, Event, LogId, RunOutcome, StopReason};
+use polylogue::{Name, Status};
+use polylogue_core::{Body, Event, LogId, Part, RunOutcome, StopReason};
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Fork, ForkPoint, OpenOptions, Prepared, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::command::{HELP, Input};
-use crate::args;
 use crate::args::piped;
 use crate::commands::fork::note_on_files;
 use crate::commands::write;
@@ -25,9 +24,14 @@ use crate::screen::{Output, RunEnd, Sanitized, Settings, cost, document, tokens}
 use crate::signals::Signals;
 use crate::stderr::{print_note, print_note_wrapped};
 use crate::trust::rules::Always;
+use crate::{args, attachments};
 
 /// What a person sees where a message can be typed.
 const PROMPT: &str = "> ";
+
+/// Why a team that speaks by its script fails at other messages.
+const OF_SCRIPT: &str =
+    "The script knows only its own conversation. For other messages, name a model with `--model`.";
 
 /// A chat, and where its conversations are.
 pub(super) struct Session {
@@ -41,6 +45,8 @@ pub(super) struct Session {
     chat: Option<(Runner, View)>,
     /// What the person typed, oldest first.
     history: Vec<String>,
+    /// What goes with the next message.
+    attached: Vec<Part>,
 }
 
 /// Whether the chat continues.
@@ -59,7 +65,31 @@ impl Session {
     ) -> Self {
         let progress = prepared.servers_mut().take_progress();
         let store = cli.store.clone();
-        Self { runtime, prepared, settings, input, store, progress, chat: None, history: Vec::new() }
+        Self {
+            runtime,
+            prepared,
+            settings,
+            input,
+            store,
+            progress,
+            chat: None,
+            history: Vec::new(),
+            attached: Vec::new(),
+        }
+    }
+
+    /// Attaches these parts to the next message.
+    pub(super) fn attach(&mut self, parts: Vec<Part>) {
+        self.attached.extend(parts);
+    }
+
+    /// Attaches a file to the next message.
+    fn attach_file(&mut self, file: &Path) -> Result<(), CliError> {
+        let part = attachments::part(file)?;
+        attachments::check(&self.prepared, std::slice::from_ref(&part))?;
+        self.attached.push(part);
+        print_note(&format!("`{}` goes with your next message.", file.display()));
+        Ok(())
     }
 
     /// Continues a stored conversation, and shows its last exchange.
@@ -154,6 +184,9 @@ impl Session {
             Some(Input::Save(file)) => {
                 self.save(&file).await.unwrap_or_else(|error| print_note(&error.to_string()))
             }
+            Some(Input::Attach(file)) => {
+                self.attach_file(&file).unwrap_or_else(|error| print_note(&error.to_string()))
+            }
             Some(Input::Undo) => self.undo().await?,
             Some(Input::Retry) => return self.retry(exit).await,
             Some(Input::Message(text)) => {
@@ -167,14 +200,17 @@ impl Session {
 
     /// Sends a message of the person's: the task, if it is the first.
     async fn say(&mut self, text: String) -> Result<(), CliError> {
+        let attached = std::mem::take(&mut self.attached);
         match &self.chat {
             None => {
                 let conversation = self.runtime.begin(&self.prepared.run().with_task(text)).await?;
+                conversation.attach(attached);
                 self.begin(conversation).await;
             }
             Some((runner, _)) => {
                 runner.conversation.give_up(Name::user().as_str()).await?;
-                runner.conversation.send(Message::text(Name::user(), text)).await?;
+                let message = attachments::message(Name::user(), text, attached);
+                runner.conversation.send(message).await?;
             }
         }
         Ok(())
@@ -209,6 +245,9 @@ impl Session {
                 Ok(Next::Continue)
             }
             Err(error) => {
+                if self.prepared.is_scripted() {
+                    print_note_wrapped(OF_SCRIPT);
+                }
                 let is_shown = runner.is_failure_shown(&runner.conversation.events().await);
                 match (prompt::is_typed(), is_shown) {
                     (false, false) => return Err(error.into()),
