@@ -165,7 +165,8 @@ None"#
 async fn a_copy_that_takes_the_calls_of_others_breaks_no_limit_and_ends_with_a_restart() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
-    let session = session(sandbox, |limits| limits.time = Duration::from_secs(2));
+    // Long enough for a call that is not taken, also on a loaded machine.
+    let session = session(sandbox, |limits| limits.time = Duration::from_secs(5));
     let code = format!(
         r"{CHANNEL}
 if not fork():
@@ -177,16 +178,14 @@ None"
     );
     result_of(&session, json!({"code": code})).await;
     let taken = || std::fs::read_to_string(dir.work().join("taken")).unwrap_or_default();
-    let begun = Instant::now();
-    for _ in 0..20 {
-        if taken().contains("key") {
-            break;
-        }
+    let deadline = Instant::now() + Duration::from_secs(240);
+    while !taken().contains("key") {
+        assert!(Instant::now() < deadline, "it takes calls of others");
+        let begun = Instant::now();
         let (status, text) = result_of(&session, json!({"code": "6 * 7"})).await;
         assert!(text.contains("42") || status != Done, "{text}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "no call takes longer than its limit");
     }
-    assert!(taken().contains("key"), "it takes calls of others");
-    assert!(begun.elapsed() < Duration::from_secs(120), "no call takes longer than its limit");
     result_of(&session, json!({"code": "1", "restart": true})).await;
     let before = taken();
     for _ in 0..5 {

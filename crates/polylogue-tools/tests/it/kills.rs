@@ -77,7 +77,7 @@ async fn child() {
 /// The log of the process that was killed. If that was just starting a program, its copy holds the log a moment longer, until
 /// it has closed all that it came with.
 async fn reopened(store: &AnyStore, id: &LogId) -> Log {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         match Log::open(store.clone(), id.clone()).await {
             Err(Error::Store(StoreError::Busy { .. })) if Instant::now() < deadline => {
@@ -88,10 +88,11 @@ async fn reopened(store: &AnyStore, id: &LogId) -> Log {
     }
 }
 
-/// Runs the conversation in its own process, and kills it a while after it went on.
-fn run_and_kill(dir: &Path, wait: Duration) {
+/// Runs the conversation in its own process, and kills it some time after it has appended to its log `appends` times: a
+/// loaded machine only takes longer for that.
+fn run_and_kill(dir: &Path, appends: u64, wait: Duration) {
     let logged = || std::fs::metadata(dir.join("logs/killed.jsonl")).map_or(0, |about| about.len());
-    let before = logged();
+    let mut seen = logged();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kills::child", "--ignored", "--nocapture"])
         .env(DIR, dir)
@@ -99,7 +100,11 @@ fn run_and_kill(dir: &Path, wait: Duration) {
         .stderr(std::fs::OpenOptions::new().create(true).append(true).open(dir.join("stderr")).unwrap())
         .spawn()
         .unwrap();
-    while logged() == before || !dir.join("begun").exists() {
+    let mut appended = 0;
+    while appended < appends || !dir.join("begun").exists() {
+        let now = logged();
+        appended += u64::from(now != seen);
+        seen = now;
         if let Some(status) = child.try_wait().unwrap() {
             panic!("it ended by itself: {status}\n{}", std::fs::read_to_string(dir.join("stderr")).unwrap());
         }
@@ -133,7 +138,7 @@ async fn killed_repeatedly_it_does_nothing_twice() {
     let mut state = 11_u64;
     for _ in 0..KILLS {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        run_and_kill(&dir.0, Duration::from_micros((state >> 33) % 50_000));
+        run_and_kill(&dir.0, 1 + (state >> 33) % 6, Duration::from_micros((state >> 40) % 8_000));
     }
     let store = AnyStore::new(Jsonl::open(dir.0.join("logs")).unwrap());
     let log = reopened(&store, &LogId::new("killed").unwrap()).await;
