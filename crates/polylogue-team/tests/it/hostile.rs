@@ -38,7 +38,7 @@ fn aliases_cannot_be_used_to_fill_the_memory() {
 
     let kept = format!("{}x", (0..60).map(|n| format!("&a{n} [")).collect::<String>());
     assert!(refused(&kept).contains("not valid YAML"));
-    assert!(refused("a: &a [*a]\n").contains("inside of what it stands for"));
+    assert!(refused("a: &a [*a]\n").contains("refers to a value that contains it"));
 }
 
 #[test]
