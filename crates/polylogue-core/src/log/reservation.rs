@@ -143,7 +143,7 @@ impl Log {
         }
     }
 
-    /// A reservation, if it fits beside those of other calls.
+    /// A reservation, if it fits together with those of other calls.
     async fn hold_now(
         &self,
         bound: &Bound,
