@@ -125,7 +125,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The team file, or `demo:NAME` for one that ships with the program
+    /// The team file, or `demo:NAME` for a built-in demo
     #[arg(value_parser = team_file())]
     pub(crate) team: PathBuf,
 
@@ -238,7 +238,7 @@ pub(crate) struct Rm {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// The team files, or `demo:NAME` for one that ships with the program
+    /// The team files, or `demo:NAME` for a built-in demo
     #[arg(required = true, value_parser = team_file())]
     pub(crate) teams: Vec<PathBuf>,
 

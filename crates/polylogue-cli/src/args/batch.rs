@@ -11,7 +11,7 @@ use crate::shipped::team_file;
 #[command(group = clap::ArgGroup::new("rows").required(true))]
 #[command(after_help = BATCH)]
 pub(crate) struct Batch {
-    /// The team file, or `demo:NAME` for one that ships with the program
+    /// The team file, or `demo:NAME` for a built-in demo
     #[arg(value_parser = team_file())]
     pub(crate) team: PathBuf,
 
@@ -23,11 +23,11 @@ pub(crate) struct Batch {
     #[arg(long, value_name = "FILE", group = "rows")]
     pub(crate) cross: Option<PathBuf>,
 
-    /// Where the records go: a JSON object a line for every row
+    /// Output file of the records: one JSON object per line for every row
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// How many conversations are held at the same time
+    /// How many conversations run at the same time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) at_once: u16,
 
@@ -53,7 +53,7 @@ pub(crate) struct Batch {
 
 const BATCH: &str =
     "The limits are those of each conversation. Conversations are stored next to the output, in FILE.db, unless
-`--store` says otherwise. Run it again to go on: rows that are over are skipped, others are taken up where
+`--store` says otherwise. Run the command again to continue: finished rows are skipped, others continue where
 they stopped, and no finished model call is made again.
 
 The exit code is the worst of: 1 rows failed, 4 or 6 rows are left (no budget, stopped), 5 rows wait for people,

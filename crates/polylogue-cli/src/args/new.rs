@@ -6,14 +6,14 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct New {
-    /// What the team shows; `--list` lists them. Default: `two-agents`
+    /// Name of the template; `--list` lists them. Default: `two-agents`
     pub(crate) template: Option<String>,
 
     /// The team file to write; `-` prints it
     #[arg(default_value = "team.yaml")]
     pub(crate) file: PathBuf,
 
-    /// List the templates, and the demos that ship with the program
+    /// List the templates and the built-in demos
     #[arg(short, long, conflicts_with_all = ["template", "force"])]
     pub(crate) list: bool,
 

@@ -9,7 +9,7 @@ use clap::Args;
 #[command(after_help = "Exit codes:
   0  everything is intact, or was repaired
   1  something is damaged or lost, or cannot be read
-  2  there is no such conversation")]
+  2  the conversation does not exist")]
 pub(crate) struct Verify {
     /// The conversation: its id, the beginning of its id, or `last`. Default: all, and the file that they share
     pub(crate) id: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "repair"])]
     pub(crate) recording: Option<PathBuf>,
 
-    /// Keep the intact beginning of a damaged conversation and set the rest aside, so that it can be resumed
+    /// Keep the intact beginning of a damaged conversation and move the rest to a file, so that it can be resumed
     #[arg(long, requires = "id")]
     pub(crate) repair: bool,
 }
