@@ -142,7 +142,7 @@ fn a_team_can_name_a_document_next_to_it() {
     fs::remove_file(home.path("servers.json")).unwrap();
     home.run(&["resume", "last", "--answer", "Thank you."]).ok();
     assert_eq!(starts(&home), 2);
-    for (named, why) in [("../servers.json", "not below the folder"), ("none.json", "no such file")] {
+    for (named, why) in [("../servers.json", "not below the folder"), ("none.json", "does not exist")] {
         team(&home, &format!("mcp: {named}"), "[{mcp: s}]", &[]);
         let wrong = home.run(&["check", "team.yaml"]).exits(2);
         assert!(wrong.err.contains(why) && wrong.err.contains("team.yaml:3:6"), "{}", wrong.err);

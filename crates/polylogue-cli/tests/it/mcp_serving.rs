@@ -106,7 +106,7 @@ async fn wrong_arguments_are_results_that_failed_and_begin_nothing() {
     let home = Home::new();
     let (service, _child) = connect(&home, &Host::default(), &[&shipped("trading-bot")]).await;
     for (args, why) in [
-        (json!({"user_rôle": "x"}), "no variable of this team"),
+        (json!({"user_rôle": "x"}), "not a variable of this team"),
         (json!({"user_role": ["x"]}), "`user_role` must be a string"),
         (json!({"task": 7}), "`task` must be a string"),
         (json!({"user_role": true}), "`user_role` must be a string"),
