@@ -338,7 +338,7 @@ fn a_person_who_picks_the_speakers() {
             Wrote again
 
             done: 4 of 4 turns · 4 turns · tokens unknown · $0 · TIME
-            `polylogue show ID`
+            `polylogue show ID` / `polylogue resume ID --max-turns 4`
         "#]],
     );
     assert_eq!(code, 0, "4 of 4 turns");
