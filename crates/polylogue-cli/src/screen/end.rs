@@ -105,7 +105,16 @@ impl RunEnd {
         let facts = [turns(self.turns), tokens(&self.spent), cost(&self.spent), time(self.elapsed)];
         let facts = facts.into_iter().chain(uncertain(&self.spent)).chain(saved(&self.spent));
         let facts: Vec<String> = facts.collect();
-        let line = status.with(&format!(" · {}", facts.join(" · ")), Style::PLAIN);
+        let mut rows = vec![status];
+        for fact in facts {
+            let fact = format!(" · {fact}");
+            let columns = fact.chars().count();
+            let is_full = |row: &&mut Line| width.is_some_and(|width| row.width() + columns > width);
+            match rows.last_mut().filter(|row| !is_full(row)) {
+                Some(row) => row.push(&fact, Style::PLAIN),
+                None => rows.push(Line::new(fact.trim_start(), Style::PLAIN)),
+            }
+        }
         let show = format!("`{}`", self.command("show", None));
         let resume = format!("`{}`", self.resume());
         let both = format!("{show} / {resume}");
@@ -117,7 +126,7 @@ impl RunEnd {
         };
         let hints = hints.iter().map(|hint| Line::new(hint, Style::DIM));
         let files = self.files.iter().map(|files| Line::new(files, Style::DIM));
-        let lines: Vec<Line> = std::iter::once(line).chain(files).chain(hints).collect();
+        let lines: Vec<Line> = rows.into_iter().chain(files).chain(hints).collect();
         match width {
             Some(width) => lines.iter().flat_map(|line| wrap(line, width)).collect(),
             None => lines,
@@ -221,6 +230,11 @@ mod tests {
         let lines: Vec<_> = ending.lines(None).iter().map(Line::text).collect();
         expected.assert_eq(&lines.join("\n"));
         assert!(ending.lines(Some(40)).iter().all(|line| line.width() <= 40));
+        for width in 20..100 {
+            let rows: Vec<_> = ending.lines(Some(width)).iter().map(Line::text).collect();
+            let time = time(ending.elapsed);
+            assert!(rows.iter().any(|row| row.contains(&time)), "{time} is in one row: {rows:?}");
+        }
     }
 
     #[test]

@@ -96,7 +96,11 @@ impl Renderer {
             Kind::ToolReturned(returned) => self.returned(at, returned),
             Kind::Message(said) if said.is_note && (self.format.whole || self.note_is_shown) => {}
             Kind::Message(said) => self.said(at, said),
-            Kind::PrivateReply { who, text } => self.private(at, &format!("{who} (private): "), text),
+            Kind::PrivateReply { who, text } => {
+                // A task that was made specific is worth some rows, a ledger in JSON is not.
+                let rows = if text.trim_start().starts_with('{') { 1 } else { 3 };
+                self.in_rows(at, &format!("{who} (private): "), text, rows);
+            }
             Kind::Decision { who, text } => {
                 self.note(at, &format!("{who} (private): {}", folded(text)), Style::DIM);
             }
@@ -307,10 +311,16 @@ impl Renderer {
 
     /// A text that is not a message: folded to a line, or whole.
     fn private(&mut self, at: &Path, label: &str, text: &str) {
+        self.in_rows(at, label, text, 1);
+    }
+
+    /// A text that is no message: whole, or as much of its first line as fills so many rows.
+    fn in_rows(&mut self, at: &Path, label: &str, text: &str, rows: usize) {
         if self.format.whole {
             return self.text(at, label, text);
         }
-        let room = self.width(at).unwrap_or(usize::MAX).saturating_sub(label.chars().count());
+        let width = self.width(at).map_or(usize::MAX, |width| width * rows);
+        let room = width.saturating_sub(label.chars().count());
         let text = Line::new(&folded(text), Style::DIM).fit(room).text();
         self.note(at, &format!("{label}{text}"), Style::DIM);
     }

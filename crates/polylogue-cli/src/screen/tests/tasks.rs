@@ -220,3 +220,30 @@ fn decisions_are_words_in_documents_too() {
     "#]]
     .assert_eq(&document::autogen("talk", &events, false));
 }
+
+#[test]
+fn a_private_reply_takes_a_few_rows_and_a_ledger_in_json_one() {
+    let mut stage = Stage::live(40, 40);
+    stage.root(opened(&["A", "B"], "user", "hi"));
+    let task = "Develop a bot that trades one stock. ".repeat(5);
+    for text in [task.as_str(), r#"{"is_request_satisfied": {"answer": false}, "next_speaker": "B"}"#] {
+        begins(&mut stage, "Lead", &[]);
+        says(&mut stage, "Lead", &[], vec![Part::text(text)]);
+    }
+    stage.root(crate::screen::tests::cued("A"));
+    expect![[r#"
+        with A, B
+
+        user → all
+        hi
+
+        Lead (private): Develop a bot that
+        trades one stock. Develop a bot that
+        trades one stock. Develop a bot that
+        trades …
+        Lead (private): {"is_request_satisfied…
+
+        A is thinking... 0.0s
+    "#]]
+    .assert_eq(&stage.sees());
+}
