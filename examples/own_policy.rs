@@ -1,7 +1,7 @@
 //! A custom policy: all participants speak in parallel, then vote in parallel private turns; the votes decide.
 #![expect(clippy::print_stdout, reason = "it is a program")]
 
-use polylogue::kernel::{Line, StopReason, TurnRequest};
+use polylogue::kernel::{Line, OtherReason, RunOutcome, TurnRequest};
 use polylogue::{Assistant, Chat, Name, Step, Transcript, models};
 
 /// Selects the next speaker: a pure function of the transcript.
@@ -22,7 +22,8 @@ fn vote(chat: &Transcript) -> Step {
     let winner = members().rev().max_by_key(count);
     let summary =
         winner.map(|name| format!("{name} wins with {} of {} votes", count(&name), votes().count()));
-    Step::Close { reason: StopReason::Finished, summary: summary.unwrap_or_default().into() }
+    let reason = OtherReason::new("voted", "all votes are in", RunOutcome::Done);
+    Step::Close { reason: reason.into(), summary: summary.unwrap_or_default().into() }
 }
 
 fn is_for(vote: &Line, name: &Name) -> bool {

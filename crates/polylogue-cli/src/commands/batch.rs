@@ -35,6 +35,10 @@ use tally::Tally;
 const TICK: Duration = Duration::from_millis(200);
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Exit, CliError> {
+    if args.output.extension().is_some_and(|ending| ending == "csv" || ending == "tsv") {
+        let what = format!("records are JSON lines, which `{}` would not be", args.output.display());
+        return Err(CliError::usage(what).hint("name it `.jsonl`; each record has the answer and its cost"));
+    }
     let rows = rows(args)?;
     let job = Job::prepare(cli, args, &rows).await?;
     let records = Records::open(&args.output, &job.key, args.keep)?;

@@ -24,6 +24,9 @@ pub(crate) fn meant(question: &Question, answer: String) -> String {
     match (question.is_approval(), word.as_str()) {
         (true, "y") => "yes".into(),
         (true, "n" | "") => "no".into(),
+        (true, word) if word.starts_with("n ") || word.starts_with("n,") => {
+            format!("no{}", answer.trim().get(1..).unwrap_or_default())
+        }
         _ => answer,
     }
 }
@@ -52,9 +55,16 @@ mod tests {
     #[test]
     fn short_answers_are_for_approvals_alone_and_enter_approves_nothing() {
         let approval = question(Some("shell"));
-        for (answer, means) in
-            [("y", "yes"), (" Y ", "yes"), ("", "no"), ("N", "no"), ("yes", "yes"), ("maybe", "maybe")]
-        {
+        for (answer, means) in [
+            ("y", "yes"),
+            (" Y ", "yes"),
+            ("", "no"),
+            ("N", "no"),
+            ("yes", "yes"),
+            ("maybe", "maybe"),
+            ("n, too risky", "no, too risky"),
+            ("N not now", "no not now"),
+        ] {
             assert_eq!(meant(&approval, answer.into()), means);
         }
         assert_eq!(meant(&question(None), "y".into()), "y");

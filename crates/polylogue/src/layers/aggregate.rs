@@ -8,10 +8,10 @@
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
 //! use polylogue::layers::aggregate::{few_shot, recent};
 //! use polylogue::layers::hook::Hooked;
-//! use polylogue::{AnyModel, Assistant};
+//! use polylogue::Assistant;
 //!
 //! let model = Hooked::new(model).on_view(recent(10)).on_view(few_shot([("Weather today?", "[sunny]")]));
-//! let forecaster = Assistant::new("forecaster", AnyModel::new(model))?;
+//! let forecaster = Assistant::new("forecaster", model)?;
 //! # let _ = forecaster;
 //! # Ok(())
 //! # }

@@ -171,7 +171,8 @@ fn question(me: &Name, block: &Block) -> String {
     let language = visible(block.language.as_deref().unwrap_or("this"));
     let inferred = if block.inferred { ", by the look of it" } else { "" };
     let choices = choices("code in a fenced block is run in its place");
-    asked(&format!("`{me}` is about to run {language} code{inferred}"), &block.code, &choices)
+    let lead = format!("`{me}` is about to run {language} code{inferred}");
+    asked(&lead, &[(String::new(), block.code.clone())], &choices)
 }
 
 /// The call of `tool` that runs `block`.

@@ -8,7 +8,7 @@
 //! # fn example(model: polylogue_core::AnyModel) -> polylogue_core::Result<()> {
 //! use polylogue::layers::hook::{Hooked, before_send, texts};
 //! use polylogue::kernel::Part;
-//! use polylogue::{AnyModel, Assistant};
+//! use polylogue::Assistant;
 //!
 //! let model = Hooked::new(model)
 //!     .on_received(texts(|text| text.replace(char::is_numeric, "#")))
@@ -16,7 +16,7 @@
 //!         reply.parts = texts(|text| text.to_lowercase())(reply.parts);
 //!         reply
 //!     });
-//! let ann = Assistant::new("Ann", AnyModel::new(model))?;
+//! let ann = Assistant::new("Ann", model)?;
 //! let signed = before_send(ann, |parts, turn| {
 //!     parts.into_iter().chain([Part::text(format!("Yours, {}", turn.me()))]).collect()
 //! });

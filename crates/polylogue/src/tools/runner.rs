@@ -179,10 +179,30 @@ fn decide(
 
 fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> (String, Call) {
     let choices = choices("a JSON object takes the place of its arguments");
-    let (tool, brief) = (visible(&call.tool), call.args.to_string());
-    // Long arguments are easier to read and edit on several lines.
-    let args = if brief.chars().count() <= SHORT { brief } else { format!("{:#}", call.args) };
-    (asked(&format!("`{who}` calls `{tool}` with"), &args, &choices), call.clone())
+    let lead = format!("`{who}` calls `{}` with", visible(&call.tool));
+    let (rest, code) = with_code_apart(&call.args);
+    let mut blocks: Vec<(String, String)> = code;
+    if let Some(rest) = rest {
+        let brief = rest.to_string();
+        // Long arguments are easier to read and edit on several lines.
+        let args = if brief.chars().count() <= SHORT { brief } else { format!("{rest:#}") };
+        blocks.insert(0, (String::new(), args));
+    }
+    (asked(&lead, &blocks, &choices), call.clone())
+}
+
+/// The arguments without those that are code or another text that JSON would escape, and these, each with its name.
+fn with_code_apart(args: &Value) -> (Option<Value>, Vec<(String, String)>) {
+    let Some(fields) = args.as_object() else { return (Some(args.clone()), Vec::new()) };
+    let is_code = |value: &Value| value.as_str().is_some_and(|text| text.contains(['\n', '"', '\\']));
+    let (code, rest): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, value)| is_code(value));
+    let rest: serde_json::Map<_, _> =
+        rest.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let code = code
+        .into_iter()
+        .filter_map(|(name, value)| Some((format!("`{}`", visible(name)), value.as_str()?.to_owned())));
+    let code: Vec<_> = code.collect();
+    ((code.is_empty() || !rest.is_empty()).then(|| rest.into()), code)
 }
 
 /// A tool that adds a note to the outcomes of edited calls.

@@ -1,5 +1,7 @@
 //! The person's answer to a request for approval.
 
+use std::fmt::Write as _;
+
 use polylogue_core::{Name, StopReason};
 
 use super::exact;
@@ -21,11 +23,17 @@ pub(crate) fn choices(instead: &str) -> String {
     )
 }
 
-/// A question whether `text` may run, with the complete text after `lead`.
-pub(crate) fn asked(lead: &str, text: &str, choices: &str) -> String {
-    let lines = text.lines().count();
-    let size = if lines > LONG { format!(" ({lines} lines, all of them shown)") } else { String::new() };
-    format!("{lead}{size}:\n\n{}\n\n{choices}", exact(text))
+/// A question whether texts may run, each complete, with its name, after `lead`.
+pub(crate) fn asked(lead: &str, texts: &[(String, String)], choices: &str) -> String {
+    let mut question = String::new();
+    for (index, (name, text)) in texts.iter().enumerate() {
+        let lead = if index == 0 { lead } else { "\n\nand" };
+        let lines = text.lines().count();
+        let size = if lines > LONG { format!(" ({lines} lines, all of them shown)") } else { String::new() };
+        let gap = if name.is_empty() { "" } else { " " };
+        let _ = write!(question, "{lead}{gap}{name}{size}:\n\n{}", exact(text));
+    }
+    format!("{question}\n\n{choices}")
 }
 
 /// From so many lines on, the question says how many: the first ones may be off the screen.
@@ -56,4 +64,21 @@ pub(super) fn read(answer: &str, me: &Name) -> Option<Result<Verdict, StopReason
 /// The message about a rejection: `The code was not run: it was rejected.`, and the reason.
 pub(crate) fn rejected(what: &str, why: &str) -> String {
     format!("{what}: it was rejected. {why}").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_named_and_shown_in_full() {
+        let texts = [
+            (String::new(), r#"{"timeout":5}"#.to_owned()),
+            ("`code`".to_owned(), "ls\nrm \"x\"".to_owned()),
+        ];
+        assert_eq!(
+            asked("`Ops` calls `shell` with", &texts, "Yes?"),
+            "`Ops` calls `shell` with:\n\n    │ {\"timeout\":5}\n\nand `code`:\n\n    │ ls\n    │ rm \"x\"\n\nYes?"
+        );
+    }
 }

@@ -279,7 +279,7 @@ async fn calls_of_a_plan_are_asked_about() {
     let answers = ["{\"text\": \"b\"}", "no"];
     let text = print(&events_with(script, &|nth| answers[nth], chat).await);
     assert!(text.contains(": b | (Before it was made") && text.contains("Ann says: Well."), "{text}");
-    assert_eq!(text.matches(" asks: `Ann` calls `echo` with:").count(), 2, "{text}");
+    assert_eq!(text.matches(" asks: `Ann` calls `echo` with").count(), 2, "{text}");
 }
 
 /// So is who runs what a parser read.
