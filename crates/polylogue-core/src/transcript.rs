@@ -227,12 +227,6 @@ impl Transcript {
         self.ended.iter().rev().filter(|turn| !turn.is_private)
     }
 
-    /// Whether `who` had a private turn since the last public turn ended.
-    #[must_use]
-    pub fn acted_in_private(&self, who: &Name) -> bool {
-        self.private_turns_of(who) > 0
-    }
-
     /// How many private turns `who` had since the last public turn ended.
     #[must_use]
     pub fn private_turns_of(&self, who: &Name) -> usize {

@@ -503,7 +503,7 @@ async fn an_agent_that_forgets_private_turns_sees_none_of_them() {
     let chat = |calls: &Calls| {
         let options = ViewOptions { forget_private_turns: true, ..ViewOptions::default() };
         let policy = |chat: &Transcript| {
-            let asked = chat.acted_in_private(&name("S"));
+            let asked = chat.private_turns_of(&name("S")) > 0;
             match (chat.turns(), asked) {
                 (_, false) => Step::Turn(TurnRequest::private(name("S"), "Who is next?")),
                 (0, true) => Step::Turn(TurnRequest::to_all(name("A"))),
