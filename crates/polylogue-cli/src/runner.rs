@@ -222,7 +222,7 @@ impl Runner {
             _ => None,
         };
         let told = match &status {
-            Ok(Status::Closed { reason, .. }) => RunEnd::why_cut(reason, cut),
+            Ok(Status::Closed { reason, .. }) => RunEnd::why_cut(reason, cut.clone()),
             Ok(Status::Waiting(questions)) => waiting(questions),
             Ok(_) => "stopped: it can be resumed".into(),
             Err(_) => "failed: it can be resumed".into(),

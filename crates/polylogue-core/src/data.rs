@@ -13,6 +13,7 @@ pub(crate) mod name;
 mod outcome;
 mod part;
 mod path;
+mod price;
 mod reply;
 mod request;
 mod stop_reason;
@@ -30,12 +31,13 @@ pub use self::model_error::{ModelError, ModelErrorKind};
 pub use self::name::{Name, NameError};
 pub use self::part::{Call, CallOutcome, Finish, Media, Outcome, OutcomeStatus, Part, cut, plain};
 pub use self::path::{LabelError, Path};
+pub use self::price::{Price, PriceTier};
 pub(crate) use self::reply::joined;
 pub use self::reply::{Delta, DeltaRef, DeltaSink, ModelReply, Reply};
-pub use self::request::{Params, ToolSpec};
+pub use self::request::{Effort, Params, Thinking, ToolChoice, ToolSpec};
 pub use self::stop_reason::{OtherReason, RunOutcome, StopReason};
 pub use self::store_error::{LogId, StoreError};
 pub use self::usage::{
-    CacheSavings, Charge, ChargeReason, Money, Price, ToolUsage, TotalUsage, UncertainUsage, Usage,
+    CacheSavings, Charge, ChargeReason, Money, ToolUsage, TotalUsage, UncertainUsage, Usage,
 };
 pub use self::verbatim::{RawArguments, Seal, Seals, Verbatim};

@@ -40,10 +40,11 @@ pub use agent::{Agent, AnyAgent, Layer};
 pub use chat::{Chat, ChatBuilder, Start, Status, TaskFrom};
 pub use data::{
     Audience, CacheSavings, Call, CallOutcome, Capabilities, Capability, Charge, ChargeReason, ConfigError,
-    Delta, DeltaRef, DeltaSink, Digest, Error, Failure, Fault, Finish, ImpossibleStep, Interrupt, LabelError,
-    LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError, OtherReason,
-    Outcome, OutcomeStatus, Params, Part, Path, Price, RawArguments, Reply, Result, RunOutcome, Seal, Seals,
-    StopReason, StoreError, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, Usage, Verbatim, cut, plain,
+    Delta, DeltaRef, DeltaSink, Digest, Effort, Error, Failure, Fault, Finish, ImpossibleStep, Interrupt,
+    LabelError, LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError,
+    OtherReason, Outcome, OutcomeStatus, Params, Part, Path, Price, PriceTier, RawArguments, Reply, Result,
+    RunOutcome, Seal, Seals, StopReason, StoreError, Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage,
+    UncertainUsage, Usage, Verbatim, cut, plain,
 };
 pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;

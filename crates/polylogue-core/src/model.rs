@@ -50,6 +50,13 @@ pub trait Model: Send + Sync + 'static {
         params.max_tokens.map(u64::from)
     }
 
+    /// The names of those of `params` that it is known not to accept: they are left out of requests, and the log says
+    /// so. Default: none.
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        let _ = params;
+        Vec::new()
+    }
+
     /// The configured capabilities, known before any call. A capability that a call finds missing is an
     /// error of the kind [`ModelErrorKind::Unsupported`](crate::ModelErrorKind::Unsupported).
     fn capabilities(&self) -> Capabilities {
@@ -70,6 +77,7 @@ trait ErasedModel: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
     fn cost(&self, usage: &Usage) -> Option<Money>;
     fn max_output(&self, params: &Params) -> Option<u64>;
+    fn ignored(&self, params: &Params) -> Vec<&'static str>;
     fn capabilities(&self) -> Capabilities;
 }
 
@@ -89,6 +97,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn max_output(&self, params: &Params) -> Option<u64> {
         Model::max_output(self, params)
+    }
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        Model::ignored(self, params)
     }
     fn capabilities(&self) -> Capabilities {
         Model::capabilities(self)
@@ -148,6 +159,9 @@ impl Model for AnyModel {
     }
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.0.max_output(params)
+    }
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        self.0.ignored(params)
     }
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()

@@ -234,7 +234,7 @@ impl<'a> Turn<'a> {
                     .cloned(),
             );
         }
-        parts.extend(self.cut_within.map(Part::Cut));
+        parts.extend(self.cut_within.clone().map(Part::Cut));
         Act::Say(parts)
     }
 

@@ -153,6 +153,10 @@ impl<M: Model> Model for Cached<M> {
         self.model.max_output(params)
     }
 
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        self.model.ignored(params)
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
     }

@@ -4,7 +4,7 @@
 //! tokens, without discounts for batches or hours of the day. Prices change: the table has a date, and a model can be
 //! given another price.
 
-use polylogue_core::Price;
+use polylogue_core::{Price, PriceTier};
 use serde::Deserialize;
 
 use crate::provider::Provider;
@@ -30,6 +30,31 @@ pub struct KnownModel {
     output: f64,
     /// Dollars per million cached input tokens.
     cache_read: Option<f64>,
+    /// Dollars per million input tokens written to a cache.
+    cache_write: Option<f64>,
+    /// Dollars per million input tokens written to a cache for an hour.
+    cache_write_1h: Option<f64>,
+    /// Prices of longer requests.
+    #[serde(default)]
+    tiers: Vec<Tier>,
+}
+
+/// Prices of longer requests.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+struct Tier {
+    over: u64,
+    input: Option<f64>,
+    output: Option<f64>,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+    cache_write_1h: Option<f64>,
+}
+
+impl From<&Tier> for PriceTier {
+    fn from(tier: &Tier) -> Self {
+        let Tier { over, input, output, cache_read, cache_write, cache_write_1h } = *tier;
+        Self { over, input, cached: cache_read, write: cache_write, write_long: cache_write_1h, output }
+    }
 }
 
 impl KnownModel {
@@ -61,8 +86,20 @@ impl KnownModel {
 
     /// Its list price.
     #[must_use]
-    pub const fn price(&self) -> Price {
-        Price { input: self.input, cached: self.cache_read, output: self.output }
+    pub fn price(&self) -> Price {
+        Price {
+            input: self.input,
+            cached: self.cache_read,
+            write: self.cache_write,
+            write_long: self.cache_write_1h,
+            output: self.output,
+            tiers: self.tiers.iter().map(PriceTier::from).collect(),
+        }
+    }
+
+    /// Whether it reasons; `None` if the table does not say what it supports.
+    pub(crate) fn thinks(&self) -> Option<bool> {
+        (!self.can.is_empty()).then(|| self.can.iter().any(|ability| ability == "thinking"))
     }
 
     /// The day on which the table was made, as `2026-11-22`.

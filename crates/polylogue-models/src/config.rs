@@ -65,6 +65,9 @@ pub struct Config {
     /// Whether the limit on a reply's tokens is sent as `max_completion_tokens`, as OpenAI requires, or as
     /// `max_tokens`, as all other servers do. Ollama's own API calls it `num_predict`.
     pub max_completion_tokens: bool,
+    /// The exact number of letters and digits of the ids of calls, if the API requires one. Default: ids are sent as they are
+    /// in the log.
+    pub call_id_length: Option<usize>,
     /// Which reasoning is sent back to the model that wrote it, by the OpenAI-compatible API. Default: none.
     pub reasoning: SendReasoning,
     /// Known capabilities of its models. Unknown ones are tried: after a refusal the model is not tried again for ten
@@ -111,6 +114,7 @@ impl Config {
             stream: true,
             stream_usage: true,
             max_completion_tokens: is_openai,
+            call_id_length: None,
             reasoning: SendReasoning::Never,
             capabilities: Capabilities::default(),
             known: None,

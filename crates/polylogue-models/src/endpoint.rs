@@ -150,11 +150,23 @@ impl Endpoint {
     }
 
     fn style(&self) -> Style {
-        let Config { merge, stream, stream_usage, max_completion_tokens, reasoning, .. } = self.0.config;
+        let Config { merge, stream, stream_usage, max_completion_tokens, reasoning, call_id_length, .. } =
+            self.0.config;
         let vision = self.capabilities().has(Capability::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
         let (fold, omit, bridge) = (false, false, false);
-        Style { merge, stream, stream_usage, max_tokens, vision, fold, omit, bridge, reasoning }
+        Style {
+            merge,
+            stream,
+            stream_usage,
+            max_tokens,
+            vision,
+            fold,
+            omit,
+            bridge,
+            reasoning,
+            call_id_length,
+        }
     }
 
     fn context<'a>(&'a self, model: &'a str) -> ErrorContext<'a> {

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind as Kind};
 use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
-use serde_json::Value;
 
 use crate::api::Api;
+use crate::error_body::{ErrorBody, LONG};
 use crate::ollama::{self, Advice};
 use crate::retry::{RetryAdvice, RetryStop, retry_after};
 use crate::timeouts::{Limit, Timeouts};
@@ -15,9 +15,6 @@ use crate::wire::draft::DecodeError;
 
 /// How much of an error's body is stored.
 const BODY_KEPT: usize = 2048;
-
-/// How much of a provider's message is quoted.
-const MESSAGE_KEPT: usize = 500;
 
 /// A failed attempt.
 #[derive(Debug)]
@@ -134,6 +131,14 @@ impl ErrorContext<'_> {
             402 => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             404 => (Kind::Config, Some(self.address_hint()), RetryAdvice::No),
             407 => (Kind::Config, Some(PROXY.to_owned()), RetryAdvice::No),
+            400 | 413 | 422 | 500 if let Some((tokens, limit)) = says.too_long() => {
+                (Kind::TooLong { tokens, limit }, Some(LONG.to_owned()), RetryAdvice::No)
+            }
+            400 if says.is_stale() => (Kind::Stale, None, RetryAdvice::No),
+            // Groq's limit on tokens per minute.
+            413 if says.mentions(&["rate_limit"]) => {
+                (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked))
+            }
             408 | 409 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
             429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             429 => (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
@@ -332,113 +337,6 @@ const PROXY: &str = "check the proxy, with the name and the password in its addr
 const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
 const THEIRS: &str = "the provider has an internal error: try again later";
-
-/// The content of an error's body.
-#[derive(Debug, Default)]
-struct ErrorBody {
-    message: Option<String>,
-    /// Codes and types, in lower case.
-    codes: Vec<String>,
-    /// A code that is an HTTP status.
-    number: Option<u16>,
-    /// The wait that Google asks for here and not in a header.
-    wait: Option<Duration>,
-}
-
-impl ErrorBody {
-    fn of(body: &str) -> Self {
-        let Ok(json) = serde_json::from_str::<Value>(body) else {
-            let line = body.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('<'));
-            return Self { message: line.map(shorten), ..Self::default() };
-        };
-        // Some wrap the object in a list.
-        let json = json.get(0).unwrap_or(&json);
-        let error = json.get("error").filter(|error| !error.is_null()).unwrap_or(json);
-        // Ollama forwards errors of the program behind it: JSON in the text of an error.
-        if let Some(inner) = error.as_str().filter(|text| text.starts_with('{') && text.len() < body.len()) {
-            return Self::of(inner);
-        }
-        let texts = [error.as_str(), text(error, "message"), text(json, "message"), text(json, "detail")];
-        let detail = json.get("detail").filter(|detail| detail.is_array()).map(Value::to_string);
-        let message = texts.into_iter().flatten().next().map(str::to_owned).or(detail);
-        let fields = ["code", "type", "status"].map(|name| error.get(name));
-        let number =
-            fields.iter().flatten().find_map(|value| value.as_u64()).and_then(|n| u16::try_from(n).ok());
-        let codes =
-            fields.into_iter().flatten().filter_map(Value::as_str).map(str::to_ascii_lowercase).collect();
-        Self { message: message.as_deref().map(shorten), codes, number, wait: retry_delay(error) }
-    }
-
-    fn mentions(&self, words: &[&str]) -> bool {
-        let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
-        words.iter().any(|word| message.contains(word) || self.codes.iter().any(|code| code.contains(word)))
-    }
-
-    fn is_quota(&self) -> bool {
-        // Google uses the same for its limits per minute.
-        let per_minute = self.codes.iter().any(|code| code == "resource_exhausted");
-        let words = ["insufficient_quota", "exceeded your current quota", "billing", "insufficient balance"];
-        !per_minute && self.mentions(&words)
-    }
-
-    /// The status that an error inside a stream stands for.
-    fn status(&self) -> Option<u16> {
-        let code = self.codes.iter().find_map(|code| code.parse().ok());
-        self.number.or(code).filter(|status| (400..600).contains(status)).or_else(|| {
-            let like =
-                |words: &[&str]| self.codes.iter().any(|code| words.iter().any(|word| code.contains(word)));
-            match () {
-                () if like(&["rate_limit", "insufficient_quota"]) => Some(429),
-                () if like(&["overloaded", "unavailable"]) => Some(503),
-                () if like(&["server_error", "internal_error", "api_error"]) => Some(500),
-                () if like(&["authentication", "invalid_api_key"]) => Some(401),
-                () if like(&["not_found"]) => Some(404),
-                () if like(&["invalid_request", "badrequest"]) => Some(400),
-                () => None,
-            }
-        })
-    }
-
-    fn hint(&self) -> Option<String> {
-        let hint = if self.mentions(&[
-            "context length",
-            "context_length",
-            "maximum context",
-            "too long",
-            "context size",
-        ]) {
-            "the conversation is longer than the model can read: trim it, or take another model"
-        } else if self.mentions(&["response_format", "json_schema"]) {
-            "the model or the server may know no JSON schemas: ask for the form in words"
-        } else if self.mentions(&["tool"]) {
-            "the model or the server may know no tools"
-        } else if self.mentions(&["alternat", "roles must"]) {
-            "the model wants the roles to alternate: leave `merge` on"
-        } else {
-            return None;
-        };
-        Some(hint.to_owned())
-    }
-}
-
-/// Parses `{"details": [{"retryDelay": "17s"}]}`, Google's format.
-fn retry_delay(error: &Value) -> Option<Duration> {
-    let details = error.get("details")?.as_array()?;
-    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
-}
-
-fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
-    object.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
-}
-
-fn shorten(text: &str) -> String {
-    let text = text.trim().trim_end_matches('.');
-    match text.char_indices().nth(MESSAGE_KEPT) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
 
 /// The wait that the provider asks for.
 fn asked(headers: &HeaderMap) -> Option<Duration> {

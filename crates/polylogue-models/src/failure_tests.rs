@@ -43,7 +43,14 @@ fn every_status_has_its_kind_its_fault_and_its_retry() {
     for (status, code, kind, fault, expected, hint) in [
         (301, "", Kind::Config, Fault::Config, RetryAdvice::No, "correct it"),
         (400, "invalid_request_error", Kind::Config, Fault::Config, RetryAdvice::No, ""),
-        (400, "context_length_exceeded", Kind::Config, Fault::Config, RetryAdvice::No, "trim it"),
+        (
+            400,
+            "context_length_exceeded",
+            Kind::TooLong { tokens: None, limit: None },
+            Fault::Config,
+            RetryAdvice::No,
+            "trim it",
+        ),
         (
             401,
             "invalid_api_key",

@@ -91,6 +91,7 @@ mod cassette;
 mod catalog;
 mod config;
 mod endpoint;
+mod error_body;
 mod failure;
 mod learned;
 mod limits;
@@ -104,6 +105,7 @@ mod script;
 mod spec;
 mod timeouts;
 mod tokens;
+mod too_long;
 mod unsupported;
 mod wire;
 

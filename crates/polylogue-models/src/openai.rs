@@ -24,6 +24,7 @@ impl Protocol for ChatCompletions {
     const API: Api = Api::ChatCompletions;
     const REPLY: &'static str = "a chat completion";
     const CORE: &'static str = "choices";
+    const NO_FIELD: &'static [&'static str] = &["thinking"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
     fn system(out: &mut BytesMut, text: &str) {

@@ -183,6 +183,8 @@ impl Provider {
                 stream_usage: self.name != "mistral",
                 capabilities: self.capabilities(),
                 reasoning: self.reasoning(),
+                // Its API accepts no other ids of calls.
+                call_id_length: (self.name == "mistral").then_some(9),
                 ..Config::new(base_url)
             },
         }

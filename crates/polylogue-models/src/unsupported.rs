@@ -55,7 +55,13 @@ const FAULTS: [&str; 2] = ["invalid schema", "invalid_function_parameters"];
 
 /// `error` as a missing capability of the model that `request` needs, if its text says so.
 pub(crate) fn judged(error: ModelError, request: &Request<'_>) -> ModelError {
-    if matches!(error.kind, ModelErrorKind::Unsupported(_)) {
+    let is_known = |kind: &ModelErrorKind| {
+        matches!(
+            kind,
+            ModelErrorKind::Unsupported(_) | ModelErrorKind::TooLong { .. } | ModelErrorKind::Stale
+        )
+    };
+    if is_known(&error.kind) {
         return error;
     }
     let refuses = matches!(error.status, Some(400 | 422 | 501)) && error.hint.is_none();

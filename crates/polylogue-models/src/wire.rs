@@ -5,6 +5,7 @@ pub(crate) mod decode;
 pub(crate) mod draft;
 pub(crate) mod encode;
 pub(crate) mod fields;
+pub(crate) mod ids;
 pub(crate) mod json;
 pub(crate) mod lenient;
 pub(crate) mod parts;

@@ -35,7 +35,7 @@ impl Model for Counter {
         Ok(Reply {
             parts: vec![Part::Thought("hm".into()), Part::text(format!("reply {nth}")), Part::Call(call)],
             finish: Finish::Calls,
-            usage: Usage { input: Some(5), output: Some(2), cached: None, reasoning: None },
+            usage: Usage { input: Some(5), output: Some(2), ..Usage::default() },
             cached: false,
             verbatim: None,
         })

@@ -173,7 +173,7 @@ fn a_price_can_be_given_instead_of_the_list_price() {
     let dollars = |model: polylogue_models::EndpointModel| model.cost(&usage).map(|cost| cost.as_dollars());
     assert_eq!(dollars(endpoint.model("gpt-4o-mini")), Some(0.15));
     assert_eq!(dollars(endpoint.model("unheard-of")), None);
-    let price = Price { input: 7.0, cached: None, output: 0.0 };
+    let price = Price { input: 7.0, ..Price::FREE };
     assert_eq!(dollars(endpoint.model("unheard-of").with_price(Some(price))), Some(7.0));
     assert_eq!(dollars(endpoint.model("gpt-4o-mini").with_price(None)), None);
 }

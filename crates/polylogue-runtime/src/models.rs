@@ -68,7 +68,7 @@ impl TeamModels {
             .as_ref()
             .map(|file| if choosing.resumed { Cassette::append(file) } else { Cassette::create(file) });
         let record = record.transpose()?;
-        let prices = team.prices.iter().map(|(name, price)| (name.clone(), *price)).collect();
+        let prices = team.prices.iter().map(|(name, price)| (name.clone(), price.clone())).collect();
         let cheap = choosing.access.lower_prices(team);
         Ok(Self { source, record, prices, cheap, budget: choosing.budget })
     }
@@ -172,10 +172,10 @@ impl TeamModels {
     /// What the model called `name` costs: as the team says, but no less than by its `list` price unless the user allows that. Under a budget, a model of unknown price is
     /// refused before it costs anything.
     fn price(&self, name: &str, list: Option<Price>) -> Result<Option<Price>, ModelError> {
-        let own = self.prices.iter().find(|(model, _)| model == name).map(|(_, price)| *price);
+        let own = self.prices.iter().find(|(model, _)| model == name).map(|(_, price)| price.clone());
         let price = match (own, list) {
             (Some(own), Some(list)) if !self.cheap.contains(name) => Some(own.at_least(list)),
-            _ => own.or(list),
+            (own, list) => own.or(list),
         };
         if self.budget && price.is_none() {
             let what = "there is a budget, but its price is unknown";

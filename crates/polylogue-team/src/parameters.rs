@@ -1,7 +1,7 @@
 //! How a model writes.
 
 use polylogue_config::{At, Config};
-use polylogue_core::Params;
+use polylogue_core::{Effort, Params, Thinking, ToolChoice};
 use serde_json::{Map, Value};
 
 /// Sampling parameters of a model.
@@ -30,8 +30,68 @@ pub struct Parameters {
     /// JSON Schema that is passed to the provider's structured output.
     #[key(none = "none")]
     pub schema: Option<At<Map<String, Value>>>,
+    /// How much a reasoning model reasons.
+    #[key(as = Option<EffortWord>, none = "the provider's default")]
+    pub effort: Option<Effort>,
+    /// Whether the provider returns reasoning for people to read.
+    #[key(as = Option<ThinkingWord>, none = "the provider's default")]
+    pub thinking: Option<Thinking>,
+    /// Whether the model must call a tool.
+    #[key(as = Option<ToolChoiceKey>, none = "the model decides")]
+    pub tool_choice: Option<ToolChoice>,
+    /// Whether the model may call several tools in one reply.
+    #[key(none = "the provider's default")]
+    pub parallel_tool_calls: Option<bool>,
+    /// Whether a parameter that the model is known not to accept is an error. Otherwise it is left out, and the log says so.
+    #[key(default = false)]
+    pub strict: bool,
     /// Further fields of the request, which are passed to the provider unchanged.
     pub extra: Map<String, Value>,
+}
+
+/// How much a model reasons.
+#[derive(Config)]
+#[config(name = "Effort", for = Effort)]
+enum EffortWord {
+    /// Not at all.
+    None,
+    /// As little as possible.
+    Minimal,
+    /// Little.
+    Low,
+    /// A medium amount.
+    Medium,
+    /// Much.
+    High,
+    /// Very much.
+    #[key(name = "xhigh")]
+    XHigh,
+    /// As much as possible.
+    Max,
+}
+
+/// Whether the provider returns reasoning.
+#[derive(Config)]
+#[config(name = "Thinking", for = Thinking)]
+enum ThinkingWord {
+    /// It returns none.
+    Hidden,
+    /// It returns a summary.
+    Summary,
+}
+
+/// Whether the model must call a tool.
+#[derive(Config)]
+#[config(name = "ToolChoice", for = ToolChoice)]
+enum ToolChoiceKey {
+    /// The model decides.
+    Auto,
+    /// It must not call a tool.
+    None,
+    /// It must call a tool.
+    Any,
+    /// It must call the tool of this name.
+    Tool(String),
 }
 
 impl Parameters {
@@ -53,6 +113,11 @@ impl From<Parameters> for Params {
             stop: of.stop,
             schema: of.schema.map(|schema| Value::Object(schema.value)),
             json: false,
+            effort: of.effort,
+            thinking: of.thinking,
+            tool_choice: of.tool_choice,
+            parallel_tool_calls: of.parallel_tool_calls,
+            strict: of.strict,
             extra: of.extra,
         }
     }

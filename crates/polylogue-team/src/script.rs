@@ -140,6 +140,12 @@ struct UsageKeys {
     /// Number of input tokens read from a cache.
     #[key(none = "unknown")]
     cached: Option<u64>,
+    /// Number of input tokens written to a cache.
+    #[key(none = "unknown")]
+    written: Option<u64>,
+    /// Number of those with a lifetime of an hour or more.
+    #[key(none = "unknown")]
+    written_long: Option<u64>,
     /// Number of output tokens used for reasoning.
     #[key(none = "unknown")]
     reasoning: Option<u64>,

@@ -209,6 +209,9 @@ impl Model for Counted {
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.model.max_output(params)
     }
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        self.model.ignored(params)
+    }
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
     }

@@ -129,7 +129,7 @@ fn message(message: &Message, verb: &str) -> String {
 
 fn model_reply(reply: &ModelReply) -> String {
     let ModelReply { who, model, usage, .. } = reply;
-    let mut terms = vec![finish(reply.finish).to_owned()];
+    let mut terms = vec![finish(&reply.finish).to_owned()];
     let count = |tokens: Option<u64>| tokens.map_or("?".to_owned(), |tokens| tokens.to_string());
     if !usage.is_unknown() {
         terms.push(format!("{}+{} tokens", count(usage.input), count(usage.output)));
@@ -138,12 +138,16 @@ fn model_reply(reply: &ModelReply) -> String {
     format!("{model} replies to {who} ({}): {}", terms.join(", "), parts(&reply.parts))
 }
 
-const fn finish(finish: Finish) -> &'static str {
+const fn finish(finish: &Finish) -> &'static str {
     match finish {
         Finish::Stop => "stop",
         Finish::Calls => "calls",
         Finish::Length => "length",
         Finish::Filter => "filter",
+        Finish::ContextFull => "context full",
+        Finish::Refused { .. } => "refused",
+        Finish::Paused => "paused",
+        Finish::Malformed => "malformed",
         _ => "unknown",
     }
 }

@@ -111,7 +111,7 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
             (StopReason::from(Reason::Replied { who: name("Ann") }), times as usize + 1)
         );
         let report = Report::of(&events);
-        assert_eq!((summary, report.cut), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
+        assert_eq!((summary, report.cut.clone()), ("la ".repeat(times as usize + 1), Some(Finish::Length)));
         assert_eq!(report.messages[1].cut(), Some(Finish::Length));
     }
 }
@@ -120,7 +120,7 @@ async fn continuing_is_bounded_and_what_is_cut_off_then_is_marked() {
 async fn what_the_provider_filtered_is_marked_and_not_continued() {
     let shown = Told::new([reply("I would", Finish::Filter)]);
     let report = Report::of(&run(&alone(shown.agent())).await.2);
-    assert_eq!((report.cut, report.messages[1].cut()), (Some(Finish::Filter), Some(Finish::Filter)));
+    assert_eq!((report.cut.clone(), report.messages[1].cut()), (Some(Finish::Filter), Some(Finish::Filter)));
     assert_eq!(serde_json::to_value(&report).unwrap()["cut"], "filter");
 }
 
@@ -129,10 +129,13 @@ async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() 
     let limited = |shown: &Told| shown.agent().params(Params { max_tokens: Some(5), ..Params::default() });
     let shown = Told::new([part("The sea"), whole(" is gray.")]);
     let report = Report::of(&run(&alone(limited(&shown))).await.2);
-    assert_eq!((&*report.summary, report.cut, shown.asked().len()), ("The sea", Some(Finish::Length), 1));
+    assert_eq!(
+        (&*report.summary, report.cut.clone(), shown.asked().len()),
+        ("The sea", Some(Finish::Length), 1)
+    );
     let shown = Told::new([part("The sea"), whole(" is gray.")]);
     let report = Report::of(&run(&alone(limited(&shown).max_continuations(1))).await.2);
-    assert_eq!((&*report.summary, report.cut), ("The sea is gray.", None));
+    assert_eq!((&*report.summary, report.cut.clone()), ("The sea is gray.", None));
 }
 
 #[tokio::test]
@@ -155,7 +158,7 @@ async fn the_mark_goes_with_a_result_through_chats_within_chats() {
     let inner = Chat::named("inner").participant(alone(shown.agent())).policy(sequential()).build().unwrap();
     let chat = Chat::named("outer").participant(inner).policy(sequential()).build().unwrap();
     let report = Report::of(&run(&chat).await.2);
-    assert_eq!((&*report.summary, report.cut), ("The sea", Some(Finish::Filter)));
+    assert_eq!((&*report.summary, report.cut.clone()), ("The sea", Some(Finish::Filter)));
 }
 
 #[tokio::test]

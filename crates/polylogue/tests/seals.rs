@@ -1,4 +1,5 @@
-//! Seals of a provider across a conversation: sent again, refused, and cut anywhere.
+//! What a provider does beyond replying: seals that are sent again or refused, calls that it cannot parse, parameters
+//! that it does not accept.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 mod common;
@@ -7,10 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
-use polylogue::{Assistant, Chat, round_robin};
+use polylogue::{Assistant, Chat, Status, round_robin};
 use polylogue_core::{
-    AnyStore, Body, DeltaSink, Entry, Model, ModelError, ModelErrorKind, Part, Reply, Request, Seal, Seals,
-    Verbatim,
+    AnyStore, Body, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Params, Part, Reply,
+    Request, Seal, Seals, Verbatim,
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::Cut;
@@ -118,4 +119,63 @@ impl Model for Counted {
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         self.0.complete(request, deltas).await
     }
+}
+
+/// A model that writes a call that its provider cannot parse, so often, and that does not accept `top_k`.
+#[derive(Clone)]
+struct Clumsy {
+    malformed: usize,
+    made: Arc<Mutex<usize>>,
+}
+
+impl Model for Clumsy {
+    fn name(&self) -> &str {
+        "test:clumsy"
+    }
+
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let mut made = self.made.lock().unwrap();
+        *made += 1;
+        let malformed = Reply { parts: Vec::new(), finish: Finish::Malformed, ..Reply::text("") };
+        Ok(if *made <= self.malformed { malformed } else { Reply::text("done") })
+    }
+
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        params.set().into_iter().filter(|name| *name == "top_k").collect()
+    }
+}
+
+async fn asked(
+    malformed: usize,
+    params: Params,
+) -> (polylogue_core::Log, usize, polylogue_core::Result<Status>) {
+    let model = Clumsy { malformed, made: Arc::default() };
+    let agent = Assistant::new("Ann", polylogue::AnyModel::new(model.clone())).unwrap().params(params);
+    let chat =
+        Chat::named("one").participant(agent).policy(until(max_turns(2), round_robin())).build().unwrap();
+    let mut log = log().await;
+    let result = chat.run_in(&mut log, "Talk.").await.map(|result| result.status);
+    let made = *model.made.lock().unwrap();
+    (log, made, result)
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_parsed_is_asked_for_once_more() {
+    for (malformed, made) in [(0, 2), (1, 3), (2, 3), (4, 4)] {
+        let (log, asked, _) = asked(malformed, Params::default()).await;
+        assert_eq!(asked, made, "{malformed}");
+        let cut = polylogue::runs::Report::of(&log.events().await).cut;
+        assert_eq!(cut, (malformed == 4).then_some(Finish::Malformed));
+    }
+}
+
+#[tokio::test]
+async fn a_parameter_that_is_left_out_is_noted_once_or_an_error() {
+    let params = Params { top_k: Some(3), ..Params::default() };
+    let (log, made, _) = asked(0, params.clone()).await;
+    let is_note = |body: &Body| matches!(body, Body::ParametersIgnored { parameters, .. } if *parameters == ["top_k".into()]);
+    let notes = log.events().await.iter().filter(|event| is_note(&event.body)).count();
+    assert_eq!((made, notes), (2, 1));
+    let (_, made, result) = asked(0, Params { strict: true, ..params }).await;
+    assert_eq!((made, result.unwrap_err().to_string().contains("does not accept `top_k`")), (0, true));
 }

@@ -118,7 +118,7 @@ pub fn plain(parts: &[Part]) -> Cow<'_, str> {
 #[must_use]
 pub fn cut(parts: &[Part]) -> Option<Finish> {
     parts.iter().find_map(|part| match part {
-        Part::Cut(finish) => Some(*finish),
+        Part::Cut(finish) => Some(finish.clone()),
         _ => None,
     })
 }
@@ -153,7 +153,7 @@ pub enum OutcomeStatus {
 }
 
 /// The finish reason of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finish {
@@ -165,15 +165,41 @@ pub enum Finish {
     Length,
     /// The provider's content filter removed the rest.
     Filter,
+    /// The context window was full: the reply is truncated, and cannot be continued.
+    ContextFull,
+    /// The model or its provider refused to reply.
+    Refused {
+        /// The provider's category, such as `cyber`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        category: Option<Arc<str>>,
+        /// The provider's explanation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        explanation: Option<Arc<str>>,
+    },
+    /// The provider paused the reply: asked again with what it has written, it continues.
+    Paused,
+    /// The model wrote a tool call that its provider cannot parse. Asked again, it may write a better one.
+    Malformed,
     /// The provider reported no reason.
     Unknown,
 }
 
 impl Finish {
-    /// Whether the reply is incomplete: truncated at the limit on tokens, or filtered.
+    /// A refusal without a category or an explanation.
+    pub const REFUSED: Self = Self::Refused { category: None, explanation: None };
+
+    /// Whether the reply is incomplete, or none at all.
     #[must_use]
-    pub const fn is_cut(self) -> bool {
-        matches!(self, Self::Length | Self::Filter)
+    pub const fn is_cut(&self) -> bool {
+        match self {
+            Self::Stop | Self::Calls | Self::Unknown => false,
+            Self::Length
+            | Self::Filter
+            | Self::ContextFull
+            | Self::Refused { .. }
+            | Self::Paused
+            | Self::Malformed => true,
+        }
     }
 }
 
@@ -184,7 +210,21 @@ impl fmt::Display for Finish {
             Self::Calls => "calls of tools",
             Self::Length => "cut off at the limit on tokens",
             Self::Filter => "cut off by the provider's filter",
+            Self::ContextFull => "cut off, because the context window is full",
+            Self::Refused { category, explanation } => {
+                return refused(f, category.as_deref(), explanation.as_deref());
+            }
+            Self::Paused => "paused by the provider",
+            Self::Malformed => {
+                "without the tool call that it should have, which the provider could not parse"
+            }
             Self::Unknown => "unknown",
         })
     }
+}
+
+fn refused(f: &mut fmt::Formatter<'_>, category: Option<&str>, explanation: Option<&str>) -> fmt::Result {
+    f.write_str("refused")?;
+    category.map_or(Ok(()), |category| write!(f, " ({category})"))?;
+    explanation.map_or(Ok(()), |explanation| write!(f, ": {explanation}"))
 }

@@ -31,9 +31,125 @@ pub struct Params {
     /// Whether the reply must be JSON of any form. `schema` takes precedence.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub json: bool,
+    /// How much a reasoning model reasons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// Whether the provider returns reasoning for people to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Thinking>,
+    /// Whether the model must call a tool. Only sent with tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// Whether the model may call several tools in one reply. Only sent with tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel_tool_calls: Option<bool>,
+    /// Whether a parameter that the model is known not to accept is an error. Default: it is left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// Further fields, sent to the provider unchanged.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
+}
+
+/// How much a reasoning model reasons. Models know some of these levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Not at all.
+    None,
+    /// As little as possible.
+    Minimal,
+    /// Little.
+    Low,
+    /// A medium amount.
+    Medium,
+    /// Much.
+    High,
+    /// Very much.
+    XHigh,
+    /// As much as possible.
+    Max,
+}
+
+impl Effort {
+    /// Its name in requests.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::XHigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+}
+
+/// Whether the provider returns reasoning for people to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinking {
+    /// It returns none.
+    Hidden,
+    /// It returns a summary.
+    Summary,
+}
+
+/// Whether the model must call a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// The model decides.
+    Auto,
+    /// It must not call a tool.
+    None,
+    /// It must call a tool.
+    Any,
+    /// It must call this tool.
+    Tool(String),
+}
+
+impl Params {
+    /// These without the parameters named `names`.
+    #[must_use]
+    pub fn without(mut self, names: &[&str]) -> Self {
+        for name in names {
+            match *name {
+                "temperature" => self.temperature = None,
+                "top_p" => self.top_p = None,
+                "top_k" => self.top_k = None,
+                "seed" => self.seed = None,
+                "stop" => self.stop = Vec::new(),
+                "effort" => self.effort = None,
+                "thinking" => self.thinking = None,
+                "tool_choice" => self.tool_choice = None,
+                "parallel_tool_calls" => self.parallel_tool_calls = None,
+                _ => {}
+            }
+        }
+        self
+    }
+
+    /// The names of the parameters that are set, of those that models may not accept.
+    #[must_use]
+    pub fn set(&self) -> Vec<&'static str> {
+        [
+            ("temperature", self.temperature.is_some()),
+            ("top_p", self.top_p.is_some()),
+            ("top_k", self.top_k.is_some()),
+            ("seed", self.seed.is_some()),
+            ("stop", !self.stop.is_empty()),
+            ("effort", self.effort.is_some()),
+            ("thinking", self.thinking.is_some()),
+            ("tool_choice", self.tool_choice.is_some()),
+            ("parallel_tool_calls", self.parallel_tool_calls.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_set)| is_set.then_some(name))
+        .collect()
+    }
 }
 
 /// The declaration of a tool for models.

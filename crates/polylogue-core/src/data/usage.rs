@@ -13,7 +13,7 @@ use super::name::Name;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Input tokens, cached ones included.
+    /// Input tokens of the whole request: read from a cache, written to one, or neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
     /// Output tokens, reasoning included.
@@ -22,6 +22,12 @@ pub struct Usage {
     /// The part of `input` that came from the provider's prompt cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<u64>,
+    /// The part of `input` that was written to the provider's prompt cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<u64>,
+    /// The part of `written` with a lifetime of an hour or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_long: Option<u64>,
     /// The part of `output` that was reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
@@ -100,53 +106,6 @@ impl Sum for Money {
     fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
         amounts.fold(Self::default(), Add::add)
     }
-}
-
-/// The prices of a model in dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    /// For a million input tokens.
-    pub input: f64,
-    /// For a million input tokens from the prompt cache. Default: `input`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cached: Option<f64>,
-    /// For a million output tokens.
-    pub output: f64,
-}
-
-impl Price {
-    /// The price of a local model.
-    pub const FREE: Self = Self { input: 0.0, cached: None, output: 0.0 };
-
-    /// The higher price of both, for each kind of token.
-    #[must_use]
-    pub fn at_least(self, other: Self) -> Self {
-        let cached = self.cached.unwrap_or(self.input).max(other.cached.unwrap_or(other.input));
-        let (input, output) = (self.input.max(other.input), self.output.max(other.output));
-        Self { input, cached: (cached != input).then_some(cached), output }
-    }
-
-    /// The cost of a call, or `None` if its tokens are unknown. A free model costs nothing, whatever its usage.
-    #[must_use]
-    pub fn of(&self, usage: &Usage) -> Option<Money> {
-        if *self == Self::FREE {
-            return Some(Money::default());
-        }
-        let (input, output) = (usage.input?, usage.output?);
-        let cached = usage.cached.unwrap_or(0).min(input);
-        Some(
-            per_token(self.input, input - cached)
-                + per_token(self.cached.unwrap_or(self.input), cached)
-                + per_token(self.output, output),
-        )
-    }
-}
-
-/// The cost of `tokens` at `dollars` per million. A dollar per million is 10⁶ picodollars a token, so this is exact.
-fn per_token(dollars: f64, tokens: u64) -> Money {
-    let per_token = Money::dollars(dollars / 1e6).picodollars;
-    Money { picodollars: per_token.saturating_mul(tokens) }
 }
 
 /// The usage of a model that a tool called itself.
@@ -325,18 +284,6 @@ impl TotalUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cost_is_exact_and_unknown_usage_costs_an_unknown_amount() {
-        let price = Price { input: 0.15, cached: Some(0.075), output: 0.60 };
-        let usage = Usage { input: Some(1_000), cached: Some(400), output: Some(100), reasoning: None };
-        assert_eq!(
-            price.of(&usage),
-            Some(Money::dollars((600.0 * 0.15 + 400.0 * 0.075 + 100.0 * 0.6) / 1e6))
-        );
-        assert_eq!(price.of(&Usage::default()), None);
-        assert_eq!(Price::FREE.of(&Usage::default()), Some(Money::default()));
-    }
 
     #[test]
     fn money_is_shown_with_the_digits_that_matter() {

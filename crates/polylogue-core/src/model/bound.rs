@@ -19,7 +19,12 @@ impl Bound {
     pub fn of(model: &impl Model, request: &Request<'_>) -> Self {
         let input = input(request);
         let output = model.max_output(request.params);
-        let cost = |output| model.cost(&Usage { input: Some(input), output, ..Usage::default() });
+        // A provider may write all of the request to its cache, which can cost more than to read it.
+        let cost = |output| {
+            let fresh = Usage { input: Some(input), output, ..Usage::default() };
+            let written = Usage { written: Some(input), ..fresh };
+            model.cost(&fresh).max(model.cost(&written))
+        };
         Self {
             tokens: output.map(|output| input.saturating_add(output)),
             input,

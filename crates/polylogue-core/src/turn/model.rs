@@ -1,13 +1,15 @@
 //! Model calls within a turn.
 
+use std::sync::Arc;
+
 use tracing::{Instrument as _, debug_span, info, warn};
 
 use super::calls::make_calls_legal;
 use super::{ModelAttempt, ModelCall, Turn};
 use crate::log::ReservationRequest;
 use crate::{
-    AnyModel, Body, Bound, Capability, Error, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin,
-    Reply, Request, Result, Usage,
+    AnyModel, Body, Bound, Capability, Error, Finish, Model, ModelError, ModelErrorKind, ModelReply, Name,
+    Origin, Part, Reply, Request, Result, Usage,
 };
 
 /// Without the error message, which can quote the request.
@@ -26,9 +28,18 @@ impl Turn<'_> {
     /// The reply is in the log before the run waits for anything: it is appended together with the next event of this
     /// turn, or when the agent awaits something else, whichever is first. Effects belong in tools, which begin after that.
     ///
+    /// A model whose provider cannot parse the tool call that it wrote is asked once more.
+    ///
     /// # Errors
     /// When the model fails, a limit of the run is reached, the run is cancelled, or the log cannot be written.
     pub async fn ask_model(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
+        let reply = self.ask_once(ask).await?;
+        // Whatever the second one is, the agent handles it.
+        let is_nothing = reply.parts.iter().all(Part::is_blank);
+        if reply.finish == Finish::Malformed && is_nothing { self.ask_once(ask).await } else { Ok(reply) }
+    }
+
+    async fn ask_once(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         self.replay_forms();
         if let Some(event) = self.past.pop_front() {
             let Body::ModelReplied(sample) = &event.body else {
@@ -70,6 +81,28 @@ impl Turn<'_> {
         }
     }
 
+    /// Logs the parameters that the model is known not to accept, once for each agent and model.
+    async fn note_ignored(&mut self, ask: ModelCall<'_>) -> Result<()> {
+        let parameters = ask.model.ignored(ask.params);
+        if parameters.is_empty() {
+            return Ok(());
+        }
+        if ask.params.strict {
+            let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
+            let message = format!("the model does not accept {}", names.join(", "));
+            let error = ModelError::new(ModelErrorKind::Config, ask.model.name(), message);
+            return Err(error.hint("leave them out, or set `strict: false` to have them left out").into());
+        }
+        let parameters: Vec<Arc<str>> = parameters.into_iter().map(Arc::from).collect();
+        let body =
+            Body::ParametersIgnored { who: self.me().clone(), model: ask.model.name().into(), parameters };
+        let mut known = self.transcript.events().iter().chain(&self.journal);
+        if known.any(|event| event.body == body) {
+            return Ok(());
+        }
+        self.record([body]).await
+    }
+
     async fn record_stale(&mut self, model: &AnyModel, why: String) -> Result<()> {
         let (who, model) = (self.me().clone(), model.name().into());
         self.record([Body::SealsRefused { who, model, why: why.into() }]).await
@@ -82,6 +115,7 @@ impl Turn<'_> {
 
     /// Reserves a call, sends it, and logs the reply.
     async fn send(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
+        self.note_ignored(ask).await?;
         let (log, me, at) = (self.log, self.me(), self.transcript.at());
         let (doubt, last) = (self.in_doubt, self.last);
         let blocked = self.doubt.take();
@@ -118,7 +152,7 @@ impl Turn<'_> {
             model: ask.model.name().into(),
             request: view.digest(ask.model.name(), ask.system, ask.tools, ask.params),
             parts: reply.parts.clone(),
-            finish: reply.finish,
+            finish: reply.finish.clone(),
             usage: reply.usage,
             cost,
             cached: reply.cached,

@@ -236,6 +236,10 @@ impl<M: Model> Model for Recorder<M> {
         self.model.max_output(params)
     }
 
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        self.model.ignored(params)
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
     }

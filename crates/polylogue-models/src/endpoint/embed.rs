@@ -102,8 +102,8 @@ impl Embedder {
 
     /// The price, if it is known. Default: the list price.
     #[must_use]
-    pub const fn price(&self) -> Option<Price> {
-        self.price
+    pub fn price(&self) -> Option<Price> {
+        self.price.clone()
     }
 
     /// One request, with the endpoint's retries.
@@ -179,7 +179,7 @@ impl Embed for Embedder {
     }
 
     fn bound(&self, texts: &[String]) -> Bound {
-        Bound::of_texts(texts, |usage| self.price.and_then(|price| price.of(usage)))
+        Bound::of_texts(texts, |usage| self.price.as_ref().and_then(|price| price.of(usage)))
     }
 }
 
@@ -206,7 +206,7 @@ impl Embedder {
             let why = "the reply cannot be read: its vectors have different lengths";
             return Err(ModelError::new(ModelErrorKind::Protocol, &*self.inner.name, why));
         }
-        all.cost = self.price.and_then(|price| price.of(&all.usage));
+        all.cost = self.price.as_ref().and_then(|price| price.of(&all.usage));
         Ok(all)
     }
 }

@@ -35,6 +35,8 @@ pub struct EndpointModel {
     price: Option<Price>,
     /// The maximum length of a reply in tokens, from the table.
     longest: Option<u64>,
+    /// Whether it reasons, from the table.
+    thinks: Option<bool>,
 }
 
 impl Endpoint {
@@ -49,8 +51,17 @@ impl EndpointModel {
     pub(super) fn new(endpoint: Endpoint, model: &str) -> Self {
         let provider = endpoint.provider();
         let price = crate::catalog::list_price_at(provider, &endpoint.0.config.base_url, model);
-        let longest = crate::catalog::KnownModel::find(provider, model).and_then(|known| known.max_output);
-        Self { name: format!("{provider}:{model}").into(), model: model.into(), endpoint, price, longest }
+        let known = crate::catalog::KnownModel::find(provider, model);
+        let longest = known.as_ref().and_then(|known| known.max_output);
+        let thinks = known.as_ref().and_then(crate::catalog::KnownModel::thinks);
+        Self {
+            name: format!("{provider}:{model}").into(),
+            model: model.into(),
+            endpoint,
+            price,
+            longest,
+            thinks,
+        }
     }
 
     /// Sets the price; `None` makes the cost unknown.
@@ -62,7 +73,7 @@ impl EndpointModel {
     /// The price, if it is known. Default: the list price.
     #[must_use]
     pub fn price(&self) -> Option<Price> {
-        self.price
+        self.price.clone()
     }
 
     /// Its endpoint.
@@ -104,7 +115,7 @@ impl Model for EndpointModel {
     }
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.price?.of(usage)
+        self.price.as_ref()?.of(usage)
     }
 
     /// The limit of the request, or else the known limit of the model.
@@ -116,6 +127,17 @@ impl Model for EndpointModel {
         let longest = said.into_iter().chain(known).min()?;
         // A server that is asked for several replies bills all of them.
         Some(longest.saturating_mul(extra("n").unwrap_or(1).max(1)))
+    }
+
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        let no_field = match self.endpoint.api() {
+            Api::ChatCompletions => ChatCompletions::NO_FIELD,
+            Api::Ollama => Ollama::NO_FIELD,
+        };
+        let needs_thought = |name: &str| matches!(name, "effort" | "thinking");
+        let is_ignored =
+            |name: &&str| no_field.contains(name) || self.thinks == Some(false) && needs_thought(name);
+        params.set().into_iter().filter(is_ignored).collect()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -145,6 +167,9 @@ impl EndpointModel {
     ) -> Result<Reply, ModelError> {
         let context = self.endpoint.context(&self.name);
         let style = self.style(request);
+        let ignored = self.ignored(request.params);
+        let accepted = (!ignored.is_empty()).then(|| request.params.clone().without(&ignored));
+        let request = &Request { params: accepted.as_ref().unwrap_or(request.params), ..*request };
         let body = encode::<P>(request, &self.model, &style);
         let mut forwarder = Forwarder { deltas, any: false };
         let mut attempts = Attempts::begin(self.endpoint.retries(), self.endpoint.jitter());

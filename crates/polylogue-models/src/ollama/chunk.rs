@@ -58,6 +58,6 @@ impl Chunk<'_> {
         let input = self.prompt_eval_count.0.filter(|&tokens| tokens > 0);
         let cached =
             self.prompt_eval_cached_count.0.filter(|cached| input.is_some_and(|input| *cached <= input));
-        Usage { input, output: self.eval_count.0, cached, reasoning: None }
+        Usage { input, output: self.eval_count.0, cached, ..Usage::default() }
     }
 }

@@ -40,7 +40,9 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
         text(out, parts);
     }
     if calls.peek().is_some() {
-        let write = |out: &mut BytesMut, (at, call)| tool_call(out, call, &message.arguments(at, call));
+        let write = |out: &mut BytesMut, (at, call)| {
+            tool_call(out, message.id(call), call, &message.arguments(at, call))
+        };
         list(out, "tool_calls", calls, write);
     }
     out.put_u8(b'}');
@@ -71,9 +73,9 @@ fn image(part: &Part) -> Option<&str> {
     inline.filter(|_| media.kind.starts_with("image/")).map(|(_, data)| data)
 }
 
-fn tool_call(out: &mut BytesMut, call: &Call, arguments: &str) {
+fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
     out.extend_from_slice(br#"{"id":"#);
-    json::string(out, &call.id);
+    json::string(out, id);
     out.extend_from_slice(br#","function":{"name":"#);
     json::string(out, &legal_name(&call.tool));
     out.extend_from_slice(br#","arguments":"#);

@@ -1,7 +1,7 @@
 //! The fields of a request to Ollama after its messages: tools, format, options, extra fields.
 
 use bytes::BytesMut;
-use polylogue_core::{Params, Request};
+use polylogue_core::{Effort, Params, Request};
 use serde_json::{Map, Value, json};
 
 use crate::wire::fields::{Fields, write_tools};
@@ -36,6 +36,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     // always do.
     fields.add("truncate", Some(&false));
     fields.add("shift", Some(&false));
+    fields.add("think", params.effort.map(think).as_ref());
     let options = options(params);
     if !options.is_empty() {
         fields.put("options", &options);
@@ -44,6 +45,16 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
         fields.put(name, value);
     }
     fields.end();
+}
+
+/// Whether and how much a model reasons. Models without levels reason at any of them.
+fn think(effort: Effort) -> Value {
+    match effort {
+        Effort::None => false.into(),
+        Effort::Minimal | Effort::Low => "low".into(),
+        Effort::Medium => "medium".into(),
+        Effort::High | Effort::XHigh | Effort::Max => "high".into(),
+    }
 }
 
 /// The format of the reply: `json`, or a schema. The names of other servers are accepted, too.

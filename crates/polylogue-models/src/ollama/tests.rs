@@ -87,7 +87,7 @@ fn what_is_missing_null_or_odd_is_tolerated() {
     ] {
         let reply = whole(body.as_bytes()).unwrap();
         assert_eq!(
-            (&*reply.plain(), reply.finish, reply.usage),
+            (&*reply.plain(), reply.finish.clone(), reply.usage),
             ("a", Finish::Unknown, Usage::default()),
             "{body}"
         );

@@ -98,6 +98,7 @@ pub(crate) struct Tokens {
 #[serde(default)]
 struct Details {
     cached_tokens: Count,
+    cache_write_tokens: Count,
     reasoning_tokens: Count,
 }
 
@@ -117,6 +118,8 @@ impl Tokens {
             output: rest.max(self.completion_tokens.0),
             cached: detail(&self.prompt_tokens_details, |d| d.cached_tokens)
                 .or(self.prompt_cache_hit_tokens.0),
+            written: detail(&self.prompt_tokens_details, |d| d.cache_write_tokens),
+            written_long: None,
             reasoning: detail(&self.completion_tokens_details, |d| d.reasoning_tokens),
         }
     }
@@ -144,8 +147,13 @@ mod tests {
     #[test]
     fn usage_is_what_the_provider_counted_and_unknown_is_not_zero() {
         let usage = |json: &str| serde_json::from_str::<Tokens>(json).unwrap().usage();
-        let known =
-            |input, output, cached, reasoning| Usage { input: Some(input), output, cached, reasoning };
+        let known = |input, output, cached, reasoning| Usage {
+            input: Some(input),
+            output,
+            cached,
+            reasoning,
+            ..Usage::default()
+        };
         for (json, expected) in [
             (r#"{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}"#, known(5, Some(2), None, None)),
             (r#"{"prompt_tokens":5,"completion_tokens":0}"#, known(5, Some(0), None, None)),

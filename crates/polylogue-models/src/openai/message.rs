@@ -47,10 +47,10 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
     reasoning(out, message, style.reasoning);
     if let Some((at, first)) = first_call {
         out.extend_from_slice(br#","tool_calls":["#);
-        tool_call(out, first, &message.arguments(at, first));
+        tool_call(out, message.id(first), first, &message.arguments(at, first));
         for (at, call) in calls {
             out.put_u8(b',');
-            tool_call(out, call, &message.arguments(at, call));
+            tool_call(out, message.id(call), call, &message.arguments(at, call));
         }
         out.put_u8(b']');
     }
@@ -81,9 +81,9 @@ pub(super) fn tool(out: &mut BytesMut, id: &str, outcome: &Outcome) {
     out.put_u8(b'}');
 }
 
-fn tool_call(out: &mut BytesMut, call: &Call, arguments: &str) {
+fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
     out.extend_from_slice(br#"{"id":"#);
-    json::string(out, &call.id);
+    json::string(out, id);
     out.extend_from_slice(br#","type":"function","function":{"name":"#);
     json::string(out, &legal_name(&call.tool));
     out.extend_from_slice(br#","arguments":"#);

@@ -1,8 +1,8 @@
 //! The fields of a request after its messages: tools, parameters, extra fields.
 
 use bytes::BytesMut;
-use polylogue_core::{Params, Request};
-use serde_json::{Map, Value};
+use polylogue_core::{Effort, Params, Request, ToolChoice};
+use serde_json::{Map, Value, json};
 
 use crate::wire::fields::{Fields, write_tools};
 use crate::wire::json;
@@ -14,6 +14,8 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     let mut fields = Fields::new(out, &params.extra);
     if !request.tools.is_empty() {
         fields.raw("tools", |out| write_tools(out, request.tools));
+        fields.add("tool_choice", params.tool_choice.as_ref().map(tool_choice).as_ref());
+        fields.add("parallel_tool_calls", params.parallel_tool_calls.as_ref());
     }
     write_params(&mut fields, params, style);
     fields.add("stream", style.stream.then_some(&true));
@@ -34,11 +36,21 @@ fn write_params(fields: &mut Fields<'_>, params: &Params, style: &Style) {
     fields.add("top_k", params.top_k.as_ref());
     fields.add("seed", params.seed.as_ref());
     fields.add(style.max_tokens, params.max_tokens.as_ref());
+    fields.add("reasoning_effort", params.effort.map(Effort::as_str).as_ref());
     fields.add("stop", Some(&params.stop).filter(|stop| !stop.is_empty()));
     if let Some(schema) = &params.schema {
         fields.raw("response_format", |out| write_schema(out, schema));
     } else if params.json {
         fields.raw("response_format", |out| out.extend_from_slice(br#"{"type":"json_object"}"#));
+    }
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => "auto".into(),
+        ToolChoice::None => "none".into(),
+        ToolChoice::Any => "required".into(),
+        ToolChoice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
     }
 }
 

@@ -51,6 +51,10 @@ struct Tokens {
     #[serde(skip_serializing_if = "Option::is_none")]
     cached: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written_long: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<u64>,
 }
 
@@ -62,14 +66,14 @@ impl Tokens {
 
 impl From<&Tokens> for Usage {
     fn from(tokens: &Tokens) -> Self {
-        let Tokens { input, output, cached, reasoning } = *tokens;
-        Self { input, output, cached, reasoning }
+        let Tokens { input, output, cached, written, written_long, reasoning } = *tokens;
+        Self { input, output, cached, written, written_long, reasoning }
     }
 }
 
 impl From<Usage> for Tokens {
-    fn from(Usage { input, output, cached, reasoning }: Usage) -> Self {
-        Self { input, output, cached, reasoning }
+    fn from(Usage { input, output, cached, written, written_long, reasoning }: Usage) -> Self {
+        Self { input, output, cached, written, written_long, reasoning }
     }
 }
 

@@ -183,7 +183,7 @@ fn reply(step: &ScriptStep, nth: u64) -> Reply {
     let by_calls = if step.calls.is_empty() { Finish::Stop } else { Finish::Calls };
     Reply {
         parts: thought.into_iter().chain(text).chain(calls).collect(),
-        finish: step.finish.unwrap_or(by_calls),
+        finish: step.finish.clone().unwrap_or(by_calls),
         usage: step.usage,
         cached: false,
         verbatim: None,

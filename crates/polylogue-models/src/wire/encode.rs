@@ -9,6 +9,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use polylogue_core::{BEGIN, Entry, GO_ON, Part, Request, SealsSent, plain};
 use serde_json::Value;
 
+use super::ids::CallIds;
 use super::json::{self, separate};
 use super::pictures;
 use super::protocol::{NOTED, Own, Protocol, Style};
@@ -62,6 +63,7 @@ struct Prefix {
     omit: bool,
     bridge: bool,
     reasoning: SendReasoning,
+    call_id_length: Option<usize>,
     /// Number of encoded entries.
     entries: usize,
     /// Their length in bytes, including the beginning of the body.
@@ -74,7 +76,7 @@ impl Prefix {
             && *self.model == *model
             && (self.merge, self.vision) == (style.merge, style.vision)
             && (self.fold, self.omit, self.bridge) == (style.fold, style.omit, style.bridge)
-            && self.reasoning == style.reasoning
+            && (self.reasoning, self.call_id_length) == (style.reasoning, style.call_id_length)
             && self.system.as_deref() == request.system
             && self.entries <= request.entries.len()
     }
@@ -95,11 +97,13 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
     let kept = kept.unwrap_or_else(|| begin::<P>(request, model, style, seals));
     let ViewBuffer { mut prefix, mut buffer, mut seals } = kept;
     seals.iter_mut().for_each(|seals| seals.extend(request.entries));
+    let ids = style.call_id_length.map(|length| CallIds::of(request.entries, length));
+    let sent = Sent { seals: seals.as_ref(), ids: ids.as_ref() };
     let open = open_group(request.entries, style).max(prefix.entries);
-    write_groups::<P>(&mut buffer, request, prefix.entries..open, style, seals.as_ref());
+    write_groups::<P>(&mut buffer, request, prefix.entries..open, style, sent);
     prefix.entries = open;
     prefix.length = buffer.len();
-    write_groups::<P>(&mut buffer, request, open..request.entries.len(), style, seals.as_ref());
+    write_groups::<P>(&mut buffer, request, open..request.entries.len(), style, sent);
     buffer.put_u8(b']');
     P::tail(&mut buffer, request, style);
     Body { bytes: buffer.freeze(), kept: prefix, seals }
@@ -120,11 +124,23 @@ fn begin<P: Protocol>(
         P::system(&mut buffer, system);
     }
     let system = request.system.map(Into::into);
-    let Style { merge, vision, fold, omit, bridge, reasoning, .. } = *style;
+    let Style { merge, vision, fold, omit, bridge, reasoning, call_id_length, .. } = *style;
     let (model, length) = (model.into(), buffer.len());
     let api = P::API;
-    let prefix =
-        Prefix { api, model, system, merge, vision, fold, omit, bridge, reasoning, entries: 0, length };
+    let prefix = Prefix {
+        api,
+        model,
+        system,
+        merge,
+        vision,
+        fold,
+        omit,
+        bridge,
+        reasoning,
+        call_id_length,
+        entries: 0,
+        length,
+    };
     ViewBuffer { prefix, buffer, seals }
 }
 
@@ -154,19 +170,26 @@ const fn is_user(entry: &Entry, style: &Style) -> bool {
     matches!(entry, Entry::User { .. }) || style.fold && matches!(entry, Entry::System { .. })
 }
 
+/// What is sent of entries beside their parts.
+#[derive(Clone, Copy)]
+struct Sent<'a> {
+    seals: Option<&'a SealsSent>,
+    ids: Option<&'a CallIds>,
+}
+
 /// Writes the messages of the entries in `range`, which begins with a new message.
 fn write_groups<P: Protocol>(
     out: &mut BytesMut,
     request: &Request<'_>,
     range: Range<usize>,
     style: &Style,
-    seals: Option<&SealsSent>,
+    sent: Sent<'_>,
 ) {
     let (all, mut at) = (request.entries, range.start);
     let entries = all.get(range).unwrap_or_default();
     for group in entries.chunk_by(|entry, next| joins(entry, next, style)) {
         let before = all.get(..at).unwrap_or_default();
-        let sealed = seals.is_some_and(|seals| seals.contains(at));
+        let sealed = sent.seals.is_some_and(|seals| seals.contains(at));
         at += group.len();
         let Some(first) = group.first() else { continue };
         let folded = system_of(request).filter(|_| style.fold && before.is_empty()).map(Part::text);
@@ -185,9 +208,11 @@ fn write_groups<P: Protocol>(
                 P::user(out, parts);
             }
             Entry::Assistant { parts, verbatim } => {
-                P::assistant(out, &Own::new(parts, verbatim.as_deref(), sealed), style);
+                P::assistant(out, &Own::new(parts, verbatim.as_deref(), sealed, sent.ids), style);
             }
-            Entry::Tool { id, tool, outcome } => P::tool(out, id, tool, outcome),
+            Entry::Tool { id, tool, outcome } => {
+                P::tool(out, sent.ids.map_or(id.as_str(), |ids| ids.get(id)), tool, outcome);
+            }
         }
         let next = all.get(at);
         if !next.is_some_and(|next| matches!(next, Entry::Tool { .. }) || style.merge && is_user(next, style))

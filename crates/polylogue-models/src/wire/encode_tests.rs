@@ -21,6 +21,7 @@ const STYLE: Style = Style {
     omit: false,
     bridge: false,
     reasoning: SendReasoning::Never,
+    call_id_length: None,
 };
 
 struct Asked {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::draft::{DecodeError, Draft};
+use super::ids::CallIds;
 use super::words;
 use crate::api::Api;
 use crate::config::SendReasoning;
@@ -36,6 +37,8 @@ pub(crate) struct Style {
     pub(crate) bridge: bool,
     /// Which reasoning is sent back to the model that wrote it.
     pub(crate) reasoning: SendReasoning,
+    /// The exact length of the ids of calls, if the API requires one.
+    pub(crate) call_id_length: Option<usize>,
 }
 
 /// An assistant message to be encoded.
@@ -45,21 +48,32 @@ pub(crate) struct Own<'a> {
     verbatim: Option<&'a Verbatim>,
     /// Whether its seals are sent.
     sealed: bool,
+    ids: Option<&'a CallIds>,
 }
 
 impl<'a> Own<'a> {
-    pub(crate) const fn new(parts: &'a [Part], verbatim: Option<&'a Verbatim>, sealed: bool) -> Self {
-        Self { parts, verbatim, sealed }
+    pub(crate) const fn new(
+        parts: &'a [Part],
+        verbatim: Option<&'a Verbatim>,
+        sealed: bool,
+        ids: Option<&'a CallIds>,
+    ) -> Self {
+        Self { parts, verbatim, sealed, ids }
     }
 
     /// A message that is not a reply of the model.
     pub(crate) const fn of(parts: &'a [Part]) -> Self {
-        Self::new(parts, None, false)
+        Self::new(parts, None, false, None)
     }
 
     /// The seal of `part` at `index`, if it is sent.
     pub(crate) fn seal(&self, index: usize, part: &Part) -> Option<&'a Value> {
         self.verbatim.filter(|_| self.sealed)?.seal(index, part)
+    }
+
+    /// The id of `call` in the form that the API accepts.
+    pub(crate) fn id<'b>(&'b self, call: &'b Call) -> &'b str {
+        self.ids.map_or(call.id.as_str(), |ids| ids.get(&call.id))
     }
 
     /// The arguments of `call` at `index` as the JSON of an object: as the model wrote them, unless they were changed.
@@ -84,6 +98,9 @@ pub(crate) trait Protocol: Default + Send {
 
     /// One JSON object of a reply, whole or a piece.
     type Chunk<'a>: Deserialize<'a>;
+
+    /// The parameters that it has no field for.
+    const NO_FIELD: &'static [&'static str];
 
     /// The name of this wire in the tags of its seals; `None` if it sends none.
     fn sealer(style: &Style) -> Option<&'static str> {

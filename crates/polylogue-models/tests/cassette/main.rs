@@ -104,7 +104,7 @@ struct Fake {
 
 impl Fake {
     fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
-        let price = Some(Price { input: 1.0, cached: None, output: 2.0 });
+        let price = Some(Price { input: 1.0, output: 2.0, ..Price::FREE });
         Self { name: "fake:model", price, answers: Mutex::new(answers.into_iter().collect()) }
     }
 
@@ -135,7 +135,7 @@ impl Model for Fake {
     }
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
-        self.price?.of(usage)
+        self.price.as_ref()?.of(usage)
     }
 }
 
@@ -167,7 +167,8 @@ fn rich_answer() -> Answer {
         Part::Data(json!({"score": 0.30000000000000004})),
         Part::Call(call),
     ];
-    let usage = Usage { input: Some(7), output: Some(9), cached: Some(3), reasoning: Some(2) };
+    let usage =
+        Usage { input: Some(7), output: Some(9), cached: Some(3), reasoning: Some(2), ..Usage::default() };
     (pieces, Ok(Reply { parts, finish: Finish::Calls, usage, cached: false, verbatim: None }))
 }
 

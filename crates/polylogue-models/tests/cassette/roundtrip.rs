@@ -72,7 +72,7 @@ prop_compose! {
         extra in prop::collection::btree_map(".{0,5}", a_value(), 0..3),
     ) -> Params {
         let extra = extra.into_iter().collect();
-        Params { temperature, top_p, top_k, seed, max_tokens, stop, schema, json, extra }
+        Params { temperature, top_p, top_k, seed, max_tokens, stop, schema, json, extra, ..Params::default() }
     }
 }
 
@@ -116,7 +116,7 @@ prop_compose! {
         ]),
         (input, output, cached, reasoning) in any::<(Option<u64>, Option<u64>, Option<u64>, Option<u64>)>(),
     ) -> Reply {
-        Reply { parts, finish, usage: Usage { input, output, cached, reasoning }, cached: false, verbatim: None }
+        Reply { parts, finish, usage: Usage { input, output, cached, reasoning, ..Usage::default() }, cached: false, verbatim: None }
     }
 }
 

@@ -23,12 +23,18 @@ async fn every_error_says_what_to_do_and_only_what_may_pass_is_tried_again() {
         (Answer::status(404), Kind::Config, "model 'm' not found", "`ollama pull m`", 1),
         (
             Answer::error(400, "the input length exceeds the context length"),
-            Kind::Config,
+            Kind::TooLong { tokens: None, limit: None },
             "exceeds the context length",
             "`num_ctx`",
             1,
         ),
-        (Answer::error(400, nested), Kind::Config, "request (8889 tokens) exceeds", "`num_ctx`", 1),
+        (
+            Answer::error(400, nested),
+            Kind::TooLong { tokens: Some(8889), limit: Some(4096) },
+            "request (8889 tokens) exceeds",
+            "`num_ctx`",
+            1,
+        ),
         (
             Answer::error(400, "registry.ollama.ai/library/m does not support tools"),
             Kind::Config,

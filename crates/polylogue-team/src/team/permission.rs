@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use polylogue_core::Price;
 use polylogue_models::{Provider, list_price, list_price_at};
 
 use super::Team;
@@ -75,7 +76,7 @@ impl Team {
     fn lower_prices(&self) -> Vec<String> {
         let vectors = self.memory.embed.as_deref().filter(|_| self.needs_memory());
         let is_lower = |name: &&str| {
-            let Some(own) = self.prices.get(*name).copied() else { return false };
+            let Some(own) = self.prices.get(*name) else { return false };
             let Some((provider, model)) = name.split_once([':', '/']) else { return false };
             let (provider, model) = (provider.trim(), model.trim());
             let given = self.endpoint_of(name).and_then(|(_, endpoint)| endpoint.base_url.as_deref());
@@ -83,7 +84,7 @@ impl Team {
                 Some(url) => list_price_at(provider, url, model),
                 None => list_price(provider, model),
             };
-            list.is_some_and(|list| own.at_least(list) != own.at_least(own))
+            list.is_some_and(|list| is_below(own, &list))
         };
         self.models().into_iter().chain(vectors).filter(is_lower).map(str::to_owned).collect()
     }
@@ -152,4 +153,10 @@ fn described(name: &str, server: &McpServer) -> String {
     let folder = server.cwd.as_deref().filter(|_| server.command.is_some());
     let folder = folder.map(|folder| format!(" (in {folder})")).unwrap_or_default();
     format!("{name}: {}{folder}", server.in_words())
+}
+
+/// Whether a kind of token costs less by `own` than by `list`. What `own` does not say of caches counts as in `list`.
+fn is_below(own: &Price, list: &Price) -> bool {
+    let cached = |price: &Price| price.cached.unwrap_or(price.input);
+    own.input < list.input || own.output < list.output || cached(own) < cached(list)
 }

@@ -160,6 +160,10 @@ impl Model for Hooked {
         self.model.max_output(params)
     }
 
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        self.model.ignored(params)
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
     }

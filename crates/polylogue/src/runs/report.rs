@@ -163,7 +163,7 @@ impl Reader {
         }
         self.ledger.read(event);
         match body {
-            Body::ModelReplied(sample) => self.finish = Some(sample.finish),
+            Body::ModelReplied(sample) => self.finish = Some(sample.finish.clone()),
             Body::InputRequired(question) => self.questions.push((at.clone(), question.clone())),
             Body::InputProvided { to, text } => self.answered(at, to, text),
             Body::Failed { who, error } => {
@@ -202,7 +202,7 @@ impl Reader {
     fn cut(&self) -> Option<Finish> {
         let (reason, summary) = self.closed.as_ref()?;
         if reason.outcome() == RunOutcome::NoOutput {
-            return self.finish.filter(|finish| finish.is_cut());
+            return self.finish.clone().filter(Finish::is_cut);
         }
         let is_it = |message: &&Message| *message.as_text() == **summary;
         let mut said = self.private.iter().chain(self.messages.iter().rev());

@@ -48,7 +48,7 @@ async fn what_tools_ask_of_models_is_in_the_sum_and_in_a_row_of_its_own() {
 
 async fn stopped(limits: Limits, cost: Option<Money>) -> StopReason {
     let script: polylogue_models::Script = serde_json::from_str(SCRIPT).unwrap();
-    let price = polylogue_core::Price { input: 0.0, cached: None, output: 0.0 };
+    let price = polylogue_core::Price::FREE;
     let model = polylogue::AnyModel::new(Free(script.model("test"), price));
     let ann = Assistant::new("Ann", model).unwrap().tool(Search::new(cost));
     let chat = Chat::named("group").participant(ann).policy(sequential()).build().unwrap();

@@ -62,7 +62,7 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         request: Digest::try_from("0".repeat(32)).unwrap(),
         parts: vec![Part::text(text)],
         finish: Finish::Stop,
-        usage: Usage { input: Some(6), output: Some(4), cached: None, reasoning: None },
+        usage: Usage { input: Some(6), output: Some(4), ..Usage::default() },
         cost: Some(Money::dollars(0.01)),
         cached: false,
         verbatim: None,

@@ -89,7 +89,7 @@ fn refused(capability: Capability, error: ModelError) -> Result<Probed, ModelErr
 }
 
 fn judged(capability: Capability, has: bool, reply: &Reply) -> Probed {
-    let why = match (has, reply.finish, capability) {
+    let why = match (has, &reply.finish, capability) {
         (true, ..) => "",
         (false, Finish::Length, _) => "its reply met the limit on tokens",
         (_, _, Capability::Tools) => "it did not call the tool that it was told to call",

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Act, Agent, Call, Capability, Error, Model, ModelAttempt, ModelCall, Name, Outcome, OutcomeStatus,
-    Params, Part, Reply, Result, StopReason, ToolSpec, Turn,
+    Act, Agent, Call, Capability, Error, Finish, Model, ModelAttempt, ModelCall, Name, Outcome,
+    OutcomeStatus, Params, Part, Reply, Result, StopReason, ToolSpec, Turn,
 };
 use serde_json::Value;
 
@@ -173,7 +173,7 @@ struct CallMode {
 
 /// The message of a reply: no calls, and of a text only the answer.
 fn said(reply: Reply, in_text: bool) -> Act {
-    let cut = Some(reply.finish).filter(|finish| finish.is_cut());
+    let cut = Some(reply.finish.clone()).filter(Finish::is_cut);
     if in_text {
         let text = reply.plain();
         let answer = text.rsplit_once("Final Answer:").map_or(&*text, |(_, answer)| answer).trim();

@@ -278,7 +278,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         let limit = self.agent.continuations(params);
         let (turn, ask) = self.asking(tools, params);
         let reply = continued(turn, ask, reply, limit).await?;
-        self.cut = Some(reply.finish).filter(|finish| finish.is_cut());
+        self.cut = Some(reply.finish.clone()).filter(Finish::is_cut);
         Ok(reply)
     }
 
@@ -393,7 +393,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
             words.retain(|words| !text_of(words).trim().is_empty());
             self.turn.remember(words).await?;
         }
-        Ok(marked(parts, self.cut))
+        Ok(marked(parts, self.cut.clone()))
     }
 
     /// Ends the chat because of repeated errors of the model. Nothing of the turn stays in the history.

@@ -1,0 +1,196 @@
+//! Prices of models, and the cost of calls.
+
+use serde::{Deserialize, Serialize};
+
+use super::usage::{Money, Usage};
+
+/// The prices of a model in dollars per million tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// For a million input tokens.
+    pub input: f64,
+    /// For a million input tokens from the prompt cache. Default: `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<f64>,
+    /// For a million input tokens that are written to the prompt cache. Default: `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<f64>,
+    /// For a million input tokens that are written to the prompt cache for an hour or more. Default: `write`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_long: Option<f64>,
+    /// For a million output tokens.
+    pub output: f64,
+    /// Other prices of all tokens of longer requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<PriceTier>,
+}
+
+/// The prices of all tokens of a call whose request is longer. Those that are missing are the price's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PriceTier {
+    /// Requests with more input tokens than this.
+    pub over: u64,
+    /// As [`Price::input`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<f64>,
+    /// As [`Price::cached`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached: Option<f64>,
+    /// As [`Price::write`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<f64>,
+    /// As [`Price::write_long`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_long: Option<f64>,
+    /// As [`Price::output`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<f64>,
+}
+
+/// The price of each kind of token.
+struct Rates {
+    input: f64,
+    cached: f64,
+    write: f64,
+    write_long: f64,
+    output: f64,
+}
+
+impl Price {
+    /// The price of a local model.
+    pub const FREE: Self =
+        Self { input: 0.0, cached: None, write: None, write_long: None, output: 0.0, tiers: Vec::new() };
+
+    /// The higher price of both, for each kind of token in requests of every length.
+    #[must_use]
+    pub fn at_least(self, other: Self) -> Self {
+        let mut overs: Vec<u64> = self.tiers.iter().chain(&other.tiers).map(|tier| tier.over).collect();
+        overs.sort_unstable();
+        overs.dedup();
+        let higher = |over: Option<u64>| {
+            let input = over.map_or(0, |over| over.saturating_add(1));
+            let (one, two) = (self.rates(input), other.rates(input));
+            PriceTier {
+                over: over.unwrap_or_default(),
+                input: Some(one.input.max(two.input)),
+                cached: Some(one.cached.max(two.cached)),
+                write: Some(one.write.max(two.write)),
+                write_long: Some(one.write_long.max(two.write_long)),
+                output: Some(one.output.max(two.output)),
+            }
+        };
+        let base = higher(None);
+        let (input, output) = (base.input.unwrap_or_default(), base.output.unwrap_or_default());
+        let other_than = |rate: Option<f64>, default: f64| rate.filter(|rate| *rate != default);
+        Self {
+            input,
+            cached: other_than(base.cached, input),
+            write: other_than(base.write, input),
+            write_long: other_than(base.write_long, base.write.unwrap_or(input)),
+            output,
+            tiers: overs.into_iter().map(|over| higher(Some(over))).collect(),
+        }
+    }
+
+    /// The cost of a call, or `None` if its tokens are unknown. A free model costs nothing, whatever its usage.
+    #[must_use]
+    pub fn of(&self, usage: &Usage) -> Option<Money> {
+        if *self == Self::FREE {
+            return Some(Money::default());
+        }
+        let (input, output) = (usage.input?, usage.output?);
+        let rates = self.rates(input);
+        let cached = usage.cached.unwrap_or(0).min(input);
+        let written = usage.written.unwrap_or(0).min(input - cached);
+        let long = usage.written_long.unwrap_or(0).min(written);
+        let amounts = [
+            (rates.input, input - cached - written),
+            (rates.cached, cached),
+            (rates.write, written - long),
+            (rates.write_long, long),
+            (rates.output, output),
+        ];
+        Some(amounts.into_iter().map(|(dollars, tokens)| per_token(dollars, tokens)).sum())
+    }
+
+    /// The prices of a call whose request has so many tokens: those of the highest tier that it is over.
+    fn rates(&self, input: u64) -> Rates {
+        let over = self.tiers.iter().filter(|tier| input > tier.over);
+        let tier = over.max_by_key(|tier| tier.over).copied().unwrap_or_default();
+        let fresh = tier.input.unwrap_or(self.input);
+        let write = tier.write.or(self.write).unwrap_or(fresh);
+        Rates {
+            input: fresh,
+            cached: tier.cached.or(self.cached).unwrap_or(fresh),
+            write,
+            write_long: tier.write_long.or(self.write_long).unwrap_or(write),
+            output: tier.output.unwrap_or(self.output),
+        }
+    }
+}
+
+/// The cost of `tokens` at `dollars` per million. A dollar per million is 10⁶ picodollars a token, so this is exact.
+fn per_token(dollars: f64, tokens: u64) -> Money {
+    let per_token = Money::dollars(dollars / 1e6).picodollars;
+    Money { picodollars: per_token.saturating_mul(tokens) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picodollars(price: &Price, usage: Usage) -> Option<u64> {
+        price.of(&usage).map(|money| money.picodollars)
+    }
+
+    fn price() -> Price {
+        let long = PriceTier { over: 200_000, input: Some(6.0), output: Some(22.5), ..PriceTier::default() };
+        let (write, write_long) = (Some(3.75), Some(6.0));
+        Price { input: 3.0, cached: Some(0.3), write, write_long, output: 15.0, tiers: vec![long] }
+    }
+
+    #[test]
+    fn cost_is_exact_and_unknown_usage_costs_an_unknown_amount() {
+        let usage = Usage {
+            input: Some(1_000),
+            cached: Some(400),
+            written: Some(300),
+            written_long: Some(100),
+            output: Some(10),
+            reasoning: Some(4),
+        };
+        // 300 fresh, 400 read, 200 written, 100 written for an hour, 10 out; in 10⁶ picodollars a token.
+        let by_hand = 300 * 3_000_000 + 400 * 300_000 + 200 * 3_750_000 + 100 * 6_000_000 + 10 * 15_000_000;
+        assert_eq!(picodollars(&price(), usage), Some(by_hand));
+        assert_eq!(picodollars(&price(), Usage::default()), None);
+        assert_eq!(picodollars(&Price::FREE, Usage::default()), Some(0));
+    }
+
+    #[test]
+    fn a_longer_request_has_the_prices_of_its_tier_for_all_tokens() {
+        let usage = |input| Usage { input: Some(input), output: Some(1), ..Usage::default() };
+        assert_eq!(picodollars(&price(), usage(200_000)), Some(200_000 * 3_000_000 + 15_000_000));
+        assert_eq!(picodollars(&price(), usage(200_001)), Some(200_001 * 6_000_000 + 22_500_000));
+    }
+
+    #[test]
+    fn parts_that_exceed_the_whole_do_not_count() {
+        let usage = Usage { cached: Some(9), written: Some(9), ..Usage::default() };
+        let usage = Usage { input: Some(10), output: Some(0), written_long: Some(9), ..usage };
+        assert_eq!(picodollars(&price(), usage), Some(9 * 300_000 + 6_000_000));
+    }
+
+    #[test]
+    fn the_higher_of_two_prices_is_higher_for_every_usage() {
+        let other = Price { input: 4.0, output: 1.0, ..Price::FREE };
+        let both = price().at_least(other.clone());
+        for input in [1, 100, 200_000, 200_001, 1_000_000] {
+            let usage = Usage { cached: Some(input / 2), written: Some(input / 4), ..Usage::default() };
+            let usage = Usage { input: Some(input), output: Some(50), ..usage };
+            assert!(both.of(&usage) >= price().of(&usage) && both.of(&usage) >= other.of(&usage), "{input}");
+        }
+        assert_eq!(price().at_least(price()).of(&Usage::default()), None);
+    }
+}
