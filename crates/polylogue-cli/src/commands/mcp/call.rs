@@ -97,7 +97,10 @@ impl CallConversation {
         let (turns, id) = (self.conversation.turns().await, self.conversation.id().to_string());
         let cut = polylogue::runs::Report::of(&self.conversation.events().await).cut;
         let released = self.conversation.release().await;
-        let status = status.and_then(|status| released.map(|()| status));
+        let status = match released {
+            Err(error) if status.is_ok() => Err(error),
+            _ => status,
+        };
         let (result, ended, is_error) = match &status {
             Ok(Status::Closed { reason, summary }) => {
                 let is_error = matches!(reason.outcome(), Kind::Stopped | Kind::NoOutput);
