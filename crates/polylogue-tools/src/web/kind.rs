@@ -47,7 +47,7 @@ impl Kind {
         };
         let is_utf16 = begin.starts_with(&[0xff, 0xfe]) || begin.starts_with(&[0xfe, 0xff]);
         if begin.contains(&0) && !is_utf16 {
-            return Err("no text, but data".into());
+            return Err("not text, but data".into());
         }
         Ok(kind.unwrap_or_else(|| Self::guess(begin)))
     }
@@ -81,8 +81,8 @@ mod tests {
             (Some("application/pdf"), b"", Err("a PDF document, which is not read here")),
             (Some("image/png"), b"\x89PNG", Err("`image/png`, which is not text")),
             (Some("application/zip"), b"PK", Err("`application/zip`, which is not text")),
-            (Some("text/html"), b"\x7fELF\0\0", Err("no text, but data")),
-            (None, b"\x89PNG\r\n\x1a\n\0", Err("no text, but data")),
+            (Some("text/html"), b"\x7fELF\0\0", Err("not text, but data")),
+            (None, b"\x89PNG\r\n\x1a\n\0", Err("not text, but data")),
         ] {
             assert_eq!(Kind::of(said, body), expected.map_err(str::to_owned), "{said:?} {body:?}");
         }
