@@ -44,6 +44,8 @@ mod tests {
             &expect![[r#"
                 (a person goes to the garden and reads the thermometer)
                 failed: script:demo: the connection broke
+                user: How warm is it?
+
                 Forecaster: 21.5
 
                 (Forecaster replied)

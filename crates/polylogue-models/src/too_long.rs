@@ -60,7 +60,7 @@ const OTHERS: [&str; 5] =
 pub(crate) fn too_long(message: &str, codes: &[String]) -> Option<(Option<u32>, Option<u32>)> {
     let message = message.to_ascii_lowercase();
     let is_other = |text: &&str| message.contains(*text) || codes.iter().any(|code| code.contains(*text));
-    if OTHERS.iter().any(|text| is_other(&text)) {
+    if OTHERS.iter().any(is_other) {
         return None;
     }
     let found = TEXTS.iter().find_map(|(text, order)| Some((message.get(message.find(text)?..)?, *order)));

@@ -201,7 +201,7 @@ impl Conversation {
     }
 
     /// Prepares one that was stored to continue, with `message` if it is closed: logs limits that have changed, and reopens it unless
-    /// it would end again at once. Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more) that
+    /// it would end again at once; a message is then not added. Without a message, limits of its outermost chat are raised by the [`more`](crate::OpenOptions::more) that
     /// it was opened for. [`run`](Self::run) continues it.
     ///
     /// # Errors
@@ -224,7 +224,13 @@ impl Conversation {
                 self.log_limits(log).await?;
                 log.reopen_for(raised).await?;
             }
-            _ => self.log_limits(log).await?,
+            (Some(_), Some(_)) => {
+                if let Some(reason) = self.0.chat.takes_no_message(log, limits).await? {
+                    return Ok(Resumed::EndsAgain(reason));
+                }
+                self.log_limits(log).await?;
+            }
+            (None, None) => self.log_limits(log).await?,
         }
         // Appended by the run, which subscribers watch.
         message.into_iter().for_each(|message| drop(self.0.handle.send(message)));
@@ -248,7 +254,7 @@ impl Conversation {
     }
 
     /// What continues it after it ended for `reason`: more of what its limit counts if that is enough, else a message. `None` if neither
-    /// does, such as under a budget with a model of unknown price.
+    /// does, such as under a budget with a model of unknown price, or if resuming it is enough.
     ///
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.
@@ -258,10 +264,17 @@ impl Conversation {
         {
             return Ok(Some(Continuation::More(more)));
         }
-        let needs_price = matches!(reason, StopReason::UnknownPrice { .. });
-        let is_message =
-            matches!(reason.outcome(), RunOutcome::Done | RunOutcome::Limit | RunOutcome::Budget);
-        Ok((is_message && !needs_price).then_some(Continuation::Message))
+        let is_message = match reason.outcome() {
+            RunOutcome::Done | RunOutcome::Limit | RunOutcome::Budget => {
+                let log = self.0.log.lock().await;
+                let log = log.as_ref().ok_or_else(|| self.gone())?;
+                self.0.chat.takes_no_message(log, self.limits()).await?.is_none()
+            }
+            // What was stopped from outside continues where it was; with a participant that left, only a message does.
+            RunOutcome::Stopped => !self.continues_for(LimitOverrides::default()).await?,
+            _ => false,
+        };
+        Ok(is_message.then_some(Continuation::Message))
     }
 
     /// Whether it is closed and would continue if it were opened for `more` and resumed.

@@ -25,6 +25,8 @@ pub struct Sandbox {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     venv: Option<Arc<Venv>>,
     env: Vec<(OsString, OsString)>,
+    /// Whether the work directory is a folder of the user's.
+    is_project: bool,
     pub(crate) place: Backend,
 }
 
@@ -141,6 +143,7 @@ impl Sandbox {
             links: Vec::new(),
             venv: None,
             env: Vec::new(),
+            is_project: false,
             place,
         }
     }
@@ -181,6 +184,18 @@ impl Sandbox {
     #[must_use]
     pub fn work_inside(&self) -> &Path {
         if self.is_enclosed() { Path::new("/work") } else { &self.work }
+    }
+
+    /// Declares the work directory a folder of the user's: a program that is written to a file only to be run is removed after it.
+    #[must_use]
+    pub fn project(self) -> Self {
+        Self { is_project: true, ..self }
+    }
+
+    /// Whether the work directory is a folder of the user's.
+    #[must_use]
+    pub const fn is_project(&self) -> bool {
+        self.is_project
     }
 
     /// The limits.

@@ -156,7 +156,8 @@ impl BuildContext {
                 return Err(Error::config(refusal(grant, &what)));
             }
         }
-        settings.build(dir, self.unused)
+        let sandbox = settings.build(dir, self.unused)?;
+        Ok(if self.is_project { sandbox.project() } else { sandbox })
     }
 }
 

@@ -146,9 +146,16 @@ impl Tool for Code {
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let code = text("code").ok_or("`code` must be a text: the whole program")?;
         let code = if self.language == Language::Saved { code } else { unfenced(code) };
-        let file = text("filename").map_or_else(|| self.file_name(code, text("language")), str::to_owned);
+        let named = text("filename").map(str::to_owned);
+        let is_kept = named.is_some() || self.language == Language::Saved || !self.sandbox.is_project();
+        let file = named.unwrap_or_else(|| self.file_name(code, text("language")));
         let before = Files::of(&self.sandbox).await;
-        let ended = match running::run(self.sandbox.clone(), self.program(&file, code)).await {
+        let ended = running::run(self.sandbox.clone(), self.program(&file, code)).await;
+        if !is_kept {
+            // One that cannot be removed is no reason to lose what it printed.
+            let _ = std::fs::remove_file(self.sandbox.work().join(&file));
+        }
+        let ended = match ended {
             Ok(ended) => ended,
             Err(error) => return Ok(outcome_of(1, &error.to_string())),
         };

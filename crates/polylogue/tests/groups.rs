@@ -168,7 +168,7 @@ fn five_thousand_messages_need_no_stack() {
             chat.run_in(&mut log, "go").await.unwrap().status
         })
     };
-    let thread = std::thread::Builder::new().stack_size(256 * 1024).spawn(long).unwrap();
+    let thread = std::thread::Builder::new().stack_size(384 * 1024).spawn(long).unwrap();
     let Status::Closed { reason, .. } = thread.join().unwrap() else { panic!("it is over") };
     assert_eq!(reason, StopReason::from(Reason::CountReached { count: 5_000, of: Counted::Messages }));
 }

@@ -529,7 +529,7 @@ async fn a_log_belongs_to_one_chat() {
             .await
             .unwrap_err()
             .to_string()
-            .contains("has begun already")
+            .contains("has already begun")
     );
     let other =
         Chat::named("c").participant(Function::new("Z", |_| Ok(Act::Pass)).unwrap()).policy(sequential());

@@ -10,6 +10,7 @@ use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, settings};
 use crate::limit;
+use crate::place::shell_word;
 use crate::runner::Runner;
 use crate::screen::Settings;
 use crate::stderr::print_note;
@@ -33,7 +34,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     }
     let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message).await?;
-    tell_unchanged(&conversation, resumed, cli.store.as_deref()).await?;
+    tell_unchanged(&conversation, resumed, args.message.as_deref(), cli.store.as_deref()).await?;
     Runner {
         conversation,
         runtime,
@@ -52,18 +53,25 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
 async fn tell_unchanged(
     conversation: &Conversation,
     resumed: Resumed,
+    message: Option<&str>,
     store: Option<&Path>,
 ) -> Result<(), CliError> {
     let id = conversation.id();
     let (reason, what) = match resumed {
         Resumed::Continues => return Ok(()),
         Resumed::Done(reason) => (reason, format!("`{id}` is over")),
+        Resumed::EndsAgain(reason) if message.is_some() => {
+            (reason, format!("the message was not added: no agent of `{id}` could reply to it"))
+        }
         Resumed::EndsAgain(reason) => (reason, format!("nothing is done: `{id}` would end again at once")),
     };
+    let message = message.map(|text| format!("{} ", shell_word(Path::new(text)))).unwrap_or_default();
     let way = match limit::command_to_continue(conversation, &reason).await? {
         Some(way) => {
             let store = place::store_option(store).map(|store| format!(" {store}")).unwrap_or_default();
-            format!("`polylogue resume {id} {way}{store}` continues it")
+            // A message that was not added is given again, instead of one that is suggested.
+            let way = if message.is_empty() || !way.starts_with('"') { way } else { String::new() };
+            format!("`polylogue resume {id} {message}{way}{store}` continues it")
         }
         None => "neither a higher limit nor a message continues it".into(),
     };

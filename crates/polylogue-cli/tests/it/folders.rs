@@ -49,6 +49,28 @@ fn agents_change_files_of_the_project_after_a_person_allowed_it_and_a_resumed_ru
 }
 
 #[test]
+fn programs_of_agents_are_not_left_in_the_project() {
+    if !can_enclose() {
+        return skipped("programs cannot be enclosed here");
+    }
+    let home = home();
+    let call = r#"{tool: shell, args: {code: "echo done > made.txt"}}"#;
+    home.file(
+        "shell.yaml",
+        &format!(
+            "name: shell\ntask: Make it.\nagents:\n  - {{name: Ops, tools: [shell], approval: never}}\n\
+             chat: {{participants: [Ops], pattern: sequential}}\nscript:\n  - Ops: {{calls: [{call}]}}\n  - Ops: Made.\n"
+        ),
+    );
+    home.allow_programs();
+    home.run(&["run", "shell.yaml", "--offline", "--dir", "project"]).ok();
+    let names = fs::read_dir(home.path("project")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["made.txt", "notes.txt"]);
+}
+
+#[test]
 fn a_rule_of_the_user_allows_changes_without_a_question() {
     if !can_enclose() {
         return skipped("programs cannot be enclosed here");

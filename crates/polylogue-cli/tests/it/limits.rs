@@ -201,6 +201,13 @@ fn resume_continues_for_more_turns_than_the_team_allows() {
         assert_eq!(reopened["more"]["turns"], 3, "{chat}: {reopened}");
         home.run(&["resume", &id, "--max-turns", "1"]);
         assert_eq!(turns(&home), 6, "{chat}");
+        // Under the limit of a run no agent could reply, so the message is not added.
+        let before = home.events();
+        let refused = home.run(&["resume", &id, "Continue."]);
+        assert!(refused.err.contains("the message was not added: no agent of"), "{chat}: {}", refused.err);
+        let command = format!("`polylogue resume {id} Continue. --max-turns ");
+        assert!(refused.err.contains(&command), "{chat}: {}", refused.err);
+        assert_eq!((home.events(), refused.code), (before, more.code), "{chat}");
         // After a message, the team's limits count from 0.
         home.run(&["resume", &id, "Continue.", "--max-turns", "100"]);
         assert_eq!(turns(&home), 8, "{chat}");

@@ -207,7 +207,7 @@ fn a_person_who_is_asked_at_the_end_and_at_the_limit() {
         TERMINATE
 
         Kim is asked:
-        You speak as Kim; Bot ended the conversation. Type a reply to go on; Enter or exit ends
+        You speak as Kim; Bot ended the conversation. Type a reply to continue; Enter or exit ends
         the conversation.
         Kim> Not yet
 
@@ -224,7 +224,7 @@ fn a_person_who_is_asked_at_the_end_and_at_the_limit() {
         TERMINATE
 
         Kim is asked:
-        You speak as Kim; Bot ended the conversation. Type a reply to go on; Enter or exit ends
+        You speak as Kim; Bot ended the conversation. Type a reply to continue; Enter or exit ends
         the conversation.
         Kim>
 

@@ -109,7 +109,7 @@ fn rows_and_callers_get_nothing_that_the_team_did_not_ask_for_when_it_was_truste
     );
     home.run(&["batch", "team.yaml", "--over", "rows.jsonl", "-o", "out.jsonl", "--trust"]).exits(1);
     let records = std::fs::read_to_string(home.path("out.jsonl")).unwrap();
-    assert!(records.contains("asks for more than was allowed"), "{records}");
+    assert!(records.contains("requests permissions that were not granted"), "{records}");
     assert_eq!((server.count(), other.count()), (CALLS, 0));
     let line = |id: u32, method: &str, params: &Value| {
         format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
@@ -119,7 +119,7 @@ fn rows_and_callers_get_nothing_that_the_team_did_not_ask_for_when_it_was_truste
         + "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
         + &line(2, "tools/call", &json!({"name": "talk", "arguments": {"url": other.base_url()}}));
     let ran = home.run_reading(&input, &["mcp", "team.yaml"]);
-    assert!(ran.out.contains("asks for more than was allowed"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.contains("requests permissions that were not granted"), "{}\n{}", ran.out, ran.err);
     assert_eq!(other.count(), 0);
 }
 

@@ -42,6 +42,18 @@ impl Chat {
         let too_many = limits.too_many_turns(log.turns_begun().await, turns);
         Ok(too_many.or(Some(reason).filter(|reason| turns > 0 && holds_still(reason, limits))))
     }
+
+    /// The limit of the whole run under which the closed conversation in `log` could not continue, not even with another message:
+    /// it is reached, and `limits` do not raise it. Limits of its chats count from 0 again after a message.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation of this chat.
+    pub async fn takes_no_message(&self, log: &Log, limits: &Limits) -> Result<Option<StopReason>> {
+        let transcript = log.transcript().await?;
+        let Some((reason, _)) = transcript.closed() else { return Ok(None) };
+        let too_many = limits.too_many_turns(log.turns_begun().await, 1);
+        Ok(too_many.or_else(|| Some(reason.clone()).filter(|reason| holds_still(reason, limits))))
+    }
 }
 
 /// Whether the limit of the whole run that was reached is still not raised.

@@ -170,7 +170,7 @@ const fn is_user(entry: &Entry, style: &Style) -> bool {
     matches!(entry, Entry::User { .. }) || style.fold && matches!(entry, Entry::System { .. })
 }
 
-/// What is sent of entries beside their parts.
+/// What is sent of entries next to their parts.
 #[derive(Clone, Copy)]
 struct Sent<'a> {
     seals: Option<&'a SealsSent>,

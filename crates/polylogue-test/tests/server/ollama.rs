@@ -138,7 +138,7 @@ fn requests_are_judged_more_strictly_than_ollama_does() {
         (with("stream", json!("no")), "`stream`"),
         (with("messages", json!([])), "empty"),
         (with("messages", json!([{"role": "user", "content": [{"type": "text", "text": "x"}]}])), "not text"),
-        (with("messages", json!([{"role": "user", "content": "x", "images": ["data:x"]}])), "no base64"),
+        (with("messages", json!([{"role": "user", "content": "x", "images": ["data:x"]}])), "not base64"),
         (with("messages", json!([{"role": "user", "content": " "}])), "empty text"),
         (with("messages", json!([user, user])), "alternate"),
         (with("messages", json!([user, call])), "not answered"),

@@ -155,7 +155,7 @@ async fn what_cannot_be_run_is_refused_or_saved() {
     }
     // A coder without tools refuses with a text, too.
     let out = reply("```python\nprint(1)\n```", Coder::new()).await;
-    assert!(out.ends_with("unknown language `python`; what can be run here is not a language"), "{out}");
+    assert!(out.ends_with("unknown language `python`; what can be run here is no language"), "{out}");
 }
 
 // Item 70.

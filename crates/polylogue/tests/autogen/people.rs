@@ -256,7 +256,7 @@ async fn the_question_says_who_asks_and_what_to_type() {
     );
     assert_eq!(
         asked(terminate(), &["hello", "TERMINATE"], "").await,
-        "You speak as `Bob`; `Ann` ended the conversation. Type a reply to go on; Enter or `exit` ends the conversation."
+        "You speak as `Bob`; `Ann` ended the conversation. Type a reply to continue; Enter or `exit` ends the conversation."
     );
     assert_eq!(
         asked(terminate().max_auto_replies(0).clear_command(), &["hello"], "").await,

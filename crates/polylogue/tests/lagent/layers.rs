@@ -50,7 +50,7 @@ async fn a_removed_hook_is_not_run_and_cannot_be_removed_again() {
     let mut bot = Around::new(agent("bot", &script(r#"[{"bot": "one"}]"#)));
     let (first, second) = (bot.after(prefix("c")), bot.before(prefix("a")));
     bot.remove(first).unwrap();
-    assert!(bot.remove(first).unwrap_err().to_string().contains("no such hook"));
+    assert!(bot.remove(first).unwrap_err().to_string().contains("the hook does not exist"));
     assert_ne!(first, second);
     assert_eq!(session().await.call(&bot, "hi").await.unwrap().plain(), "one");
 }

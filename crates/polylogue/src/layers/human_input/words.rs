@@ -28,7 +28,7 @@ pub(super) fn question(
     let (situation, keys) = match input_reason {
         InputReason::End(_) => (
             situation(turn, input_reason),
-            "Type a reply to go on; Enter or `exit` ends the conversation.".into(),
+            "Type a reply to continue; Enter or `exit` ends the conversation.".into(),
         ),
         _ => (
             situation(turn, input_reason),
