@@ -14,14 +14,14 @@ pub(crate) async fn command_to_continue(
     Ok(conversation.continuation(reason).await?.map(words))
 }
 
-/// The same, if a limit or a participant that left ended it.
+/// The same, if a limit ended it.
 pub(crate) async fn past_limit(
     conversation: &Conversation,
     reason: &StopReason,
 ) -> Result<Option<String>, CliError> {
-    let is_early = matches!(reason.outcome(), RunOutcome::Limit | RunOutcome::Budget | RunOutcome::Stopped);
+    let is_limit = matches!(reason.outcome(), RunOutcome::Limit | RunOutcome::Budget);
     let continuation = conversation.continuation(reason).await?;
-    Ok(continuation.filter(|way| is_early || *way != Continuation::Message).map(words))
+    Ok(continuation.filter(|way| is_limit || *way != Continuation::Message).map(words))
 }
 
 fn words(continuation: Continuation) -> String {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use polylogue::{Agent as _, Status};
 use polylogue_core::{
-    Body, Cancellation, Event, LogId, Path, Question, RunOutcome, StopReason, Store as _, Subscription,
+    Body, Cancellation, Event, LogId, Path, Question, RunOutcome, Store as _, Subscription,
 };
 use polylogue_mcp::Progress;
 use polylogue_runtime::{Conversation, Runtime};
@@ -58,10 +58,12 @@ impl Runner {
         for (at, question) in self.conversation.questions().await {
             view.remind(before, &at, &question, &self.conversation.cancellation());
         }
-        since.iter().for_each(|event| match event.body {
-            Body::Sent(_) | Body::Reopened { message: Some(_), .. } => view.show_again(event),
-            _ => view.recall(event),
-        });
+        // Showing what follows a message sets it apart from the message, which recalling does not.
+        let mut is_shown = false;
+        for event in since {
+            is_shown |= matches!(event.body, Body::Sent(_) | Body::Reopened { message: Some(_), .. });
+            if is_shown { view.show_again(event) } else { view.recall(event) }
+        }
         let status = self.advance(&mut view, &mut Signals::new()?).await?;
         self.finish(view, status, begun.elapsed()).await
     }
@@ -228,9 +230,11 @@ impl Runner {
             Err(_) => "failed: it can be resumed".into(),
         };
         let option = self.command_to_continue(&status).await?;
-        let is_stopped = |reason: &StopReason| reason.outcome() == RunOutcome::Stopped;
         let resumable = match &status {
-            Ok(Status::Closed { reason, .. }) => option.is_some() || is_stopped(reason),
+            Ok(Status::Closed { reason, .. }) if reason.outcome() == RunOutcome::Stopped => {
+                option.is_some() || conversation.continues().await?
+            }
+            Ok(Status::Closed { .. }) => option.is_some(),
             _ => true,
         };
         let files = work_dir::summary(self.work.as_deref(), &id);

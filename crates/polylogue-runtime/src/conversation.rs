@@ -254,7 +254,7 @@ impl Conversation {
     }
 
     /// What continues it after it ended for `reason`: more of what its limit counts if that is enough, else a message. `None` if neither
-    /// does, such as under a budget with a model of unknown price, or if resuming it is enough.
+    /// does, such as under a budget with a model of unknown price or after a participant left.
     ///
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.
@@ -270,11 +270,17 @@ impl Conversation {
                 let log = log.as_ref().ok_or_else(|| self.gone())?;
                 self.0.chat.takes_no_message(log, self.limits()).await?.is_none()
             }
-            // What was stopped from outside continues where it was; with a participant that left, only a message does.
-            RunOutcome::Stopped => !self.continues_for(LimitOverrides::default()).await?,
             _ => false,
         };
         Ok(is_message.then_some(Continuation::Message))
+    }
+
+    /// Whether it is closed and would continue if it were resumed under the limits that it has, such as after it was stopped.
+    ///
+    /// # Errors
+    /// When the log is not a valid conversation. Waits while it runs.
+    pub async fn continues(&self) -> Result<bool> {
+        self.continues_for(LimitOverrides::default()).await
     }
 
     /// Whether it is closed and would continue if it were opened for `more` and resumed.

@@ -34,7 +34,16 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     }
     let message = message(args, &conversation, attached)?;
     let resumed = conversation.resume(message).await?;
+    // Nothing is run, so the exit code says why.
+    let refused = match &resumed {
+        Resumed::EndsAgain(reason) if args.message.is_some() => Some(Exit::from(reason)),
+        _ => None,
+    };
     tell_unchanged(&conversation, resumed, args.message.as_deref(), cli.store.as_deref()).await?;
+    if let Some(exit) = refused {
+        conversation.release().await?;
+        return Ok(exit);
+    }
     Runner {
         conversation,
         runtime,

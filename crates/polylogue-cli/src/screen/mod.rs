@@ -5,7 +5,7 @@
 //!
 //! - [`live`]: the terminal; with [`draft`] (a reply while it is written), [`turns`] (who is at what) and [`region`]
 //!   (the rows that change in place)
-//! - [`plain`], [`autogen`], [`json`], [`document`] and [`sides`] (`show`), [`end`] (the closing lines)
+//! - [`plain`], [`autogen`], [`json`], [`document`] and [`side_by_side`] (`show`), [`end`] (the closing lines)
 //! - [`renderer`]: the lines of each item of the [presentation](polylogue_runtime::presentation); [`call`]: a tool
 //!   call on one line; [`chat_name`]: the name of a chat
 //! - [`markdown`], [`text`], [`style`]: what lines are made of; [`picture`]: pictures, named and drawn

@@ -111,7 +111,7 @@ fn resume_shows_what_was_sent_since_and_not_what_was_shown_before() {
     home.run(&["run", "talk.yaml", "--offline", "--max-turns", "2"]).exits(3);
     home.run(&["send", "last", "Hurry up, please."]).ok();
     let resumed = home.run(&["resume", "last", "--max-turns", "2"]).exits(3).out;
-    let sent = resumed.find("user -> all:\nHurry up, please.\n").expect(&resumed);
+    let sent = resumed.find("user -> all:\nHurry up, please.\n\nA -> B:\n").expect(&resumed);
     assert!(sent < resumed.find("A -> B:\nthree").unwrap(), "{resumed}");
     assert!(!resumed.contains("one") && !resumed.contains("two"), "{resumed}");
     // While a person is waited for, and with the question, which comes first.

@@ -181,58 +181,58 @@ fn a_person_who_is_asked_at_the_end_and_at_the_limit() {
         &home,
         &keys,
         &expect![[r#"
-        with Bot, Kim
+            with Bot, Kim
 
-        user → all
-        Count
+            user → all
+            Count
 
-        Bot → Kim
-        one
+            Bot → Kim
+            one
 
-        Kim → Bot
-        more
+            Kim → Bot
+            more
 
-        Bot → Kim
-        two
+            Bot → Kim
+            two
 
-        Kim is asked:
-        You speak as Kim, which replied by itself once, to Bot. Type a reply. Enter gives an
-        automatic reply, exit ends the conversation.
-        Kim> Go on
+            Kim is asked:
+            You speak as Kim, which replied by itself once, to Bot. Type a reply. Enter gives an
+            automatic reply, exit ends the conversation.
+            Kim> Go on
 
-        Kim → Bot
-        Go on
+            Kim → Bot
+            Go on
 
-        Bot → Kim
-        TERMINATE
+            Bot → Kim
+            TERMINATE
 
-        Kim is asked:
-        You speak as Kim; Bot ended the conversation. Type a reply to continue; Enter or exit ends
-        the conversation.
-        Kim> Not yet
+            Kim is asked:
+            You speak as Kim; Bot ended the conversation. Type a reply to continue; Enter or exit
+            ends the conversation.
+            Kim> Not yet
 
-        Kim → Bot
-        Not yet
+            Kim → Bot
+            Not yet
 
-        Bot → Kim
-        four
+            Bot → Kim
+            four
 
-        Kim → Bot
-        again
+            Kim → Bot
+            again
 
-        Bot → Kim
-        TERMINATE
+            Bot → Kim
+            TERMINATE
 
-        Kim is asked:
-        You speak as Kim; Bot ended the conversation. Type a reply to continue; Enter or exit ends
-        the conversation.
-        Kim>
+            Kim is asked:
+            You speak as Kim; Bot ended the conversation. Type a reply to continue; Enter or exit
+            ends the conversation.
+            Kim>
 
-        Kim ends the chat
+            Kim ends the chat
 
-        done: Bot said `TERMINATE` · 10 turns · tokens unknown · $0 · TIME
-        `polylogue show ID`
-    "#]],
+            done: Bot said `TERMINATE` · 10 turns · tokens unknown · $0 · TIME
+            `polylogue show ID`
+        "#]],
     );
     assert_eq!(code, 0);
     assert_eq!(of_type(&home.events(), "input_required").len(), 3);
