@@ -319,7 +319,7 @@ impl Renderer {
         if self.format.whole {
             return self.text(at, label, text);
         }
-        let width = self.width(at).map_or(usize::MAX, |width| width * rows);
+        let width = self.width(at).unwrap_or(PLAIN_WIDTH) * rows;
         let room = width.saturating_sub(label.chars().count());
         let text = Line::new(&folded(text), Style::DIM).fit(room).text();
         self.note(at, &format!("{label}{text}"), Style::DIM);
