@@ -35,7 +35,7 @@ pub(crate) async fn choose(
     words: &[&'static str],
     signals: &mut Signals,
 ) -> Result<Option<&'static str>, CliError> {
-    tell_verbatim(text);
+    print_verbatim(text);
     let told = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     for _ in 0..MAX_ATTEMPTS {
         let prompt = format!("{}> ", words.join(" or "));
@@ -49,7 +49,7 @@ pub(crate) async fn choose(
 }
 
 /// Shows `text` in addition to the output, verbatim: without Markdown, in rows that fit the terminal.
-pub(crate) fn tell_verbatim(text: &str) {
+pub(crate) fn print_verbatim(text: &str) {
     let apart = match io::stderr().is_terminal() {
         true => SetApart::Margin(Size::of_terminal().text_columns()),
         false => SetApart::Lines,

@@ -18,7 +18,7 @@ use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
 use crate::place;
 use crate::prompt::question::{meant, prompt as prompt_for};
-use crate::prompt::{self, tell_verbatim};
+use crate::prompt::{self, print_verbatim};
 use crate::screen::text::neutral;
 use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size};
 use crate::signals::{FINISHING, Signals};
@@ -144,7 +144,7 @@ impl Runner {
             Some(text) => Some(text),
             None if prompt::is_possible() => {
                 if !self.is_seen() {
-                    tell_verbatim(&question.text);
+                    print_verbatim(&question.text);
                 }
                 if question.is_approval() {
                     print_note_wrapped(Always::HINT);
@@ -183,7 +183,7 @@ impl Runner {
         let (Output::Result, Ok(Status::Waiting(questions))) = (self.settings.output, status) else { return };
         for (_, question) in questions {
             print_note(&format!("{} is asked:", question.who));
-            tell_verbatim(&question.text);
+            print_verbatim(&question.text);
         }
         print_note_wrapped(&format!("{}: answer with `{}`", end.status, end.resume()));
     }

@@ -191,8 +191,8 @@ impl Names {
             return;
         }
         let mut seen = HashSet::new();
-        let names: Vec<&str> =
-            self.of(used.suggested, used.scope).filter(|name| seen.insert(*name)).collect();
+        let names = self.of(used.suggested, used.scope).chain(used.words.iter().copied());
+        let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
         report.error_with_hint(&used.span, (used.unknown)(&used.name), suggest::hint(&used.name, names));
     }
 }

@@ -221,18 +221,19 @@ fn swarm(
     extra: &mut Vec<String>,
     draft: &mut Draft,
 ) -> Result<Yaml> {
-    let mut strangers = Vec::new();
+    let mut undefined_names = Vec::new();
     for at in participants {
-        strangers.extend(agents::handed_to(at)?.into_iter().filter(|target| draft.known(target).is_none()));
+        undefined_names
+            .extend(agents::handed_to(at)?.into_iter().filter(|target| draft.known(target).is_none()));
     }
-    strangers.sort_unstable();
-    strangers.dedup();
-    for stranger in strangers {
+    undefined_names.sort_unstable();
+    undefined_names.dedup();
+    for undefined in undefined_names {
         // An undefined target is the surrounding program, which asks the person.
-        let name = draft.stranger(stranger);
+        let name = draft.undefined_name(undefined);
         draft.note(
             "$.config.participants",
-            format!("`{name}` is added as a person: agents hand over to `{stranger}`"),
+            format!("`{name}` is added as a person: agents hand over to `{undefined}`"),
         );
         draft.agents.push(vec![("name".into(), Yaml::text(&name)), ("human".into(), Yaml::plain(true))]);
         extra.push(name);
@@ -246,7 +247,7 @@ fn swarm(
 /// The pattern of a `MagenticOneGroupChat`: a planner with a ledger, to which the definition gives no name.
 fn ledger(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     let model = config.take("model_client").map(|at| of_client(&at, draft)).transpose()?.unwrap_or_default();
-    let planner = draft.stranger("Planner");
+    let planner = draft.undefined_name("Planner");
     let mut agent: Entries = vec![("name".into(), Yaml::text(&planner))];
     agent.extend(model.entries());
     draft.agents.push(agent);

@@ -76,7 +76,7 @@ impl Draft {
     }
 
     /// The name of an agent that the definition uses without defining it.
-    pub(crate) fn stranger(&mut self, wanted: &str) -> String {
+    pub(crate) fn undefined_name(&mut self, wanted: &str) -> String {
         let notes = self.notes.len();
         let name = self.name(wanted, "$");
         self.notes.truncate(notes);

@@ -92,8 +92,8 @@ impl Catalog {
 
 /// Refuses names in `include` or `exclude` that no tool has: a misspelled one would allow another tool than meant.
 fn knows(server: &str, allowed: &Allowed, tools: &[(String, AnyTool)]) -> Result<()> {
-    let stranger = allowed.named().iter().find(|name| !tools.iter().any(|(known, _)| known == *name));
-    stranger.map_or(Ok(()), |name| {
+    let unknown = allowed.named().iter().find(|name| !tools.iter().any(|(known, _)| known == *name));
+    unknown.map_or(Ok(()), |name| {
         let names: Vec<&str> = tools.iter().map(|(name, _)| name.as_str()).collect();
         let names = names.join(", ");
         Err(Error::config(format!("the MCP server `{server}` has no tool `{name}`; it has: {names}")))

@@ -545,13 +545,13 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
         task: "go".into(),
         ..polylogue_core::Opening::default()
     });
-    let cued = |who: &str| Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] };
+    let turn_started = |who: &str| Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] };
     let answered = Body::InputProvided { to: name("A"), text: "x".into() };
     for (bodies, flaw) in [
         (vec![opened.clone(), said()], "event 1: it is not `A`'s turn"),
         (vec![opened.clone(), opened.clone()], "event 1: the chat is open already"),
-        (vec![opened.clone(), cued("A"), cued("B")], "event 2: it is still `A`'s turn"),
-        (vec![opened.clone(), cued("A"), answered], "event 2: nothing was asked"),
+        (vec![opened.clone(), turn_started("A"), turn_started("B")], "event 2: it is still `A`'s turn"),
+        (vec![opened.clone(), turn_started("A"), answered], "event 2: nothing was asked"),
     ] {
         let (store, id) = (AnyStore::new(Memory::default()), LogId::new("x").unwrap());
         let claim = store.create(&id, &polylogue_core::Meta::default()).await.unwrap();

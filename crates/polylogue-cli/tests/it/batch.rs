@@ -173,7 +173,8 @@ fn a_budget_is_for_all_and_for_all_runs() {
     let paid = server.count();
     assert!((calls / 3..calls * 2 / 3).contains(&paid), "{paid} of {calls}");
     let again = home.run(&[&over_cross(&budget)[..], &["--json"]].concat()).exits(4);
-    assert_eq!(server.count(), paid, "the budget is of all runs");
+    // What is left may pay for a row whose request is shorter than that of the row which found too little.
+    assert!(server.count() <= paid + 1, "the budget is of all runs: {} after {paid}", server.count());
     let reported = &again.lines()[0];
     assert_eq!((&reported["rows"], &reported["records"]), (&12.into(), &"out.jsonl".into()));
     let over = reported["states"]["done"]["rows"].as_u64().unwrap();

@@ -21,12 +21,12 @@ use crate::{holder, io_error};
 /// All conditions are checked before anything is written.
 pub(super) struct WriteTransaction<'a> {
     connection: &'a Connection,
-    office: &'a WriterState,
+    state: &'a WriterState,
 }
 
 impl<'a> WriteTransaction<'a> {
-    pub(super) fn new(connection: &'a Connection, office: &'a WriterState) -> Self {
-        Self { connection, office }
+    pub(super) fn new(connection: &'a Connection, state: &'a WriterState) -> Self {
+        Self { connection, state }
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -60,8 +60,8 @@ impl<'a> WriteTransaction<'a> {
 
     /// The name of this store in claims. Stores the heads of dead processes.
     fn token(&self) -> Result<String, WriteError> {
-        let token = self.office.token().map_err(|error| io_error::writing(self.office.place(), &error))?;
-        for head in self.office.said_by_the_dead() {
+        let token = self.state.token().map_err(|error| io_error::writing(self.state.place(), &error))?;
+        for head in self.state.heads_of_ended_processes() {
             self.remind(&head)?;
         }
         Ok(token)
@@ -70,7 +70,7 @@ impl<'a> WriteTransaction<'a> {
     /// Stores the head of a log that has fewer events than that: it has lost some.
     fn remind(&self, head: &Head) -> Result<(), WriteError> {
         let Head { id, fence, events, link, lease_ms } = head;
-        self.office.ends().forget(id);
+        self.state.ends().forget(id);
         let (fence, events) = (fence.cast_signed(), events.cast_signed());
         let log = match self.log(id) {
             Ok(log) => log,
@@ -126,7 +126,7 @@ impl<'a> WriteTransaction<'a> {
     pub(super) fn take_over(&self, id: &LogId) -> Result<Claim, WriteError> {
         let log = self.log(id)?;
         let writer: Option<String> = self.get("SELECT writer FROM claims WHERE log = ?1", [log])?;
-        let said = writer.and_then(|writer| process_lock::said_by(self.office.place(), &writer, id));
+        let said = writer.and_then(|writer| process_lock::head_written_by(self.state.place(), &writer, id));
         if said.is_none_or(|head| head.holds_for().is_some()) {
             return self.claim(id);
         }
@@ -142,9 +142,9 @@ impl<'a> WriteTransaction<'a> {
         let claim = select.query_row([log], |row| Ok((row.get::<_, String>(0)?, row.get(1)?))).optional()?;
         let Some((writer, holder)) = claim else { return Ok(None) };
         let holder: String = holder;
-        let place = self.office.place();
-        if self.office.own().as_ref() == Some(&writer) || process_lock::is_taken(place, &writer) {
-            let lease = process_lock::said_by(place, &writer, id).as_ref().and_then(Head::holds_for);
+        let place = self.state.place();
+        if self.state.own().as_ref() == Some(&writer) || process_lock::is_taken(place, &writer) {
+            let lease = process_lock::head_written_by(place, &writer, id).as_ref().and_then(Head::holds_for);
             let holder = holder::with_lease(&holder, lease);
             return Err(StoreError::Busy { id: id.clone(), holder }.into());
         }
@@ -152,7 +152,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     fn insert_claim(&self, id: &LogId, log: i64) -> Result<Claim, WriteError> {
-        self.office.ends().forget(id);
+        self.state.ends().forget(id);
         self.execute(
             "INSERT INTO claims(log, writer, holder) VALUES(?1, ?2, ?3)",
             params![log, self.token()?, holder::this_process()],
@@ -178,7 +178,7 @@ impl<'a> WriteTransaction<'a> {
 
     /// Writes the head of a log outside of the database, after the commit.
     fn say(&self, id: &LogId, fence: u64, events: u64, link: Link) {
-        self.office.say(Head { id: id.clone(), fence, events, link, lease_ms: lease_from_now() });
+        self.state.say(Head { id: id.clone(), fence, events, link, lease_ms: lease_from_now() });
     }
 
     /// The log's number, and whether it has a team, if the claim is valid.
@@ -186,7 +186,7 @@ impl<'a> WriteTransaction<'a> {
         let (log, has_team) = self.log_with_team(&claim.id)?;
         let valid = self.get::<i64>(
             "SELECT 1 FROM claims WHERE fence = ?1 AND log = ?2 AND writer = ?3",
-            params![claim.fence.cast_signed(), log, self.office.own()],
+            params![claim.fence.cast_signed(), log, self.state.own()],
         )?;
         match valid {
             Some(_) => Ok((log, has_team)),
@@ -195,7 +195,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     pub(super) fn append(&self, claim: &Claim, batch: &Batch) -> Result<(), WriteError> {
-        let mut end = match self.office.ends().take(claim) {
+        let mut end = match self.state.ends().take(claim) {
             Some(end) => end,
             None => self.log_end(claim)?,
         };
@@ -213,7 +213,7 @@ impl<'a> WriteTransaction<'a> {
         let (fence, count) = (claim.fence.cast_signed(), events.cast_signed());
         self.execute(sql, params![log, fence, count, link.bytes(), sealed(summary, *link)])?;
         self.say(&claim.id, claim.fence, *events, *link);
-        self.office.ends().keep(claim, end);
+        self.state.ends().keep(claim, end);
         Ok(())
     }
 
@@ -236,14 +236,14 @@ impl<'a> WriteTransaction<'a> {
 
     /// The end of a log, which must match its writer's head.
     fn end(&self, claim: &Claim, log: i64) -> Result<(u64, Link, String), WriteError> {
-        let place = || format!("`{}` in {}", claim.id, show(self.office.place()));
+        let place = || format!("`{}` in {}", claim.id, show(self.state.place()));
         let damaged = || {
             WriteError::from(StoreError::Damaged { place: place(), why: "its end is lost".into(), intact: 0 })
         };
         let (events, link, summary) = self.head(log)?.ok_or_else(damaged)?;
-        match self.office.said(&claim.id) {
+        match self.state.said(&claim.id) {
             Some(said) if said.fence == claim.fence && (said.events, said.link) != (events, link) => {
-                return Err(StoreError::Replaced { place: show(self.office.place()) }.into());
+                return Err(StoreError::Replaced { place: show(self.state.place()) }.into());
             }
             _ => {}
         }
@@ -267,19 +267,19 @@ impl<'a> WriteTransaction<'a> {
     }
 
     pub(super) fn release(&self, claim: &Claim) -> Result<(), WriteError> {
-        self.office.ends().forget(&claim.id);
+        self.state.ends().forget(&claim.id);
         self.execute(
             "DELETE FROM claims WHERE fence = ?1 AND writer = ?2",
-            params![claim.fence.cast_signed(), self.office.own()],
+            params![claim.fence.cast_signed(), self.state.own()],
         )?;
-        if let Some(said) = self.office.said(&claim.id).filter(|said| said.fence == claim.fence) {
-            self.office.say(Head { lease_ms: 0, ..said });
+        if let Some(said) = self.state.said(&claim.id).filter(|said| said.fence == claim.fence) {
+            self.state.say(Head { lease_ms: 0, ..said });
         }
         Ok(())
     }
 
     pub(super) fn remove(&self, id: &LogId) -> Result<(), WriteError> {
-        self.office.ends().forget(id);
+        self.state.ends().forget(id);
         let log = self.log(id)?;
         self.writer_of(id, log)?;
         // What a dead process said of the log is not to be missed later.
@@ -327,7 +327,7 @@ impl<'a> WriteTransaction<'a> {
         let (fence, events) = (claim.fence.cast_signed(), kept.cast_signed());
         self.execute(sql, params![log, fence, events, link.bytes(), sealed(&summary, link)])?;
         self.execute("DELETE FROM claims WHERE fence = ?1", [claim.fence.cast_signed()])?;
-        self.office.say(Head { id: id.clone(), fence: claim.fence, events: kept, link, lease_ms: 0 });
+        self.state.say(Head { id: id.clone(), fence: claim.fence, events: kept, link, lease_ms: 0 });
         Ok(())
     }
 }

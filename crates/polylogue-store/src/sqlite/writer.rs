@@ -125,7 +125,7 @@ impl<T: Send, W: Fn(&WriteTransaction<'_>) -> Result<T, WriteError> + Send> Task
 }
 
 fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiver<Box<dyn Task>>) {
-    let office = WriterState::new(place);
+    let state = WriterState::new(place);
     while let Some(first) = tasks.blocking_recv() {
         let mut group = vec![first];
         while group.len() < SHARED
@@ -133,55 +133,55 @@ fn work(mut connection: Connection, place: Arc<Path>, mut tasks: UnboundedReceiv
         {
             group.push(task);
         }
-        commit(&mut connection, &office, group);
+        commit(&mut connection, &state, group);
     }
-    office.close(&connection);
-    // Before the lock goes with the office: closing may write.
+    state.close(&connection);
+    // Before the lock goes with the state: closing may write.
     drop(connection);
 }
 
 /// Commits a group of tasks together; if that fails, each separately, so that only faulty ones fail.
-fn commit(connection: &mut Connection, office: &WriterState, mut group: Vec<Box<dyn Task>>) {
-    if let Err(error) = office.check() {
+fn commit(connection: &mut Connection, state: &WriterState, mut group: Vec<Box<dyn Task>>) {
+    if let Err(error) = state.check() {
         return refuse(group, &error);
     }
     let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
         // It is not the tasks' fault, and a task by itself would have to wait as long.
-        Err(error) => return fail(group, office, &error),
+        Err(error) => return fail(group, state, &error),
     };
-    let written = write(transaction, office, &mut group);
+    let written = write(transaction, state, &mut group);
     if written.is_err() {
-        office.rolled_back();
+        state.rolled_back();
     }
     match (written, group.len()) {
         // What was committed to files that were replaced or removed is not stored.
-        (Ok(()), _) => match office.check() {
+        (Ok(()), _) => match state.check() {
             Ok(()) => {
-                office.committed();
+                state.committed();
                 group.into_iter().for_each(|task| task.answer(Ok(())));
             }
             Err(error) => refuse(group, &error),
         },
-        (Err(error), 1) => fail(group, office, &error),
-        (Err(_), _) => group.into_iter().for_each(|task| commit(connection, office, vec![task])),
+        (Err(error), 1) => fail(group, state, &error),
+        (Err(_), _) => group.into_iter().for_each(|task| commit(connection, state, vec![task])),
     }
 }
 
 fn write(
     transaction: Transaction<'_>,
-    office: &WriterState,
+    state: &WriterState,
     group: &mut [Box<dyn Task>],
 ) -> rusqlite::Result<()> {
-    office.ends().refresh(&transaction)?;
+    state.ends().refresh(&transaction)?;
     for task in group {
-        task.write(&WriteTransaction::new(&transaction, office))?;
+        task.write(&WriteTransaction::new(&transaction, state))?;
     }
     transaction.commit()
 }
 
-fn fail(group: Vec<Box<dyn Task>>, office: &WriterState, error: &rusqlite::Error) {
-    refuse(group, &store_error(office.place(), error));
+fn fail(group: Vec<Box<dyn Task>>, state: &WriterState, error: &rusqlite::Error) {
+    refuse(group, &store_error(state.place(), error));
 }
 
 fn refuse(group: Vec<Box<dyn Task>>, error: &StoreError) {

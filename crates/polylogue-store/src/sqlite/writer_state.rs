@@ -78,7 +78,7 @@ impl WriterState {
     }
 
     /// The heads of dead processes, to be stored by this transaction.
-    pub(super) fn said_by_the_dead(&self) -> Vec<Head> {
+    pub(super) fn heads_of_ended_processes(&self) -> Vec<Head> {
         if self.read.replace(true) {
             return Vec::new();
         }

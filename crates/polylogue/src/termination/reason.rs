@@ -249,7 +249,7 @@ impl fmt::Display for Reason {
             Self::Matched { pattern, by } => write!(f, "{by}'s message matched `{pattern}`"),
             Self::Condition { name } => write!(f, "the condition `{name}` held"),
             Self::Messages { limit } => write!(f, "the limit of {}", counted(*limit, "message")),
-            Self::Time { limit_ms } => write!(f, "the limit of {} s", limit_ms / 1000),
+            Self::Time { limit_ms } => write!(f, "the limit of {} s", seconds(*limit_ms)),
             Self::NoParticipants { last: Some((who, why)) } => {
                 write!(f, "no participant is left; {who} left last: {why}")
             }
@@ -335,4 +335,10 @@ impl fmt::Display for ModelMistake {
             Self::Role => f.write_str("keeping to its role"),
         }
     }
+}
+
+/// Seconds without zeros at the end: `60`, `1.5`, `0.01`.
+fn seconds(ms: u64) -> String {
+    let text = format!("{}.{:03}", ms / 1000, ms % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

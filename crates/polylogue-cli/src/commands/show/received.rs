@@ -129,8 +129,8 @@ fn candidates(chat: &Transcript, who: &Name) -> Vec<Name> {
         }
         _ => None,
     };
-    let cued = chat.events().iter().rev().find_map(of).flatten();
-    cued.unwrap_or_else(|| chat.present().cloned().collect())
+    let turn_started = chat.events().iter().rev().find_map(of).flatten();
+    turn_started.unwrap_or_else(|| chat.present().cloned().collect())
 }
 
 /// How a model is asked, and with which system text.

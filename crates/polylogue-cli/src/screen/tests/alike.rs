@@ -43,7 +43,7 @@ impl Script {
         script.event(&root, opened(&["A", "B"], "user", &first));
         for (nth, act) in acts.iter().enumerate() {
             let who = if nth % 2 == 0 { "A" } else { "B" };
-            script.event(&root, cued(who));
+            script.event(&root, turn_started(who));
             script.act(who, nth, act);
         }
         let summary = closed(&script.last);
@@ -90,7 +90,7 @@ impl Script {
                 let inner = root.child(&name(who), u64::try_from(nth).unwrap());
                 let task = self.text(1);
                 self.event(&inner, opened(&["C", "D"], who, &task));
-                self.event(&inner, cued("C"));
+                self.event(&inner, turn_started("C"));
                 self.says(&inner, "C", true, *words);
                 let summary = closed(&self.last);
                 self.event(&inner, summary);

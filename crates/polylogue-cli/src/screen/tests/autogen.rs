@@ -53,10 +53,10 @@ fn two_agents() {
     let look = vec![Part::text("Look:\r\n"), picture, Part::text(" nice")];
     let events = [
         ("", opened(&["Ann", "Bob"], "Ann", "What is\n2 + 2?")),
-        ("", cued("Bob")),
+        ("", turn_started("Bob")),
         ("", sampled("Bob", look.clone())),
         ("", say("Bob", look)),
-        ("", cued("Ann")),
+        ("", turn_started("Ann")),
         ("", say("Ann", vec![Part::text("")])),
         ("", ended("Look")),
     ];
@@ -89,16 +89,16 @@ fn calls_in_messages() {
     let both = [vec![Part::text("I add.")], calls].concat();
     let events = [
         ("", opened(&["Ann", "Bob"], "Bob", "Add")),
-        ("", cued("Ann")),
+        ("", turn_started("Ann")),
         ("", sampled("Ann", both.clone())),
         ("", say("Ann", both)),
-        ("", cued("Bob")),
+        ("", turn_started("Bob")),
         ("", called("Bob", "c1", "add", json!({"a": 1}))),
         ("", returned("Bob", "c1", Outcome::done("2"))),
         ("", say("Bob", vec![outcome("Ann", "c1", "2"), outcome("Ann", "c2", "Error: no JSON")])),
-        ("", cued("Ann")),
+        ("", turn_started("Ann")),
         ("", say("Ann", vec![call("c3", "add", json!({}))])),
-        ("", cued("Bob")),
+        ("", turn_started("Bob")),
         ("", say("Bob", vec![outcome("Ann", "c3", "USER INTERRUPTED"), Part::text("Leave it")])),
     ];
     expect![[r#"
@@ -168,7 +168,7 @@ fn calls_within_a_turn() {
     let wants = vec![Part::text("I look."), call("c1", "look", json!({}))];
     let events = [
         ("", opened(&["Ann", "Bob"], "user", "Go")),
-        ("", cued("Ann")),
+        ("", turn_started("Ann")),
         ("", sampled("Ann", wants)),
         ("", called("Ann", "c1", "look", json!({}))),
         ("", returned("Ann", "c1", Outcome::failed("dark"))),
@@ -213,20 +213,20 @@ fn calls_within_a_turn() {
 fn people() {
     let events = [
         ("", opened(&["Ann", "Bob"], "Bob", "Hi")),
-        ("", cued("Ann")),
+        ("", turn_started("Ann")),
         ("", asked("Ann", "Feedback to Bob: ")),
         ("", answered("Ann", "")),
         ("", sampled("Ann", vec![Part::text("Hello")])),
         ("", said("Ann", "Hello")),
-        ("", cued("Bob")),
+        ("", turn_started("Bob")),
         ("", said("Bob", "And now?")),
-        ("", cued("Ann")),
+        ("", turn_started("Ann")),
         ("", asked("Ann", "Feedback to Bob: ")),
         ("", answered("Ann", "Stop it")),
         ("", said("Ann", "Stop it")),
-        ("", cued("Bob")),
+        ("", turn_started("Bob")),
         ("", Body::Left { who: name("Bob"), why: "said `exit`".into() }),
-        ("", cued("Ann")),
+        ("", turn_started("Ann")),
         ("", asked("Ann", "Feedback to Bob: ")),
     ];
     expect![[r#"
@@ -267,8 +267,12 @@ fn people() {
 #[test]
 fn nothing_typed_is_no_automatic_reply_where_it_ends_the_turn() {
     let after = |end: Body| {
-        let asked =
-            [("", cued("Ann")), ("", asked("Ann", "Feedback: ")), ("", answered("Ann", "")), ("", end)];
+        let asked = [
+            ("", turn_started("Ann")),
+            ("", asked("Ann", "Feedback: ")),
+            ("", answered("Ann", "")),
+            ("", end),
+        ];
         shown(&asked)
     };
     let who = name("Ann");
@@ -298,7 +302,7 @@ fn groups() {
         ("", Body::TurnStarted { turns: vec![TurnRequest::to_all(name("Bob")).with_choice(choice)] }),
         ("", said("Bob", "Hello")),
         ("", Body::Cleared { who: name("Ann"), of: None, keep: 2 }),
-        ("", cued("Cy")),
+        ("", turn_started("Cy")),
         ("", Body::Passed { who: name("Cy") }),
     ];
     expect![[r#"
@@ -331,12 +335,12 @@ fn chats_within_chats() {
         let at = "/first.1";
         [
             (at, opened(&["Ann"], "user", "Add 1")),
-            (at, cued("Ann")),
+            (at, turn_started("Ann")),
             (at, said("Ann", summary)),
             (at, ended(summary)),
         ]
     };
-    let before = [("", opened(&["first", "second", "third"], "user", "1, 2")), ("", cued("first"))];
+    let before = [("", opened(&["first", "second", "third"], "user", "1, 2")), ("", turn_started("first"))];
     let sequence =
         [&before[..], &inner("2, 3"), &[("", said("first", "2, 3")), ("", ended("2, 3"))]].concat();
     expect![[r#"
@@ -359,9 +363,14 @@ fn chats_within_chats() {
     .assert_eq(&shown(&sequence));
 
     let nested = [
-        &[("", opened(&["first", "Bob"], "Bob", "Add")), ("", cued("first"))],
+        &[("", opened(&["first", "Bob"], "Bob", "Add")), ("", turn_started("first"))],
         &inner("2, 3")[..],
-        &[("", said("first", "2, 3")), ("", cued("Bob")), ("", said("Bob", "Thanks")), ("", ended("Thanks"))],
+        &[
+            ("", said("first", "2, 3")),
+            ("", turn_started("Bob")),
+            ("", said("Bob", "Thanks")),
+            ("", ended("Thanks")),
+        ],
     ];
     expect![[r#"
         Bob (to first):
@@ -411,15 +420,15 @@ fn a_chat_that_continues_another_does_not_show_it_again() {
     };
     let events = [
         ("", opened(&["one", "two"], "user", "Add")),
-        ("", cued("one")),
+        ("", turn_started("one")),
         ("/one.1", opened(&["boss", "adder"], "boss", "14")),
-        ("/one.1", cued("adder")),
+        ("/one.1", turn_started("adder")),
         ("/one.1", said("adder", "15")),
         ("/one.1", ended("15")),
         ("", said("one", "15")),
-        ("", cued("two")),
+        ("", turn_started("two")),
         ("/two.1", Body::Opened(again)),
-        ("/two.1", cued("adder")),
+        ("/two.1", turn_started("adder")),
         ("/two.1", said("adder", "16")),
     ];
     let shown = shown(&events);
@@ -431,9 +440,9 @@ fn a_chat_that_continues_another_does_not_show_it_again() {
 fn colors_are_those_that_people_know_and_nothing_drives_the_terminal() {
     let events = [
         ("", opened(&["Ann", "Bob"], "Ann", "\x1b[2Jhi")),
-        ("", cued("Bob")),
+        ("", turn_started("Bob")),
         ("", say("Bob", vec![call("c\x07", "add", json!({}))])),
-        ("", cued("Ann")),
+        ("", turn_started("Ann")),
         ("", called("Ann", "c\x07", "add", json!({}))),
     ];
     expect![[r#"
@@ -460,7 +469,7 @@ fn colors_are_those_that_people_know_and_nothing_drives_the_terminal() {
 fn a_run_is_shown_while_it_runs() {
     let mut stage = Stage::new(Settings { output: Output::AutoGen, ..PLAIN }, 80, 24);
     stage.root(opened(&["Ann", "Bob"], "Ann", "Hi"));
-    stage.root(cued("Bob"));
+    stage.root(turn_started("Bob"));
     stage.root(asked("Bob", "Yes?"));
     assert!(stage.written.text().ends_with("---\nYes?\n"), "{}", stage.written.text());
     stage.root(answered("Bob", "Hello"));

@@ -32,7 +32,7 @@ pub(super) fn said(from: &str, text: &str) -> Body {
     Body::Message(Message::text(name(from), text))
 }
 
-pub(super) fn cued(who: &str) -> Body {
+pub(super) fn turn_started(who: &str) -> Body {
     Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] }
 }
 
@@ -234,7 +234,7 @@ fn trimmed<'a>(rows: impl Iterator<Item = &'a str>) -> String {
 /// A small conversation with everything that is usual: two agents, a tool, thoughts, Markdown.
 pub(super) fn conversation(stage: &mut Stage) {
     stage.root(opened(&["Trader", "Coder"], "Trader", "Instruction: plot the *price*.\nInput: `AAPL`"));
-    stage.root(cued("Coder"));
+    stage.root(turn_started("Coder"));
     stage.wait(3200);
     stage.text("Coder", "I look it up");
     stage.text("Coder", " first.");
@@ -250,7 +250,7 @@ pub(super) fn conversation(stage: &mut Stage) {
     }
     stage.root(sampled("Coder", vec![Part::text(answer)]));
     stage.root(said("Coder", answer));
-    stage.root(cued("Trader"));
+    stage.root(turn_started("Trader"));
     stage.wait(500);
     stage.text("Trader", "<CAMEL_TASK_DONE>");
     stage.root(sampled("Trader", vec![Part::text("<CAMEL_TASK_DONE>")]));

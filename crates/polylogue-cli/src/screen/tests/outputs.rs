@@ -41,7 +41,7 @@ fn quiet_writes_the_result_alone() {
 fn without_streaming_messages_come_whole_but_waiting_is_visible() {
     let mut stage = Stage::new(Settings { stream: false, ..LIVE }, 60, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "secret until said");
     expect![[r#"
         with A, B
@@ -76,7 +76,7 @@ fn each_signal_is_written_at_once() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
     assert_eq!(stage.written.pieces(), 1);
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     assert_eq!(stage.written.pieces(), 2);
     stage.wait(100);
     for _ in 0..100 {
@@ -95,7 +95,7 @@ fn each_signal_is_written_at_once() {
 fn thoughts_are_dimmed_and_words_are_not() {
     let turn = |stage: &mut Stage, live: bool| {
         stage.root(opened(&["A", "B"], "A", "Go"));
-        stage.root(cued("B"));
+        stage.root(turn_started("B"));
         if live {
             stage.piece_at(&Path::root(), "B", Delta::Thought("I think".into()));
             stage.text("B", "So.");
@@ -133,7 +133,7 @@ fn in_private(stage: &mut Stage) {
     stage.root(Body::Prompted { who: name("Lead"), text: format!("There is no Zoe. {long}").into() });
     stage.root(sampled("Lead", vec![Part::text(format!("A, says {long}"))]));
     stage.root(Body::Message(aside(vec![Part::text(format!("A, says {long}")), Part::Data(verdict)])));
-    stage.root(cued("A"));
+    stage.root(turn_started("A"));
     stage.root(called("A", "c", "list", json!({})));
     stage.root(returned("A", "c", Outcome::done(format!("first\n{long}\nlast"))));
     stage.root(said("A", "Done."));

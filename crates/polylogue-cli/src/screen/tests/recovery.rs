@@ -14,11 +14,11 @@ fn hear(stage: &mut Stage, event: &Event) -> Flow {
 fn a_watcher_that_missed_signals_shows_every_message_once() {
     let mut stage = Stage::live(60, 30);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "The beginning");
     // Lost: the rest of the reply, its event, and the beginning of the next turn.
-    let lost =
-        [said("B", "The beginning and the end"), cued("A")].map(|body| stage.event_at(&Path::root(), body));
+    let lost = [said("B", "The beginning and the end"), turn_started("A")]
+        .map(|body| stage.event_at(&Path::root(), body));
     assert_eq!(stage.screen.update(&Update::Missed { updates: 9, seq: 2 }).unwrap(), Flow::Reread(2));
     for event in &lost {
         assert_eq!(stage.screen.reread(event).unwrap(), Flow::Go);
@@ -60,7 +60,7 @@ fn a_watcher_that_missed_signals_shows_every_message_once() {
 fn a_reply_with_missing_pieces_is_shown_when_it_is_whole() {
     let mut stage = Stage::live(60, 30);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "The beginning");
     assert_eq!(stage.screen.update(&Update::Missed { updates: 3, seq: 2 }).unwrap(), Flow::Reread(2));
     stage.text("B", "the end");
@@ -93,7 +93,7 @@ fn a_gap_between_events_is_noticed() {
 #[test]
 fn a_resumed_run_continues_where_it_was() {
     let mut stage = Stage::live(60, 30);
-    let bodies = [opened(&["A", "B"], "A", "Go"), said("B", "before"), cued("A")];
+    let bodies = [opened(&["A", "B"], "A", "Go"), said("B", "before"), turn_started("A")];
     for body in bodies {
         let event = stage.event_at(&Path::root(), body);
         stage.screen.recall(&event);
@@ -116,7 +116,7 @@ fn a_resumed_run_continues_where_it_was() {
 fn a_run_that_stops_in_the_midst_of_a_reply_says_so() {
     let mut stage = Stage::live(70, 30);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "Half a rep");
     stage.screen.end(&RunEnd { status: "stopped".into(), ..ending() }).unwrap();
     expect![[r#"
@@ -224,7 +224,7 @@ fn body(kind: usize, who: &str, text: &str) -> Body {
     let question = || polylogue_core::Question::new(name(who), text);
     match kind {
         0 => opened(&["A", "B", "C"], who, text),
-        1 => cued(who),
+        1 => turn_started(who),
         2 => Body::TurnStarted {
             turns: vec![TurnRequest::private(name(who), text), TurnRequest::to_all(name("C"))],
         },
@@ -292,7 +292,7 @@ proptest! {
 fn what_was_typed_leaves_no_trace_in_what_changes_in_place() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "One two three");
     stage.sees();
     // The terminal echoes Ctrl-C.

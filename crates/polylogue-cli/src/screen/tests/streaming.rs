@@ -13,7 +13,7 @@ const ANSWER: &str = "# Plan\nA *first* paragraph that is certainly longer than 
 fn play(pieces: &[&str], settings: Settings, columns: usize, rows: usize) -> String {
     let mut stage = Stage::new(settings, columns, rows);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.wait(1000);
     for piece in pieces {
         stage.text("B", piece);
@@ -43,7 +43,7 @@ fn the_final_screen_is_the_same_however_the_reply_was_split() {
 fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["Trader", "Coder"], "Trader", "Go"));
-    stage.root(cued("Coder"));
+    stage.root(turn_started("Coder"));
     stage.wait(3200);
     expect![[r#"
         with Trader, Coder
@@ -114,7 +114,7 @@ fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
 fn tools_run_visibly() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.root(called("B", "1", "search", json!({"query": "rust"})));
     stage.root(called("B", "2", "fetch", json!({"url": "https://example.org/".repeat(5)})));
     stage.wait(2500);
@@ -142,7 +142,7 @@ fn tools_run_visibly() {
         ⚙ search(query: "rust")... 3.0s
     "#]]
     .assert_eq(&stage.sees());
-    stage.root(cued("A"));
+    stage.root(turn_started("A"));
     assert!(stage.sees().contains("B: ⚙ search"), "{}", stage.sees());
     stage.root(Body::Passed { who: name("A") });
     stage.root(returned("B", "1", Outcome::done("3 hits\na\nb")));
@@ -170,7 +170,7 @@ fn tools_run_visibly() {
 fn a_reply_that_breaks_off_is_taken_back() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "A first try\n\nthat breaks");
     stage.piece_at(&Path::root(), "B", Delta::Restart);
     stage.wait(1000);
@@ -202,7 +202,7 @@ fn a_reply_that_breaks_off_is_taken_back() {
 fn a_retry_says_why_which_and_when() {
     let mut stage = Stage::live(70, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     let (cause, wait) = ("429 from openai".to_owned(), Duration::from_secs(2));
     stage.piece_at(&Path::root(), "B", Delta::Retry { cause, retry: 2, retries: 4, wait });
     let status = |stage: &mut Stage| stage.sees().lines().last().map(str::to_owned).unwrap();
@@ -221,7 +221,7 @@ fn a_retry_says_why_which_and_when() {
 fn a_reply_that_is_taller_than_the_screen_scrolls_and_leaves_a_note_if_it_breaks_off() {
     let mut stage = Stage::live(40, 6);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     let long: String = (1..=9).map(|n| format!("- item {n}\n")).collect();
     stage.text("B", &long);
     expect![[r#"
@@ -258,7 +258,7 @@ fn a_reply_that_is_taller_than_the_screen_scrolls_and_leaves_a_note_if_it_breaks
 #[test]
 fn a_block_that_is_taller_than_the_screen_is_shown_by_its_end() {
     let mut stage = Stage::live(40, 8);
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     let table: String = (1..=20).map(|n| format!("| {n} | x |\n")).collect();
     let table = format!("| n | v |\n|-|-|\n{table}");
     stage.text("B", &table);
@@ -281,7 +281,7 @@ fn a_block_that_is_taller_than_the_screen_is_shown_by_its_end() {
 fn what_was_said_counts_not_what_was_streamed() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "Thought: hm. Answer: 42");
     stage.root(sampled("B", vec![Part::text("Thought: hm. Answer: 42")]));
     assert!(stage.sees().contains("Thought"), "a draft until something is said");
@@ -294,7 +294,7 @@ fn what_was_said_counts_not_what_was_streamed() {
 fn a_draft_that_is_sent_back_vanishes() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "no json");
     stage.root(sampled("B", vec![Part::text("no json")]));
     stage.root(Body::Prompted { who: name("B"), text: "Answer in JSON.".into() });
@@ -404,7 +404,7 @@ fn thoughts_stay_if_wanted() {
     for (thought, said_text) in [("I think", "So."), ("I th", "So.")] {
         let mut stage = Stage::new(Settings { thoughts: true, ..LIVE }, 60, 20);
         stage.root(opened(&["A", "B"], "A", "Go"));
-        stage.root(cued("B"));
+        stage.root(turn_started("B"));
         stage.piece_at(&Path::root(), "B", Delta::Thought(thought.into()));
         stage.text("B", said_text);
         stage.root(sampled("B", vec![Part::Thought("I think".into()), Part::text("So.")]));
@@ -427,14 +427,14 @@ fn an_aside_is_not_streamed() {
         "it may be a summary, which is shown as such: {}",
         stage.sees()
     );
-    stage.root(cued("A"));
+    stage.root(turn_started("A"));
     assert!(stage.sees().contains("selector (private): A, because it knows\n"), "{}", stage.sees());
 }
 
 #[test]
 fn a_resized_terminal_gets_rows_of_its_size() {
     let mut stage = Stage::live(60, 20);
-    stage.root(cued("B"));
+    stage.root(turn_started("B"));
     stage.text("B", "one two three four five six seven eight nine ten");
     stage.resize(24, 20);
     stage.text("B", " eleven");
@@ -444,7 +444,7 @@ fn a_resized_terminal_gets_rows_of_its_size() {
     assert!(seen.ends_with("one two three four five\nsix seven eight nine\nten eleven\n"), "{seen}");
     for (columns, rows) in [(1, 1), (2, 3), (300, 2), (0, 0)] {
         stage.claim_size(columns, rows);
-        stage.root(cued("B"));
+        stage.root(turn_started("B"));
         stage.text("B", ANSWER);
         stage.root(said("B", ANSWER));
     }

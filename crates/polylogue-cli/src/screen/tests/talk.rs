@@ -170,10 +170,10 @@ fn chats_within_chats_are_set_apart() {
     let inner = root.child(&name("critics"), 1);
     stage.root(opened(&["writer", "critics"], "user", "Write."));
     stage.root(said("writer", "A text."));
-    stage.root(cued("critics"));
+    stage.root(turn_started("critics"));
     stage.wait(1000);
     stage.at(&inner, opened(&["judge", "jury"], "writer", "A text."));
-    stage.at(&inner, cued("judge"));
+    stage.at(&inner, turn_started("judge"));
     stage.wait(1100);
     expect![[r#"
         with writer, critics
@@ -354,12 +354,12 @@ fn what_the_next_event_repeats_is_shown_once() {
 fn code_of_a_call_is_shown_as_code_and_output_of_a_program_verbatim() {
     let mut stage = Stage::live(60, 40);
     stage.root(opened(&["Ann", "Bob"], "user", "Count."));
-    stage.root(cued("Ann"));
+    stage.root(turn_started("Ann"));
     let code = "for n in range(2):\n    print(n, '*a* long line that is not broken', '# no heading')";
     stage.root(called("Ann", "c1", "python", json!({"code": code, "timeout": 5})));
     stage.root(returned("Ann", "c1", Outcome::done("0\n1")));
     stage.root(said("Ann", "Done."));
-    stage.root(cued("Bob"));
+    stage.root(turn_started("Bob"));
     let id = format!("{}0-0", polylogue::layers::code::CALL_ID);
     let outcome = Outcome::done("exitcode: 0 (execution succeeded)\nCode output: # *a*\n    1. b");
     stage.root(called("Bob", &id, "python", json!({"code": "print(1)\nprint(2)"})));

@@ -230,7 +230,7 @@ fn a_private_reply_takes_a_few_rows_and_a_ledger_in_json_one() {
         begins(&mut stage, "Lead", &[]);
         says(&mut stage, "Lead", &[], vec![Part::text(text)]);
     }
-    stage.root(crate::screen::tests::cued("A"));
+    stage.root(crate::screen::tests::turn_started("A"));
     expect![[r#"
         with A, B
 

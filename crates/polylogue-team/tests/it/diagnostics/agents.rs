@@ -144,7 +144,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |
             4 |   - {name: B, terminate_on: {says: {text: x, by: Q}}, clear_command: true}
               |                                                  ^
-            hint: there is `A`, `B`
+            hint: there is `A`, `B`, `user`
 
             error: no person is asked for `B`
              --> t.yaml:4:55
@@ -206,7 +206,7 @@ chats: [{name: inner, pattern: sequential, participants: [B]}]
               |
             2 | t: B}, {chat: inne, when: {from: Q, matches: '('}}]}, {name: B}]
               |                                  ^
-            hint: there is `A`, `B`, `inner`
+            hint: there is `A`, `B`, `inner`, `user`
 
             error: `(` is not a valid regular expression: unclosed group
              --> t.yaml:2:84

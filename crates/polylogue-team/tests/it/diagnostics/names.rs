@@ -149,7 +149,7 @@ chat:
               |
             7 | op: {all: [{says: {text: x, by: [Cyd, user]}}, {any: [{matches: {pattern: '[', by: Bobby}}]}, {}]}
               |                                  ^^^
-            hint: there is `Ann`, `Bob`
+            hint: there is `Ann`, `Bob`, `user`
 
             error: `[` is not a valid regular expression: unclosed character class
              --> t.yaml:7:79

@@ -171,7 +171,7 @@ fn states_lead_to_members_or_to_the_end() {
               |
             6 | pattern: {state_machine: {start: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: sto
               |                                  ^^^
-            hint: there is `A`, `B`
+            hint: there is `A`, `B`, `end`
 
             warning: this transition is unreachable
              --> t.yaml:6:64
@@ -185,7 +185,7 @@ fn states_lead_to_members_or_to_the_end() {
               |
             6 | en: 'turns > 3', then: end}], B: stop, C: A}}}
               |                                  ^^^^
-            hint: there is `A`, `B`
+            hint: there is `A`, `B`, `end`
 
             error: `C` does not take part in this chat
              --> t.yaml:6:106
@@ -359,7 +359,7 @@ fn handoffs_need_an_agent_with_handoffs() {
               |
             6 |   pattern: {handoffs: {start: C, then: absent}}
               |                                        ^^^^^^
-            hint: there is `A`, `B`
+            hint: there is `A`, `B`, `stay`, `end`
         "#]],
     );
     check_pattern(
@@ -574,7 +574,7 @@ chat:
               |
             5 | o: C, when: {says: {text: x, by: D}}}, {who: B, when: {}}, {who: B, when: 'x', history: some}]
               |                                  ^
-            hint: there is `A`, `C`, `B`
+            hint: there is `A`, `C`, `B`, `user`
 
             error: `when` is empty
              --> t.yaml:5:102
