@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::View;
-use super::digest::Chain;
-use super::entry::{EncodeCache, Entry};
+use super::entry::EncodeCache;
 use super::pending::Pending;
 use super::words::is_spoken;
 use crate::data::joined;
@@ -62,14 +61,7 @@ impl View {
                 *entry = plain;
             }
         }
-        self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
-        let chain_of =
-            |entries: &[Entry]| entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
-        self.chain = chain_of(&self.entries);
-        let partial = self.partial.as_mut().map(|(mark, _)| mark);
-        for mark in [self.private_turn.as_mut(), self.begun.as_mut(), partial].into_iter().flatten() {
-            mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
-        }
+        self.relink(|entries| entries);
         self.encoded = EncodeCache::default();
     }
 }

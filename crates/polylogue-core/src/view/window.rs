@@ -75,20 +75,26 @@ impl View {
         !matches!(self.entries.get(at), Some(Entry::Tool { .. }))
     }
 
-    fn cut(&mut self, cut: usize) {
-        let head = self.head(cut);
-        let head_len = head.len();
-        self.entries.splice(self.pinned..cut, head);
+    /// Computes weight and digests again after entries were changed; `moved` says how many entries come before a mark now, by how many
+    /// came before it then.
+    pub(super) fn relink(&mut self, moved: impl Fn(usize) -> usize) {
         self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
         let chain_of =
             |entries: &[Entry]| entries.iter().fold(Chain::default(), |chain, entry| chain.link(entry));
         self.chain = chain_of(&self.entries);
         let partial = self.partial.as_mut().map(|(mark, _)| mark);
         for mark in [self.private_turn.as_mut(), self.begun.as_mut(), partial].into_iter().flatten() {
-            mark.entries =
-                (self.pinned + head_len + mark.entries.saturating_sub(cut)).min(self.entries.len());
+            mark.entries = moved(mark.entries);
             mark.chain = chain_of(self.entries.get(..mark.entries).unwrap_or_default());
         }
+    }
+
+    fn cut(&mut self, cut: usize) {
+        let head = self.head(cut);
+        let head_len = head.len();
+        self.entries.splice(self.pinned..cut, head);
+        let (pinned, length) = (self.pinned, self.entries.len());
+        self.relink(|entries| (pinned + head_len + entries.saturating_sub(cut)).min(length));
         self.encoded = EncodeCache::default();
     }
 

@@ -38,6 +38,18 @@ impl<'a> Completion<'a> {
         self.received.model()
     }
 
+    /// Why it ended, in the words of Anthropic, which Amazon uses, too; `filtered` stands for a filtered reply.
+    pub(super) fn stop_reason<'b>(&'b self, filtered: &'b str) -> &'b str {
+        match self.answer.finish.as_deref() {
+            None if self.answer.calls.is_empty() => "end_turn",
+            None | Some("tool_calls") => "tool_use",
+            Some("stop") => "end_turn",
+            Some("length") => "max_tokens",
+            Some("content_filter") => filtered,
+            Some(other) => other,
+        }
+    }
+
     pub(super) fn has(&self, quirk: &Quirk) -> bool {
         self.answer.has(quirk)
     }

@@ -111,14 +111,7 @@ fn taken_apart(completion: &Completion<'_>, block: &Value) -> (Value, Vec<Value>
 }
 
 fn reason<'a>(completion: &'a Completion<'_>) -> &'a str {
-    match completion.answer.finish.as_deref() {
-        None if completion.answer.calls.is_empty() => "end_turn",
-        None | Some("tool_calls") => "tool_use",
-        Some("stop") => "end_turn",
-        Some("length") => "max_tokens",
-        Some("content_filter") => "refusal",
-        Some(other) => other,
-    }
+    completion.stop_reason("refusal")
 }
 
 /// What was read from a cache is counted apart from the rest of the input.

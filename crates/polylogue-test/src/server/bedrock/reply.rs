@@ -74,14 +74,7 @@ pub(in super::super) fn one_more(_: &Completion<'_>, text: &str) -> String {
 }
 
 fn reason<'a>(completion: &'a Completion<'_>) -> &'a str {
-    match completion.answer.finish.as_deref() {
-        None if completion.answer.calls.is_empty() => "end_turn",
-        None | Some("tool_calls") => "tool_use",
-        Some("stop") => "end_turn",
-        Some("length") => "max_tokens",
-        Some("content_filter") => "content_filtered",
-        Some(other) => other,
-    }
+    completion.stop_reason("content_filtered")
 }
 
 /// What was read from a cache is counted apart from the rest of the input.
