@@ -6,20 +6,20 @@ use polylogue::{Assistant, Chat, Name, Step, Transcript, models};
 
 /// Selects the next speaker: a pure function of the transcript.
 fn vote(chat: &Transcript) -> Step {
-    let members = || chat.participants().iter().cloned();
+    let participants = || chat.participants().iter().cloned();
     let votes = || chat.lines().iter().filter(|line| line.is_private());
     if chat.turns() == 0 {
-        return Step::Parallel(members().map(TurnRequest::to_all).collect());
+        return Step::Parallel(participants().map(TurnRequest::to_all).collect());
     }
     if votes().count() == 0 {
         let ask = |who| {
             TurnRequest::private(who, "Whose proposal is the best? Answer with a name and nothing else.")
         };
-        return Step::Parallel(members().map(ask).collect());
+        return Step::Parallel(participants().map(ask).collect());
     }
     let count = |name: &Name| votes().filter(|line| is_for(line, name)).count();
     // Of several with the same number of votes, the first.
-    let winner = members().rev().max_by_key(count);
+    let winner = participants().rev().max_by_key(count);
     let summary =
         winner.map(|name| format!("{name} wins with {} of {} votes", count(&name), votes().count()));
     let reason = OtherReason::new("voted", "all votes are in", RunOutcome::Done);
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         chat =
             chat.participant(Assistant::new(name, &model)?.system("You propose what the town should build."));
     }
-    let result = chat.policy(vote).build()?.run("What should we build?").await?;
+    let result = chat.order(vote).build()?.run("What should we build?").await?;
     for message in result.messages() {
         println!("{}: {}", message.from, message.plain());
     }

@@ -21,8 +21,8 @@ struct Visualizer {
 
 impl Visualizer {
     /// Calls one of them, and runs its tool calls, until it makes no more.
-    async fn work(&self, turn: &mut Turn<'_>, agent: &Parsed, told: Message) -> polylogue::Result<Message> {
-        let mut message = turn.ask(agent, told).await?;
+    async fn work(&self, turn: &mut Turn<'_>, agent: &Parsed, task: Message) -> polylogue::Result<Message> {
+        let mut message = turn.ask(agent, task).await?;
         while Block::calls(&message).is_some() {
             let done = turn.ask(&self.executor, message).await?;
             message = turn.ask(agent, done).await?;

@@ -169,7 +169,7 @@ fn linear() -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a ratio of counts, told to three digits")]
+#[expect(clippy::cast_precision_loss, reason = "a ratio of counts, shown with three digits")]
 fn ratio(a: u64, b: u64) -> f64 {
     a as f64 / b as f64
 }
@@ -184,11 +184,11 @@ fn instructions(count: u64) -> Result<Option<u64>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(format!("the program failed under valgrind: {told}").into());
+        return Err(format!("the program failed under valgrind: {stderr}").into());
     }
-    let collected = told.lines().find_map(|line| line.split_once("Collected :"));
-    let (_, collected) = collected.ok_or_else(|| format!("callgrind counted nothing: {told}"))?;
+    let collected = stderr.lines().find_map(|line| line.split_once("Collected :"));
+    let (_, collected) = collected.ok_or_else(|| format!("callgrind counted nothing: {stderr}"))?;
     Ok(Some(collected.trim().parse()?))
 }

@@ -36,8 +36,8 @@ pub(crate) fn report() -> Result<()> {
                 }
             }
         }
-        let [bare_least, bare_median] = told(&mut bare);
-        let [enclosed_least, enclosed_median] = told(&mut enclosed);
+        let [bare_least, bare_median] = least_and_median(&mut bare);
+        let [enclosed_least, enclosed_median] = least_and_median(&mut enclosed);
         rows.push(vec![name.to_owned(), bare_least, enclosed_least, bare_median, enclosed_median]);
     }
     let head = ["", "bare, least", "enclosed", "bare, median", "enclosed"];
@@ -66,7 +66,7 @@ fn run_enclosed(sandbox: &Sandbox, words: &[&str]) -> Result<Duration> {
 }
 
 /// The minimum and the median.
-fn told(times: &mut [Duration]) -> [String; 2] {
+fn least_and_median(times: &mut [Duration]) -> [String; 2] {
     times.sort();
     [times.first(), times.get(times.len() / 2)]
         .map(|time| time.map_or(String::new(), |time| format!("{:.1}", time.as_secs_f64() * 1e3)))

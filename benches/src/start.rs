@@ -66,10 +66,10 @@ fn times(server: &Server, mut command: impl FnMut() -> Result<Command>) -> Resul
 }
 
 fn row(name: &str, times: &[Duration]) -> Vec<String> {
-    let told = |time: Option<&Duration>| {
+    let shown = |time: Option<&Duration>| {
         time.map_or(String::new(), |time| format!("{:.1}", time.as_secs_f64() * 1e3))
     };
-    vec![name.to_owned(), told(times.first()), told(times.get(times.len() / 2))]
+    vec![name.to_owned(), shown(times.first()), shown(times.get(times.len() / 2))]
 }
 
 fn to_first_request(server: &Server, command: &mut Command) -> Result<Duration> {

@@ -63,9 +63,9 @@ fn event(seq: u32) -> Result<Event> {
 fn row(name: &str, times: &mut [Duration]) -> Vec<String> {
     times.sort();
     let at = |hundredth: usize| times.get(times.len() * hundredth / 100);
-    let told = [at(0), at(50), at(95)]
+    let figures = [at(0), at(50), at(95)]
         .map(|time| time.map_or(String::new(), |time| format!("{:.1}", time.as_secs_f64() * 1e6)));
-    std::iter::once(name.to_owned()).chain(told).collect()
+    std::iter::once(name.to_owned()).chain(figures).collect()
 }
 
 #[cfg(test)]

@@ -52,6 +52,52 @@ const ABILITIES: [(&str, &str); 6] = [
     ("supports_reasoning", "thinking"),
 ];
 
+/// What a model takes of a request, or refuses, unlike others that can do the same: the flag in the source, its value there, the
+/// field here, and the word here.
+const OPTIONS: [(&str, bool, &str, &str); 10] = [
+    ("supports_adaptive_thinking", true, "takes", "adaptive_thinking"),
+    ("supports_output_config", true, "takes", "effort"),
+    ("supports_none_reasoning_effort", true, "takes", "none_effort"),
+    ("supports_minimal_reasoning_effort", true, "takes", "minimal_effort"),
+    ("supports_xhigh_reasoning_effort", true, "takes", "xhigh_effort"),
+    ("supports_max_reasoning_effort", true, "takes", "max_effort"),
+    ("supports_native_structured_output", true, "takes", "strict_schema"),
+    ("supports_sampling_params", false, "refuses", "sampling"),
+    ("supports_forced_tool_use", false, "refuses", "forced_tools"),
+    ("thinking_always_on", true, "refuses", "no_thinking"),
+];
+
+/// What models take that the source does not tell: the word here, and the beginnings of their names. A number of tokens to think
+/// with, and not a level (<https://ai.google.dev/gemini-api/docs/thinking#levels-budgets>); system messages within the
+/// conversation; reasoning that is bound to what came before it, and may be ignored where that changed.
+const BY_NAME: [(&str, &[&str]); 3] = [
+    ("thinking_budget", &["gemini-1", "gemini-2", "gemini-exp", "gemini-robotics-er-1", "learnlm"]),
+    (
+        "system_within",
+        &[
+            "claude-opus-4-8",
+            "claude-opus-5",
+            "claude-sonnet-5",
+            "claude-fable-5",
+            "claude-mythos-5",
+            "claude-haiku-5-5",
+        ],
+    ),
+    (
+        "block_binding",
+        &[
+            "claude-fable-5-1",
+            "claude-mythos-5-1",
+            "claude-opus-5-5",
+            "claude-sonnet-5-5",
+            "claude-haiku-5-5",
+        ],
+    ),
+];
+
+/// Models that the source says reason, and that refuse everything about it.
+const WITHOUT_REASONING: [(&str, &str); 2] = [("openai", "gpt-5-chat"), ("openai", "gpt-5-chat-latest")];
+
 /// Thresholds above which all tokens of a request have another price, in the names of the source.
 const TIERS: [(&str, u64); 4] = [("100k", 100_000), ("128k", 128_000), ("200k", 200_000), ("272k", 272_000)];
 
@@ -63,20 +109,37 @@ pub(crate) fn table(source: &Path, version: &str, date: &str) -> Result<String, 
     let fail = |error: &dyn std::fmt::Display| format!("`{}` cannot be used: {error}", source.display());
     let text = std::fs::read_to_string(source).map_err(|error| fail(&error))?;
     let all: Map<String, Value> = serde_json::from_str(&text).map_err(|error| fail(&error))?;
-    let mut rows = BTreeMap::new();
+    let mut rows: BTreeMap<_, (f64, String)> = BTreeMap::new();
     for (name, about) in &all {
         let Some((provider, model)) = identity(name, about) else { continue };
-        if let Some(row) = row(about) {
-            rows.entry((provider, model)).or_insert(row);
+        let is_plain = WITHOUT_REASONING.contains(&(provider, model.as_str()));
+        let Some(row) = (if is_plain { row(&model, &without_reasoning(about)) } else { row(&model, about) })
+        else {
+            continue;
+        };
+        // Of two rows with the same name the dearer one counts, because a budget must hold.
+        let cost = about.get("input_cost_per_token").and_then(Value::as_f64).unwrap_or_default();
+        let best = rows.entry((provider, model)).or_insert((cost, String::new()));
+        if best.1.is_empty() || cost > best.0 {
+            *best = (cost, row);
         }
     }
     let mut table =
         format!("{{\"source\":\"litellm {version}\",\"date\":\"{date}\",\"models\":{}}}\n", rows.len());
-    for ((provider, model), row) in rows {
+    for ((provider, model), (_, row)) in rows {
         let model = Value::from(model);
         let _ = writeln!(table, "{{\"provider\":\"{provider}\",\"model\":{model}{row}}}");
     }
     Ok(table)
+}
+
+/// The same model without its flags about reasoning.
+fn without_reasoning(about: &Value) -> Value {
+    let fields = about.as_object().into_iter().flatten();
+    fields
+        .filter(|(name, _)| !name.contains("reasoning"))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// The provider and the name of a model that is priced by tokens, as they are written here.
@@ -95,8 +158,8 @@ fn identity(name: &str, about: &Value) -> Option<(&'static str, String)> {
     (!is_regional && !model.starts_with("ft:")).then(|| (provider, model.to_owned()))
 }
 
-/// The fields of a row, each with a comma before it; nothing for a model without a sound price.
-fn row(about: &Value) -> Option<String> {
+/// The fields of the row of `model`, each with a comma before it; nothing for a model without a sound price.
+fn row(model: &str, about: &Value) -> Option<String> {
     let mut row = String::new();
     for (theirs, ours) in [("max_input_tokens", "max_input"), ("max_output_tokens", "max_output")] {
         if let Some(tokens) = about.get(theirs).and_then(Value::as_u64).filter(|tokens| *tokens > 0) {
@@ -114,14 +177,29 @@ fn row(about: &Value) -> Option<String> {
     if !tiers.is_empty() {
         let _ = write!(row, ",\"tiers\":[{}]", tiers.join(","));
     }
-    let can = |flag: &str| about.get(flag) == Some(&Value::Bool(true));
-    let words: Vec<String> =
-        ABILITIES.iter().filter(|(flag, _)| can(flag)).map(|(_, word)| format!("\"{word}\"")).collect();
-    let _ = write!(row, ",\"can\":[{}]", words.join(","));
+    let says = |flag: &str, value: bool| about.get(flag) == Some(&Value::Bool(value));
+    let can = ABILITIES.iter().filter(|(flag, _)| says(flag, true));
+    let _ = write!(row, ",\"can\":{}", list(can.map(|(_, word)| *word)));
+    for field in ["takes", "refuses"] {
+        let options = OPTIONS.iter().filter(|(flag, value, of, _)| *of == field && says(flag, *value));
+        let by_name = BY_NAME
+            .iter()
+            .filter(|(_, names)| field == "takes" && names.iter().any(|begin| model.starts_with(begin)));
+        let words = list(options.map(|(.., word)| *word).chain(by_name.map(|(word, _)| *word)));
+        if words != "[]" {
+            let _ = write!(row, ",\"{field}\":{words}");
+        }
+    }
     if let Some(tokens) = about.get("prompt_cache_min_tokens").and_then(Value::as_u64) {
         let _ = write!(row, ",\"cache_min\":{tokens}");
     }
     Some(row)
+}
+
+/// `words` as a list in JSON.
+fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<String> = words.map(|word| format!("\"{word}\"")).collect();
+    format!("[{}]", words.join(","))
 }
 
 /// The prices whose names end in `suffix`: reading and writing at least.
@@ -170,15 +248,21 @@ mod tests {
             "gemini/g": {"mode": "chat", "litellm_provider": "gemini", "max_input_tokens": 1048576, "max_output_tokens": 8192,
                 "input_cost_per_token": 1.25e-06, "output_cost_per_token": 1e-05, "cache_read_input_token_cost": 1.25e-07,
                 "input_cost_per_token_above_200k_tokens": 2.5e-06, "output_cost_per_token_above_200k_tokens": 1.5e-05,
-                "supports_vision": true, "supports_function_calling": true},
+                "supports_vision": true, "supports_function_calling": true, "supports_sampling_params": false,
+                "supports_adaptive_thinking": true, "thinking_always_on": false},
+            "vertex_ai/gemini-2.5-x": {"mode": "chat", "litellm_provider": "vertex_ai", "input_cost_per_token": 1e-06,
+                "output_cost_per_token": 1e-06},
             "e": {"mode": "embedding", "litellm_provider": "openai", "input_cost_per_token": 2e-08}
         }"#;
         assert_eq!(
             made(source),
-            "{\"source\":\"litellm 1.0\",\"date\":\"2026-01-02\",\"models\":2}\n\
+            "{\"source\":\"litellm 1.0\",\"date\":\"2026-01-02\",\"models\":3}\n\
              {\"provider\":\"gemini\",\"model\":\"g\",\"max_input\":1048576,\"max_output\":8192,\"input\":1.25,\"output\":10,\
-             \"cache_read\":0.125,\"tiers\":[{\"over\":200000,\"input\":2.5,\"output\":15}],\"can\":[\"tools\",\"vision\"]}\n\
-             {\"provider\":\"openai\",\"model\":\"e\",\"input\":0.02,\"output\":0,\"can\":[]}\n"
+             \"cache_read\":0.125,\"tiers\":[{\"over\":200000,\"input\":2.5,\"output\":15}],\"can\":[\"tools\",\"vision\"],\
+             \"takes\":[\"adaptive_thinking\"],\"refuses\":[\"sampling\"]}\n\
+             {\"provider\":\"openai\",\"model\":\"e\",\"input\":0.02,\"output\":0,\"can\":[]}\n\
+             {\"provider\":\"vertex\",\"model\":\"gemini-2.5-x\",\"input\":1,\"output\":1,\"can\":[],\
+             \"takes\":[\"thinking_budget\"]}\n"
         );
     }
 

@@ -9,7 +9,7 @@ use crate::manifest::Manifest;
 use crate::source::Source;
 
 /// Folders that hold no files of ours, wherever they are.
-const NOT_OURS: [&str; 5] = [".git", "target", "node_modules", ".polylogue", ".venv"];
+const NOT_OURS: [&str; 7] = [".git", "target", "node_modules", ".polylogue", ".venv", "corpus", "artifacts"];
 
 /// What the checks read ends with one of these; of other files they want only the name.
 const READ: [&str; 5] = [".yaml", ".rs", ".md", ".toml", ".ci/run"];

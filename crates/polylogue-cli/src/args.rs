@@ -11,6 +11,7 @@ pub(crate) mod new;
 pub(crate) mod piped;
 pub(crate) mod runs;
 mod shared;
+pub(crate) mod steer;
 pub(crate) mod trust;
 pub(crate) mod verify;
 
@@ -21,8 +22,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::attachments::Attach;
 use crate::shipped::team_file;
-use shared::variable;
-pub(crate) use shared::{Models, Output, Permits, RunOptions, Style, TeamOptions};
+pub(crate) use shared::{Limits, Models, Output, Permits, RunOptions, Style, TeamOptions};
+use shared::{count, variable};
 
 /// Conversations among language-model agents, tools and people
 #[derive(Debug, Parser)]
@@ -62,7 +63,7 @@ const LAST: usize = 100;
 const EXIT_CODES: &str = "Exit codes:
   0  done                     4  over budget
   1  failed                   5  waiting for a person
-  2  bad usage or team file   6  stopped; `polylogue resume` continues
+  2  bad usage or team file   6  stopped by you, or a person has left
   3  stopped by a limit       7  no output: no participant said anything
                               8  done, but the result is cut off";
 
@@ -87,8 +88,20 @@ pub(crate) enum Command {
     Resume(Resume),
     /// List conversations with their state, cost and task
     Runs(runs::Runs),
-    /// Send a message to a conversation that no process runs; `resume` continues it
-    Send(change::Send),
+    /// Send a message to a conversation, running or not
+    Send(steer::Send),
+    /// Stop a running conversation; `resume` continues it
+    Cancel(steer::Cancel),
+    /// Pause a conversation after its turn; `resume` continues it
+    Pause(steer::Pause),
+    /// Choose the next speaker of a conversation
+    Next(steer::Next),
+    /// Allow a conversation more than its limits, also while it runs
+    Raise(steer::Raise),
+    /// List the questions of all conversations that wait for people
+    Waiting(steer::Waiting),
+    /// Answer a question of a conversation, running or not
+    Answer(steer::Answer),
     /// Fork a conversation: begin another one with its first events
     Fork(change::Fork),
     /// Show a conversation, or the requests to an agent's model
@@ -197,7 +210,7 @@ pub(crate) struct Show {
     pub(crate) agent: Option<String>,
 
     /// With `--as`: which of its model calls, counted from 1. Default: the last
-    #[arg(long, value_name = "N", requires = "agent", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "agent", value_parser = count::<u64>)]
     pub(crate) call: Option<u64>,
 
     /// Print the events as JSON, or with `--as`, `--history` or `--cost` what these show
@@ -217,7 +230,7 @@ pub(crate) struct Show {
     pub(crate) history: bool,
 
     /// Print one code block of the conversation, exactly: the Nth, counted from 1
-    #[arg(long, value_name = "N", conflicts_with_all = ["json", "markdown", "style", "agent", "history", "cost", "side_by_side"], value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["json", "markdown", "style", "agent", "history", "cost", "side_by_side"], value_parser = count::<u64>)]
     pub(crate) code: Option<u64>,
 
     /// Show usage and cost by agent, purpose and model

@@ -10,6 +10,7 @@ use polylogue_core::{Media, Part};
 use polylogue_runtime::Prepared;
 
 use crate::error::CliError;
+use crate::text_arg::unreadable;
 
 /// The largest file, in bytes.
 const LARGEST: u64 = 20 << 20;
@@ -69,14 +70,14 @@ pub(crate) fn check(prepared: &Prepared, attached: &[Part]) -> Result<(), CliErr
 pub(crate) fn part(file: &Path) -> Result<Part, CliError> {
     let shown = file.display();
     let wrong = |why: String| CliError::usage(format!("`{shown}` cannot be attached: {why}"));
-    let found = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
+    let found = std::fs::metadata(file).map_err(|error| wrong(unreadable(&error)))?;
     if !found.is_file() {
         return Err(wrong("it is not a file".into()));
     }
     if found.len() > LARGEST {
         return Err(wrong(format!("it is larger than {} MiB", LARGEST >> 20)));
     }
-    let bytes = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let bytes = std::fs::read(file).map_err(|error| wrong(unreadable(&error)))?;
     if bytes.is_empty() {
         return Err(wrong("it is empty".into()));
     }

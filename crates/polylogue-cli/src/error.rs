@@ -138,8 +138,9 @@ impl From<ModelError> for CliError {
 
 impl From<CassetteError> for CliError {
     fn from(error: CassetteError) -> Self {
-        let (what, fault, hint) = (error.to_string(), Some(error.fault()), error.hint());
-        Self { exit: Exit::Failed, what, fault, hint }
+        let (what, fault, hint) = (error.to_string(), error.fault(), error.hint());
+        let exit = if fault == Fault::Config { Exit::Usage } else { Exit::Failed };
+        Self { exit, what, fault: Some(fault), hint }
     }
 }
 

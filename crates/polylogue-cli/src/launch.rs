@@ -81,7 +81,7 @@ impl<'a> Launch<'a> {
         }
         let options = self.options();
         let place = place::of(store)?;
-        let tells = self.shown.is_none_or(|settings| settings.output.is_conversation());
+        let shows_permissions = self.shown.is_none_or(|settings| settings.output.is_conversation());
         let of_others = memory_of_others(&self.team, &place, &self.digest).await?;
         let scopes = self.team.memory_scopes().into_iter().map(|scope| scope.as_str().to_owned());
         let request = Request {
@@ -94,10 +94,10 @@ impl<'a> Launch<'a> {
             before: self.before,
             memory: scopes.filter(|scope| of_others.contains(scope)).collect(),
             asks: self.asks,
-            tells,
+            shows_permissions,
         };
         let access = request.pass(trust::of_folder(store)?).await?;
-        if tells {
+        if shows_permissions {
             work_dir::warn_of_refused_programs(&self.team);
         }
         let prepared = Prepared::new(&place, self.team, self.digest, access, options).await?;
@@ -106,7 +106,8 @@ impl<'a> Launch<'a> {
     }
 
     fn options(&self) -> RunOptions {
-        let args::Models { model, capabilities, offline, timeout, record, replay } = self.models.clone();
+        let args::Models { model, capabilities, offline, timeout, record, cache, replay } =
+            self.models.clone();
         let models = ModelOptions {
             model,
             capabilities,
@@ -114,6 +115,7 @@ impl<'a> Launch<'a> {
             timeout: timeout.map(Duration::from_secs),
             record,
             replay,
+            cache,
             stream: self.shown.is_some_and(|settings| settings.stream),
             paced: self.shown.is_some_and(|settings| settings.output == Output::Talk && settings.looks.live),
             learned: place::of_capabilities().map(LearnedCapabilities::at),

@@ -1,17 +1,19 @@
 //! Limits of the command line.
 
-use polylogue_core::{LimitOverrides, RunOutcome, StopReason};
+use polylogue_core::{LimitOverrides, Message, RunOutcome, StopReason};
 use polylogue_runtime::{Continuation, Conversation};
 
 use crate::error::CliError;
 
-/// What continues a conversation that ended for `reason`, after `polylogue resume ID`: the option that allows more of what its limit
-/// counts, as much again, or a message, from which the limits of its chats count from 0.
+/// What continues a conversation that ended for `reason`, or with `message` after that was refused for `reason`, after
+/// `polylogue resume ID`: the option that allows more of what its limit counts, as much again, or another message, from which the
+/// limits of its chats count from 0.
 pub(crate) async fn command_to_continue(
     conversation: &Conversation,
     reason: &StopReason,
+    message: Option<&Message>,
 ) -> Result<Option<String>, CliError> {
-    Ok(conversation.continuation(reason).await?.map(words))
+    Ok(conversation.continuation(reason, message).await?.map(words))
 }
 
 /// The same, if a limit ended it.
@@ -20,14 +22,14 @@ pub(crate) async fn past_limit(
     reason: &StopReason,
 ) -> Result<Option<String>, CliError> {
     let is_limit = matches!(reason.outcome(), RunOutcome::Limit | RunOutcome::Budget);
-    let continuation = conversation.continuation(reason).await?;
+    let continuation = conversation.continuation(reason, None).await?;
     Ok(continuation.filter(|way| is_limit || *way != Continuation::Message).map(words))
 }
 
 fn words(continuation: Continuation) -> String {
     match continuation {
         Continuation::More(more) => options(&more),
-        Continuation::Message => "\"Continue.\"".to_owned(),
+        Continuation::Message => format!("\"{}\"", Continuation::MESSAGE),
     }
 }
 

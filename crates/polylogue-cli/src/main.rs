@@ -17,6 +17,7 @@ mod screen;
 mod shipped;
 mod signals;
 mod stderr;
+mod steering;
 mod text_arg;
 mod trust;
 mod user_config;
@@ -57,7 +58,13 @@ async fn run(cli: &Cli) -> Result<Exit, CliError> {
         Command::Batch(args) => commands::batch::run(cli, args).await,
         Command::Resume(args) => commands::resume::run(cli, args).await,
         Command::Runs(args) => commands::runs::run(cli, args).await,
-        Command::Send(args) => commands::send::run(cli, args).await,
+        Command::Send(args) => commands::steer::send(cli, args).await,
+        Command::Cancel(args) => commands::steer::cancel(cli, args).await,
+        Command::Pause(args) => commands::steer::pause(cli, args).await,
+        Command::Next(args) => commands::steer::next(cli, args).await,
+        Command::Raise(args) => commands::steer::raise(cli, args).await,
+        Command::Waiting(args) => commands::waiting::run(cli, args).await,
+        Command::Answer(args) => commands::waiting::answer(cli, args).await,
         Command::Fork(args) => commands::fork::run(cli, args).await,
         Command::Show(args) => commands::show::run(cli, args).await,
         Command::Verify(args) => commands::verify::run(cli, args).await,

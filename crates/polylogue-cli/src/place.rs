@@ -23,15 +23,32 @@ pub(crate) fn open(place: Option<&Path>) -> Result<Runtime, CliError> {
     Ok(Runtime::open_at(of(place)?)?)
 }
 
-/// The conversations at `place`, among which something is looked for: a place that was named and is not there holds
-/// nothing, and is not made.
+/// The conversations at `place`, among which something is looked for.
+///
+/// # Errors
+/// When a place was named where nothing is, which is not created.
 pub(crate) fn existing(place: Option<&Path>) -> Result<Runtime, CliError> {
-    if is_missing(place) { Err(polylogue_runtime::Error::Empty.into()) } else { open(place) }
+    if is_empty(place)? { Err(polylogue_runtime::Error::Empty.into()) } else { open(place) }
 }
 
-/// Whether a place was named where nothing is.
-pub(crate) fn is_missing(place: Option<&Path>) -> bool {
-    place.is_some_and(|place| !place.as_os_str().is_empty() && !place.exists())
+/// Whether nothing was stored yet at `place`, which the variable names.
+///
+/// # Errors
+/// When the command line names it: it is mistyped.
+pub(crate) fn is_empty(place: Option<&Path>) -> Result<bool, CliError> {
+    let Some(place) = place.filter(|place| !place.as_os_str().is_empty() && !place.exists()) else {
+        return Ok(false);
+    };
+    if is_of_variable(place) {
+        return Ok(true);
+    }
+    let what = format!("there is no store at `{}`", place.display());
+    Err(CliError::usage(what).hint("correct the path, or leave out `--store` for the default store"))
+}
+
+/// Whether `store` is the one that the environment variable names.
+fn is_of_variable(store: &Path) -> bool {
+    env::var_os("POLYLOGUE_STORE").is_some_and(|named| *store == named)
 }
 
 /// Polylogue's folder in the user's folder that `variable` names. See the XDG base directory specification, version 0.8.
@@ -92,7 +109,7 @@ pub(crate) fn shell_word(path: &Path) -> String {
 
 /// The option that names the store in a command, unless the variable does.
 pub(crate) fn store_option(given: Option<&Path>) -> Option<String> {
-    let given = given.filter(|given| env::var_os("POLYLOGUE_STORE").is_none_or(|store| *given != store))?;
+    let given = given.filter(|given| !is_of_variable(given))?;
     let quoted = shlex::try_quote(given.to_str()?).ok()?.into_owned();
     Some(format!("--store {quoted}"))
 }

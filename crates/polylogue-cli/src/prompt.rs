@@ -6,13 +6,16 @@
 //! A terminal that understands escape sequences gets a line editor ([`editor`]); others, and pipes, are read line by line.
 
 mod editor;
+mod first_key;
+mod mode;
 pub(crate) mod question;
 mod typed;
 
 use std::io::{self, IsTerminal, Write};
 
+use futures_util::future::Either;
 use polylogue::tools::approval::visible;
-use rustix::termios::{OptionalActions, QueueSelector, Termios, tcdrain, tcflush, tcgetattr, tcsetattr};
+use rustix::termios::{QueueSelector, tcdrain, tcflush};
 
 use crate::error::CliError;
 use crate::screen::exact::{self, SetApart};
@@ -20,6 +23,7 @@ use crate::screen::text::Line;
 use crate::screen::{Size, Style};
 use crate::signals::Signals;
 use crate::stderr::print_note;
+use mode::SavedMode;
 use typed::{MAX_ANSWER, is_in_fence, too_long};
 pub(crate) use typed::{Typed, is_possible};
 
@@ -36,13 +40,13 @@ pub(crate) async fn choose(
     signals: &mut Signals,
 ) -> Result<Option<&'static str>, CliError> {
     print_verbatim(text);
-    let told = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let choices = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     for _ in 0..MAX_ATTEMPTS {
         let prompt = format!("{}> ", words.join(" or "));
         let Some(answer) = ask(&prompt, Vec::new(), signals).await? else { return Ok(None) };
         match words.iter().find(|word| answer.trim().eq_ignore_ascii_case(word)) {
             Some(word) => return Ok(Some(word)),
-            None => print_note(&format!("Please write one of {told}.")),
+            None => print_note(&format!("Please write one of {choices}.")),
         }
     }
     Ok(None)
@@ -71,6 +75,31 @@ pub(crate) async fn ask(
     message(prompt, history, signals).await.map(Typed::text)
 }
 
+/// As [`ask`], unless `withdrawn` is ready before the first key is pressed: then its result.
+pub(crate) async fn ask_unless<T>(
+    prompt: &str,
+    history: Vec<String>,
+    signals: &mut Signals,
+    withdrawn: impl Future<Output = T>,
+) -> Result<Either<Option<String>, T>, CliError> {
+    if drain() {
+        print_note("(What was typed before this question does not count.)");
+    }
+    tokio::select! {
+        biased;
+        () = first_key::pressed(prompt) => {}
+        withdrawn = withdrawn => {
+            print_note("");
+            return Ok(Either::Right(withdrawn));
+        }
+        () = signals.next() => {
+            print_note("");
+            return Ok(Either::Left(None));
+        }
+    }
+    message(prompt, history, signals).await.map(|typed| Either::Left(typed.text()))
+}
+
 /// As [`ask`], where text that was typed before counts: it allows nothing.
 pub(crate) async fn message(
     prompt: &str,
@@ -95,24 +124,6 @@ pub(crate) async fn message(
 
 fn read_typed() -> io::Result<Typed> {
     Ok(read_block(&mut read_line)?.map_or(Typed::End, Typed::Text))
-}
-
-/// Restores the mode of the terminal, even if the line editor is interrupted by a signal.
-struct SavedMode(Option<Termios>);
-
-impl SavedMode {
-    fn save() -> Self {
-        Self(tcgetattr(rustix::stdio::stdin()).ok())
-    }
-}
-
-impl Drop for SavedMode {
-    fn drop(&mut self) {
-        if let Some(mode) = &self.0 {
-            // A terminal that is gone needs no mode.
-            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, mode);
-        }
-    }
 }
 
 /// Takes the next answer from a standard input that is not a terminal, as [`ask`] does from one that is: a line, or a block of lines.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
+use futures_util::future::Either;
 use polylogue::{Agent as _, Status};
 use polylogue_core::{
     Body, Cancellation, Event, LogId, Path, Question, RunOutcome, Store as _, Subscription,
@@ -17,12 +18,13 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::args::piped::Input;
 use crate::error::{CliError, Exit};
 use crate::place;
-use crate::prompt::question::{meant, prompt as prompt_for};
+use crate::prompt::question::{meant, prompt as prompt_for, typed};
 use crate::prompt::{self, print_verbatim};
 use crate::screen::text::neutral;
 use crate::screen::{Flow, Output, RunEnd, Screen, Settings, Size};
 use crate::signals::{FINISHING, Signals};
 use crate::stderr::{print_note, print_note_wrapped};
+use crate::steering::{self, SteeringKey};
 use crate::trust::rules::Always;
 use crate::{limit, work_dir};
 
@@ -104,7 +106,8 @@ impl Runner {
             Box::new(Size::of_terminal),
             Box::new(move || begun.elapsed()),
         );
-        screen.with(pictures)
+        let screen = screen.with(pictures);
+        if prompt::is_possible() { screen.with_keys(steering::KEYS) } else { screen }
     }
 
     /// Runs the chat as far as it goes, and shows what happens.
@@ -113,6 +116,7 @@ impl Runner {
         let progress = &mut self.progress;
         let mut run = std::pin::pin!(self.conversation.run());
         let mut ticks = tokio::time::interval(TICK);
+        let mut key = SteeringKey::at_terminal(self.settings.looks.live && prompt::is_possible());
         let status = loop {
             tokio::select! {
                 biased;
@@ -121,6 +125,17 @@ impl Runner {
                 // Once an order was given, what it does stands there.
                 Some(said) = next_notice(progress), if !cancellation.is_requested() => {
                     view.apply(|screen| noticed(screen, &said), &cancellation);
+                }
+                () = key.pressed() => {
+                    view.rest();
+                    let (instruction, ended) = steering::ask(run.as_mut(), signals).await;
+                    let is_any = instruction.map(|given| self.conversation.instruct(given)).is_some();
+                    match ended {
+                        // It continues with what was said when it had just ended.
+                        Some(Ok(_)) if is_any => run.set(self.conversation.run()),
+                        Some(status) => break status,
+                        None => {}
+                    }
                 }
                 status = &mut run => break status,
                 _ = ticks.tick() => { view.apply(Screen::tick, &cancellation); }
@@ -150,13 +165,22 @@ impl Runner {
                     print_note_wrapped(Always::HINT);
                 }
                 let given = answers(&self.conversation.events().await);
-                let answer = prompt::ask(&prompt_for(question), given, signals).await?;
-                answer.map(|answer| meant(question, answer))
+                let elsewhere = self.conversation.answered_elsewhere();
+                match prompt::ask_unless(&prompt_for(question), given, signals, elsewhere).await? {
+                    Either::Left(answer) => answer.map(|answer| typed(question, answer)),
+                    Either::Right(answered) => {
+                        answered?;
+                        return Ok(match self.conversation.cancellation().is_requested() {
+                            true => InputOutcome::No,
+                            false => InputOutcome::Yes,
+                        });
+                    }
+                }
             }
             None => self.read(question, signals).await?,
         };
         let Some(text) = text else { return Ok(InputOutcome::No) };
-        let text = self.always.answer(question, text)?;
+        let text = self.always.answer(question, meant(question, text))?;
         self.conversation.answer(at, &question.who, text).await?;
         Ok(InputOutcome::Yes)
     }
@@ -168,7 +192,7 @@ impl Runner {
         }
         if question.is_approval() && self.input != Input::Approvals {
             print_note_wrapped(&format!(
-                "`{}` waits for approval. Standard input gives none unless you say `--input approvals`.",
+                "`{}` waits for approval. Answers from standard input are not used for approvals; allow them with `--input approvals`.",
                 question.who
             ));
             return Ok(None);
@@ -223,7 +247,7 @@ impl Runner {
             Ok(Status::Closed { .. }) => polylogue::runs::Report::of(&events).cut,
             _ => None,
         };
-        let told = match &status {
+        let end_status = match &status {
             Ok(Status::Closed { reason, .. }) => RunEnd::why_cut(reason, cut.clone()),
             Ok(Status::Waiting(questions)) => waiting(questions),
             Ok(_) => "stopped: it can be resumed".into(),
@@ -239,7 +263,8 @@ impl Runner {
         };
         let files = work_dir::summary(self.work.as_deref(), &id);
         let (state, store) = (RunEnd::state(&status), place::store_option(self.work.as_deref()));
-        let end = RunEnd { state, status: told, spent, turns, elapsed, id, resumable, option, files, store };
+        let end =
+            RunEnd { state, status: end_status, spent, turns, elapsed, id, resumable, option, files, store };
         self.print_question(&status, &end);
         view.apply(|screen| screen.end(&end), &conversation.cancellation());
         let is_shown = self.is_failure_shown(&events);
@@ -266,7 +291,18 @@ enum InputOutcome {
 /// `resume` changes.
 fn sent_since(events: &[Arc<Event>]) -> usize {
     let is_since = |body: &Body| {
-        matches!(body, Body::Sent(_) | Body::Reopened { .. } | Body::LimitsChanged(_) | Body::Charged(_))
+        matches!(
+            body,
+            Body::Sent(_)
+                | Body::Reopened { .. }
+                | Body::LimitsChanged(_)
+                | Body::Charged(_)
+                | Body::NextSpeaker { .. }
+                | Body::Paused
+                | Body::Resumed
+                | Body::Cancelled { .. }
+                | Body::Refused { .. }
+        )
     };
     events.iter().rev().take_while(|event| is_since(&event.body)).count()
 }

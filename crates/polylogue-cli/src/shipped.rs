@@ -79,6 +79,19 @@ fn unpacked(name: &str) -> Result<PathBuf, String> {
     Ok(folder.join(name).with_extension("yaml"))
 }
 
+/// The name of the demo whose file `path` is, such as `demo:council`; `None` for other files, and for demos of which a file was
+/// changed.
+pub(crate) fn demo_at(path: &Path) -> Option<String> {
+    let below = path.strip_prefix(place::of_demos()?).ok()?;
+    let folder = place::of_demos()?.join(version());
+    let name = below.strip_prefix(version()).ok()?.file_stem()?.to_str()?;
+    let mut is_unchanged = teams().contains(&name);
+    every_file(&TEAMS, &mut |below, content| {
+        is_unchanged &= fs::read(folder.join(below)).is_ok_and(|found| found == content);
+    });
+    is_unchanged.then(|| format!("{DEMO}{name}"))
+}
+
 /// Identifies the teams that ship, so that another version of the program writes its own.
 fn version() -> String {
     let mut hash = blake3::Hasher::new();
@@ -93,22 +106,26 @@ fn every_file(folder: &Dir<'_>, each: &mut impl FnMut(&Path, &[u8])) {
     folder.dirs().for_each(|below| every_file(below, each));
 }
 
-/// Writes the teams to `folder`, whole or not at all: several programs may begin at the same time.
+/// Writes the files of the teams to `folder` that are missing there or were changed. Each appears whole: several programs may begin at
+/// the same time.
 fn written(folder: &Path) -> io::Result<()> {
-    if folder.exists() {
-        return Ok(());
-    }
-    let staging = folder.with_extension(format!("{}.new", std::process::id()));
-    fs::create_dir_all(&staging)?;
-    let done = TEAMS.extract(&staging).and_then(|()| match fs::rename(&staging, folder) {
-        Err(_) if folder.exists() => Ok(()),
-        result => result,
+    let mut result = Ok(());
+    every_file(&TEAMS, &mut |below, content| {
+        let path = folder.join(below);
+        if result.is_ok() && !fs::read(&path).is_ok_and(|found| found == content) {
+            result = write_whole(&path, content);
+        }
     });
-    if staging.exists() {
-        // Of no use any more, whether that works or not.
-        let _ = fs::remove_dir_all(&staging);
-    }
-    done
+    result
+}
+
+fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder)?;
+    let draft = path.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&draft, content)
+        .and_then(|()| fs::rename(&draft, path))
+        .inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
 #[cfg(test)]
@@ -131,12 +148,32 @@ mod tests {
     }
 
     #[test]
-    fn the_teams_are_written_once_with_their_data() {
+    fn files_of_the_teams_are_written_and_restored_when_they_are_missing_or_changed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("demos").join(version());
         written(&folder).unwrap();
+        let files = || walk(&folder);
+        let (all, data) = (files(), folder.join("data/prices.csv"));
+        let prices = fs::read(&data).unwrap();
+        fs::remove_file(folder.join("trading-bot.yaml")).unwrap();
+        fs::remove_dir_all(folder.join("data")).unwrap();
+        fs::write(folder.join("council.yaml"), "name: other\n").unwrap();
         written(&folder).unwrap();
-        assert!(folder.join("trading-bot.yaml").is_file() && folder.join("data/prices.csv").is_file());
-        assert_eq!(fs::read_dir(dir.path().join("demos")).unwrap().count(), 1, "nothing else stays");
+        assert_eq!((files(), fs::read(&data).unwrap()), (all, prices), "nothing else stays");
+        assert_eq!(
+            fs::read(folder.join("council.yaml")).unwrap(),
+            TEAMS.get_file("council.yaml").unwrap().contents()
+        );
+    }
+
+    /// The files below `folder`, sorted.
+    fn walk(folder: &Path) -> Vec<PathBuf> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { all.extend(walk(&path)) } else { all.push(path) }
+        }
+        all.sort();
+        all
     }
 }

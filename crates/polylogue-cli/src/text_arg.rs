@@ -28,9 +28,19 @@ pub(crate) fn text_of(given: &str) -> Result<String, CliError> {
     }
 }
 
+/// Why a file that the user names cannot be read.
+pub(crate) fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "the file does not exist".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 fn of_file(path: &str, given: &str) -> Result<String, CliError> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        let what = format!("the text cannot be read from the file `{path}`: {error}");
+        let what = format!("the text cannot be read from the file `{path}`: {}", unreadable(&error));
         let literal = shell_word(Path::new(&format!("@{given}")));
         CliError::usage(what).hint(format!("a text that begins with `@` is written with two: {literal}"))
     })?;
@@ -53,6 +63,10 @@ mod tests {
             assert_eq!(text_of(given).unwrap(), text);
         }
         let missing = text_of("@Ann hello").unwrap_err().to_string();
-        assert!(missing.contains("the file `Ann hello`") && missing.contains("'@@Ann hello'"), "{missing}");
+        assert!(
+            missing.contains("the file `Ann hello`: the file does not exist")
+                && missing.contains("'@@Ann hello'"),
+            "{missing}"
+        );
     }
 }

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use polylogue::tools::approval::visible;
 use polylogue_models::Env;
 use polylogue_runtime::{Access, RequestedPermission, Sealer, StoredTeam, permission_text as words};
-use polylogue_team::{Grant, Loaded, Overrides, Team, Usage};
+use polylogue_team::{Diagnostics, Grant, Loaded, Overrides, Team, Usage};
 
 use crate::args::Permits;
 use crate::error::CliError;
 use crate::signals::Signals;
 use crate::stderr::print_note_wrapped;
-use crate::{place, prompt};
+use crate::{place, prompt, shipped};
 pub(crate) use dotenv::{addresses, of_folder};
 use trust_file::{Entry, TrustFile};
 
@@ -53,16 +53,23 @@ pub(crate) fn is_sealed(stored: &StoredTeam) -> Result<bool, CliError> {
     Ok(TrustFile::read()?.is_sealed(&content, seal))
 }
 
+/// Reads a team file. A demo that was not changed is identified by its name: it is trusted as the program is, and its versions
+/// share what they are allowed and what they remember.
+pub(crate) fn read(file: &Path, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    let loaded = polylogue_team::load(file, overrides)?;
+    Ok(Loaded { digest: shipped::demo_at(file).unwrap_or(loaded.digest), ..loaded })
+}
+
 /// Reads a team file. Team files outside its folder are part of what it asks for: when they are not trusted, they are not
 /// spoken of.
 pub(crate) fn load(file: &Path, overrides: &Overrides, permits: &Permits) -> Result<Loaded, CliError> {
     let outside = Overrides { outside_files: true, ..overrides.clone() };
     let is_allowed = permits.trust || permits.grants.contains(&Grant::OutsideFiles);
-    match polylogue_team::load(file, &outside) {
+    match read(file, &outside) {
         Ok(loaded) => Ok(loaded),
         Err(wrong) if is_allowed => Err(wrong.into()),
         // Lines of other files are not shown.
-        Err(wrong) => Err(polylogue_team::load(file, overrides).err().unwrap_or(wrong).into()),
+        Err(wrong) => Err(read(file, overrides).err().unwrap_or(wrong).into()),
     }
 }
 
@@ -101,7 +108,7 @@ pub(crate) struct Request<'a> {
     /// Whether there may be a person to ask.
     pub(crate) asks: bool,
     /// Whether a person is shown what is allowed.
-    pub(crate) tells: bool,
+    pub(crate) shows_permissions: bool,
 }
 
 /// What a person says to what a team asks for.
@@ -148,7 +155,7 @@ impl Request<'_> {
         let is_asked = missing.iter().any(|want| !want.is_optional()) && !self.permits.trust;
         if !is_asked && !self.permits.trust {
             // It runs without, and the user is not asked for that alone.
-            self.tell_without(&std::mem::take(&mut missing));
+            self.show_refused(&std::mem::take(&mut missing));
         }
         let verdict = if is_asked { self.ask(&missing).await? } else { Verdict::Trusted };
         match verdict {
@@ -161,14 +168,14 @@ impl Request<'_> {
             access.env = access.env.trusting();
         }
         let allowed: Vec<RequestedPermission> = wants.into_iter().filter(|want| access.has(want)).collect();
-        if self.tells && !allowed.is_empty() {
+        if self.shows_permissions && !allowed.is_empty() {
             print_note_wrapped(&words::allowed(self.team.name.as_str(), &allowed));
         }
         Ok(access)
     }
 
-    fn tell_without(&self, wants: &[RequestedPermission]) {
-        if self.tells && !wants.is_empty() {
+    fn show_refused(&self, wants: &[RequestedPermission]) {
+        if self.shows_permissions && !wants.is_empty() {
             print_note_wrapped(&words::without(self.team.name.as_str(), wants));
         }
     }

@@ -239,9 +239,14 @@ impl<'a, 's> Cx<'a, 's> {
         at.clone()
     }
 
+    /// The key or word `name` in the type `within`, if it is a known name of another system.
+    pub(crate) fn foreign_of(&self, within: &str, name: &str, value: Option<&str>) -> Option<&'a Foreign> {
+        self.foreign.iter().find(|row| row.fits(within, name, value))
+    }
+
     /// The equivalent of the key or word `name` in the type `within`, if it is a known name of another system.
     pub(crate) fn foreign_hint(&self, within: &str, name: &str, value: Option<&str>) -> Option<String> {
-        self.foreign.iter().find(|row| row.fits(within, name, value)).map(Foreign::hint)
+        self.foreign_of(within, name, value).map(Foreign::hint)
     }
 
     /// Reports every name that is used and not defined, or defined twice.

@@ -26,6 +26,8 @@ pub struct Fields<'n> {
     entries: Cow<'n, [Entry]>,
     /// Where a missing key is reported.
     at: Span,
+    /// Keys that an unknown key stands for, whose hint names them: they are not missing, too.
+    meant: Vec<&'static str>,
     /// Whether the value is not a mapping, which is reported.
     is_hole: bool,
 }
@@ -39,7 +41,7 @@ impl<'n> Fields<'n> {
             Kind::Struct(of) => (of.shorthand, of.nonempty),
             _ => (None, false),
         };
-        let fields = match (&node.data, shorthand) {
+        let mut fields = match (&node.data, shorthand) {
             (Data::Map(entries), _) => Self::of(Cow::Borrowed(entries), node),
             (data, Some(key)) if !matches!(data, Data::Null) && short_fits(node, &all, key) => {
                 let key_span = node.span.clone();
@@ -48,7 +50,8 @@ impl<'n> Fields<'n> {
             }
             _ => {
                 mismatch(node, ty, cx);
-                return Self { entries: Cow::Borrowed(&[]), at: node.span.clone(), is_hole: true };
+                let (entries, at) = (Cow::Borrowed(&[][..]), node.span.clone());
+                return Self { entries, at, meant: Vec::new(), is_hole: true };
             }
         };
         if nonempty && fields.entries.is_empty() {
@@ -56,7 +59,7 @@ impl<'n> Fields<'n> {
             let hint = format!("there is {}", suggest::listed(all.iter().map(|key| key.name)));
             cx.report.error_with_hint(&fields.at, format!("{label} is empty"), hint);
         }
-        fields.check_unknown(ty, &all, cx);
+        fields.meant = fields.check_unknown(ty, &all, cx);
         fields.check_missing(&ty.keys_of_all_kinds(), cx);
         fields.check_together(&all, cx);
         fields
@@ -64,7 +67,7 @@ impl<'n> Fields<'n> {
 
     fn of(entries: Cow<'n, [Entry]>, node: &Node) -> Self {
         let at = entries.first().map_or(&node.span, |entry| &entry.key_span).clone();
-        Self { entries, at, is_hole: false }
+        Self { entries, at, meant: Vec::new(), is_hole: false }
     }
 
     /// The value of `key`, if the mapping has it.
@@ -95,7 +98,8 @@ impl<'n> Fields<'n> {
     }
 
     fn check_missing(&self, all: &[&Key], cx: &mut Cx<'_, '_>) {
-        for key in all.iter().filter(|key| key.required && self.entry(key.name).is_none()) {
+        let is_missing = |key: &&&Key| key.required && self.entry(key.name).is_none();
+        for key in all.iter().filter(is_missing).filter(|key| !self.meant.contains(&key.name)) {
             let label = cx.label();
             cx.report.error(&self.at, format!("{label} needs the key `{}`", key.name));
         }
@@ -119,9 +123,15 @@ impl<'n> Fields<'n> {
         }
     }
 
-    fn check_unknown(&self, ty: &'static Type, all: &[&Key], cx: &mut Cx<'_, '_>) {
+    /// Reports unknown keys. Returns the keys that they stand for.
+    fn check_unknown(
+        &self,
+        ty: &'static Type,
+        all: &[&'static Key],
+        cx: &mut Cx<'_, '_>,
+    ) -> Vec<&'static str> {
         let is_known = |entry: &Entry| all.iter().any(|key| key.name == entry.key);
-        let (mut before, mut rest) = (None, &*self.entries);
+        let (mut before, mut rest, mut meant) = (None, &*self.entries, Vec::new());
         while let Some((entry, mut after)) = rest.split_first()
             && !cx.report.full()
         {
@@ -132,11 +142,16 @@ impl<'n> Fields<'n> {
                     // The rest of the text is reported once.
                     after = rest.get(cut..).unwrap_or_default();
                 }
-                let hint = hint.unwrap_or_else(|| hint_for(entry, ty, all, cx));
+                let hint = hint.unwrap_or_else(|| {
+                    let (hint, key) = hint_for(entry, ty, all, cx);
+                    meant.extend(key);
+                    hint
+                });
                 cx.report.error_with_hint(&entry.key_span, format!("unknown key `{}`", entry.key), hint);
             }
             (before, rest) = (Some(entry), after);
         }
+        meant
     }
 
     /// The kind that the keys choose; the default one if they choose none. Reports keys that only other kinds have, and
@@ -189,12 +204,21 @@ fn short_fits(node: &Node, all: &[&Key], key: &str) -> bool {
     all.iter().find(|one| one.name == key).is_none_or(|one| fits(node, (one.ty)()))
 }
 
-/// What to write instead of an unknown key.
-fn hint_for(entry: &Entry, ty: &'static Type, all: &[&Key], cx: &Cx<'_, '_>) -> String {
-    let holds = |key: &&&Key| (key.ty)().has_key(&entry.key);
-    cx.foreign_hint(ty.name, &entry.key, entry.value.text())
-        .or_else(|| all.iter().find(holds).map(|key| format!("it belongs in `{}`", key.name)))
-        .unwrap_or_else(|| suggest::hint(&entry.key, all.iter().map(|key| key.name)))
+/// What to write instead of an unknown key, and the key of these that it stands for.
+fn hint_for(
+    entry: &Entry,
+    ty: &'static Type,
+    all: &[&'static Key],
+    cx: &Cx<'_, '_>,
+) -> (String, Option<&'static str>) {
+    let names = || all.iter().map(|key| key.name);
+    if let Some(row) = cx.foreign_of(ty.name, &entry.key, entry.value.text()) {
+        return (row.hint(), names().find(|name| row.is_key(name)));
+    }
+    match all.iter().find(|key| (key.ty)().has_key(&entry.key)) {
+        Some(around) => (format!("it belongs in `{}`", around.name), None),
+        None => (suggest::hint(&entry.key, names()), suggest::closest(&entry.key, names())),
+    }
 }
 
 /// Whether an entry is only a key, without a colon, as in `{text: Yes, please}`.

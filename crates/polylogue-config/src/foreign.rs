@@ -23,6 +23,12 @@ impl Foreign {
         self.name == name && has_value && self.within.contains(&within)
     }
 
+    /// Whether the equivalent is the key `name`, whatever its value.
+    #[must_use]
+    pub fn is_key(&self, name: &str) -> bool {
+        self.here.strip_prefix('`').and_then(|here| here.strip_suffix('`')) == Some(name)
+    }
+
     /// The hint, such as: AutoGen's `system_message` is `system` here.
     #[must_use]
     pub fn hint(&self) -> String {

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_recognized_and_strangers_are_not() {
+    fn typing_mistakes_are_recognized_and_other_words_are_not() {
         let keys = ["system", "description", "max_turns", "Stock_Trader"];
         for (given, meant) in [
             ("sytem", Some("system")),

@@ -92,7 +92,10 @@ impl Expected {
             Data::Text(text) => {
                 let number = (self.number || self.whole) && text.parse::<f64>().is_ok_and(f64::is_finite);
                 let boolean = self.boolean && matches!(text.as_str(), "true" | "false");
-                (number || boolean).then(|| "remove the quotation marks".to_owned())
+                if number || boolean {
+                    return Some("remove the quotation marks".to_owned());
+                }
+                (self.list && !text.is_empty()).then(|| format!("write a list: `[{written}]`"))
             }
             _ => None,
         }

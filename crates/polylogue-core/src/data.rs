@@ -6,6 +6,7 @@ mod config_error;
 mod digest;
 mod error;
 mod fault;
+mod history_summary;
 mod media;
 mod message;
 mod model_error;
@@ -13,31 +14,39 @@ pub(crate) mod name;
 mod outcome;
 mod part;
 mod path;
+mod pattern_flaw;
+mod prefix;
 mod price;
 mod reply;
 mod request;
 mod stop_reason;
 mod store_error;
+mod unknown_name;
 mod usage;
 mod verbatim;
 
 pub use self::capabilities::{Capabilities, Capability};
 pub use self::config_error::{ConfigError, ImpossibleStep};
-pub use self::digest::Digest;
+pub use self::digest::{Digest, RequestPrefix};
 pub use self::error::{Error, Failure, Interrupt, Result};
 pub use self::fault::Fault;
+pub use self::history_summary::{CallPurpose, Compacted, HistorySummary};
 pub use self::message::{Audience, Message};
 pub use self::model_error::{ModelError, ModelErrorKind};
 pub use self::name::{Name, NameError};
 pub use self::part::{Call, CallOutcome, Finish, Media, Outcome, OutcomeStatus, Part, cut, plain};
 pub use self::path::{LabelError, Path};
+pub use self::pattern_flaw::PatternFlaw;
+pub use self::prefix::{PrefixChange, PrefixChanges};
 pub use self::price::{Price, PriceTier};
 pub(crate) use self::reply::joined;
-pub use self::reply::{Delta, DeltaRef, DeltaSink, ModelReply, Reply};
+pub use self::reply::{AnsweredBy, Delta, DeltaRef, DeltaSink, ModelReply, Reply};
 pub use self::request::{Effort, Params, Thinking, ToolChoice, ToolSpec};
 pub use self::stop_reason::{OtherReason, RunOutcome, StopReason};
 pub use self::store_error::{LogId, StoreError};
+pub use self::unknown_name::UnknownName;
 pub use self::usage::{
-    CacheSavings, Charge, ChargeReason, Money, ToolUsage, TotalUsage, UncertainUsage, Usage,
+    CacheSavings, CallCost, Charge, ChargeReason, Money, PromptCache, ToolUsage, TotalUsage, UncertainUsage,
+    Usage,
 };
 pub use self::verbatim::{RawArguments, Seal, Seals, Verbatim};

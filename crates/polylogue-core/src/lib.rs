@@ -39,25 +39,29 @@ mod view;
 pub use agent::{Agent, AnyAgent, Layer};
 pub use chat::{Chat, ChatBuilder, Start, Status, TaskFrom};
 pub use data::{
-    Audience, CacheSavings, Call, CallOutcome, Capabilities, Capability, Charge, ChargeReason, ConfigError,
-    Delta, DeltaRef, DeltaSink, Digest, Effort, Error, Failure, Fault, Finish, ImpossibleStep, Interrupt,
-    LabelError, LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError,
-    OtherReason, Outcome, OutcomeStatus, Params, Part, Path, Price, PriceTier, RawArguments, Reply, Result,
-    RunOutcome, Seal, Seals, StopReason, StoreError, Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage,
-    UncertainUsage, Usage, Verbatim, cut, plain,
+    AnsweredBy, Audience, CacheSavings, Call, CallCost, CallOutcome, CallPurpose, Capabilities, Capability,
+    Charge, ChargeReason, Compacted, ConfigError, Delta, DeltaRef, DeltaSink, Digest, Effort, Error, Failure,
+    Fault, Finish, HistorySummary, ImpossibleStep, Interrupt, LabelError, LogId, Media, Message, ModelError,
+    ModelErrorKind, ModelReply, Money, Name, NameError, OtherReason, Outcome, OutcomeStatus, Params, Part,
+    Path, PatternFlaw, PrefixChange, PrefixChanges, Price, PriceTier, PromptCache, RawArguments, Reply,
+    RequestPrefix, Result, RunOutcome, Seal, Seals, StopReason, StoreError, Thinking, ToolChoice, ToolSpec,
+    ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, cut, plain,
 };
 pub use limits::{Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;
 pub use log::{
-    AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, Event, FailedAttempt, HistoryEntry,
-    JoinHistory, LEASE, Lease, ListQuery, Listing, Log, LogHandle, LogState, Meta, Meter, Opening, Page,
-    Parent, Progress, Question, RecoveredEvents, Reservation, ResourceKey, Resources, Store, StoreWrapper,
-    Subscription, Summary, Timestamp, TurnRequest, Update,
+    AnyStore, Body, Choice, Chooser, Claim, Clock, Confirmation, Cursor, DefaultAnswer, Event, FailedAttempt,
+    HistoryEntry, InboxMessage, Instruction, InstructionError, JoinHistory, LEASE, Lease, ListQuery, Listing,
+    Log, LogHandle, LogState, Meta, Meter, OpenQuestion, Opening, Page, Parent, Progress, Question,
+    RecoveredEvents, Reservation, ResourceKey, Resources, Responder, Store, StoreWrapper, Subscription,
+    Summary, Timestamp, TurnRequest, Update,
 };
 pub use model::{AnyModel, Model, Origin, Request, SealsSent};
-pub use policy::{Condition, Policy, Step, around, until};
+pub use policy::{Condition, Policy, Step, around, steerable, until};
 pub use run::{AgentCall, RunResult, RunStream};
 pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{EndedTurn, Line, RaisedLimits, Source, Transcript};
 pub use turn::{Act, ModelAttempt, ModelCall, Turn};
-pub use view::{BEGIN, EncodeCache, Entry, GO_ON, PromptRole, ShowNames, View, ViewOptions, Window};
+pub use view::{
+    BEGIN, Compactable, EncodeCache, Entry, GO_ON, PromptRole, ShowNames, View, ViewOptions, Window,
+};

@@ -6,15 +6,19 @@ mod clock;
 mod event;
 mod handle;
 mod in_memory;
+mod inbox;
 mod lease;
 mod list;
 mod meta;
 mod meter;
 mod open;
+mod open_question;
 mod origins;
+mod question;
 mod request;
 mod reservation;
 mod resources;
+mod steer;
 mod store;
 mod summary;
 mod turns;
@@ -23,27 +27,30 @@ mod updates;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Either, select};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, watch};
 use tracing::{debug, error, trace};
 
 use self::buffer::EventBuffer;
-pub(crate) use self::buffer::calls_before;
+pub(crate) use self::buffer::{RunTotals, calls_before};
 pub use self::clock::{Clock, Timestamp};
 use self::clock::{Stopwatch, system_time};
-pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening, Question};
-use self::handle::Inbox;
-pub(crate) use self::handle::InboxMessage;
-pub use self::handle::{Confirmation, LogHandle};
+pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening};
+pub use self::handle::LogHandle;
+use self::inbox::Inbox;
+pub use self::inbox::{Confirmation, InboxMessage, Instruction, InstructionError};
+pub(crate) use self::inbox::{Pending, Timing};
 pub use self::lease::Lease;
 pub use self::list::{Cursor, ListQuery, Listing, LogState, Page};
 pub use self::meta::{Meta, Parent};
 pub use self::meter::Meter;
+pub use self::open_question::OpenQuestion;
+pub use self::question::{DefaultAnswer, Question, Responder};
 pub use self::request::{Choice, Chooser, TurnRequest};
 pub use self::reservation::{FailedAttempt, Reservation};
 pub(crate) use self::reservation::{ReservationRequest, UncheckedTurn};
@@ -67,7 +74,7 @@ pub struct Log {
     id: LogId,
     store: AnyStore,
     claim: Claim,
-    pub(crate) limits: Limits,
+    limits: RwLock<Limits>,
     pub(crate) budget: Option<Budget>,
     pub(crate) account: Account,
     /// How many of its events are from before it was opened.
@@ -78,8 +85,10 @@ pub struct Log {
     cancellation: Cancellation,
     resources: Resources,
     pub(crate) buffer: Arc<Mutex<EventBuffer>>,
-    /// Messages from outside, posted between two steps.
+    /// Instructions from outside.
     pub(crate) inbox: Inbox,
+    /// Whether the conversation is paused in this process.
+    paused: watch::Sender<bool>,
     /// Locked by the agent call in progress: one at a time.
     pub(crate) calls: Mutex<()>,
     /// Whether events wait for the next append, and would be lost if the process died while the run waits.
@@ -106,7 +115,7 @@ impl Log {
     }
 
     fn new(store: AnyStore, id: LogId, claim: Claim, buffer: EventBuffer) -> Self {
-        let (limits, live, cancellation) = (Limits::default(), Publisher::new(), Cancellation::default());
+        let (limits, live, cancellation) = (RwLock::default(), Publisher::new(), Cancellation::default());
         let ran_ms = buffer.events.last().map_or(0, |event| event.ran_ms);
         Self {
             id,
@@ -123,6 +132,7 @@ impl Log {
             resources: Resources::default(),
             buffer: Arc::new(Mutex::new(buffer)),
             inbox: Inbox::default(),
+            paused: watch::Sender::new(false),
             calls: Mutex::new(()),
             unwritten: AtomicBool::new(false),
             released: false,
@@ -132,7 +142,7 @@ impl Log {
     /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.limits = RwLock::new(limits);
         self
     }
 
@@ -143,7 +153,7 @@ impl Log {
         self
     }
 
-    /// Sets another source of the time of day. The running time does not depend on it.
+    /// Sets another source of the time of day. The running time does not depend on it. For tests.
     #[must_use]
     pub fn time_of_day(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
@@ -242,6 +252,11 @@ impl Log {
     pub async fn release(mut self) -> Result<()> {
         self.released = true;
         Ok(self.store.release(self.claim.clone()).await?)
+    }
+
+    /// The time of day.
+    pub(crate) fn time_now(&self) -> Timestamp {
+        (self.clock)()
     }
 
     /// The time of day, and the running time of the conversation in milliseconds.
@@ -399,8 +414,8 @@ impl Log {
     }
 
     /// Whether upper bounds of calls are needed.
-    pub(crate) const fn is_limited(&self) -> bool {
-        self.limits.need_bounds() || self.budget.is_some()
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limits_now().need_bounds() || self.budget.is_some()
     }
 
     /// Ends a run in which a limit refused a call, however its agent handled the error.
@@ -410,7 +425,7 @@ impl Log {
 
     /// The limit that the run exceeded, if it did.
     pub(crate) async fn passed(&self) -> Option<StopReason> {
-        self.limits.passed(&self.buffer.lock().await.totals.usage, self.account.before())
+        self.limits_now().passed(&self.buffer.lock().await.totals.usage, self.account.before())
     }
 
     /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,
@@ -428,7 +443,9 @@ impl Log {
     /// together.
     pub(crate) async fn append_step(&self, at: &Path, bodies: Vec<Body>) -> Result<Vec<Arc<Event>>> {
         let mut buffer = self.ready().await?;
-        if let Some(reason) = self.limits.too_many_turns(buffer.totals.turns.begun(), turns_begun(&bodies)) {
+        if let Some(reason) =
+            self.limits_now().too_many_turns(buffer.totals.turns.begun(), turns_begun(&bodies))
+        {
             return Err(Error::Interrupt(Interrupt::Limit(reason)));
         }
         let batch = buffer.stage(at, self.now(), bodies);
@@ -441,8 +458,8 @@ impl Log {
         self.buffer.lock().await.totals.turns.begun()
     }
 
-    pub(crate) const fn depth(&self) -> usize {
-        self.limits.depth
+    pub(crate) fn depth(&self) -> usize {
+        self.limits_now().depth
     }
 
     pub(crate) const fn live(&self) -> &Publisher {

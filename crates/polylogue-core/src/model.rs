@@ -10,12 +10,13 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use self::seals::SealsSent;
 use self::stops::Stopped;
 use crate::{
-    Capabilities, DeltaSink, EncodeCache, Entry, ModelError, Money, Name, Params, Path, Reply, Reservation,
-    ToolSpec, Usage,
+    CallCost, Capabilities, DeltaSink, EncodeCache, Entry, ModelError, Money, Name, Params, Path, Reply,
+    Reservation, ToolSpec, Usage,
 };
 
 /// A chat model: a provider over HTTP, a script, a recording.
@@ -50,11 +51,24 @@ pub trait Model: Send + Sync + 'static {
         params.max_tokens.map(u64::from)
     }
 
+    /// The maximum length of a request in tokens: its context window; `None` if unknown.
+    ///
+    /// Agents compact their histories before they reach it.
+    fn context_window(&self) -> Option<u64> {
+        None
+    }
+
     /// The names of those of `params` that it is known not to accept: they are left out of requests, and the log says
     /// so. Default: none.
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         let _ = params;
         Vec::new()
+    }
+
+    /// How long it is not to be asked if another model can be, because its endpoint fails or is at its rate limit; `None`
+    /// if it is available. After several failures one call must try the endpoint: its caller is the one that gets `None`.
+    fn unavailable_for(&self) -> Option<Duration> {
+        None
     }
 
     /// The configured capabilities, known before any call. A capability that a call finds missing is an
@@ -77,7 +91,9 @@ trait ErasedModel: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
     fn cost(&self, usage: &Usage) -> Option<Money>;
     fn max_output(&self, params: &Params) -> Option<u64>;
+    fn context_window(&self) -> Option<u64>;
     fn ignored(&self, params: &Params) -> Vec<&'static str>;
+    fn unavailable_for(&self) -> Option<Duration>;
     fn capabilities(&self) -> Capabilities;
 }
 
@@ -98,8 +114,14 @@ impl<M: Model> ErasedModel for M {
     fn max_output(&self, params: &Params) -> Option<u64> {
         Model::max_output(self, params)
     }
+    fn context_window(&self) -> Option<u64> {
+        Model::context_window(self)
+    }
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         Model::ignored(self, params)
+    }
+    fn unavailable_for(&self) -> Option<Duration> {
+        Model::unavailable_for(self)
     }
     fn capabilities(&self) -> Capabilities {
         Model::capabilities(self)
@@ -112,6 +134,14 @@ impl AnyModel {
         Self(Arc::new(model))
     }
 
+    /// The cost of a call with `usage`, and what it would be without the provider's prompt cache; `None` if unknown.
+    #[must_use]
+    pub fn call_cost(&self, usage: &Usage) -> Option<CallCost> {
+        let uncached = usage.used_prompt_cache().then(|| usage.without_prompt_cache());
+        let uncached = uncached.and_then(|usage| self.0.cost(&usage));
+        Some(CallCost { cost: self.0.cost(usage)?, uncached })
+    }
+
     /// Asks the model alone, without a chat: one call, which is in no log. Agents ask their model by
     /// [`Turn::ask_model`](crate::Turn::ask_model).
     ///
@@ -122,7 +152,7 @@ impl AnyModel {
             (Path::root(), Name::user(), Params::default(), EncodeCache::default());
         let entries = [Entry::user(text)];
         let request = Request {
-            origin: Origin { at: &at, who: &who, nth: 0 },
+            origin: Origin { at: &at, who: &who, nth: 0, last_model: None },
             system: None,
             entries: &entries,
             tools: &[],
@@ -160,8 +190,14 @@ impl Model for AnyModel {
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.0.max_output(params)
     }
+    fn context_window(&self) -> Option<u64> {
+        self.0.context_window()
+    }
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.0.ignored(params)
+    }
+    fn unavailable_for(&self) -> Option<Duration> {
+        self.0.unavailable_for()
     }
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
@@ -205,4 +241,6 @@ pub struct Origin<'a> {
     /// How many model calls of this agent ended before, in the whole conversation: with a reply, or with a failed
     /// turn.
     pub nth: u64,
+    /// The model that replied last to this agent in this turn, as `provider:model`; `None` in the first call of a turn.
+    pub last_model: Option<&'a str>,
 }

@@ -15,6 +15,17 @@ pub trait Policy: Send + Sync + 'static {
     /// The next step after `transcript`.
     fn next(&self, transcript: &Transcript) -> Step;
 
+    /// Whether `who`, a participant who is present, can have the next turn instead of the one that [`next`](Self::next) selects,
+    /// because a [person chose so](crate::Instruction::NextSpeaker). The policy then continues after that turn. Must be a pure
+    /// function, like `next`. Default: no, because a policy that follows a plan loses its position.
+    ///
+    /// # Errors
+    /// Why not, as a sentence for the person who chose.
+    fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
+        let _ = (transcript, who);
+        Err("the pattern of this chat decides itself who speaks next".into())
+    }
+
     /// The agents that it gives private turns and that come with it, such as the selector of a group. The chat adds
     /// them to its [private agents](crate::ChatBuilder::private_agent). Default: none.
     fn private_agents(&self) -> Vec<AnyAgent> {
@@ -33,6 +44,10 @@ impl Policy for Box<dyn Policy> {
         (**self).next(transcript)
     }
 
+    fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
+        (**self).takes_next_speaker(transcript, who)
+    }
+
     fn private_agents(&self) -> Vec<AnyAgent> {
         (**self).private_agents()
     }
@@ -45,6 +60,36 @@ impl Condition for Box<dyn Condition> {
 
     fn ever(&self, transcript: &Transcript) -> Option<StopReason> {
         (**self).ever(transcript)
+    }
+}
+
+/// A policy of which a person can choose the [next speaker](Policy::takes_next_speaker), unless `refused` says why not: `next`
+/// selects by who spoke last, and not by a plan.
+pub fn steerable(
+    policy: impl Policy,
+    refused: impl Fn(&Transcript, &Name) -> Option<Arc<str>> + Send + Sync + 'static,
+) -> impl Policy {
+    SteerablePolicy { policy, refused }
+}
+
+struct SteerablePolicy<P, F> {
+    policy: P,
+    refused: F,
+}
+
+impl<P: Policy, F: Fn(&Transcript, &Name) -> Option<Arc<str>> + Send + Sync + 'static> Policy
+    for SteerablePolicy<P, F>
+{
+    fn next(&self, transcript: &Transcript) -> Step {
+        self.policy.next(transcript)
+    }
+
+    fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
+        (self.refused)(transcript, who).map_or(Ok(()), Err)
+    }
+
+    fn private_agents(&self) -> Vec<AnyAgent> {
+        self.policy.private_agents()
     }
 }
 
@@ -65,6 +110,10 @@ struct MappedPolicy<P, F> {
 impl<P: Policy, F: Fn(&P, &Transcript) -> Step + Send + Sync + 'static> Policy for MappedPolicy<P, F> {
     fn next(&self, transcript: &Transcript) -> Step {
         (self.next)(&self.policy, transcript)
+    }
+
+    fn takes_next_speaker(&self, transcript: &Transcript, who: &Name) -> Result<(), Arc<str>> {
+        self.policy.takes_next_speaker(transcript, who)
     }
 
     fn private_agents(&self) -> Vec<AnyAgent> {

@@ -14,13 +14,13 @@ use tracing::{Instrument as _, debug_span, warn};
 
 pub use self::ask::AgentCall;
 pub use self::result::{RunResult, RunStream};
-use crate::log::{InboxMessage, UncheckedTurn};
+use crate::log::{Timing, UncheckedTurn};
 use crate::transcript::{OpenTurn, is_shared};
 use crate::turn::{ChatInfo, Trace};
 use crate::{
-    Act, Agent, Body, Chat, ConfigError, Error, Event, Failure, ImpossibleStep, Interrupt, JoinHistory, Log,
-    Message, Name, Opening, Part, Question, Result, RunOutcome, Status, Step, StopReason, Transcript, Turn,
-    TurnRequest, View,
+    Act, Agent, Body, Chat, Choice, Chooser, ConfigError, Error, Event, Failure, ImpossibleStep, Instruction,
+    Interrupt, JoinHistory, Log, Message, Name, Opening, Part, Question, Result, RunOutcome, Status, Step,
+    StopReason, Transcript, Turn, TurnRequest, View,
 };
 
 /// A running chat.
@@ -70,8 +70,7 @@ impl<'l> RunningChat<'l> {
             } else {
                 self.resumed = false;
                 self.doubt = None;
-                self.post_inbox().await?;
-                match self.step(chat).await {
+                match self.next_step(chat).await {
                     Ok(()) => {}
                     // The staged events are stored with the end of the outermost chat.
                     Err(error @ (Error::Interrupt(Interrupt::Limit(_)) | Error::Store(_))) => {
@@ -87,14 +86,52 @@ impl<'l> RunningChat<'l> {
     }
 
     /// Posts the messages that were sent from outside, before the policy selects the next step.
-    async fn post_inbox(&mut self) -> Result<()> {
-        let sent = if self.transcript.at().is_root() { self.log.inbox.take() } else { Vec::new() };
-        if sent.is_empty() {
-            return Ok(());
+    async fn post_inbox(&mut self, chat: &Chat) -> Result<()> {
+        while self.transcript.at().is_root()
+            && let Some(pending) = self.log.inbox.take(&[Timing::BetweenSteps])
+        {
+            let body = match &pending.instruction {
+                Instruction::Send(message) => Body::Sent(message.clone()),
+                Instruction::NextSpeaker { who } => match self.may_be_next(chat, who) {
+                    Ok(()) => Body::NextSpeaker { who: who.clone() },
+                    Err(why) => {
+                        self.log.refuse(pending, why).await?;
+                        continue;
+                    }
+                },
+                _ => continue,
+            };
+            let events = self.log.append_instructed(self.transcript.at(), pending.number, body).await?;
+            self.take_in(events)?;
+            pending.confirm(Ok(()));
         }
-        self.append(sent.iter().map(|sent| Body::Sent(sent.message.clone()))).await?;
-        sent.into_iter().for_each(InboxMessage::confirm);
         Ok(())
+    }
+
+    /// Whether `who` can have the next turn, or why not.
+    fn may_be_next(&self, chat: &Chat, who: &Name) -> std::result::Result<(), Arc<str>> {
+        if !self.transcript.present().any(|name| name == who) {
+            let present: Vec<String> = self.transcript.present().map(|name| format!("`{name}`")).collect();
+            return Err(format!("`{who}` does not take part now; present: {}", present.join(", ")).into());
+        }
+        if self.transcript.ended_by().is_some() {
+            return Err("a participant has ended the chat".into());
+        }
+        match chat.policy().next(&self.transcript) {
+            Step::Close { reason, .. } => Err(format!("the chat ends: {reason}").into()),
+            _ => chat.policy().takes_next_speaker(&self.transcript, who),
+        }
+    }
+
+    /// Takes in what was said and chosen from outside, and appends the next step, as soon as the conversation is not paused.
+    async fn next_step(&mut self, chat: &Chat) -> Result<()> {
+        self.log.obey_waiting().await?;
+        self.post_inbox(chat).await?;
+        while self.log.is_paused() && self.log.check_not_cancelled().is_ok() {
+            self.log.pause_ended().await?;
+            self.post_inbox(chat).await?;
+        }
+        self.step(chat).await
     }
 
     /// Appends the next step, if another may begin.
@@ -129,10 +166,7 @@ impl<'l> RunningChat<'l> {
             }
             end @ (Step::Close { .. } | Step::Fail(_)) => end,
             step if !is_private(&step) && self.transcript.ended_by().is_some() => self.over(),
-            step => match self.too_many_turns(&step, max_turns) {
-                Some(reason) => Step::close(reason, &self.transcript),
-                None => step,
-            },
+            step => self.unless_too_many(self.transcript.next_speaker().map_or(step, chosen), max_turns),
         };
         // Policies may add private turns, several to each turn, but not without end.
         if self.transcript.steps() > max_turns.saturating_mul(16).saturating_add(64) {
@@ -152,6 +186,14 @@ impl<'l> RunningChat<'l> {
                 Ok(vec![Body::Closed { reason, summary }])
             }
             Step::Fail(why) => Err(impossible(chat, ImpossibleStep::Failed(why))),
+        }
+    }
+
+    /// `step`, or the end of a chat of at most `max_turns`, if it may not follow.
+    fn unless_too_many(&self, step: Step, max_turns: u64) -> Step {
+        match self.too_many_turns(&step, max_turns) {
+            Some(reason) => Step::close(reason, &self.transcript),
+            None => step,
         }
     }
 
@@ -304,6 +346,12 @@ impl<'l> RunningChat<'l> {
     }
 }
 
+/// A turn of the speaker that was chosen from outside.
+fn chosen(who: &Name) -> Step {
+    let choice = Choice { of: vec![who.clone()], by: Chooser::User, reply: None };
+    Step::Turn(TurnRequest::to_all(who.clone()).with_choice(choice))
+}
+
 /// The error of a policy that requests a step that the chat cannot make.
 fn impossible(chat: &Chat, step: ImpossibleStep) -> Error {
     ConfigError::Policy { chat: chat.name().clone(), step }.into()
@@ -347,7 +395,7 @@ impl StepEnd {
     fn add(&mut self, request: &TurnRequest, act: Result<Act>, failed_within: bool) {
         let is_blocked = self.waiting || self.error.is_some();
         match act {
-            Ok(act @ (Act::Ask(_) | Act::Approve { .. } | Act::Wait)) => {
+            Ok(act @ (Act::Ask(_) | Act::Approve { .. } | Act::AskWithDefault { .. } | Act::Wait)) => {
                 self.waiting = true;
                 self.bodies.extend(body_of(act, request));
             }
@@ -419,7 +467,15 @@ fn body_of(act: Act, request: &TurnRequest) -> Option<Body> {
             Body::Message(Message { from: who, to: request.to.clone(), parts, outside: Vec::new() })
         }
         Act::Ask(text) => Body::InputRequired(Question::new(who, text)),
-        Act::Approve { text, call } => Body::InputRequired(Question { who, text, call: Some(*call) }),
+        Act::Approve { text, call } => {
+            Body::InputRequired(Question { call: Some(*call), ..Question::new(who, text) })
+        }
+        Act::AskWithDefault { ask, default } => match body_of(*ask, request)? {
+            Body::InputRequired(question) => {
+                Body::InputRequired(Question { default: Some(default), ..question })
+            }
+            body => body,
+        },
         Act::Leave(why) => Body::Left { who, why },
         Act::Stop(reason) => Body::Stopped { who, reason },
         Act::Pass => Body::Passed { who },

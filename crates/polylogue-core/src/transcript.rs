@@ -39,6 +39,8 @@ pub struct Transcript {
     arrived: Vec<Arc<Event>>,
     left: Vec<(Name, String)>,
     over: Option<(Name, StopReason)>,
+    /// Whom the next public turn is for, as chosen from outside.
+    next_speaker: Option<Name>,
     closed: Option<(StopReason, Arc<str>)>,
     /// Calls that another participant is asked to make, and that have no result yet.
     pending: Vec<(Name, Call)>,
@@ -301,6 +303,12 @@ impl Transcript {
     #[must_use]
     pub const fn last_speaker(&self) -> Option<&Name> {
         self.last_speaker.as_ref()
+    }
+
+    /// The participant that was chosen from outside for the next public turn, until that begins.
+    #[must_use]
+    pub const fn next_speaker(&self) -> Option<&Name> {
+        self.next_speaker.as_ref()
     }
 
     /// How many turns are finished since it was opened last, without private ones.

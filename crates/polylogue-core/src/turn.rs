@@ -2,6 +2,7 @@
 
 mod act;
 mod calls;
+mod compaction;
 mod continued;
 mod journal;
 mod model;
@@ -15,8 +16,8 @@ pub use self::act::Act;
 use crate::log::UncheckedTurn;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
-    AnyModel, Body, Capability, Event, Finish, Line, Log, Message, Name, Params, Part, Path, Reply, Result,
-    ToolSpec, Transcript, TurnRequest, View, ViewOptions,
+    AnyModel, Body, Capability, Entry, Event, Finish, Line, Log, Message, Name, Params, Part, Path, Reply,
+    Result, ToolSpec, Transcript, TurnRequest, View, ViewOptions,
 };
 
 /// One turn of one agent.
@@ -95,6 +96,9 @@ pub struct ModelCall<'a> {
     pub params: &'a Params,
     /// How the agent sees the chat.
     pub view: &'a ViewOptions,
+    /// What is sent instead of the view, in a call that summarizes the agent's history. Its reply is logged with
+    /// [`CallPurpose::Compaction`](crate::CallPurpose::Compaction), and is in no view.
+    pub compaction: Option<&'a [Entry]>,
 }
 
 /// The result of a model call that needs a capability.
@@ -114,7 +118,7 @@ impl<'a> ModelCall<'a> {
     /// to change them.
     #[must_use]
     pub fn of(model: &'a AnyModel) -> Self {
-        Self { model, system: None, tools: &[], params: &PARAMS, view: &VIEW_OPTIONS }
+        Self { model, system: None, tools: &[], params: &PARAMS, view: &VIEW_OPTIONS, compaction: None }
     }
 }
 
@@ -254,7 +258,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The agent's view, up to here.
-    fn view(&mut self, options: &ViewOptions) -> &View {
+    pub fn view(&mut self, options: &ViewOptions) -> &View {
         let stale = self.view.as_ref().is_none_or(|view| view.options() != options);
         let mut view = match self.view.take() {
             Some(view) if !stale => view,

@@ -1,9 +1,11 @@
 //! Views: what one agent's model receives of a chat. Derived from the log, never stored.
 
+mod compaction;
 mod digest;
 mod entry;
 mod options;
 mod pending;
+mod received;
 mod reply;
 mod window;
 mod words;
@@ -11,13 +13,15 @@ mod words;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+pub use self::compaction::Compactable;
 pub(crate) use self::digest::{Chain, start};
 pub use self::entry::{EncodeCache, Entry};
 use self::pending::Pending;
 use self::words::{calls_as_text, entry_as_text, into_spoken, spoken};
 use crate::{
-    Body, Call, CallOutcome, Digest, Event, HistoryEntry, JoinHistory, Line, Message, Name, Opening, Outcome,
-    Params, Part, ToolSpec, Transcript, TurnRequest, Verbatim,
+    Body, Call, CallPurpose, Digest, Event, HistoryEntry, HistorySummary, JoinHistory, Line, ModelReply,
+    Name, Opening, Outcome, Params, Part, Path, PrefixChange, PrefixChanges, ToolSpec, Transcript,
+    TurnRequest, Verbatim,
 };
 
 pub(crate) use self::words::CONTINUE;
@@ -36,6 +40,14 @@ pub struct View {
     options: ViewOptions,
     names: bool,
     entries: Vec<Entry>,
+    /// The events that the entries are from, by `seq`; an entry that had to wait is from the event that it waited for.
+    origins: Vec<u64>,
+    /// The event that is added now.
+    now: u64,
+    /// The summary of earlier entries, which is the entry after the pinned ones.
+    summary: Option<HistorySummary>,
+    /// The tokens of the last request as reported, and how many entries it had.
+    measured: Option<(u64, usize)>,
     /// How many of the first entries stay whatever the window is.
     pinned: usize,
     weight: usize,
@@ -60,6 +72,8 @@ pub struct View {
     /// What it will remember of its turn.
     memory: Option<Vec<HistoryEntry>>,
     chain: Chain,
+    /// What kept the prompt cache from being read.
+    prefixes: PrefixChanges,
     encoded: EncodeCache,
     /// How many events of the transcript were added.
     cursor: usize,
@@ -83,6 +97,10 @@ impl View {
             names: options.names == ShowNames::Always,
             options,
             entries: Vec::new(),
+            origins: Vec::new(),
+            now: 0,
+            summary: None,
+            measured: None,
             pinned: 0,
             weight: 0,
             pending: Pending::default(),
@@ -96,6 +114,7 @@ impl View {
             begun: None,
             memory: None,
             chain: Chain::default(),
+            prefixes: PrefixChanges::default(),
             encoded: EncodeCache::default(),
             cursor: 0,
             seen: None,
@@ -148,6 +167,11 @@ impl View {
         self.chain.digest(model, system, tools, params)
     }
 
+    /// Why the prompt cache was not read for `reply`, the next one at `at`.
+    pub(crate) fn prefix_change(&self, at: &Path, reply: &ModelReply) -> Option<PrefixChange> {
+        self.prefixes.cause(at, reply)
+    }
+
     /// Adds the new events of `transcript`.
     pub fn catch_up(&mut self, transcript: &Transcript) {
         for event in transcript.events().get(self.cursor..).unwrap_or_default() {
@@ -159,6 +183,7 @@ impl View {
     /// Adds one event. An own event that was added before is skipped.
     pub fn see(&mut self, event: &Event) {
         let of_turn = |who: &Name| *who == self.me && self.seen.is_none_or(|seen| event.seq > seen);
+        self.now = event.seq;
         match &event.body {
             Body::Opened(opening) => self.open(opening),
             Body::TurnStarted { turns: requests } => {
@@ -169,8 +194,12 @@ impl View {
             Body::Message(message) | Body::Posted(message) | Body::Sent(message) => {
                 self.message_said(message);
             }
-            Body::ModelReplied(reply) if of_turn(&reply.who) => self.model_replied(reply),
+            Body::ModelReplied(reply) if reply.purpose == CallPurpose::Turn && of_turn(&reply.who) => {
+                self.prefixes.read(&event.at, reply);
+                self.model_replied(reply);
+            }
             Body::SealsRefused { who, .. } if of_turn(who) => self.unseal(),
+            Body::Compacted(compacted) if of_turn(&compacted.who) => self.compact(compacted),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),
             Body::ToolReturned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),
             Body::Passed { who } | Body::Stopped { who, .. } if *who == self.me => self.end_turn(&[]),
@@ -258,59 +287,6 @@ impl View {
         }
     }
 
-    fn message_said(&mut self, message: &Message) {
-        if message.from == self.me {
-            return self.end_turn(&message.parts);
-        }
-        if !message.to.includes(&self.me) {
-            return;
-        }
-        let taken = self.take_outcomes(&message.parts);
-        let parts = self.introduced(message, &taken);
-        if !parts.is_empty() {
-            self.receive(parts);
-        }
-        self.receive_deferred();
-    }
-
-    /// Takes the results of calls that the agent asked others to execute. Returns the ids of the calls.
-    fn take_outcomes(&mut self, parts: &[Part]) -> Vec<String> {
-        let mut taken = Vec::new();
-        for part in parts {
-            if let Part::Outcome(answer) = part
-                && answer.to == self.me
-                && let Some((_, slot)) = self.awaited.iter_mut().find(|(call, _)| call.id == answer.id)
-            {
-                slot.get_or_insert_with(|| answer.outcome.clone());
-                taken.push(answer.id.clone());
-            }
-        }
-        taken
-    }
-
-    fn receive(&mut self, parts: Vec<Part>) {
-        match &mut self.missed {
-            Some(missed) => missed.push(parts),
-            None if self.in_turn || !self.awaited.is_empty() => self.deferred.push(parts),
-            None => self.push_others(parts),
-        }
-    }
-
-    /// Appends deferred messages, if nothing blocks them any more.
-    fn receive_deferred(&mut self) {
-        if self.in_turn || self.awaited.iter().any(|(_, answer)| answer.is_none()) {
-            return;
-        }
-        self.answer_calls();
-        self.release();
-    }
-
-    fn release(&mut self) {
-        for parts in std::mem::take(&mut self.deferred) {
-            self.push_others(parts);
-        }
-    }
-
     /// The agent's message replaces its last reply. Calls that it asks others to execute stay open.
     fn end_turn(&mut self, parts: &[Part]) {
         let mut message_said = spoken(parts);
@@ -372,26 +348,6 @@ impl View {
         let calls: Vec<Call> = calls.iter().filter_map(fresh).collect();
         self.push_own(message_said.into_iter().chain(calls.iter().cloned().map(Part::Call)).collect());
         self.awaited.extend(calls.into_iter().map(|call| (call, None)));
-    }
-
-    /// The content of others, with their name or the prefix of the view options.
-    fn introduced(&self, message: &Message, taken: &[String]) -> Vec<Part> {
-        let is_taken = |answer: &CallOutcome| answer.to == self.me && taken.contains(&answer.id);
-        let mut parts = calls_as_text(spoken(&message.parts), is_taken);
-        if parts.is_empty() {
-            return parts;
-        }
-        let introduction = match self.options.prefix.get(&message.from) {
-            Some(prefix) => format!("{prefix}\n\n"),
-            None if self.names => format!("{}: ", message.from),
-            None => return parts,
-        };
-        if let Some(Part::Text(text)) = parts.first_mut() {
-            *text = format!("{introduction}{text}").into();
-        } else {
-            parts.insert(0, Part::text(introduction.trim_end()));
-        }
-        parts
     }
 
     /// Appends what is still pending of the agent's own last reply, before something else follows.
@@ -456,6 +412,7 @@ impl View {
         if self.pinned == self.entries.len() && matches!(entry, Entry::Tool { .. }) {
             self.pinned += 1;
         }
+        self.origins.push(self.now.max(self.origins.last().copied().unwrap_or(0)));
         self.entries.push(entry);
         if self.weight > self.limit() {
             self.drop_oldest();

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::Message;
 use crate::{
     Audience, CallOutcome, Finish, HistoryEntry, JoinHistory, ModelReply, Opening, Origin, Path, Request,
     Timestamp, TurnRequest, Usage,
@@ -96,7 +97,7 @@ fn a_result_that_comes_after_another_turn_of_the_caller_is_shown_in_words() {
     ];
     let mut view = View::new(name(0), ViewOptions::default());
     for (seq, body) in (0..).zip(bodies) {
-        view.see(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body });
+        view.see(&Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body });
     }
     let texts: Vec<String> =
         view.entries().iter().map(|entry| crate::plain(entry.parts()).into_owned()).collect();
@@ -196,7 +197,8 @@ fn events_from(
             End::Leave => Body::Left { who, why: "tired".into() },
         });
     }
-    let event = |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body };
+    let event =
+        |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
     (0..).zip(bodies).map(event).collect()
 }
 
@@ -224,7 +226,11 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
         usage,
         cost,
         cached: false,
+        asked: None,
+        prefix: None,
+        uncached_cost: None,
         verbatim: None,
+        purpose: crate::CallPurpose::Turn,
     })];
     for call in calls.iter().take(reply.answered) {
         bodies.push(Body::ToolCalled { who: who.clone(), call: call.clone() });
@@ -252,7 +258,7 @@ fn model_replied(who: &Name, reply: &Reply, ids: &mut usize) -> Vec<Body> {
 
 fn check(view: &View) -> Result<(), String> {
     let (at, params) = (Path::root(), Params::default());
-    let origin = Origin { at: &at, who: &view.me, nth: 0 };
+    let origin = Origin { at: &at, who: &view.me, nth: 0, last_model: None };
     let entries = view.entries();
     Request {
         origin,

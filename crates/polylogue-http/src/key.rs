@@ -65,6 +65,15 @@ impl Redactor {
         Self { secrets: all }
     }
 
+    /// Redacts these secrets and `more`.
+    #[must_use]
+    pub fn with<'a>(&self, more: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut both = Self::new(more);
+        both.secrets.extend(self.secrets.iter().cloned());
+        both.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        both
+    }
+
     /// `text` without the secrets.
     #[must_use]
     pub fn clean(&self, text: &str) -> String {

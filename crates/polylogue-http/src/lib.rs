@@ -8,12 +8,13 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use polylogue_http::{HeaderMap, Proxies, Transport, read_all};
+//! use bytes::Bytes;
+//! use polylogue_http::{HeaderMap, Method, Proxies, Transport, read_all};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let url = "http://localhost:11434/api/tags".parse()?;
 //! let transport = Transport::new(&url, HeaderMap::new(), Duration::from_secs(10), &Proxies::none())?;
-//! let mut response = transport.get().await?;
+//! let mut response = transport.ask(Method::GET, None, HeaderMap::new(), Bytes::new()).await?;
 //! let body = read_all(&mut response, 1024 * 1024).await?;
 //! println!("{} {}", response.status(), String::from_utf8_lossy(&body));
 //! # Ok(())

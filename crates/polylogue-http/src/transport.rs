@@ -79,28 +79,32 @@ impl Transport {
         self.proxy.as_ref().map(Intercept::uri)
     }
 
-    /// Sends `body` by POST and waits for the head of the response. Redirects are not followed: a key must not reach another host,
-    /// and a moved endpoint is a setting to correct.
-    pub fn post(&self, body: Bytes) -> impl Future<Output = Result<Response<'_>, SendError>> {
-        self.send(self.request(Method::POST, body))
-    }
-
-    /// Sends a GET request, like [`Self::post`].
-    pub fn get(&self) -> impl Future<Output = Result<Response<'_>, SendError>> {
-        self.send(self.request(Method::GET, Bytes::new()))
-    }
-
-    /// Sends a request of any method, with `headers` that replace those of every request with the same names; like
-    /// [`Self::post`].
+    /// Sends a request and waits for the head of the response. It goes to `url`, which has the host and the scheme of the
+    /// transport, or else to the transport's own; `headers` replace those of every request with the same names. Redirects
+    /// are not followed: a key must not reach another host, and a moved endpoint is a setting to correct.
     pub fn ask(
         &self,
         method: Method,
+        url: Option<&Url>,
         headers: HeaderMap,
         body: Bytes,
     ) -> impl Future<Output = Result<Response<'_>, SendError>> {
-        let mut request = self.request(method, body);
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        request.headers_mut().clone_from(&self.headers);
         request.headers_mut().extend(headers);
-        self.send(request)
+        let target = url.map_or_else(|| Ok(self.target.clone()), |url| self.target_of(url));
+        async move {
+            *request.uri_mut() = target.map_err(|why| SendError::Unreachable(why.into()))?;
+            self.send(request).await
+        }
+    }
+
+    /// The target of a request to `url` at the same host: the same but for its path and query.
+    fn target_of(&self, url: &Url) -> Result<Uri, hyper::http::Error> {
+        let mut parts = self.target.clone().into_parts();
+        parts.path_and_query = Some(url[Position::BeforePath..Position::AfterQuery].parse()?);
+        Ok(Uri::from_parts(parts)?)
     }
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<'_>, SendError> {
@@ -118,14 +122,6 @@ impl Transport {
         let mut sender = Box::pin(self.open()).await?;
         let response = sender.send_request(request).await.map_err(SendError::Broken)?;
         Ok(Response::new(response, sender, &self.pool))
-    }
-
-    fn request(&self, method: Method, body: Bytes) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method;
-        request.uri_mut().clone_from(&self.target);
-        request.headers_mut().clone_from(&self.headers);
-        request
     }
 
     async fn open(&self) -> Result<Sender, SendError> {

@@ -177,8 +177,8 @@ fn selector(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Yaml> {
     if let Some(attempts) = config.count("max_selector_attempts")?.filter(|attempts| *attempts != 3) {
         entries.push(("attempts".into(), Yaml::plain(attempts)));
     }
-    config.cannot("selector_func", "Python code is not carried over; see `state_machine` for rules", draft);
-    config.cannot("candidate_func", "Python code is not carried over; see `transitions`", draft);
+    config.cannot("selector_func", "Python code is not converted; see `state_machine` for rules", draft);
+    config.cannot("candidate_func", "Python code is not converted; see `transitions`", draft);
     agents::window(config, draft)?;
     let pick = if entries.is_empty() { Yaml::text("model") } else { Yaml::one("model", Yaml::Map(entries)) };
     let mut group: Entries = vec![("select".into(), pick)];

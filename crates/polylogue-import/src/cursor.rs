@@ -133,7 +133,7 @@ impl<'a> Fields<'a> {
             .extend(keys.iter().filter_map(|key| self.map.get_key_value(*key)).map(|(key, _)| key.as_str()));
     }
 
-    /// Takes a field that cannot be carried over, with a note unless it is empty or off.
+    /// Takes a field that cannot be converted, with a note unless it is empty or off.
     pub(crate) fn cannot(&mut self, key: &str, why: &str, draft: &mut Draft) {
         if let Some(at) = self.take(key).filter(|at| says_something(at.value)) {
             draft.note(&at.path, why);
@@ -152,7 +152,7 @@ impl<'a> Fields<'a> {
         for (key, value) in self.map {
             if !self.taken.contains(key.as_str()) && says_something(value) {
                 let at = self.at.at(key, value);
-                draft.note(&at.path, "not carried over: it is not known here");
+                draft.note(&at.path, "not converted: unknown key");
             }
         }
     }

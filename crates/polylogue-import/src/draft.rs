@@ -113,7 +113,7 @@ impl Draft {
             body.push(("description".into(), Yaml::text(self.description.trim())));
         }
         body.extend(self.task.take().map(|task| ("task".into(), Yaml::text(task))));
-        body.extend(self.common_model().map(|model| ("model".into(), Yaml::text(model))));
+        body.extend(self.common_model().map(|model| ("model".into(), model)));
         let agents = self.agents.drain(..).map(Yaml::Map).collect();
         let chats: Vec<Yaml> = self.chats.drain(..).map(Yaml::Map).collect();
         let mut rest: Entries = vec![("agents".into(), Yaml::List(agents))];
@@ -137,16 +137,13 @@ impl Draft {
     }
 
     /// Removes the model from all agents if they share it, and returns it.
-    fn common_model(&mut self) -> Option<String> {
-        let of = |agent: &Entries| {
-            agent.iter().find_map(|(key, value)| match value {
-                Yaml::Text(model) if key == "model" && model != "none" => Some(model.clone()),
-                _ => None,
-            })
-        };
-        let models: BTreeSet<String> = self.agents.iter().filter_map(of).collect();
-        let only = models.iter().next().filter(|_| models.len() == 1)?.clone();
-        let is_it = |(key, value): &(String, Yaml)| key == "model" && *value == Yaml::Text(only.clone());
+    fn common_model(&mut self) -> Option<Yaml> {
+        let none = Yaml::text("none");
+        let entries = self.agents.iter().flatten();
+        let mut models =
+            entries.filter(|(key, value)| key == "model" && *value != none).map(|(_, value)| value);
+        let only = models.next().filter(|first| models.all(|other| other == *first))?.clone();
+        let is_it = |(key, value): &(String, Yaml)| key == "model" && *value == only;
         self.agents.iter_mut().for_each(|agent| agent.retain(|entry| !is_it(entry)));
         for chat in self.chats.iter_mut().chain([&mut self.chat]) {
             chat.iter_mut().for_each(|(_, value)| value.forget("model", &only));
@@ -178,7 +175,7 @@ impl Draft {
             header.push_str(&format!("# Keys are not allowed in team files; they are read from {all}.\n"));
         }
         if !self.notes.is_empty() {
-            header.push_str("#\n# Not carried over, or not as it was:\n");
+            header.push_str("#\n# Not converted, or changed:\n");
         }
         for note in &self.notes {
             header.push_str(&format!("# - {}\n", line(&note.to_string())));

@@ -14,6 +14,8 @@ use crate::yaml::{Entries, Yaml};
 pub(crate) struct Model {
     /// As `provider:model`; `None` if its provider is unknown.
     pub(crate) name: Option<String>,
+    /// The models that are asked when it fails, in order.
+    pub(crate) fallbacks: Vec<String>,
     /// Its parameters.
     pub(crate) parameters: Entries,
 }
@@ -21,7 +23,10 @@ pub(crate) struct Model {
 impl Model {
     /// The entries of an agent or selector with this model.
     pub(crate) fn entries(self) -> Entries {
-        let model = self.name.map(|name| ("model".to_owned(), Yaml::Text(name)));
+        let model = self.name.map(|name| match self.fallbacks.as_slice() {
+            [] => ("model".to_owned(), Yaml::Text(name)),
+            others => ("model".to_owned(), Yaml::texts(std::iter::once(&name).chain(others))),
+        });
         let parameters = Some(self.parameters).filter(|entries| !entries.is_empty());
         model
             .into_iter()
@@ -45,10 +50,7 @@ pub(crate) fn of_client(at: &At<'_>, draft: &mut Draft) -> Result<Model> {
         "OllamaChatCompletionClient" => Service::Known("ollama"),
         "AnthropicChatCompletionClient" => Service::Known("anthropic"),
         _ => {
-            draft.note(
-                &at.path,
-                format!("`{class}` is not known here: name a model, or give one with `--model`"),
-            );
+            draft.note(&at.path, format!("`{class}` is unknown: name a model, or give one with `--model`"));
             return Ok(Model::default());
         }
     };
@@ -80,14 +82,14 @@ pub(crate) fn of_entry(mut entry: Fields<'_>, draft: &mut Draft) -> Result<Model
         other => match Provider::find(other) {
             Some(provider) => Service::Known(provider.name()),
             None => {
-                let what = format!("`{other}` is not known here: name a model, or give one with `--model`");
+                let what = format!("`{other}` is unknown: name a model, or give one with `--model`");
                 draft.note(&entry.at.path, what);
                 return Ok(Model::default());
             }
         },
     };
     let price = entry.take("price");
-    entry.cannot("tags", "left out: a team file has no list of models to choose from by tags", draft);
+    entry.cannot("tags", "left out: a team file does not select models by tags", draft);
     entry.cannot("cache_seed", UNCACHED, draft);
     entry.cannot("model_client_cls", CODE, draft);
     entry.ignore(&["base_api_key"]);
@@ -140,7 +142,7 @@ fn model(service: Service, mut config: Fields<'_>, draft: &mut Draft) -> Result<
     let parameters = parameters(&mut config, draft)?;
     reach(&provider, &mut config, draft)?;
     config.rest(draft);
-    Ok(Model { name: name.map(|name| format!("{provider}:{name}")), parameters })
+    Ok(Model { name: name.map(|name| format!("{provider}:{name}")), parameters, ..Model::default() })
 }
 
 /// The environment variable with the key of a known provider.
@@ -211,7 +213,7 @@ fn reach(provider: &str, config: &mut Fields<'_>, draft: &mut Draft) -> Result<(
             Some(seconds) => {
                 settings.push(("timeouts".into(), Yaml::one("total", Yaml::text(format!("{seconds} s")))));
             }
-            None => draft.note(&at.path, "not carried over: see `timeouts` of endpoints"),
+            None => draft.note(&at.path, "not converted: see `timeouts` of endpoints"),
         }
     }
     if let Some(retries) = config.count("max_retries")? {
@@ -300,7 +302,7 @@ fn parameters(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Entries> {
             None if format.value.is_object() => {
                 extra.insert("response_format".into(), format.value.clone());
             }
-            None => draft.note(&format.path, "not carried over: give the JSON Schema as `schema`"),
+            None => draft.note(&format.path, "not converted: give the JSON Schema as `schema`"),
         }
     }
     if let Some(options) = config.take("options") {

@@ -1,9 +1,9 @@
-//! What is reported of a definition: errors, and notes on what could not be carried over.
+//! What is reported of a definition: errors, and notes on what could not be converted.
 
 use std::fmt;
 
 /// Code in a definition.
-pub(crate) const CODE: &str = "Python code is not carried over, and nothing in a definition is executed";
+pub(crate) const CODE: &str = "Python code is not converted, and nothing in a definition is executed";
 
 /// Whether replies are streamed.
 pub(crate) const STREAMS: &str = "left out: replies are streamed, unless the command line says `--no-stream`";

@@ -38,12 +38,12 @@ impl Yaml {
         Self::Map(vec![(key.to_owned(), value)])
     }
 
-    /// Removes every entry `key` with the text `text`, at any depth. A selection that is then empty becomes its name.
-    pub(crate) fn forget(&mut self, key: &str, text: &str) {
+    /// Removes every entry `key` with the value `removed`, at any depth. A selection that is then empty becomes its name.
+    pub(crate) fn forget(&mut self, key: &str, removed: &Self) {
         let Self::Map(entries) = self else { return };
-        entries.retain(|(is, value)| is != key || *value != Self::text(text));
+        entries.retain(|(is, value)| is != key || value != removed);
         for (is, value) in entries.iter_mut() {
-            value.forget(key, text);
+            value.forget(key, removed);
             if is == "select" && *value == Self::one(key, Self::Map(Vec::new())) {
                 *value = Self::text(key);
             }

@@ -113,20 +113,20 @@ impl RemoteClient {
 
     /// Sends a request in a separate task that ends when the receiver of its response is dropped.
     fn begin(&self, method: Method, headers: HeaderMap, body: Bytes) -> (Head, Pieces) {
-        let (told, head) = oneshot::channel();
+        let (respond, head) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(4);
         let way = Arc::clone(&self.way);
         tokio::spawn(async move {
-            let mut told = told;
+            let mut respond = respond;
             let asked = tokio::select! {
-                asked = way.ask(method, headers, body) => asked,
-                () = told.closed() => return,
+                asked = way.ask(method, None, headers, body) => asked,
+                () = respond.closed() => return,
             };
             let response = match asked {
                 Ok(response) => response,
-                Err(error) => return drop(told.send(Err(Failed(in_words(&error))))),
+                Err(error) => return drop(respond.send(Err(Failed(in_words(&error))))),
             };
-            if told.send(Ok((response.status(), response.headers().clone()))).is_ok() {
+            if respond.send(Ok((response.status(), response.headers().clone()))).is_ok() {
                 forward(response, sender).await;
             }
         });
@@ -187,8 +187,9 @@ impl Answer {
     }
 
     fn is_of(&self, kind: &str) -> bool {
-        let told = self.head.1.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        told.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind)
+        let content_type =
+            self.head.1.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind)
     }
 
     fn session(&self) -> Option<String> {
@@ -267,9 +268,9 @@ fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut inner = error.source();
     while let Some(error) = inner {
-        let told = error.to_string();
-        if !text.contains(&told) {
-            text = format!("{text}: {told}");
+        let cause = error.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
         }
         inner = error.source();
     }

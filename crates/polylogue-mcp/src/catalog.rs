@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use polylogue_core::{AnyTool, Error, Outcome, Result, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, ConfigError, Outcome, Result, Tool, ToolCx, ToolError, ToolSpec, UnknownName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -82,7 +82,8 @@ impl Catalog {
     /// When the server is not in the catalog, or lacks a named tool.
     pub fn tools(&self, server: &str, allowed: &Allowed) -> Result<Vec<AnyTool>> {
         let Some(tools) = self.servers.get(server) else {
-            return Err(Error::config(format!("the MCP server `{server}` was not asked for its tools")));
+            let why = "was not asked for its tools".to_owned();
+            return Err(ConfigError::McpServer { name: server.to_owned(), why }.into());
         };
         knows(server, allowed, tools)?;
         let included = tools.iter().filter(|(name, _)| allowed.includes(name));
@@ -94,9 +95,9 @@ impl Catalog {
 fn knows(server: &str, allowed: &Allowed, tools: &[(String, AnyTool)]) -> Result<()> {
     let unknown = allowed.named().iter().find(|name| !tools.iter().any(|(known, _)| known == *name));
     unknown.map_or(Ok(()), |name| {
-        let names: Vec<&str> = tools.iter().map(|(name, _)| name.as_str()).collect();
-        let names = names.join(", ");
-        Err(Error::config(format!("the MCP server `{server}` has no tool `{name}`; it has: {names}")))
+        let known = tools.iter().map(|(name, _)| name);
+        let place = format!("of the MCP server `{server}`");
+        Err(UnknownName::new("tool", name).within(place).known(known).into())
     })
 }
 

@@ -46,8 +46,8 @@ pub(crate) struct ProgressCallback(Option<Arc<ProgressFn>>);
 impl ProgressCallback {
     pub(crate) const NONE: Self = Self(None);
 
-    pub(crate) fn new(tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(tell)))
+    pub(crate) fn new(callback: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(callback)))
     }
 }
 
@@ -74,7 +74,7 @@ impl ActiveCalls {
         // The call was cancelled.
         let Some(ActiveCall { tool, notify }) = calls.get(&said.progress_token) else { return };
         notify.notify_one();
-        let ProgressCallback(Some(tell)) = &self.callback else { return };
+        let ProgressCallback(Some(callback)) = &self.callback else { return };
         let message = said.message.map(|mut message| {
             message.truncate(message.floor_char_boundary(SAID_BYTES));
             message
@@ -87,7 +87,7 @@ impl ActiveCalls {
             message,
         };
         drop(calls);
-        tell(&progress);
+        callback(&progress);
     }
 
     /// Registers a sent call of `tool`; each progress notification is signaled by `notify`.

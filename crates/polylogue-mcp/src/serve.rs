@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use polylogue_core::{Error, Result, ToolSpec};
+use polylogue_core::{ConfigError, Error, Result, ToolSpec};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ContentBlock,
     ErrorData, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
@@ -80,11 +80,10 @@ pub async fn serve(
         waiting: Arc::default(),
         in_flight: Arc::clone(&in_flight),
     };
-    let wrong = |why: String| Error::config(format!("the client does not follow the MCP protocol: {why}"));
     let (lines, ends) = Lines::between(input, output);
     let served = match serve_server(tool_server, ends).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| Error::Bug(error.to_string())),
-        Err(error) => Err(wrong(error.to_string())),
+        Err(error) => Err(ConfigError::invalid("the MCP handshake of the client", error.to_string()).into()),
     };
     lines.end().await;
     served?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Error, Outcome, Result, ToolError};
+use polylogue_core::{ConfigError, Outcome, Result, ToolError};
 use rmcp::model::{JsonObject, Tool};
 use tokio::sync::Mutex;
 
@@ -37,7 +37,7 @@ impl Server {
     /// # Errors
     /// When it cannot be started.
     pub(crate) async fn tools(&self) -> Result<Arc<[Tool]>> {
-        let wrong = |why: String| Error::config(format!("the MCP server `{}` {why}", self.name));
+        let wrong = |why| ConfigError::McpServer { name: self.name.clone(), why };
         let connection = self.connected().await.map_err(wrong)?;
         connection.look_again().await.map_err(|broken| wrong(broken.why))?;
         Ok(connection.tools())

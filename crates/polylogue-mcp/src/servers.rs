@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use polylogue_core::{AnyTool, Error, Result, Tool as _};
+use polylogue_core::{AnyTool, ConfigError, Result, Tool as _, UnknownName};
 use polylogue_http::Proxies;
 
 use crate::allowed::Allowed;
@@ -48,16 +48,16 @@ impl Servers {
         text: &str,
         look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self> {
-        let wrong = |error| {
-            Error::config(format!(
-                "the MCP servers cannot be read, an object with `mcpServers` is expected: {error}"
-            ))
+        let wrong = |error: serde_json::Error| ConfigError::Invalid {
+            what: "the document of MCP servers".into(),
+            why: error.to_string().into(),
+            hint: Some("it must be an object with `mcpServers`".into()),
         };
         let document: Document = serde_json::from_str(text).map_err(wrong)?;
         let mut declared = BTreeMap::new();
         for (name, value) in document.servers {
-            let declaration = Declaration::of(value)
-                .map_err(|why| Error::config(format!("the MCP server `{name}` {why}")))?;
+            let declaration =
+                Declaration::of(value).map_err(|why| ConfigError::McpServer { name: name.clone(), why })?;
             declared.insert(name, declaration);
         }
         Ok(Self::of(declared, Variables::new(look_up), Settings::default()))
@@ -88,11 +88,11 @@ impl Servers {
 
     /// The same servers, none of them started, with `tell` as callback for the progress of calls.
     #[must_use]
-    pub fn on_progress(self, tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+    pub fn on_progress(self, callback: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         Self::of(
             self.declared,
             self.variables,
-            Settings { callback: ProgressCallback::new(tell), ..self.settings },
+            Settings { callback: ProgressCallback::new(callback), ..self.settings },
         )
     }
 
@@ -146,11 +146,8 @@ impl Servers {
     }
 
     fn server(&self, name: &str) -> Result<&Arc<Server>> {
-        self.servers.get(name).ok_or_else(|| {
-            let names: Vec<&str> = self.names().collect();
-            let names = names.join(", ");
-            Error::config(format!("no MCP server `{name}` is declared; declared are: {names}"))
-        })
+        let unknown = || UnknownName::new("MCP server", name).known(self.names()).into();
+        self.servers.get(name).ok_or_else(unknown)
     }
 }
 

@@ -7,16 +7,29 @@ use std::sync::Arc;
 
 use polylogue_core::{Bound, ModelError, Money, Reservation, Usage};
 
+/// What texts are embedded for. Many models make other vectors of a query than of a text that answers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmbedPurpose {
+    /// The texts are stored, to be found: documents, facts.
+    Store,
+    /// The texts are queries that search stored texts.
+    Search,
+}
+
 /// An embedding model.
 pub trait Embed: Send + Sync + 'static {
     /// Its name as `provider:model`. Vectors of models with different names are never compared.
     fn name(&self) -> &str;
 
-    /// Returns one vector for each of `texts`, in their order, all of the same length, all numbers finite.
+    /// Returns one vector for each of `texts`, which are embedded for `purpose`, in their order, all of the same length, all numbers finite.
     ///
     /// # Errors
     /// When the model returns no vectors.
-    fn embed(&self, texts: &[String]) -> impl Future<Output = Result<Embedded, ModelError>> + Send;
+    fn embed(
+        &self,
+        texts: &[String],
+        purpose: EmbedPurpose,
+    ) -> impl Future<Output = Result<Embedded, ModelError>> + Send;
 
     /// As [`embed`](Self::embed), paid from `reserved`: a model that retries reports how the attempt before
     /// [failed](Reservation::fail), and reserves [another](Reservation::again).
@@ -26,13 +39,14 @@ pub trait Embed: Send + Sync + 'static {
     fn embed_reserved(
         &self,
         texts: &[String],
+        purpose: EmbedPurpose,
         reserved: &Reservation<'_>,
     ) -> impl Future<Output = Result<Embedded, ModelError>> + Send {
         let _ = reserved;
-        self.embed(texts)
+        self.embed(texts, purpose)
     }
 
-    /// The most tokens and money that embedding `texts` can take. Default: unknown cost.
+    /// The most tokens and money that embedding `texts` for any purpose can take. Default: unknown cost.
     fn bound(&self, texts: &[String]) -> Bound {
         Bound::of_texts(texts, |_| None)
     }
@@ -58,10 +72,12 @@ trait ErasedEmbed: Send + Sync {
     fn embed<'a>(
         &'a self,
         texts: &'a [String],
+        purpose: EmbedPurpose,
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
     fn embed_reserved<'a>(
         &'a self,
         texts: &'a [String],
+        purpose: EmbedPurpose,
         reserved: &'a Reservation<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
     fn bound(&self, texts: &[String]) -> Bound;
@@ -74,15 +90,17 @@ impl<E: Embed> ErasedEmbed for E {
     fn embed<'a>(
         &'a self,
         texts: &'a [String],
+        purpose: EmbedPurpose,
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
-        Box::pin(Embed::embed(self, texts))
+        Box::pin(Embed::embed(self, texts, purpose))
     }
     fn embed_reserved<'a>(
         &'a self,
         texts: &'a [String],
+        purpose: EmbedPurpose,
         reserved: &'a Reservation<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
-        Box::pin(Embed::embed_reserved(self, texts, reserved))
+        Box::pin(Embed::embed_reserved(self, texts, purpose, reserved))
     }
     fn bound(&self, texts: &[String]) -> Bound {
         Embed::bound(self, texts)
@@ -100,15 +118,16 @@ impl Embed for AnyEmbed {
     fn name(&self) -> &str {
         self.0.name()
     }
-    async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
-        self.0.embed(texts).await
+    async fn embed(&self, texts: &[String], purpose: EmbedPurpose) -> Result<Embedded, ModelError> {
+        self.0.embed(texts, purpose).await
     }
     async fn embed_reserved(
         &self,
         texts: &[String],
+        purpose: EmbedPurpose,
         reserved: &Reservation<'_>,
     ) -> Result<Embedded, ModelError> {
-        self.0.embed_reserved(texts, reserved).await
+        self.0.embed_reserved(texts, purpose, reserved).await
     }
     fn bound(&self, texts: &[String]) -> Bound {
         self.0.bound(texts)

@@ -12,6 +12,6 @@ mod embed;
 mod facts;
 mod memory;
 
-pub use embed::{AnyEmbed, Embed, Embedded};
+pub use embed::{AnyEmbed, Embed, EmbedPurpose, Embedded};
 pub use facts::{Fact, MemoryError, Note, Query, Recalled, Scope, Source};
 pub use memory::{AnyMemory, Memory, Nothing};

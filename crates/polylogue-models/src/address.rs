@@ -1,24 +1,45 @@
 //! Addresses of an endpoint and its resources.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
 use crate::api::Api;
 
-/// The URL for chat requests. Also accepts a base URL that is already this URL.
-pub(crate) fn chat_url(api: Api, base: &str) -> Result<Url, String> {
-    place(api, base, api.chat())
+/// Parses a base URL.
+pub(crate) fn base(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text.trim()).map_err(|why| format!("cannot be read: {why}"))?;
+    match url.scheme() {
+        "http" | "https" if url.host_str().is_some() => Ok(url),
+        _ => Err("does not begin with `http://` or `https://`".to_owned()),
+    }
 }
 
-/// The URL of `path` at the base URL.
-pub(crate) fn place(api: Api, base: &str, path: &str) -> Result<Url, String> {
-    let mut url = Url::parse(base.trim()).map_err(|why| format!("cannot be read: {why}"))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err("does not begin with `http://` or `https://`".to_owned());
-    }
-    let path = format!("{}{path}", api.root(url.path()));
-    url.set_path(&path);
+/// The URL of `target`, a path that may have a query, at the base URL, which may be that of chat requests, too.
+pub(crate) fn place(api: Api, base: &Url, target: &str) -> Url {
+    let mut url = base.clone();
+    let (path, query) = target.split_once('?').unzip();
+    url.set_path(&format!("{}{}", api.root(base.path()), path.unwrap_or(target)));
+    let both: Vec<&str> = base.query().into_iter().chain(query).collect();
+    url.set_query(Some(both.join("&")).as_deref().filter(|query| !query.is_empty()));
     url.set_fragment(None);
-    Ok(url)
+    url
+}
+
+/// What is encoded in a segment of a path.
+const ENCODED: AsciiSet =
+    NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':').remove(b'@');
+
+/// As [`ENCODED`], and all that RFC 3986 reserves.
+const STRICTLY_ENCODED: AsciiSet = ENCODED.add(b':').add(b'@');
+
+/// `text` as one segment of a path, percent-encoded as Amazon's services expect it: with `:` and `@`.
+pub(crate) fn strict_segment(text: &str) -> String {
+    utf8_percent_encode(text, &STRICTLY_ENCODED).to_string()
+}
+
+/// `text` as one segment of a path, percent-encoded.
+pub(crate) fn segment(text: &str) -> String {
+    utf8_percent_encode(text, &ENCODED).to_string()
 }
 
 /// A URL without possible secrets: credentials and query.

@@ -1,18 +1,23 @@
 //! A cache of model replies, so that the same request is not paid for twice.
 
+mod file;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use polylogue_core::{
     AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, Digest, Model, ModelError, Money, Params, Part,
     Reply, Request, Usage,
 };
 
+use self::file::CacheFile;
 use crate::wire::pictures;
 
-/// A cache of model replies in memory: returns the stored reply for the same request.
+/// A cache of model replies, in memory or in a file: returns the stored reply for the same request.
 ///
 /// Caching is opt-in: wrap a model with [`around`](Self::around). Two requests are the same if model, system message,
 /// conversation, tools and parameters are exactly equal; the chat and the agent do not matter. A reply from the cache
@@ -20,8 +25,8 @@ use crate::wire::pictures;
 /// cached.
 ///
 /// Cloning shares the replies; any number of models and conversations can use one cache. It keeps
-/// [`CAPACITY`](Self::CAPACITY) replies and evicts the oldest. To repeat a run in another process, record it with a
-/// [`Cassette`](crate::Cassette).
+/// [`CAPACITY`](Self::CAPACITY) replies and evicts the oldest. With a [file](Self::open), later processes have the
+/// replies, too. To repeat a run exactly, record it with a [`Cassette`](crate::Cassette).
 ///
 /// ```
 /// # use polylogue_core::{Entry, Model, Name, Origin, Params, Path, Request, EncodeCache};
@@ -31,7 +36,7 @@ use crate::wire::pictures;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), EncodeCache::default());
 /// # let entries = [Entry::user("hello")];
-/// # let origin = Origin { at: &at, who: &who, nth: 0 };
+/// # let origin = Origin { at: &at, who: &who, nth: 0, last_model: None };
 /// # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, encoded: &wire, reserved: None };
 /// let cache = Cache::memory();
 /// let model = cache.around(Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo"));
@@ -46,6 +51,7 @@ use crate::wire::pictures;
 pub struct Cache {
     namespace: Arc<str>,
     replies: Arc<Mutex<Replies>>,
+    file: Option<Arc<CacheFile>>,
 }
 
 type Key = (Arc<str>, Digest);
@@ -65,13 +71,28 @@ impl Cache {
     /// An empty cache.
     #[must_use]
     pub fn memory() -> Self {
-        Self { namespace: "".into(), replies: Arc::default() }
+        Self { namespace: "".into(), replies: Arc::default(), file: None }
+    }
+
+    /// The cache in the file `place`, which is created if there is none. Each new reply is appended to it; several
+    /// processes can use it at the same time, but each has only those replies of others that were there when it opened
+    /// the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written, or is not a cache.
+    pub fn open(place: impl AsRef<FilePath>) -> Result<Self, ModelError> {
+        let (file, stored) = CacheFile::open(place.as_ref())?;
+        let mut replies = Replies::default();
+        for (namespace, request, reply) in stored {
+            replies.insert((namespace, request), reply);
+        }
+        Ok(Self { namespace: "".into(), replies: Arc::new(Mutex::new(replies)), file: Some(Arc::new(file)) })
     }
 
     /// The same cache, separate from other namespaces: for the second of two runs that must differ.
     #[must_use]
     pub fn namespace(&self, name: &str) -> Self {
-        Self { namespace: name.into(), replies: Arc::clone(&self.replies) }
+        Self { namespace: name.into(), ..self.clone() }
     }
 
     /// Wraps `model`: it is called only for new requests.
@@ -140,6 +161,9 @@ impl<M: Model> Model for Cached<M> {
         let reply = self.model.complete(request, deltas).await?;
         // A reply from an inner cache is stored there already.
         if !reply.cached {
+            if let Some(file) = &self.cache.file {
+                file.append(&key.0, key.1, &reply);
+            }
             self.cache.replies().insert(key, reply.clone());
         }
         Ok(reply)
@@ -153,8 +177,16 @@ impl<M: Model> Model for Cached<M> {
         self.model.max_output(params)
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.model.context_window()
+    }
+
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)
+    }
+
+    fn unavailable_for(&self) -> Option<Duration> {
+        self.model.unavailable_for()
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -14,7 +14,7 @@
 //! # let file = folder.path().join("hello.jsonl");
 //! # let (at, who, params, wire) = (Path::root(), Name::new("Greeter")?, Params::default(), EncodeCache::default());
 //! # let entries = [Entry::user("hello")];
-//! # let origin = Origin { at: &at, who: &who, nth: 0 };
+//! # let origin = Origin { at: &at, who: &who, nth: 0, last_model: None };
 //! # let request = Request { origin, system: None, entries: &entries, tools: &[], params: &params, encoded: &wire, reserved: None };
 //! let model = Script::new([ScriptStep::say(Name::new("Greeter")?, "Good morning")]).model("demo");
 //! let cassette = Cassette::create(&file)?;

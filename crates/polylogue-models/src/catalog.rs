@@ -20,6 +20,15 @@ pub struct KnownModel {
     pub model: String,
     /// What it can do beyond text: `tools`, `schema`, `vision`, `documents`, `audio`, `thinking`.
     pub can: Vec<String>,
+    /// What it takes of a request, unlike other models of its provider: `adaptive_thinking`, `effort`, `none_effort`,
+    /// `minimal_effort`, `xhigh_effort`, `max_effort`, `strict_schema`, `thinking_budget`, `system_within`, `block_binding`.
+    #[serde(default)]
+    pub takes: Vec<String>,
+    /// What it refuses of a request, unlike other models of its provider: `sampling`, `forced_tools`, `no_thinking`.
+    #[serde(default)]
+    pub refuses: Vec<String>,
+    /// The minimum tokens of a prefix that the provider caches; `None` if unknown.
+    pub cache_min: Option<u64>,
     /// The maximum tokens of a request; `None` if unknown.
     pub max_input: Option<u64>,
     /// The maximum tokens of a reply; `None` if unknown.
@@ -71,6 +80,7 @@ impl KnownModel {
     /// ```
     #[must_use]
     pub fn find(provider: &str, model: &str) -> Option<Self> {
+        let provider = Provider::find(provider).map_or(provider, |known| known.table_name());
         let begin = format!("{{\"provider\":\"{provider}\",\"model\":\"");
         let rows =
             TABLE.lines().filter_map(|line| Some((line, line.strip_prefix(&begin)?.split_once('"')?.0)));

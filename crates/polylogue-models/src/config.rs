@@ -1,5 +1,6 @@
 //! How an endpoint is reached and used.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use polylogue_core::Capabilities;
@@ -7,24 +8,13 @@ use polylogue_http::{Env, Key, Proxies};
 use url::Url;
 
 use crate::address::{of_ollama, shown};
-use crate::api::Api;
+use crate::api::{Api, EmbeddingApi};
+use crate::auth::Auth;
+use crate::deviations::{Deviations, SendReasoning};
 use crate::learned::LearnedCapabilities;
 use crate::limits::Limits;
 use crate::retry::Retries;
 use crate::timeouts::Timeouts;
-
-/// Which reasoning an OpenAI-compatible server expects back with the messages of its own model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SendReasoning {
-    /// None: most servers ignore or refuse it.
-    #[default]
-    Never,
-    /// That of the same model.
-    Always,
-    /// That of the same model, and an empty one with every other message of the agent.
-    AlwaysOrEmpty,
-}
 
 /// Configuration of an endpoint.
 #[derive(Clone)]
@@ -33,13 +23,28 @@ pub struct Config {
     pub provider: String,
     /// The API. Default: chat completions.
     pub api: Api,
+    /// The API of models that are known to reason, if it is another one. Default: the same.
+    pub reasoning_api: Option<Api>,
+    /// The API of embeddings, if it is not that of servers with its API. Default: that one.
+    pub embeddings: Option<EmbeddingApi>,
     /// The URL without `/chat/completions`, such as `https://api.openai.com/v1`; for Ollama's own API, without
     /// `/api/chat`.
     pub base_url: String,
-    /// Sent as `Authorization: Bearer`.
+    /// The version of Azure's API in `api-version`. Default: none, for its v1 API.
+    pub api_version: Option<String>,
+    /// The models behind deployments, for an endpoint whose names of models are those of deployments: `gpt-4o` by
+    /// `my-deployment`. What is known of a model, such as its price, is known of its deployment. Default: `None`, for names of
+    /// models.
+    pub deployments: Option<BTreeMap<String, String>>,
+    /// How requests are authorized. Default: as the API wants.
+    pub auth: Auth,
+    /// The key, or access token.
     pub key: Option<Key>,
-    /// Further keys, used in turn with [`key`](Self::key). A key whose account has no credit left is no longer used.
+    /// Further keys, used in turn with [`key`](Self::key). A key that meets a rate limit is not used while that lasts, and
+    /// a key whose account has no credit left no more, if others are left.
     pub further_keys: Vec<Key>,
+    /// The keys' shares of the requests, in their order. Default: 1 each.
+    pub key_weights: Vec<u32>,
     /// The environment variables that can contain the key: named in errors.
     pub key_variables: Vec<String>,
     /// Whether calls without a key fail before anything is sent.
@@ -65,11 +70,17 @@ pub struct Config {
     /// Whether the limit on a reply's tokens is sent as `max_completion_tokens`, as OpenAI requires, or as
     /// `max_tokens`, as all other servers do. Ollama's own API calls it `num_predict`.
     pub max_completion_tokens: bool,
+    /// Whether requests are marked where the provider caches the prompt, for providers that cache nothing else: the
+    /// next request of the same conversation reads it at a fraction of the price, and writing it costs a little more.
+    /// Default: `true`. A request of an agent without tools that has not replied yet is never marked.
+    pub cache_marks: bool,
     /// The exact number of letters and digits of the ids of calls, if the API requires one. Default: ids are sent as they are
     /// in the log.
     pub call_id_length: Option<usize>,
     /// Which reasoning is sent back to the model that wrote it, by the OpenAI-compatible API. Default: none.
     pub reasoning: SendReasoning,
+    /// What it accepts by other names than OpenAI's chat completions, or refuses. Default: none.
+    pub deviations: Deviations,
     /// Known capabilities of its models. Unknown ones are tried: after a refusal the model is not tried again for ten
     /// minutes, or as long as [`known`](Self::known) says. [`vision`](Capabilities::vision) is never tried: pictures
     /// that tools return are described in text until it is set.
@@ -86,6 +97,21 @@ impl Config {
         Self { key: keys.next(), further_keys: keys.collect(), ..self }
     }
 
+    /// The name in the table of the model that is called `name` here, if it is known.
+    pub(crate) fn listed<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        match &self.deployments {
+            Some(deployments) => deployments.get(name).map(String::as_str),
+            None => Some(name),
+        }
+    }
+
+    /// Whether requests are sent with a key, or with credentials.
+    pub(crate) fn is_authorized(&self) -> bool {
+        self.key.is_some()
+            || !self.further_keys.is_empty()
+            || matches!(self.auth, Auth::Aws(_) | Auth::Google(Some(_)))
+    }
+
     /// All keys, in the order of use.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.key.iter().chain(&self.further_keys)
@@ -100,9 +126,15 @@ impl Config {
         Self {
             provider: "compatible".to_owned(),
             api: Api::ChatCompletions,
+            reasoning_api: None,
+            embeddings: None,
             base_url,
+            api_version: None,
+            deployments: None,
+            auth: Auth::default(),
             key: None,
             further_keys: Vec::new(),
+            key_weights: Vec::new(),
             key_variables: Vec::new(),
             needs_key: false,
             headers: Vec::new(),
@@ -114,10 +146,26 @@ impl Config {
             stream: true,
             stream_usage: true,
             max_completion_tokens: is_openai,
+            cache_marks: true,
             call_id_length: None,
             reasoning: SendReasoning::Never,
+            deviations: Deviations::NONE,
             capabilities: Capabilities::default(),
             known: None,
+        }
+    }
+
+    /// The endpoint at `base_url` with this API, without a key, streaming, with defaults for everything else.
+    ///
+    /// ```
+    /// use polylogue_models::{Api, Config};
+    /// assert_eq!(Config::of(Api::Ollama, "gpu").base_url, "http://gpu:11434");
+    /// ```
+    #[must_use]
+    pub fn of(api: Api, base_url: &str) -> Self {
+        match api {
+            Api::Ollama => Self::ollama(base_url),
+            _ => Self { api, auth: api.http().auth, ..Self::new(base_url) },
         }
     }
 
@@ -146,6 +194,7 @@ impl fmt::Debug for Config {
             .field("provider", &self.provider)
             .field("api", &self.api)
             .field("base_url", &base_url)
+            .field("auth", &self.auth)
             .field("key", &self.key)
             .field("further_keys", &self.further_keys.len())
             .field("headers", &names)

@@ -1,6 +1,7 @@
 //! An endpoint: an address, a key, and the limits that all its models share.
 
 mod embed;
+mod exchange;
 mod key_pool;
 mod model;
 mod read;
@@ -14,15 +15,18 @@ use polylogue_core::{
     Verbatim,
 };
 use polylogue_http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Redactor, Transport};
+use polylogue_http::{HeaderMap, HeaderName, HeaderValue, Key, Method, Redactor, Transport};
 use url::Url;
 
 pub use embed::Embedder;
 pub use model::{EndpointModel, Probed};
 pub use served::ServedModel;
 
-use crate::address::{chat_url, shown};
-use crate::api::Api;
+use crate::accepts::Accepts;
+use crate::address::{base, place, shown};
+use crate::api::{Api, BETA};
+use crate::auth::Auth;
+use crate::authorizer::{Authorizer, JSON};
 use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::{Findings, LearnedCapabilities};
@@ -33,8 +37,9 @@ use crate::unsupported::Unsupported;
 use crate::wire::draft::Decoded;
 use crate::wire::encode::Body;
 use crate::wire::protocol::{Protocol, Style};
+use exchange::Outgoing;
 use key_pool::KeyPool;
-use read::{read_stream, read_whole, refusal};
+use read::{Stop, read_stream, read_whole};
 
 /// A model server. Cloning shares its connections and limits.
 ///
@@ -50,6 +55,7 @@ pub struct Endpoint(Arc<Inner>);
 
 struct Inner {
     config: Config,
+    base: Url,
     /// The base URL as errors show it.
     shown: String,
     key_pool: KeyPool,
@@ -72,28 +78,31 @@ impl Endpoint {
     /// When the base URL is invalid, or a header or the key cannot be sent.
     pub fn new(config: Config) -> Result<Self, ModelError> {
         let refuse = |message: String| ModelError::new(ModelErrorKind::Config, &*config.provider, message);
-        let url = chat_url(config.api, &config.base_url).map_err(|why| {
+        let base = base(&config.base_url).map_err(|why| {
             refuse(format!("the base URL {why}")).hint("it looks like `http://127.0.0.1:8000/v1`")
         })?;
-        let password = url.password().map(str::to_owned);
+        let url = place(config.api, &base, config.api.http().chat);
         let query: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
         let secrets = config.keys().map(Key::reveal);
         let secrets = secrets.chain(config.headers.iter().map(|(_, value)| value.as_str()));
-        let redactor =
-            Redactor::new(secrets.chain(password.as_deref()).chain(query.iter().map(String::as_str)));
-        let base = Url::parse(config.base_url.trim()).unwrap_or_else(|_| url.clone());
+        let secrets = secrets.chain(config.auth.secrets());
+        let redactor = Redactor::new(secrets.chain(url.password()).chain(query.iter().map(String::as_str)));
         let transport = |key: Option<&Key>| {
             let headers = headers(&config, key).map_err(refuse)?;
             Transport::new(&url, headers, config.timeouts.connect, &config.proxies)
                 .map_err(|why| refuse(format!("the base URL {why}")))
         };
-        let mut keys: Vec<Option<&Key>> = config.keys().map(Some).collect();
+        let weights = config.key_weights.iter().copied().chain(std::iter::repeat(1));
+        let mut keys: Vec<(Option<&Key>, u32)> = config.keys().map(Some).zip(weights).collect();
         if keys.is_empty() {
-            keys.push(None);
+            keys.push((None, 1));
         }
-        let key_pool = KeyPool::new(keys.into_iter().map(transport).collect::<Result<_, _>>()?);
+        let weighted = |(key, weight)| transport(key).map(|transport| (transport, weight));
+        let transports = keys.into_iter().map(weighted).collect::<Result<_, _>>()?;
+        let key_pool = KeyPool::new(transports, url, Authorizer::new(&config));
         Ok(Self(Arc::new(Inner {
             shown: shown(&base),
+            base,
             key_pool,
             limiter: RateLimiter::new(config.limits),
             jitter: Jitter::new(config.retries.seed),
@@ -137,8 +146,13 @@ impl Endpoint {
         &self.0.shown
     }
 
+    /// The URL of `target`, a path below the base URL that may have a query.
+    fn place(&self, target: &str) -> Url {
+        place(self.api(), &self.0.base, target)
+    }
+
     fn lacks_key(&self) -> bool {
-        self.0.config.needs_key && self.0.config.keys().next().is_none()
+        self.0.config.needs_key && !self.0.config.is_authorized()
     }
 
     fn retries(&self) -> &Retries {
@@ -150,12 +164,22 @@ impl Endpoint {
     }
 
     fn style(&self) -> Style {
-        let Config { merge, stream, stream_usage, max_completion_tokens, reasoning, call_id_length, .. } =
-            self.0.config;
+        let Config {
+            merge,
+            stream,
+            stream_usage,
+            max_completion_tokens,
+            reasoning,
+            call_id_length,
+            deviations,
+            ..
+        } = self.0.config;
         let vision = self.capabilities().has(Capability::Vision) == Some(true);
         let max_tokens = if max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
         let (fold, omit, bridge) = (false, false, false);
+        let vertex = matches!(self.0.config.auth, Auth::Google(_));
         Style {
+            vertex,
             merge,
             stream,
             stream_usage,
@@ -166,12 +190,28 @@ impl Endpoint {
             bridge,
             reasoning,
             call_id_length,
+            marks: self.0.config.cache_marks,
+            deviations,
+            accepts: Accepts::UNKNOWN,
+        }
+    }
+
+    /// Removes the headers that the configuration has, too. Lists are joined.
+    fn give_way(&self, headers: &mut HeaderMap) {
+        for (name, value) in &self.0.config.headers {
+            let Some(of_request) = headers.remove(name) else { continue };
+            if BETA.as_str().eq_ignore_ascii_case(name)
+                && let Ok(all) =
+                    HeaderValue::from_str(&format!("{value},{}", of_request.to_str().unwrap_or_default()))
+            {
+                headers.insert(BETA, all);
+            }
         }
     }
 
     fn context<'a>(&'a self, model: &'a str) -> ErrorContext<'a> {
         let Inner { config, shown, redactor, key_pool, .. } = &*self.0;
-        let has_key = config.keys().next().is_some();
+        let has_key = config.is_authorized();
         let proxy = key_pool.any().and_then(Transport::proxy);
         ErrorContext {
             model,
@@ -188,58 +228,72 @@ impl Endpoint {
     async fn attempt<P: Protocol>(
         &self,
         body: &Body,
-        stream: bool,
+        url: Option<&Url>,
+        style: &Style,
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
         context: &ErrorContext<'_>,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<Answer, Failure> {
         let _pass = self.0.limiter.pass().await;
         let timeouts = self.0.config.timeouts;
         let clock = Clock::start(timeouts);
-        let late = |limit| context.late(limit, timeouts);
-        let limit = if stream { Limit::FirstToken } else { Limit::Total };
-        let key_pool = &self.0.key_pool;
+        let mut headers = HeaderMap::new();
+        P::headers(&mut headers, request, style);
+        self.give_way(&mut headers);
+        let limit = if style.stream { Limit::FirstToken } else { Limit::Total };
         let bound = body.seals().and_then(SealsSent::key);
-        let (key, transport) = key_pool.next(bound).ok_or_else(|| context.no_credit(key_pool.len()))?;
-        let sent = clock.wait(limit, transport.post(body.bytes())).await.map_err(late)?;
-        let mut response = sent.map_err(|why| context.unsent(why, timeouts))?;
-        let status = response.status();
-        if !(200..300).contains(&status) {
-            return Err(key_pool.but_for(key, refusal(&mut response, &clock, context).await));
-        }
-        let reply = if stream {
+        let outgoing = Outgoing { method: Method::POST, url, headers, body: body.bytes() };
+        let (key, mut response) = self.0.key_pool.exchange(outgoing, bound, (&clock, limit), context).await?;
+        let reply = if style.stream {
             read_stream::<P>(&mut response, &clock, request, deltas).await
         } else {
             read_whole::<P>(&mut response, &clock, request, deltas).await
         };
-        let decoded = reply.map_err(|stop| key_pool.but_for(key, stop.failure(context, timeouts, status)))?;
+        let failed = |stop: Stop| stop.failure(context, timeouts, response.status());
+        let decoded = reply.map_err(|stop| self.0.key_pool.but_for(key, failed(stop)))?;
+        self.0.key_pool.succeeded();
         Ok(sealed(decoded, body.seals(), key))
     }
 }
 
-/// A reply with its seals, if the request knew of seals: `sent` are those that it had, `key` is the index of its key.
-fn sealed(decoded: Decoded, sent: Option<&SealsSent>, key: usize) -> Reply {
-    let Decoded { reply, seals: parts } = decoded;
-    let Some(sent) = sent.filter(|_| !parts.is_empty()) else { return reply };
-    let seals = Seals { by: Arc::clone(sent.by()), before: sent.before(), key: Some(key), parts };
-    let verbatim = reply.verbatim.as_deref().cloned().unwrap_or_default();
-    Reply { verbatim: Verbatim { seals: Some(seals), ..verbatim }.some().map(Arc::new), ..reply }
+/// What a request was answered with.
+struct Answer {
+    reply: Reply,
+    /// What the same request is sent with to have the rest of the reply, if the provider paused it so.
+    continuation: Option<String>,
 }
 
+/// The answer, its reply with its seals if the request knew of seals: `sent` are those that it had, `key` is the index of its
+/// key.
+fn sealed(decoded: Decoded, sent: Option<&SealsSent>, key: usize) -> Answer {
+    let Decoded { reply, seals: parts, continuation } = decoded;
+    let Some(sent) = sent.filter(|_| !parts.is_empty()) else { return Answer { reply, continuation } };
+    let seals = Seals { by: Arc::clone(sent.by()), before: sent.before(), key: Some(key), parts };
+    let verbatim = reply.verbatim.as_deref().cloned().unwrap_or_default();
+    let verbatim = Verbatim { seals: Some(seals), ..verbatim }.some().map(Arc::new);
+    Answer { reply: Reply { verbatim, ..reply }, continuation }
+}
+
+/// The headers of every request with `key`.
 fn headers(config: &Config, key: Option<&Key>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let streamed = match config.api {
-        Api::ChatCompletions => "text/event-stream, application/json",
-        Api::Ollama => "application/x-ndjson, application/json",
-    };
-    headers.insert(ACCEPT, HeaderValue::from_static(streamed));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    headers.insert(ACCEPT, HeaderValue::from_static(config.api.http().accept));
+    for (name, value) in config.api.headers() {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
     if let Some(key) = key {
-        let bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
-        let mut bearer =
-            bearer.map_err(|_| "the key has characters that no key has, such as a line end".to_owned())?;
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
+        let (name, value) = match &config.auth {
+            Auth::Bearer | Auth::Google(_) => {
+                (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {}", key.reveal())))
+            }
+            Auth::Header(name) => (name.clone(), HeaderValue::from_str(key.reveal())),
+            Auth::Aws(_) => return Err("a key is set besides the credentials that sign requests".to_owned()),
+        };
+        let mut value =
+            value.map_err(|_| "the key has characters that no key has, such as a line end".to_owned())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
     }
     for (name, value) in &config.headers {
         let legal = HeaderName::from_bytes(name.as_bytes())

@@ -28,6 +28,42 @@ pub(crate) struct ErrorBody {
     pub(crate) limit: Option<u32>,
 }
 
+/// The statuses of errors inside a reply, by what their codes contain; the first match counts.
+const STATUSES: &[(&str, u16)] = &[
+    ("context_length_exceeded", 400),
+    ("invalid_encrypted_content", 400),
+    ("invalid_prompt", 400),
+    ("overloaded_error", 529),
+    ("timeout_error", 504),
+    ("permission_error", 403),
+    ("billing_error", 402),
+    ("request_too_large", 413),
+    ("insufficient_system_resource", 503),
+    ("tool_use_failed", 400),
+    ("json_validate_failed", 400),
+    ("rate_limit", 429),
+    ("insufficient_quota", 429),
+    ("resource_exhausted", 429),
+    ("overloaded", 503),
+    ("unavailable", 503),
+    ("server_error", 500),
+    ("internal_error", 500),
+    ("api_error", 500),
+    ("authentication", 401),
+    ("invalid_api_key", 401),
+    ("not_found", 404),
+    ("invalid_request", 400),
+    ("badrequest", 400),
+    ("throttling", 429),
+    ("modelnotready", 429),
+    ("modelstreamerror", 424),
+    ("modelerror", 424),
+    ("modeltimeout", 408),
+    ("internalserver", 500),
+    ("accessdenied", 403),
+    ("validationexception", 400),
+];
+
 impl ErrorBody {
     pub(crate) fn of(body: &str) -> Self {
         let Ok(json) = serde_json::from_str::<Value>(body) else {
@@ -41,14 +77,25 @@ impl ErrorBody {
         if let Some(inner) = error.as_str().filter(|text| text.starts_with('{') && text.len() < body.len()) {
             return Self::of(inner);
         }
-        let texts = [error.as_str(), text(error, "message"), text(json, "message"), text(json, "detail")];
+        let described = text(json, "error_description");
+        let texts =
+            [described, error.as_str(), text(error, "message"), text(json, "message"), text(json, "detail")];
         let detail = json.get("detail").filter(|detail| detail.is_array()).map(Value::to_string);
         let message = texts.into_iter().flatten().next().map(str::to_owned).or(detail);
-        let fields = ["code", "type", "status"].map(|name| error.get(name));
+        // OpenRouter quotes the provider behind it.
+        let raw = error.pointer("/metadata/raw").filter(|raw| !raw.is_null());
+        let message = message.map(|message| match raw {
+            Some(Value::String(quoted)) => format!("{message}: {quoted}"),
+            Some(quoted) => format!("{message}: {quoted}"),
+            None => message,
+        });
+        let fields = ["code", "type", "status", "__type"].map(|name| error.get(name));
         let number =
             fields.iter().flatten().find_map(|value| value.as_u64()).and_then(|n| u16::try_from(n).ok());
-        let codes =
-            fields.into_iter().flatten().filter_map(Value::as_str).map(str::to_ascii_lowercase).collect();
+        // Anthropic's type is that of the status; the code says more.
+        let detail = error.get("details").and_then(|details| details.get("error_code"));
+        let codes = fields.into_iter().chain([detail]).flatten().filter_map(Value::as_str);
+        let codes = codes.chain(reasons(error)).map(code).collect();
         let count =
             |name: &str| error.get(name).and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
         let (tokens, limit) = (count("n_prompt_tokens"), count("n_ctx"));
@@ -56,9 +103,20 @@ impl ErrorBody {
         Self { message, codes, number, wait: retry_delay(error), tokens, limit }
     }
 
+    /// Adds the type of Amazon's errors, which is in a header.
+    pub(crate) fn with_header(mut self, header: Option<&str>) -> Self {
+        self.codes.extend(header.map(code));
+        self
+    }
+
     pub(crate) fn mentions(&self, words: &[&str]) -> bool {
         let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
         words.iter().any(|word| message.contains(word) || self.codes.iter().any(|code| code.contains(word)))
+    }
+
+    /// Whether Google's limit of a day is reached, so that no wait that it asks for helps.
+    pub(crate) fn is_quota_of_day(&self) -> bool {
+        self.codes.iter().any(|code| code.contains("perday"))
     }
 
     pub(crate) fn is_quota(&self) -> bool {
@@ -68,20 +126,41 @@ impl ErrorBody {
         !per_minute && self.mentions(&words)
     }
 
+    /// Whether the account may spend no more, whatever the status is.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.mentions(&["spend_limit_reached", "credit balance is too low"])
+    }
+
     /// The tokens of the request and the limit, if the error is that the request is too long.
     pub(crate) fn too_long(&self) -> Option<(Option<u32>, Option<u32>)> {
         let (tokens, limit) = too_long(self.message.as_deref().unwrap_or_default(), &self.codes)?;
         Some((self.tokens.or(tokens), self.limit.or(limit)))
     }
 
+    /// Whether the error is that the model wrote a call, or JSON, which its provider cannot parse.
+    pub(crate) fn is_malformed(&self) -> bool {
+        self.codes.iter().any(|code| code == "tool_use_failed" || code == "json_validate_failed")
+    }
+
+    /// Whether the error is that a filter of the provider refused the request.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.codes.iter().any(|code| code == "content_filter" || code == "responsibleaipolicyviolation")
+    }
+
     /// Whether the error is that seals of earlier replies are no longer accepted.
     pub(crate) fn is_stale(&self) -> bool {
         self.mentions(&[
             "invalid_encrypted_content",
+            "encrypted content for item",
             "invalid `signature` in `thinking` block",
+            "invalid `data` in `redacted_thinking` block",
             "bound to a different conversation",
             "missing_thought_signature",
             "thought_signature is not valid",
+            "missing a thought_signature",
+            "missing a `thought_signature`",
+            "thought signature is not valid",
+            "corrupted thought signature",
         ])
     }
 
@@ -89,25 +168,22 @@ impl ErrorBody {
     pub(crate) fn status(&self) -> Option<u16> {
         let code = self.codes.iter().find_map(|code| code.parse().ok());
         self.number.or(code).filter(|status| (400..600).contains(status)).or_else(|| {
-            let like =
-                |words: &[&str]| self.codes.iter().any(|code| words.iter().any(|word| code.contains(word)));
-            match () {
-                () if like(&["rate_limit", "insufficient_quota"]) => Some(429),
-                () if like(&["overloaded", "unavailable"]) => Some(503),
-                () if like(&["server_error", "internal_error", "api_error"]) => Some(500),
-                () if like(&["authentication", "invalid_api_key"]) => Some(401),
-                () if like(&["not_found"]) => Some(404),
-                () if like(&["invalid_request", "badrequest"]) => Some(400),
-                () => None,
-            }
+            let has = |part: &str| self.codes.iter().any(|code| code.contains(part));
+            STATUSES.iter().find(|(part, _)| has(part)).map(|(_, status)| *status)
         })
     }
 
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = if self.too_long().is_some() {
             LONG
+        } else if self.mentions(&["encrypted content is not supported"]) {
+            "the model does not return its reasoning: call it by chat completions, such as with `openai-chat:`"
+        } else if self.codes.iter().any(|code| code == "request_too_large") {
+            "the request has too many bytes: send fewer or smaller pictures and documents"
         } else if self.mentions(&["response_format", "json_schema"]) {
             "the model or the server may know no JSON schemas: ask for the form in words"
+        } else if self.mentions(&["model identifier is invalid", "on-demand throughput"]) {
+            "check the model's id and the region: many models are called by an inference profile, such as `us.` and the id"
         } else if self.mentions(&["tool"]) {
             "the model or the server may know no tools"
         } else if self.mentions(&["alternat", "roles must"]) {
@@ -119,11 +195,28 @@ impl ErrorBody {
     }
 }
 
+/// The reasons of `{"details": [{"reason": "API_KEY_INVALID"}, {"violations": [{"quotaId": "...PerDay..."}]}]}`, Google's
+/// format.
+fn reasons(error: &Value) -> impl Iterator<Item = &str> {
+    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+    details.flat_map(|detail| {
+        let violations = detail.get("violations").and_then(Value::as_array).into_iter().flatten();
+        let quotas = violations.filter_map(|violation| violation.get("quotaId"));
+        detail.get("reason").into_iter().chain(quotas).filter_map(Value::as_str)
+    })
+}
+
 /// Parses `{"details": [{"retryDelay": "17s"}]}`, Google's format.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
     Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
+}
+
+/// A code in lower case. Amazon's have a namespace before a `#`, and an address after a `:`.
+fn code(text: &str) -> String {
+    let text = text.rsplit_once('#').map_or(text, |(_, name)| name);
+    text.split_once(":http").map_or(text, |(name, _)| name).to_ascii_lowercase()
 }
 
 fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {

@@ -23,6 +23,8 @@ pub(crate) struct Failure {
     pub(crate) again: RetryAdvice,
     /// How far it came, which decides what it counts.
     pub(crate) ended: FailedAttempt,
+    /// Whether the provider could not parse a tool call that the model wrote.
+    pub(crate) is_malformed: bool,
 }
 
 impl Failure {
@@ -79,11 +81,17 @@ impl ErrorContext<'_> {
             error: ModelError { hint, ..self.error(kind, message) },
             again,
             ended: FailedAttempt::Broken,
+            is_malformed: false,
         }
     }
 
     pub(crate) fn no_key(&self) -> ModelError {
         self.error(Kind::Config, "no API key is set for this provider").hint(self.key_hint())
+    }
+
+    /// The failure of a request for which there is nothing that authorizes it.
+    pub(crate) fn unauthorized(&self, message: &str, hint: &str) -> Failure {
+        self.failure(Kind::Config, message, Some(hint.to_owned()), RetryAdvice::No).unsent()
     }
 
     /// The error when no key has credit left.
@@ -107,16 +115,19 @@ impl ErrorContext<'_> {
     /// The failure for a response with an error status.
     pub(crate) fn refused(&self, refusal: &Refusal<'_>) -> Failure {
         let text = String::from_utf8_lossy(refusal.body);
-        let says = ErrorBody::of(&text);
+        let kind = refusal.headers.get("x-amzn-errortype").and_then(|value| value.to_str().ok());
+        let says = ErrorBody::of(&text).with_header(kind);
         let body = self.redactor.excerpt(&text, refusal.is_cut, BODY_KEPT);
         let mut failure = match refusal.status {
             300..=399 => self.moved(refusal),
             status => self.by_status(status, &says, asked(refusal.headers).or(says.wait)),
         };
-        let may_wait = matches!(failure.again, RetryAdvice::Yes(_));
-        if may_wait && refusal.headers.get("x-should-retry").is_some_and(|value| value == "false") {
-            failure.again = RetryAdvice::No;
-        }
+        let should = refusal.headers.get("x-should-retry").and_then(|value| value.to_str().ok());
+        failure.again = match (should, failure.again) {
+            (Some("false"), RetryAdvice::Yes(_)) => RetryAdvice::No,
+            (Some("true"), RetryAdvice::No) => RetryAdvice::Yes(asked(refusal.headers)),
+            (_, again) => again,
+        };
         failure.ended = ended_by(refusal.status);
         failure.error.status = Some(refusal.status);
         failure.error.body = Some(body).filter(|body| !body.trim().is_empty());
@@ -127,19 +138,29 @@ impl ErrorContext<'_> {
         // A provider that asks for a wait means a rate limit, whatever it calls it.
         let quota = asked.is_none() && says.is_quota();
         let (kind, hint, again) = match status {
+            400 | 403 | 429 if says.is_spent() => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            // Google's code for a key that it does not know.
+            400 if says.mentions(&["api_key_invalid"]) => {
+                (Kind::Config, Some(self.key_hint()), RetryAdvice::No)
+            }
             401 | 403 => (Kind::Config, Some(self.key_hint()), RetryAdvice::No),
             402 => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
+            404 if says.mentions(&["deploymentnotfound"]) => {
+                (Kind::Config, Some(NO_DEPLOYMENT.to_owned()), RetryAdvice::No)
+            }
             404 => (Kind::Config, Some(self.address_hint()), RetryAdvice::No),
             407 => (Kind::Config, Some(PROXY.to_owned()), RetryAdvice::No),
             400 | 413 | 422 | 500 if let Some((tokens, limit)) = says.too_long() => {
                 (Kind::TooLong { tokens, limit }, Some(LONG.to_owned()), RetryAdvice::No)
             }
+            400 if says.is_filtered() => (Kind::Refused, Some(FILTERED.to_owned()), RetryAdvice::No),
             400 if says.is_stale() => (Kind::Stale, None, RetryAdvice::No),
             // Groq's limit on tokens per minute.
             413 if says.mentions(&["rate_limit"]) => {
                 (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked))
             }
-            408 | 409 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
+            408 | 409 | 424 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
+            429 if says.is_quota_of_day() => (Kind::Refused, Some(OF_DAY.to_owned()), RetryAdvice::Spent),
             429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             429 => (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
             500.. => (Kind::Refused, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
@@ -150,7 +171,8 @@ impl ErrorContext<'_> {
             Some(advice) => (Some(advice.hint), advice.again.unwrap_or(again)),
             None => (hint, again),
         };
-        self.failure(kind, &format!("the provider answered with status {status}: {what}"), hint, again)
+        let message = format!("the provider answered with status {status}: {what}");
+        Failure { is_malformed: says.is_malformed(), ..self.failure(kind, &message, hint, again) }
     }
 
     /// Known advice for an error of Ollama's own API.
@@ -171,7 +193,8 @@ impl ErrorContext<'_> {
 
     fn address_hint(&self) -> String {
         let versioned = self.base_url.contains("/v1") || self.base_url.contains("/api");
-        let lacks = if versioned { "" } else { "; it usually ends in `/v1`" };
+        let lacks =
+            if versioned || self.api != Api::ChatCompletions { "" } else { "; it usually ends in `/v1`" };
         format!("check the model's name and the base URL `{}`{lacks}", self.base_url)
     }
 
@@ -335,7 +358,13 @@ const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is se
 const PROXY: &str = "check the proxy, with the name and the password in its address, or name the host in `NO_PROXY` if \
     it is reached directly";
 const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";
+const OF_DAY: &str =
+    "the quota of the day is used up: wait until tomorrow, or raise it in the provider's console";
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
+const NO_DEPLOYMENT: &str = "after `azure:` stands the name of a deployment of the resource, not of a model: look it up in the \
+    portal; a new deployment takes a few minutes";
+const FILTERED: &str =
+    "the provider's content filter refused the prompt: change it, or the filter of the deployment";
 const THEIRS: &str = "the provider has an internal error: try again later";
 
 /// The wait that the provider asks for.

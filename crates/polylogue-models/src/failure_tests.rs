@@ -162,6 +162,22 @@ fn a_rate_limit_that_is_called_a_quota_is_recognized_by_its_retry_after() {
 }
 
 #[test]
+fn a_limit_on_spending_is_not_waited_for_whatever_its_status_is() {
+    let detailed = |code: &str| {
+        format!(
+            r#"{{"error":{{"type":"rate_limit_error","message":"m","details":{{"error_code":"{code}"}}}}}}"#
+        )
+    };
+    let again = |status, body: &str| Case::new().refused(status, &[], body).again;
+    for (status, code) in [(429, "enforced_spend_limit_reached"), (403, "contract_spend_limit_reached")] {
+        assert_eq!(again(status, &detailed(code)), RetryAdvice::Spent);
+    }
+    assert_eq!(again(429, &detailed("ramp_limit_exceeded")), RetryAdvice::Yes(None));
+    let low = error_body("Your credit balance is too low to access the API", "invalid_request_error");
+    assert_eq!(again(400, &low), RetryAdvice::Spent);
+}
+
+#[test]
 fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
     for (json, status, again) in [
         (error_body("a", "rate_limit_exceeded"), 429, RetryAdvice::Yes(None)),
@@ -170,6 +186,7 @@ fn errors_inside_a_stream_count_as_the_status_they_stand_for() {
         (error_body("a", "502"), 502, RetryAdvice::Yes(None)),
         (error_body("a", "invalid_request_error"), 400, RetryAdvice::No),
         (r#"{"error":{"message":"a","code":503}}"#.to_owned(), 503, RetryAdvice::Yes(None)),
+        (error_body("a", "overloaded_error"), 529, RetryAdvice::Yes(None)),
         (error_body("a", "odd"), 200, RetryAdvice::No),
         (r#"{"error":"a"}"#.to_owned(), 200, RetryAdvice::No),
     ] {
@@ -216,4 +233,29 @@ fn a_missing_key_names_where_it_is_looked_for() {
         "no key was sent; set `OPENAI_API_KEY` in the environment or in `.env`"
     );
     assert_eq!(error.fault(), Fault::Config);
+}
+
+/// OpenRouter quotes the error of the provider behind it, as a text or as JSON: its cause counts.
+#[test]
+fn a_quoted_error_counts_as_that_of_the_provider_that_made_it() {
+    let quoted = |status: u16, raw: serde_json::Value| {
+        let metadata = serde_json::json!({"provider_name": "Some", "raw": raw});
+        let error =
+            serde_json::json!({"message": "Provider returned error", "code": status, "metadata": metadata});
+        Case::new().refused(status, &[], &serde_json::json!({"error": error}).to_string()).error
+    };
+    let text =
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.";
+    for raw in [
+        serde_json::json!({"error": {"message": text}}).to_string().into(),
+        serde_json::json!({"error": {"message": text}}),
+    ] {
+        let error = quoted(400, raw);
+        assert_eq!(error.kind, Kind::TooLong { tokens: Some(9001), limit: Some(8192) }, "{error}");
+    }
+    let error = quoted(429, "the model is temporarily rate-limited upstream".into());
+    assert_eq!(error.kind, Kind::Refused);
+    assert!(error.message.contains("rate-limited upstream"), "{error}");
+    let error = quoted(400, serde_json::Value::Null);
+    assert!(error.message.contains("Provider returned error") && !error.message.contains("null"), "{error}");
 }

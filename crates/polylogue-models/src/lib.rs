@@ -17,7 +17,7 @@
 //!
 //! # A custom endpoint
 //!
-//! Any server with OpenAI's chat completions or Ollama's own [`Api`] works. [`Config`] has its address and key,
+//! Any server with one of the supported [`Api`]s works. [`Config`] has its address and key,
 //! limits on concurrent requests ([`Limits`]), [`Timeouts`] and [`Retries`].
 //!
 //! ```
@@ -56,6 +56,12 @@
 //!
 //! [`Endpoint::models`] lists the models of a server.
 //!
+//! # Anthropic
+//!
+//! `anthropic:NAME` uses Anthropic's Messages API, with the key in `ANTHROPIC_API_KEY` and, for gateways, the address in
+//! `ANTHROPIC_BASE_URL`. The table of models says how a model reasons, which efforts it knows, and what it refuses, such as
+//! a temperature. Fields that only this API has are extra fields of a request.
+//!
 //! # Capabilities
 //!
 //! Small models lack tools, schemas, or JSON mode. Set [`Config::capabilities`], or let them be detected: a refusal
@@ -76,7 +82,8 @@
 //!
 //! # Embeddings
 //!
-//! [`Models::embedder`] returns embedding models, which a memory uses to search by meaning.
+//! [`Models::embedder`] returns embedding models, which a memory uses to search by meaning. Texts are sent with their purpose
+//! where the model distinguishes documents and queries, and vectors have length 1. [`EmbeddingApi`] lists the APIs.
 //!
 //! # Without a provider
 //!
@@ -84,37 +91,61 @@
 //! replay them without a network. A [`Cache`] around a model stores its replies, so that the same request is not paid
 //! for twice; caching is opt-in.
 
+mod accepts;
 mod address;
+mod anthropic;
 mod api;
+mod auth;
+mod authorizer;
+mod aws;
+mod azure;
+mod bedrock;
 mod cache;
 mod cassette;
 mod catalog;
 mod config;
+mod deviations;
+mod embedding;
 mod endpoint;
 mod error_body;
 mod failure;
+mod failure_class;
+mod fallback;
+#[cfg(fuzzing)]
+pub mod fuzzing;
+mod gemini;
+mod google;
 mod learned;
 mod limits;
 mod models;
 mod ollama;
 mod openai;
-
+mod protocols;
 mod provider;
+mod responses;
 mod retry;
+mod schema;
 mod script;
 mod spec;
 mod timeouts;
+mod token_source;
 mod tokens;
 mod too_long;
 mod unsupported;
 mod wire;
 
-pub use api::Api;
+pub use api::{Api, EmbeddingApi};
+pub use auth::Auth;
+pub use aws::Aws;
 pub use cache::{Cache, Cached};
 pub use cassette::{Cassette, CassetteError, Recorder, Recording, Replayer};
 pub use catalog::{KnownModel, list_price, list_price_at};
-pub use config::{Config, SendReasoning};
+pub use config::Config;
+pub use deviations::{Deviations, SendReasoning};
 pub use endpoint::{Embedder, Endpoint, EndpointModel, Probed, ServedModel};
+pub use failure_class::FailureClass;
+pub use fallback::Fallback;
+pub use google::GoogleCredentials;
 pub use learned::{Finding, Findings, LearnedCapabilities};
 pub use limits::Limits;
 pub use models::{Models, named};
@@ -122,6 +153,8 @@ pub use polylogue_http::{Env, EnvError, Key, Proxies};
 pub use provider::Provider;
 pub use retry::Retries;
 pub use script::{Expectation, Script, ScriptCall, ScriptError, ScriptStep, Scripted, Unconsumed, scripted};
+pub use spec::model_names;
 pub use timeouts::Timeouts;
 pub use tokens::TokenCount;
 pub use wire::sent::RequestFormat;
+pub use wire::think::{Kind as TextKind, Splitter as ThoughtSplitter};

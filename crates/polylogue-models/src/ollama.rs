@@ -6,15 +6,15 @@ mod message;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Outcome, Part, Request};
+use polylogue_core::{DeltaSink, Part, Request};
+use serde_json::{Map, Value};
 
 use crate::api::Api;
 use crate::wire::calls::Piece;
 use crate::wire::draft::{DecodeError, Draft};
-use crate::wire::protocol::{Own, Protocol, Style};
+use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
 
 pub(crate) use advice::{Advice, NOT_RUNNING, advice};
-pub(crate) use tail::check;
 
 /// Ollama's own API.
 #[derive(Debug, Default)]
@@ -39,8 +39,17 @@ impl Protocol for Ollama {
         message::assistant(out, message);
     }
 
-    fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome) {
-        message::tool(out, id, tool, outcome);
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        _: impl IntoIterator<Item = &'a Part> + Clone,
+        _: &Style,
+    ) {
+        results.iter().for_each(|result| message::tool(out, result));
+    }
+
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        tail::check(extra)
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {

@@ -2,22 +2,30 @@
 
 mod chunk;
 mod decode;
+mod details;
 mod message;
+mod said;
+mod strict;
 mod tail;
 
 use bytes::BytesMut;
-use polylogue_core::{DeltaSink, Outcome, Part, Request};
+use polylogue_core::{DeltaSink, Part, Request};
 
 use crate::api::Api;
-use crate::config::SendReasoning;
+use crate::deviations::SendReasoning;
 use crate::wire::draft::{DecodeError, Draft};
-use crate::wire::protocol::{Own, Protocol, Style};
+use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
+
+pub(crate) use message::sound_format;
+pub(crate) use strict::is_strict;
 
 /// Chat completions.
 #[derive(Debug, Default)]
 pub(crate) struct ChatCompletions {
     /// The choice that is decoded: the first one received.
     choice: Option<u64>,
+    /// The parts of reasoning so far that go back unchanged.
+    details: details::Details,
 }
 
 impl Protocol for ChatCompletions {
@@ -43,8 +51,13 @@ impl Protocol for ChatCompletions {
         message::assistant(out, message, style);
     }
 
-    fn tool(out: &mut BytesMut, id: &str, _: &str, outcome: &Outcome) {
-        message::tool(out, id, outcome);
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        _: impl IntoIterator<Item = &'a Part> + Clone,
+        _: &Style,
+    ) {
+        results.iter().for_each(|result| message::tool(out, result));
     }
 
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
@@ -61,3 +74,7 @@ impl Protocol for ChatCompletions {
         self.chunk(chunk, raw, reply, deltas)
     }
 }
+
+#[cfg(test)]
+#[path = "openai/round_trip_tests.rs"]
+mod tests;

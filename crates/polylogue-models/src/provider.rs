@@ -1,14 +1,29 @@
 //! The known providers.
 
+use std::collections::BTreeMap;
+
 use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
-use polylogue_http::{Env, Key, Proxies};
+use polylogue_http::{Env, HeaderName, Key, Proxies};
 
-use crate::config::{Config, SendReasoning};
+use crate::api::{Api, EmbeddingApi};
+use crate::auth::Auth;
+use crate::aws::Aws;
+use crate::azure;
+use crate::config::Config;
+use crate::deviations;
+use crate::google;
 
-/// A provider with an OpenAI-compatible API, or with Ollama's own.
+/// A provider of models.
 #[derive(Debug)]
 pub struct Provider {
     name: &'static str,
+    api: Api,
+    /// The API of models that are known to reason, at its public address.
+    reasoning_api: Option<Api>,
+    /// The API of embeddings, if it is not that of servers with its API.
+    embeddings: Option<EmbeddingApi>,
+    /// Its name in the table of models.
+    table: &'static str,
     /// Its public address; empty if it is only set by the environment.
     base_url: &'static str,
     /// Variables with a key; the first that is set counts.
@@ -37,23 +52,64 @@ const fn row(
     urls: &'static [&'static str],
     locality: Locality,
 ) -> Provider {
-    Provider { name, base_url, keys, urls, locality }
+    let (api, reasoning_api, embeddings, table) = (Api::ChatCompletions, None, None, name);
+    Provider { name, api, reasoning_api, embeddings, table, base_url, keys, urls, locality }
 }
+
+impl Provider {
+    /// The same provider with another API than chat completions.
+    const fn with(self, api: Api) -> Self {
+        Self { api, ..self }
+    }
+
+    /// The same provider with another API for models that are known to reason.
+    const fn with_reasoning(self, api: Api) -> Self {
+        Self { reasoning_api: Some(api), ..self }
+    }
+
+    /// The same provider with another API of embeddings.
+    const fn with_embeddings(self, api: EmbeddingApi) -> Self {
+        Self { embeddings: Some(api), ..self }
+    }
+
+    /// The same provider with the models of another one in the table.
+    const fn listed_as(self, table: &'static str) -> Self {
+        Self { table, ..self }
+    }
+}
+
+/// OpenAI by its name, with the API that depends on it.
+const fn openai(name: &'static str) -> Provider {
+    let urls = &["OPENAI_BASE_URL", "OPENAI_API_BASE"];
+    row(name, "https://api.openai.com/v1", &["OPENAI_API_KEY"], urls, Remote).listed_as("openai")
+}
+
+/// The variable with an access token of Azure, which is sent as `Authorization: Bearer` unlike a key.
+const ACCESS_TOKEN: &str = "AZURE_OPENAI_AD_TOKEN";
+
+/// The variables with the version of Azure's API.
+const VERSIONS: [&str; 2] = ["AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"];
 
 /// Ollama's default address.
 const OLLAMA: &str = "http://127.0.0.1:11434";
 
+/// Claude in Microsoft Foundry, at the address of a resource.
+const FOUNDRY: &str = "foundry";
+
+/// Gemini at Vertex AI, whose address depends on the project and the region.
+const VERTEX: &str = "vertex";
+
+/// Variables with an access token of Google's cloud, which also come from credentials.
+const TOKENS_OF_GOOGLE: &[&str] = &["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"];
+
 const PROVIDERS: &[Provider] = &[
-    row(
-        "openai",
-        "https://api.openai.com/v1",
-        &["OPENAI_API_KEY"],
-        &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
-        Remote,
-    ),
-    row("ollama", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local),
+    openai("openai").with_reasoning(Api::Responses),
+    row("ollama", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local).with(Api::Ollama),
     row("ollama-openai", OLLAMA, &["OLLAMA_API_KEY"], &["OLLAMA_HOST"], Local),
-    row("anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], &[], Remote),
+    row("anthropic", "https://api.anthropic.com", &["ANTHROPIC_API_KEY"], &["ANTHROPIC_BASE_URL"], Remote)
+        .with(Api::Messages),
+    row("bedrock", "", &["AWS_BEARER_TOKEN_BEDROCK"], &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"], Remote)
+        .with(Api::Converse),
     row("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &["DEEPSEEK_BASE_URL"], Remote),
     row(
         "qwen",
@@ -62,7 +118,16 @@ const PROVIDERS: &[Provider] = &[
         &["DASHSCOPE_BASE_URL", "QWEN_BASE_URL"],
         Remote,
     ),
-    row("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], &["MISTRAL_BASE_URL"], Remote),
+    row("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], &["MISTRAL_BASE_URL"], Remote)
+        .with_embeddings(EmbeddingApi::Mistral),
+    row(
+        "cohere",
+        "https://api.cohere.ai/compatibility/v1",
+        &["COHERE_API_KEY", "CO_API_KEY"],
+        &["COHERE_BASE_URL"],
+        Remote,
+    )
+    .with_embeddings(EmbeddingApi::Cohere),
     row("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], &["GROQ_BASE_URL"], Remote),
     row("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], &["TOGETHER_BASE_URL"], Remote),
     row(
@@ -75,14 +140,25 @@ const PROVIDERS: &[Provider] = &[
     row("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], &["XAI_BASE_URL"], Remote),
     row(
         "gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "https://generativelanguage.googleapis.com/v1beta",
         &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         &["GEMINI_BASE_URL"],
         Remote,
-    ),
+    )
+    .with(Api::Gemini),
+    row(VERTEX, "", TOKENS_OF_GOOGLE, &["VERTEX_BASE_URL"], Remote)
+        .with(Api::Gemini)
+        .with_embeddings(EmbeddingApi::Vertex),
     row("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], &["VLLM_BASE_URL"], Local),
     row("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMA_API_KEY"], &["LLAMACPP_BASE_URL"], Local),
     row("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], &["LMSTUDIO_BASE_URL"], Local),
+    openai("openai-chat"),
+    openai("openai-responses").with(Api::Responses),
+    row("azure", "", &["AZURE_OPENAI_API_KEY", ACCESS_TOKEN], &["AZURE_OPENAI_ENDPOINT"], Remote)
+        .with_reasoning(Api::Responses),
+    row(FOUNDRY, "", &["ANTHROPIC_FOUNDRY_API_KEY"], &["ANTHROPIC_FOUNDRY_BASE_URL"], Remote)
+        .with(Api::Messages)
+        .listed_as("anthropic"),
     row("compatible", "", &["OPENAI_API_KEY"], &["OPENAI_BASE_URL"], Either),
 ];
 
@@ -103,6 +179,18 @@ impl Provider {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Its name in the [table of models](crate::KnownModel): `openai` for `openai-chat`.
+    #[must_use]
+    pub const fn table_name(&self) -> &'static str {
+        self.table
+    }
+
+    /// Whether it has models by `api`.
+    #[must_use]
+    pub fn has_api(&self, api: Api) -> bool {
+        api == self.api || self.reasoning_api == Some(api)
     }
 
     /// Whether it is the user's own server, which costs nothing.
@@ -147,45 +235,104 @@ impl Provider {
     pub fn config(&self, env: &Env) -> Result<Config, ModelError> {
         let given = self.urls.iter().find_map(|name| env.address(name));
         let moved = given.is_some();
+        if self.name == VERTEX {
+            return self.vertex(env, given);
+        }
         let base_url = match given {
             Some(url) => url,
+            None if self.api == Api::Converse => Aws::of(env)?.address(),
             None if self.base_url.is_empty() => return Err(self.no_address()),
             None => self.base_url.to_owned(),
         };
+        // At another address than the provider's own, it is unknown whether a key is required.
+        let needs_key = self.locality == Remote && (!moved || self.base_url.is_empty());
+        let config = self.with_keys(env, Config { needs_key, ..self.config_at(&base_url) });
+        if self.api == Api::Converse && config.key.is_none() {
+            let key_variables = vec!["AWS_ACCESS_KEY_ID".to_owned(), "AWS_PROFILE".to_owned()];
+            return Ok(Config { auth: Auth::Aws(Aws::of(env)?), key_variables, needs_key: false, ..config });
+        }
+        Ok(config)
+    }
+
+    /// `config` with the keys and proxies of `env`.
+    fn with_keys(&self, env: &Env, config: Config) -> Config {
         let keys = |name: &&'static str| env.get(name).map(|text| Key::several(&text));
         let of = |name: &&'static str| Some((*name, keys(name)?)).filter(|(_, keys)| !keys.is_empty());
         let (from, keys) = self.keys.iter().find_map(of).unzip();
         let names: &[&str] = from.as_ref().map_or(self.keys, std::slice::from_ref);
-        Ok(Config {
-            key_variables: names.iter().map(|&name| name.to_owned()).collect(),
-            // At another address than the provider's own, it is unknown whether a key is required.
-            needs_key: self.locality == Remote && !moved,
-            proxies: Proxies::of(env),
-            ..self.config_at(&base_url)
+        let key_variables = names.iter().map(|&name| name.to_owned()).collect();
+        let config = self.config_with(config, env, from);
+        Config { key_variables, proxies: Proxies::of(env), ..config }.with_keys(keys.unwrap_or_default())
+    }
+
+    /// The configuration of Vertex AI, whose address has the project and the region.
+    fn vertex(&self, env: &Env, at: Option<String>) -> Result<Config, ModelError> {
+        let (base_url, credentials) = google::locate(env, at).map_err(|(message, hint)| {
+            ModelError::new(ModelErrorKind::Config, self.name, message).hint(hint)
+        })?;
+        // A key is a token that replaces those of credentials.
+        let needs_key = credentials.is_none();
+        let config = Config { auth: Auth::Google(credentials), needs_key, ..self.config_at(&base_url) };
+        let mut config = self.with_keys(env, config);
+        config.key_variables.insert(0, "GOOGLE_APPLICATION_CREDENTIALS".to_owned());
+        Ok(config)
+    }
+
+    /// `config` with what `env` says besides, for a key of the variable `from`.
+    fn config_with(&self, config: Config, env: &Env, from: Option<&str>) -> Config {
+        if self.name != "azure" {
+            return config;
         }
-        .with_keys(keys.unwrap_or_default()))
+        let auth = if from == Some(ACCESS_TOKEN) { Auth::Bearer } else { config.auth };
+        Config { auth, api_version: VERSIONS.iter().find_map(|name| env.get(name)), ..config }
     }
 
     /// Its configuration at `base_url` instead of its default address, without a key: a key for one server is sent to
     /// another only if the user says so.
     #[must_use]
     pub fn config_at(&self, base_url: &str) -> Config {
+        let row = deviations::of(self.name);
         match self.name {
-            "ollama" => Config::ollama(base_url),
             // The same server, with its OpenAI-compatible API.
             "ollama-openai" => {
                 let base_url = format!("{}/v1", Config::ollama(base_url).base_url);
                 Config { provider: self.name.to_owned(), ..Config::new(base_url) }
             }
+            "azure" => Config {
+                provider: self.name.to_owned(),
+                reasoning_api: self.reasoning_api,
+                deployments: Some(BTreeMap::new()),
+                auth: Auth::Header(HeaderName::from_static("api-key")),
+                max_completion_tokens: true,
+                ..Config::new(azure::base(base_url))
+            },
+            FOUNDRY => Config {
+                provider: self.name.to_owned(),
+                auth: Auth::Header(HeaderName::from_static("api-key")),
+                capabilities: self.capabilities(),
+                ..Config::of(self.api, &azure::claude_base(base_url))
+            },
+            VERTEX => Config {
+                provider: self.name.to_owned(),
+                auth: Auth::Google(None),
+                embeddings: self.embeddings,
+                ..Config::of(self.api, base_url)
+            },
+            // Its OpenAI-compatible API.
+            "gemini" if base_url.trim().trim_end_matches('/').ends_with("/openai") => {
+                Config { provider: self.name.to_owned(), ..Config::new(base_url) }
+            }
             _ => Config {
                 provider: self.name.to_owned(),
-                // Its API rejects unknown fields, and reports usage without `stream_options`.
-                stream_usage: self.name != "mistral",
+                // Other servers with OpenAI's API rarely have another one than chat completions.
+                reasoning_api: self.reasoning_api.filter(|_| self.has_host_of(base_url)),
+                embeddings: self.embeddings,
+                stream_usage: row.stream_usage,
                 capabilities: self.capabilities(),
-                reasoning: self.reasoning(),
-                // Its API accepts no other ids of calls.
-                call_id_length: (self.name == "mistral").then_some(9),
-                ..Config::new(base_url)
+                reasoning: row.reasoning,
+                call_id_length: row.call_id_length,
+                deviations: row.fields,
+                ..Config::of(self.api, base_url)
             },
         }
     }
@@ -194,16 +341,10 @@ impl Provider {
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         match self.name {
+            // All its models see pictures, and its API takes results and words together.
+            "anthropic" | FOUNDRY => Capabilities::default().with(Capability::Vision),
             "mistral" => Capabilities::default().without(Capability::UserAfterTool),
             _ => Capabilities::default(),
-        }
-    }
-
-    /// Which reasoning its API expects back, as documented.
-    fn reasoning(&self) -> SendReasoning {
-        match self.name {
-            "deepseek" => SendReasoning::AlwaysOrEmpty,
-            _ => SendReasoning::Never,
         }
     }
 
@@ -211,8 +352,13 @@ impl Provider {
         let names: Vec<String> = self.urls.iter().map(|name| format!("`{name}`")).collect();
         let message =
             format!("the provider `{}` has no address: {} is not set", self.name, names.join(" or "));
-        ModelError::new(ModelErrorKind::Config, self.name, message)
-            .hint("set it to the endpoint's base URL, such as `http://127.0.0.1:8000/v1`")
+        ModelError::new(ModelErrorKind::Config, self.name, message).hint(match self.name {
+            "azure" => "set it to the resource's address, such as `https://NAME.openai.azure.com`",
+            FOUNDRY => {
+                "set it to the resource's address, such as `https://NAME.services.ai.azure.com/anthropic`"
+            }
+            _ => "set it to the endpoint's base URL, such as `http://127.0.0.1:8000/v1`",
+        })
     }
 }
 

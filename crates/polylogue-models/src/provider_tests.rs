@@ -10,11 +10,20 @@ fn base_url(name: &str, vars: &[(&str, &str)]) -> String {
 #[test]
 fn every_provider_has_an_address_that_can_be_used() {
     for provider in Provider::all() {
-        let env = Env::of([("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]);
+        let address = "http://127.0.0.1:1/v1";
+        let env = Env::of([
+            ("OPENAI_BASE_URL", address),
+            ("AZURE_OPENAI_ENDPOINT", address),
+            ("ANTHROPIC_FOUNDRY_BASE_URL", address),
+            ("AWS_REGION", "us-east-1"),
+            ("GOOGLE_CLOUD_PROJECT", "acme"),
+            ("GOOGLE_CLOUD_LOCATION", "global"),
+        ]);
         let config = provider.config(&env).unwrap();
+        // Requests to Bedrock are signed without a key.
         assert_eq!(
             config.needs_key,
-            provider.locality == Remote && provider.name != "openai",
+            provider.locality == Remote && !provider.name.starts_with("openai") && provider.name != "bedrock",
             "{}",
             provider.name
         );
@@ -36,6 +45,19 @@ fn the_environment_gives_addresses_and_keys() {
     assert_eq!(config.key_variables, ["GOOGLE_API_KEY"]);
     let config = provider.config(&Env::default()).unwrap();
     assert_eq!((config.key, config.key_variables.len()), (None, 2));
+}
+
+#[test]
+fn gemini_is_asked_by_its_own_api_unless_the_address_is_that_of_the_compatible_one() {
+    let at = |url: &str| {
+        let config = Provider::find("gemini").unwrap().config(&Env::of([("GEMINI_BASE_URL", url)])).unwrap();
+        (config.api, config.base_url)
+    };
+    let own = "https://generativelanguage.googleapis.com/v1beta";
+    assert_eq!(base_url("gemini", &[]), own);
+    assert_eq!(at("https://proxy.example"), (Api::Gemini, "https://proxy.example".to_owned()));
+    let compatible = format!("{own}/openai/");
+    assert_eq!(at(&compatible), (Api::ChatCompletions, compatible));
 }
 
 #[test]

@@ -5,6 +5,16 @@ use polylogue_core::{ModelError, ModelErrorKind};
 use crate::catalog::list_price;
 use crate::provider::Provider;
 
+/// The names of models in `list`, which has commas between them.
+///
+/// ```
+/// use polylogue_models::model_names;
+/// assert_eq!(model_names("openai:gpt-4o, ollama:llama3.2").collect::<Vec<_>>(), ["openai:gpt-4o", "ollama:llama3.2"]);
+/// ```
+pub fn model_names(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
 /// Splits `provider:model` or `provider/model` into a known provider and a model name.
 ///
 /// # Errors

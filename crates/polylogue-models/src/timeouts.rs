@@ -50,6 +50,10 @@ impl Clock {
         Self { begun: Instant::now(), limits }
     }
 
+    pub(crate) const fn timeouts(&self) -> Timeouts {
+        self.limits
+    }
+
     /// Waits for `future` no longer than `limit` and the total allow.
     pub(crate) async fn wait<T>(&self, limit: Limit, future: impl Future<Output = T>) -> Result<T, Limit> {
         let mut future = pin!(future);

@@ -14,12 +14,13 @@ enum Numbers {
 use Numbers::{Limit, No, Tokens};
 
 /// Texts of providers and servers, in lower case.
-const TEXTS: [(&str, Numbers); 24] = [
+const TEXTS: [(&str, Numbers); 25] = [
     // Anthropic, Bedrock.
     ("prompt is too long", Tokens),
     ("context limit", No),
     ("input is too long", No),
     ("too many input tokens", No),
+    ("expected maxlength", No),
     // OpenAI, Azure, vLLM, OpenRouter.
     ("maximum context length is", Limit),
     ("exceeds the context window", No),
@@ -90,6 +91,7 @@ fn numbers(text: &str) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    /// P14.
     #[test]
     fn every_provider_is_understood_with_its_numbers() {
         for (message, expected) in [
@@ -114,10 +116,38 @@ mod tests {
             ("Please reduce the length of the messages or completion.", (None, None)),
             ("the request exceeds the available context size, try increasing it", (None, None)),
             ("input length and `max_tokens` exceed context limit: 190000 + 21000 > 200000", (None, None)),
+            ("Your input exceeds the context window of this model.", (None, None)),
+            ("Input tokens exceed the configured limit of 272000 tokens.", (None, None)),
+            ("Input is too long for requested model.", (None, None)),
+            ("Too many input tokens. Max input tokens: 8192, request input token count: 9000", (None, None)),
+            (
+                "Malformed input request: expected maxLength: 51200, actual: 60000, please reformat.",
+                (None, None),
+            ),
+            (
+                "This endpoint's maximum context length is 65536 tokens. However, you requested about 70000 tokens.",
+                (Some(70_000), Some(65_536)),
+            ),
+            (
+                "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+                (None, None),
+            ),
+            (
+                "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+                (None, None),
+            ),
+            ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens", (None, None)),
+            (
+                "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
+                (None, Some(4096)),
+            ),
+            ("too many tokens: total number of tokens in the prompt cannot exceed 4081", (None, None)),
         ] {
             assert_eq!(too_long(message, &[]), Some(expected), "{message}");
         }
-        assert_eq!(too_long("No.", &["context_length_exceeded".into()]), Some((None, None)));
+        for code in ["context_length_exceeded", "exceed_context_size_error"] {
+            assert_eq!(too_long("No.", &[code.to_owned()]), Some((None, None)));
+        }
     }
 
     #[test]

@@ -278,7 +278,7 @@ mod tests {
             ..Params::default()
         };
         let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), EncodeCache::default());
-        let origin = Origin { at: &at, who: &who, nth: 0 };
+        let origin = Origin { at: &at, who: &who, nth: 0, last_model: None };
         let tools = if asked == Capability::Tools { &tools[..] } else { &[] };
         let entries = [Entry::user("go")];
         let request = Request {

@@ -38,6 +38,7 @@ impl Model for Counter {
             usage: Usage { input: Some(5), output: Some(2), ..Usage::default() },
             cached: false,
             verbatim: None,
+            answered_by: None,
         })
     }
     fn cost(&self, _: &Usage) -> Option<Money> {
@@ -66,7 +67,7 @@ impl DeltaSink for Heard {
 async fn ask_streaming(model: &impl Model, ask: &Ask) -> (Result<Reply, ModelError>, Vec<Delta>) {
     let (at, who, wire) = (Path::root(), Name::new("A").unwrap(), EncodeCache::default());
     let entries = [Entry::user(ask.text)];
-    let origin = Origin { at: &at, who: &who, nth: ask.nth };
+    let origin = Origin { at: &at, who: &who, nth: ask.nth, last_model: None };
     let (system, tools, params) = (ask.system, &ask.tools, &ask.params);
     let request =
         Request { origin, system, entries: &entries, tools, params, encoded: &wire, reserved: None };
@@ -148,4 +149,43 @@ async fn a_cache_holds_no_more_than_its_capacity() {
     assert_eq!(cache.len(), Cache::CAPACITY);
     let oldest = Ask { params: Params { seed: Some(0), ..Params::default() }, ..hello() };
     assert!(!reply(&model, &oldest).await.cached, "the oldest is forgotten");
+}
+
+#[tokio::test]
+async fn a_file_keeps_replies_for_later_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("replies.jsonl");
+    let counter = Counter::default();
+    let first = reply(&Cache::open(&place).unwrap().namespace("n").around(counter.clone()), &hello()).await;
+    let cache = Cache::open(&place).unwrap();
+    let again = reply(&cache.namespace("n").around(counter.clone()), &hello()).await;
+    assert_eq!(again, Reply { cached: true, ..first });
+    assert!(!reply(&cache.around(counter.clone()), &hello()).await.cached, "another namespace");
+    assert_eq!((counter.calls(), Cache::open(&place).unwrap().namespace("n").len()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_truncated_line_loses_its_reply_only_and_a_file_of_another_kind_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("replies.jsonl");
+    let counter = Counter::default();
+    let model = Cache::open(&place).unwrap().around(counter.clone());
+    reply(&model, &hello()).await;
+    reply(&model, &Ask { text: "bye", ..Ask::default() }).await;
+    let whole = std::fs::read(&place).unwrap();
+    for length in 0..whole.len() {
+        std::fs::write(&place, &whole[..length]).unwrap();
+        let Ok(cache) = Cache::open(&place) else { continue };
+        let ends = |at: &usize| whole[*at] == b'\n';
+        // The header is no reply; a line that only lacks its end is whole.
+        let left = (0..=length.min(whole.len() - 1)).filter(ends).count().saturating_sub(1);
+        assert_eq!(cache.len(), left, "{length}");
+        reply(&cache.around(Counter::default()), &Ask { text: "new", ..Ask::default() }).await;
+        assert_eq!(Cache::open(&place).unwrap().len(), left + 1, "{length}");
+    }
+    std::fs::write(&place, "# notes").unwrap();
+    let error = Cache::open(&place).unwrap_err();
+    assert!(error.message.contains("is not a cache of replies") && error.hint.is_some(), "{error}");
+    assert_eq!(std::fs::read(&place).unwrap(), b"# notes");
+    assert!(Cache::open(folder.path().join("no/such/folder")).is_err());
 }

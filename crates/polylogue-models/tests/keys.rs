@@ -4,10 +4,10 @@
 
 mod common;
 
-use common::{config, model, quick, reply, text};
-use polylogue_core::ModelErrorKind as Kind;
-use polylogue_models::{Config, Env, Key, Models, Retries};
-use polylogue_test::server::{Answer, Playbook, Server};
+use common::{Asked, config, model, quick, reply, text};
+use polylogue_core::{Model, ModelErrorKind as Kind};
+use polylogue_models::{Config, Env, Fallback, Key, Models, Retries};
+use polylogue_test::server::{Answer, Playbook, Quirk, Server};
 
 /// The keys that requests came with, without what all of them begin with.
 fn keys(server: &Server) -> Vec<String> {
@@ -64,6 +64,54 @@ async fn when_all_are_without_credit_it_is_an_error() {
     let one = model(with_keys(&server, &["a"], quick(3)));
     reply(&one).await.unwrap_err();
     assert_eq!(text(&reply(&one).await.unwrap()), "paid");
+}
+
+/// A key that meets a rate limit is not used until that is over, and another one is used at once.
+#[tokio::test]
+async fn a_key_at_its_rate_limit_is_left_out_and_the_next_one_is_used_at_once() {
+    let limited = Answer::status(429).retry_after_secs(60);
+    let answers = [limited, Answer::text("1"), Answer::text("2"), Answer::text("3")];
+    let server = Server::start(Playbook::list(answers)).await;
+    let model = model(with_keys(&server, &["a", "b", "c"], quick(2)));
+    for _ in 0..3 {
+        reply(&model).await.unwrap();
+    }
+    assert_eq!(keys(&server), ["a", "b", "c", "b"]);
+    assert_eq!(model.unavailable_for(), None);
+}
+
+/// Without a key that is not at its rate limit, the wait that the provider asks for is too long, and other models are asked.
+#[tokio::test]
+async fn an_endpoint_whose_keys_are_all_at_their_limits_is_skipped_by_a_fallback() {
+    let limited = Server::start(Playbook::always(Answer::status(429).retry_after_secs(300))).await;
+    let other = Server::start(Playbook::always(Answer::text("Hi."))).await;
+    let first = model(with_keys(&limited, &["a", "b"], quick(5)));
+    let models = [first.clone().into(), model(config(&other)).into()];
+    let fallback = Fallback::new(models);
+    for _ in 0..3 {
+        let reply = fallback.complete(&Asked::default().request(), &mut ()).await.unwrap();
+        assert_eq!(text(&reply), "Hi.");
+    }
+    assert_eq!(keys(&limited), ["a", "b"], "each key once, then none");
+    assert!(first.unavailable_for().unwrap().as_secs() > 200);
+}
+
+/// After five failures in a row an endpoint is skipped, by all agents that share it. A model alone is asked in any case.
+#[tokio::test]
+async fn an_endpoint_that_fails_repeatedly_is_skipped_by_a_fallback() {
+    for failing in [Answer::status(500), Answer::text("He").with(Quirk::HangUp)] {
+        let broken = Server::start(Playbook::always(failing)).await;
+        let other = Server::start(Playbook::always(Answer::text("Hi."))).await;
+        let first = model(config(&broken));
+        let fallback = || Fallback::new([first.clone().into(), model(config(&other)).into()]);
+        for _ in 0..8 {
+            let reply = fallback().complete(&Asked::default().request(), &mut ()).await.unwrap();
+            assert_eq!(text(&reply), "Hi.");
+        }
+        assert_eq!((broken.count(), other.count()), (5, 8));
+        reply(&first).await.unwrap_err();
+        assert_eq!(broken.count(), 6);
+    }
 }
 
 /// A rate that is met, or a server that is down, says nothing of a key.

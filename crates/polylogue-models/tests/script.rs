@@ -51,7 +51,7 @@ impl Asked {
 
     async fn streamed_to(&self, model: &Scripted, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let Self { at, who, nth, system, entries, tools } = self;
-        let origin = Origin { at, who, nth: *nth };
+        let origin = Origin { at, who, nth: *nth, last_model: None };
         let (params, wire) = (&Params::default(), &EncodeCache::default());
         model
             .complete(

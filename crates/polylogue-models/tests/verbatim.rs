@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Asked, ask, config, model, weather};
+use common::{Asked, ask, config, entry, model, weather};
 use polylogue_core::{Entry, Outcome, Part, Reply};
 use polylogue_models::{Config, Endpoint, SendReasoning};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Quirk, Server};
@@ -12,10 +12,6 @@ use serde_json::{Value, json};
 
 /// Arguments with unsorted keys, one of them twice, a number and an escape that `serde_json` writes in another way.
 const RAW: &str = r#"{"b": 1.0, "a":"\u00e9\/", "c": 1e2, "b": 2.50}"#;
-
-fn entry(reply: &Reply) -> Entry {
-    Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() }
-}
 
 /// Asks, adds the reply and the results of its calls, and asks again.
 async fn twice(config: Config, change: impl Fn(&mut Reply)) -> Vec<Entry> {

@@ -1,7 +1,9 @@
 //! What continues a conversation that has ended.
 
+use std::sync::Arc;
+
 use polylogue::stop::{Counted, Reason};
-use polylogue_core::{LimitOverrides, StopReason};
+use polylogue_core::{Event, LimitOverrides, Money, StopReason};
 
 /// What continues a conversation that has ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,6 +12,22 @@ pub enum Continuation {
     More(LimitOverrides),
     /// A message: limits of its chats count from 0 again.
     Message,
+}
+
+impl Continuation {
+    /// A message that continues any conversation which a message continues.
+    pub const MESSAGE: &str = "Continue.";
+}
+
+/// `limit`, with as much of what it counts as `events` last allowed beyond what had been used.
+pub(crate) fn raised_last(events: &[Arc<Event>], limit: LimitOverrides) -> LimitOverrides {
+    let last = LimitOverrides::last_allowed(events);
+    LimitOverrides {
+        turns: limit.turns.map(|limit| last.turns.filter(|turns| *turns > 0).unwrap_or(limit)),
+        calls: limit.calls.map(|limit| last.calls.filter(|calls| *calls > 0).unwrap_or(limit)),
+        tokens: limit.tokens.map(|limit| last.tokens.filter(|tokens| *tokens > 0).unwrap_or(limit)),
+        cost: limit.cost.map(|limit| last.cost.filter(|cost| *cost > Money::default()).unwrap_or(limit)),
+    }
 }
 
 /// Whether allowing `more` raises a limit that ended a conversation for `reason`.
@@ -29,9 +47,8 @@ pub(crate) fn limits_of(reason: &StopReason) -> Box<dyn Iterator<Item = LimitOve
     let limit = match reason {
         StopReason::All(reasons) => return Box::new(reasons.iter().flat_map(limits_of)),
         StopReason::NoOutput { ended } => return limits_of(ended),
-        StopReason::Turns { limit, next } => {
-            LimitOverrides { turns: Some(next.unwrap_or(0).max(*limit)), ..of }
-        }
+        // As many as the next step needs do not grow with a limit that was tried.
+        StopReason::Turns { limit, next } => LimitOverrides { turns: next.or(Some(*limit)), ..of },
         StopReason::Calls { limit } => LimitOverrides { calls: Some(*limit), ..of },
         StopReason::Tokens { limit, next, .. } => {
             LimitOverrides { tokens: Some(next.unwrap_or(0).max(*limit)), ..of }

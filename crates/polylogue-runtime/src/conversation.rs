@@ -3,16 +3,19 @@
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
 use polylogue_core::{
-    Agent as _, Cancellation, Chat, Event, LimitOverrides, Limits, Log, LogHandle, LogId, Message, Name,
-    Part, Path, Question, RunOutcome, Status, StopReason, Subscription, TotalUsage,
+    Agent as _, AnyStore, Cancellation, Chat, Confirmation, Event, Instruction, LimitOverrides, Limits, Log,
+    LogHandle, LogId, Message, Name, Part, Path, Question, RunOutcome, Status, StopReason, Subscription,
+    TotalUsage,
 };
 use tokio::sync::Mutex;
 
-use crate::continuation::{Continuation, limits_of, raises};
+use crate::continuation::{Continuation, limits_of, raised_last, raises};
+use crate::inbox::deliver;
 use crate::{Error, Result};
 
 /// A conversation that this process has open, and the right to continue it.
@@ -27,6 +30,8 @@ pub(crate) struct Shared {
     opened: Opened,
     /// For all but the runner.
     handle: LogHandle,
+    /// Has the inbox.
+    store: AnyStore,
     /// Parts for the message with the task of one that has not begun.
     attached: std::sync::Mutex<Vec<Part>>,
     /// Whether limits that were changed are in the log.
@@ -46,6 +51,9 @@ pub(crate) struct Opened {
     pub(crate) more: LimitOverrides,
 }
 
+/// How often one that waits for a person looks for answers from elsewhere.
+const REST: Duration = Duration::from_millis(100);
+
 /// Whether a conversation continues.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Resumed {
@@ -59,12 +67,13 @@ pub enum Resumed {
 }
 
 impl Conversation {
-    pub(crate) fn new(chat: Chat, log: Log, opened: Opened) -> Self {
+    pub(crate) fn new(chat: Chat, log: Log, opened: Opened, store: AnyStore) -> Self {
         let (handle, has_limits) = (log.handle(), AtomicBool::new(opened.changed.is_none()));
         Self(Arc::new(Shared {
             chat,
             opened,
             handle,
+            store,
             attached: Default::default(),
             has_limits,
             log: Mutex::new(Some(log)),
@@ -126,23 +135,51 @@ impl Conversation {
     /// # Errors
     /// When a turn fails or the log cannot be written. Everything before is in the log, and running again tries again.
     pub async fn run(&self) -> Result<Status> {
+        let inbox = pin!(deliver(self.0.store.clone(), self.0.handle.clone()));
+        match select(pin!(self.run_to_rest()), inbox).await {
+            Either::Left((status, _)) => status,
+            Either::Right((never, _)) => match never {},
+        }
+    }
+
+    /// Waits, while questions are open, until one of them is answered: by another process, or by default because its time is up.
+    /// [`run`](Self::run) then continues. Also returns when the conversation is cancelled from outside.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn answered_elsewhere(&self) -> Result<()> {
+        let asked = self.questions().await;
+        let inbox = pin!(deliver(self.0.store.clone(), self.0.handle.clone()));
+        let answered = pin!(async {
+            while self.questions().await == asked && !self.cancellation().is_requested() {
+                tokio::time::sleep(REST).await;
+                let mut log = self.0.log.lock().await;
+                let log = log.as_mut().ok_or_else(|| self.gone())?;
+                log.answer_expired().await?;
+                log.post_inbox().await?;
+            }
+            Ok(())
+        });
+        match select(answered, inbox).await {
+            Either::Left((result, _)) => result,
+            Either::Right((never, _)) => match never {},
+        }
+    }
+
+    async fn run_to_rest(&self) -> Result<Status> {
         loop {
             let status = self.run_once().await?;
-            // Messages that were sent after the last step.
-            if !self.0.handle.has_unposted() {
-                return Ok(status);
-            }
-            if matches!(status, Status::Cancelled) {
-                self.post_inbox().await?;
+            // What was sent after the last step, and answers that came while other turns were in progress.
+            let is_any = self.0.handle.has_unposted() && self.post_inbox().await?;
+            if !is_any || matches!(status, Status::Cancelled) {
                 return Ok(status);
             }
         }
     }
 
-    async fn post_inbox(&self) -> Result<()> {
+    async fn post_inbox(&self) -> Result<bool> {
         let mut log = self.0.log.lock().await;
-        log.as_mut().ok_or_else(|| self.gone())?.post_inbox().await?;
-        Ok(())
+        Ok(log.as_mut().ok_or_else(|| self.gone())?.post_inbox().await?)
     }
 
     async fn run_once(&self) -> Result<Status> {
@@ -183,16 +220,22 @@ impl Conversation {
         let mut sent = pin!(self.0.handle.send(message).confirmed());
         // While it is locked, its runner takes the message; what it has not taken by its end is added here.
         match select(sent.as_mut(), pin!(self.0.log.lock())).await {
-            Either::Left((true, _)) => return Ok(()),
-            Either::Left((false, _)) => {}
+            Either::Left((Ok(()), _)) => return Ok(()),
+            Either::Left((Err(_), _)) => {}
             Either::Right((mut log, _)) => {
                 log.as_mut().ok_or_else(|| self.gone())?.post_inbox().await?;
-                if sent.await {
+                if sent.await.is_ok() {
                     return Ok(());
                 }
             }
         }
         Err(Error::NotSent { id: self.id().clone() })
+    }
+
+    /// Gives it an instruction, from this process. The [`Confirmation`] says when its event is in the log: a message or a next
+    /// speaker before the next step, an answer when it waits, everything else at once while it [runs](Self::run).
+    pub fn instruct(&self, instruction: Instruction) -> Confirmation {
+        self.0.handle.instruct(instruction)
     }
 
     /// Adds parts, such as pictures, to the message with the task of one that has not begun.
@@ -224,8 +267,8 @@ impl Conversation {
                 self.log_limits(log).await?;
                 log.reopen_for(raised).await?;
             }
-            (Some(_), Some(_)) => {
-                if let Some(reason) = self.0.chat.takes_no_message(log, limits).await? {
+            (Some(message), Some(_)) => {
+                if let Some(reason) = self.0.chat.takes_no_message(log, limits, message).await? {
                     return Ok(Resumed::EndsAgain(reason));
                 }
                 self.log_limits(log).await?;
@@ -253,26 +296,32 @@ impl Conversation {
         })
     }
 
-    /// What continues it after it ended for `reason`: more of what its limit counts if that is enough, else a message. `None` if neither
-    /// does, such as under a budget with a model of unknown price or after a participant left.
+    /// What continues it after it ended for `reason`, or with `message` after that was refused for `reason`: more of what its limit
+    /// counts if that is enough, else another message. `None` if neither does, such as under a budget with a model of unknown price
+    /// or after a participant left.
     ///
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.
-    pub async fn continuation(&self, reason: &StopReason) -> Result<Option<Continuation>> {
-        if let Some(more) = limits_of(reason).next()
-            && self.continues_for(more).await?
-        {
-            return Ok(Some(Continuation::More(more)));
-        }
-        let is_message = match reason.outcome() {
-            RunOutcome::Done | RunOutcome::Limit | RunOutcome::Budget => {
-                let log = self.0.log.lock().await;
-                let log = log.as_ref().ok_or_else(|| self.gone())?;
-                self.0.chat.takes_no_message(log, self.limits()).await?.is_none()
+    pub async fn continuation(
+        &self,
+        reason: &StopReason,
+        message: Option<&Message>,
+    ) -> Result<Option<Continuation>> {
+        let events = self.events().await;
+        let mut refused = reason.clone();
+        // As much as it was last allowed, else as much as the limit; if that is too little, as much as the next step needs.
+        for _ in 0..2 {
+            let Some(limit) = limits_of(&refused).next() else { break };
+            for more in [raised_last(&events, limit), limit] {
+                match self.refused_for(more, message).await? {
+                    None => return Ok(Some(Continuation::More(more))),
+                    Some(reason) => refused = reason,
+                }
             }
-            _ => false,
-        };
-        Ok(is_message.then_some(Continuation::Message))
+        }
+        let another = Message::text(Name::user(), Continuation::MESSAGE);
+        let refused = self.refused_for(LimitOverrides::default(), Some(&another)).await?;
+        Ok(refused.is_none().then_some(Continuation::Message))
     }
 
     /// Whether it is closed and would continue if it were resumed under the limits that it has, such as after it was stopped.
@@ -280,16 +329,22 @@ impl Conversation {
     /// # Errors
     /// When the log is not a valid conversation. Waits while it runs.
     pub async fn continues(&self) -> Result<bool> {
-        self.continues_for(LimitOverrides::default()).await
+        Ok(self.is_closed().await? && self.refused_for(LimitOverrides::default(), None).await?.is_none())
     }
 
-    /// Whether it is closed and would continue if it were opened for `more` and resumed.
-    async fn continues_for(&self, more: LimitOverrides) -> Result<bool> {
+    /// Why it would end again if it were opened for `more` and resumed, with `message` if there is one.
+    async fn refused_for(
+        &self,
+        more: LimitOverrides,
+        message: Option<&Message>,
+    ) -> Result<Option<StopReason>> {
         let log = self.0.log.lock().await;
         let log = log.as_ref().ok_or_else(|| self.gone())?;
         let limits = log.limits_beyond(more).await.over(*self.limits());
-        let is_closed = log.transcript().await?.closed().is_some();
-        Ok(is_closed && self.raised(log, &limits, more).await?.is_ok())
+        Ok(match message {
+            Some(message) => self.0.chat.takes_no_message(log, &limits, message).await?,
+            None => self.raised(log, &limits, more).await?.err(),
+        })
     }
 
     /// Whether it has ended: a message reopens it.
@@ -339,7 +394,7 @@ impl Conversation {
         let mut log = self.0.log.lock().await;
         let log = log.as_mut().ok_or_else(|| self.gone())?;
         if log.transcript().await?.closed().is_none() {
-            log.roll_back_open_turns().await?;
+            log.end_open_turns().await?;
         }
         Ok(log.close(by).await?)
     }

@@ -287,7 +287,7 @@ impl Error {
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Run(_) | Self::Recording(_) => false,
+            Self::Run(_) => false,
             Self::Model(_) => true,
             _ => matches!(self.fault(), Fault::Config),
         }

@@ -121,14 +121,15 @@ fn copied(id: &LogId, events: &[Event], point: &ForkPoint) -> Result<Vec<Arc<Eve
     if let Some(open) = open_call(&before, &after) {
         return Err(fail(open));
     }
-    let mut copied: Vec<Arc<Event>> = before.into_iter().cloned().map(Arc::new).collect();
+    let mut copied: Vec<Arc<Event>> =
+        before.into_iter().map(|event| Arc::new(Event { inbox: None, ..event.clone() })).collect();
     if let (Some(event), Some(text)) = (point.event, &point.text) {
         let at = |at: &Path| ForkError::NoMessage { event, at: at.clone() };
         let Some(edited) = after.first() else {
             return Err(fail(ForkError::NoEvent { events: events.len() as u64 }));
         };
         let body = reworded(&edited.body, text).ok_or_else(|| fail(at(&edited.at)))?;
-        copied.push(Arc::new(Event { body, ..(*edited).clone() }));
+        copied.push(Arc::new(Event { body, inbox: None, ..(*edited).clone() }));
     }
     Ok(copied)
 }
@@ -168,7 +169,9 @@ fn reworded(body: &Body, text: &str) -> Option<Body> {
         Body::Posted(old) => Body::Posted(message(old)),
         Body::Sent(old) => Body::Sent(message(old)),
         Body::Reopened { message: Some(old), .. } => Body::reopened(Some(message(old))),
-        Body::InputProvided { to, .. } => Body::InputProvided { to: to.clone(), text: text.into() },
+        Body::InputProvided { to, .. } => {
+            Body::InputProvided { to: to.clone(), text: text.into(), by: Default::default() }
+        }
         Body::Opened(opening) => {
             let mut opening = opening.clone();
             let task = std::mem::replace(&mut opening.task, text.into());
@@ -204,7 +207,8 @@ mod tests {
             Body::ToolReturned { who: name("Ann"), id: "1".into(), outcome },
             Body::Message(Message::text(name("Ann"), "Two.")),
         ];
-        let event = |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body };
+        let event =
+            |(seq, body)| Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
         (0..).zip(bodies).map(event).collect()
     }
 

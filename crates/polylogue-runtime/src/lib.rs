@@ -5,7 +5,7 @@
 //! |---|---|
 //! | what a team may use, as the user decided | [`Access`] |
 //! | models, tools, MCP servers, sandbox and memory of a team, once | [`Prepared::new`] |
-//! | conversations of a store | [`Runtime`]: `begin`, `open`, `find`, `list`, `fork`, `send`, `answer`, `subscribe`, `remove` |
+//! | conversations of a store | [`Runtime`]: `begin`, `open`, `find`, `list`, `fork`, `send`, `answer`, `steer`, `waiting`, `subscribe`, `remove` |
 //! | one conversation, shared by a runner and its watchers | [`Conversation`]: `run`, `resume`, `send`, `answer`, `cancellation`, `subscribe` |
 //!
 //! ```
@@ -39,6 +39,7 @@ mod conversation;
 mod error;
 mod fork;
 mod id;
+mod inbox;
 mod lease_renewal;
 mod memory;
 mod models;
@@ -48,6 +49,7 @@ pub mod presentation;
 mod requested_permission;
 mod runtime;
 mod servers;
+mod steering;
 mod store_location;
 mod stored;
 mod work_dir;
@@ -64,6 +66,7 @@ pub use prepared::{Prepared, RunOptions, TeamRun};
 pub use requested_permission::RequestedPermission;
 pub use runtime::{OpenOptions, Runtime};
 pub use servers::{TeamServers, server_names};
+pub use steering::{Steered, WaitingRun};
 pub use store_location::StoreLocation;
 pub use stored::{Sealer, StoredTeam, limits_of};
 pub use work_dir::refused_programs;

@@ -1,6 +1,7 @@
 //! Which models speak for a team: its script, real ones, or a recording.
 
 mod endpoints;
+mod local;
 mod options;
 
 use std::collections::BTreeSet;
@@ -12,11 +13,15 @@ use polylogue_core::{
     AnyModel, Body, Capability, Error as RunError, Event, Media, Model as _, ModelError, ModelErrorKind,
     Params, Price,
 };
-use polylogue_models::{Api, Cassette, Embedder, Models, Recorder, Recording, Script, ScriptStep};
+use polylogue_models::{
+    Api, Cache, Cassette, Embedder, FailureClass, Fallback, Models, Recorder, Recording, Script, ScriptStep,
+    model_names,
+};
 use polylogue_team::{Agent, Team};
 
 use self::endpoints::EndpointResolver;
 pub use self::endpoints::endpoint_allowed;
+use self::local::LocalModels;
 pub(crate) use self::options::ModelChoice;
 pub use self::options::ModelOptions;
 use crate::address::{listens, shown};
@@ -26,6 +31,9 @@ use crate::{Error, Result};
 pub(crate) struct TeamModels {
     source: ModelSource,
     record: Option<Cassette>,
+    cache: Option<Cache>,
+    /// The failures after which the next model of a list is asked.
+    fallback: Vec<FailureClass>,
     /// What the team says that models cost.
     prices: Vec<(String, Price)>,
     /// The models for which that counts, even below the list price.
@@ -36,7 +44,7 @@ pub(crate) struct TeamModels {
 enum ModelSource {
     /// With the reason why no real model speaks, unless that was asked for.
     Script(AnyModel, Option<String>),
-    Live(Models),
+    Live(Models, LocalModels),
     Recording(Recording),
 }
 
@@ -57,7 +65,8 @@ impl TeamModels {
             (Some(file), _) => replayed(team, file)?,
             // People among themselves, or agents that only run tools, need no model.
             (None, _) if team.answering_models().is_empty() => {
-                ModelSource::Live(EndpointResolver::of(team, choosing).models)
+                let reach = EndpointResolver::of(team, choosing);
+                ModelSource::Live(reach.models, reach.local)
             }
             (None, true) => scripted(team, choosing, None)?,
             (None, false) => live_or_scripted(team, choosing).await?,
@@ -70,7 +79,9 @@ impl TeamModels {
         let record = record.transpose()?;
         let prices = team.prices.iter().map(|(name, price)| (name.clone(), price.clone())).collect();
         let cheap = choosing.access.lower_prices(team);
-        Ok(Self { source, record, prices, cheap, budget: choosing.budget })
+        let cache = options.cache.as_ref().map(Cache::open).transpose()?;
+        let fallback = team.fallback.clone();
+        Ok(Self { source, record, cache, fallback, prices, cheap, budget: choosing.budget })
     }
 
     /// Whether the team's script speaks.
@@ -88,7 +99,7 @@ impl TeamModels {
 
     /// Takes note of the forms of requests that models refused, as the log of a conversation tells that is resumed.
     pub(crate) fn learn(&self, events: &[Arc<Event>]) {
-        let ModelSource::Live(models) = &self.source else { return };
+        let ModelSource::Live(models, _) = &self.source else { return };
         for event in events {
             if let Body::CapabilityMissing { model, capability: lacks, why, .. } = &event.body
                 && lacks.is_of_form()
@@ -102,7 +113,7 @@ impl TeamModels {
     /// The models of `team` that have a price but no known limit on the length of their replies: under a budget their calls are
     /// made one after the other, because nothing says what one takes at most.
     pub(crate) fn unbounded(&self, team: &Team) -> Vec<String> {
-        let ModelSource::Live(models) = &self.source else { return Vec::new() };
+        let ModelSource::Live(models, _) = &self.source else { return Vec::new() };
         if team.agents.iter().filter_map(Agent::model).all(|keys| keys.parameters.max_tokens.is_some()) {
             return Vec::new();
         }
@@ -117,7 +128,7 @@ impl TeamModels {
     /// The model called `name`, to make vectors of texts; none where no real model speaks.
     pub(crate) fn embedder(&self, name: &str) -> Result<Option<Embedder>, ModelError> {
         match &self.source {
-            ModelSource::Live(models) => {
+            ModelSource::Live(models, _) => {
                 let model = models.embedder(name)?;
                 let price = self.price(model.name(), model.price())?;
                 Ok(Some(model.with_price(price)))
@@ -137,13 +148,16 @@ impl TeamModels {
                 use_recorded(team, recording);
                 None
             }
-            ModelSource::Live(_) => None,
+            ModelSource::Live(..) => None,
         }
     }
 
     /// Whether the model called `name` can read `media`, as far as that is known.
     pub(crate) fn reads(&self, name: &str, media: &Media) -> Option<bool> {
-        let ModelSource::Live(models) = &self.source else { return None };
+        let ModelSource::Live(models, local) = &self.source else { return None };
+        if local.get(name).is_some() {
+            return Some(false);
+        }
         let model = models.model(name).ok()?;
         match media.kind.starts_with("image/") {
             true => model.capabilities().has(Capability::Vision),
@@ -152,19 +166,38 @@ impl TeamModels {
         }
     }
 
-    /// The model called `name`, or `script` where one speaks.
-    pub(crate) fn model_or(&self, script: Option<&AnyModel>, name: &str) -> Result<AnyModel, RunError> {
+    /// The model called `names`, or several with commas between them, each for the failure of the one before; `script`
+    /// where one speaks.
+    pub(crate) fn model_or(&self, script: Option<&AnyModel>, names: &str) -> Result<AnyModel, RunError> {
+        let first = model_names(names).next().unwrap_or(names);
         let model = match &self.source {
             ModelSource::Script(own, _) => script.unwrap_or(own).clone(),
-            ModelSource::Recording(recording) => AnyModel::new(recording.model(name)),
-            ModelSource::Live(models) => {
+            ModelSource::Recording(recording) => AnyModel::new(recording.model(first)),
+            ModelSource::Live(models, local) if first == names => self.live(models, local, names)?,
+            ModelSource::Live(models, local) => {
+                let all: Result<Vec<_>, _> =
+                    model_names(names).map(|name| self.live(models, local, name)).collect();
+                Fallback::new(all?).on(self.fallback.iter().copied()).into()
+            }
+        };
+        Ok(match &self.record {
+            Some(cassette) => AnyModel::new(Recorder::new(model, cassette)),
+            None => model,
+        })
+    }
+
+    /// The model called `name`, with its price and the cache of replies.
+    fn live(&self, models: &Models, local: &LocalModels, name: &str) -> Result<AnyModel, ModelError> {
+        let model = match local.get(name) {
+            Some(model) => model?,
+            None => {
                 let model = models.model(name)?;
                 let price = self.price(model.name(), model.price())?;
                 AnyModel::new(model.with_price(price))
             }
         };
-        Ok(match &self.record {
-            Some(cassette) => AnyModel::new(Recorder::new(model, cassette)),
+        Ok(match &self.cache {
+            Some(cache) => AnyModel::new(cache.around(model)),
             None => model,
         })
     }
@@ -246,7 +279,7 @@ async fn live_or_scripted(team: &mut Team, choosing: &ModelChoice<'_>) -> Result
         }
     }
     match why {
-        None => Ok(ModelSource::Live(reach.models)),
+        None => Ok(ModelSource::Live(reach.models, reach.local)),
         why => scripted(team, choosing, why),
     }
 }

@@ -10,7 +10,7 @@
 //! use polylogue_runtime::presentation::{Detail, Kind, Presentation};
 //!
 //! let body = Body::Message(Message::text(Name::new("Ann")?, "Hello!"));
-//! let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, body };
+//! let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
 //! let items = Presentation::of(Detail::Brief, &[event]);
 //! let Some(Kind::Message(shown)) = items.first().map(|item| &item.kind) else { panic!("no message") };
 //! assert_eq!(shown.message.plain(), "Hello!");
@@ -27,8 +27,9 @@ mod value;
 mod waiting;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use polylogue_core::{Audience, Call, Event, Name, Path};
+use polylogue_core::{Audience, Call, Event, Name, Path, PrefixChanges};
 
 pub use item::{HandoffNote, Item, Kind, ResultShown, ShownMessage, Source, ToolResult};
 use said::Said;
@@ -58,6 +59,9 @@ pub struct Presentation {
     /// The note of the last handoff, and who hands over.
     handed: Option<(TurnKey, String)>,
     said: Said,
+    prefixes: PrefixChanges,
+    /// The models that reply instead of others, by agent.
+    fallbacks: HashMap<Name, Arc<str>>,
     /// Items that later events may make superfluous.
     waiting: Vec<Item>,
     out: Vec<Item>,
@@ -73,6 +77,8 @@ impl Presentation {
             requested: HashMap::new(),
             handed: None,
             said: Said::default(),
+            prefixes: PrefixChanges::default(),
+            fallbacks: HashMap::new(),
             waiting: Vec::new(),
             out: Vec::new(),
         }

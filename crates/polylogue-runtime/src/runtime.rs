@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use polylogue_core::{
-    AnyStore, LimitOverrides, ListQuery, Log, LogId, Message, Name, Page, Path, Store as _, StoreError,
-    Subscription,
+    AnyStore, LimitOverrides, ListQuery, Log, LogId, Name, Page, Path, Store as _, StoreError, Subscription,
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
@@ -95,7 +94,7 @@ impl Runtime {
         run.make_work_dir(log.id())?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
-        Ok(self.register(Conversation::new(chat, log, opened)))
+        Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 
     /// Opens the stored conversation `id`, of which `prepared` is the team. One that this process has open is returned
@@ -110,7 +109,9 @@ impl Runtime {
         let run = prepared.run();
         run.make_work_dir(id)?;
         let chat = run.chat(id)?;
-        let log = self.claim(id, options.take_over).await?;
+        let mut log = self.claim(id, options.take_over).await?;
+        let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
+        log.take_in_inbox(messages).await?;
         let events = log.events().await;
         let before = match LimitOverrides::last_of(&events) {
             Some(changed) => changed,
@@ -121,7 +122,7 @@ impl Runtime {
         prepared.models().learn(&events);
         let changed = Some(overrides).filter(|now| *now != before);
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
-        Ok(self.register(Conversation::new(chat, log.limits(limits), opened)))
+        Ok(self.register(Conversation::new(chat, log.limits(limits), opened, self.store().clone())))
     }
 
     async fn claim(&self, id: &LogId, take_over: bool) -> Result<Log> {
@@ -225,23 +226,6 @@ impl Runtime {
             return Err(Error::NoQuestion { id: id.clone() });
         }
         log.answer(at, who, text).await?;
-        Ok(log.release().await?)
-    }
-
-    /// Sends `message` into the conversation `id`, whether this process has it open or no process runs it, as
-    /// [`Conversation::send`] does.
-    ///
-    /// # Errors
-    /// When it has not begun, or another process runs it.
-    pub async fn send(&self, id: &LogId, message: Message) -> Result<()> {
-        if let Some(conversation) = self.get(id) {
-            return conversation.send(message).await;
-        }
-        let mut log = self.claim(id, false).await?;
-        if !log.has_begun().await? {
-            return Err(Error::NotBegun { id: id.clone() });
-        }
-        log.send(message).await?;
         Ok(log.release().await?)
     }
 

@@ -43,14 +43,14 @@ impl TeamServers {
         check(team, &usage, access)?;
         let mut all = own;
         all.extend(strange.iter().map(|(name, server)| ((*name).to_owned(), server.to_json())));
-        let (tell, progress) = unbounded_channel();
+        let (sender, progress) = unbounded_channel();
         let (document, env) = (json!({ "mcpServers": all }).to_string(), access.env.clone());
         let (places, proxies) = (env.clone(), Proxies::of(&env));
         let servers = Servers::with_variables(&document, move |name| env.get(name))?.through(proxies);
         let servers = servers.placed_by(move |name| places.address(name));
         let servers = servers.on_progress(move |progress| {
             // No one else may read it.
-            let _ = tell.send(progress.clone());
+            let _ = sender.send(progress.clone());
         });
         let catalog = servers.catalog(names).await?;
         Ok(Self { catalog: Some(catalog), declared: all, progress: Some(progress) })

@@ -189,7 +189,7 @@ async fn a_page_of_fifty_of_two_thousand_reads_no_log() {
             who: Name::user(),
             error: serde_json::from_str(r#"{"fault": "provider", "message": "m"}"#).unwrap(),
         };
-        let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, body };
+        let event = Event { seq: 0, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
         if number % 4 == 0 {
             store.append(&claim, &[Arc::new(event)]).await.unwrap();
         }
@@ -295,7 +295,9 @@ async fn a_fork_has_the_files_only_if_they_are_those_of_that_point() {
         Body::ToolCalled { who: who.clone(), call },
         Body::ToolReturned { who, id: "1".into(), outcome: Outcome::done("ok") },
     ];
-    let event = |(seq, body)| Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body });
+    let event = |(seq, body)| {
+        Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body })
+    };
     let events: Vec<Arc<Event>> = (seq..).zip(bodies).map(event).collect();
     world.runtime.store().append(&claim, &events).await.unwrap();
     world.runtime.store().release(claim).await.unwrap();

@@ -66,7 +66,7 @@ pub fn what_is_enforced() -> Vec<Measure> {
         measure(
             "namespaces",
             true,
-            "other processes, files outside of the work directory and the network are not there",
+            "programs cannot see other processes, files outside the work directory, or the network",
         ),
         measure("seccomp", true, "programs can make listed system calls only"),
         measure(
@@ -80,7 +80,7 @@ pub fn what_is_enforced() -> Vec<Measure> {
             holds: landlock > 0,
             required: false,
             detail: if landlock > 0 {
-                format!("a second wall around files, version {landlock}")
+                format!("a second layer of file isolation (ABI {landlock})")
             } else {
                 "the kernel has none; files are kept apart by namespaces alone".into()
             },

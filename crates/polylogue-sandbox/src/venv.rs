@@ -2,8 +2,8 @@
 
 mod packages;
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 pub use self::packages::Package;
 use crate::error::Error;
@@ -45,7 +45,10 @@ impl Venv {
     /// When it does not exist, is not a virtual environment, or has no interpreter that could run.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |why: String| Error::Config(format!("`{}` {why}", path.display()));
-        let found = path.canonicalize().map_err(|error| wrong(format!("cannot be opened: {error}")))?;
+        let found = path.canonicalize().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => wrong("does not exist".into()),
+            _ => wrong(format!("cannot be opened: {error}")),
+        })?;
         let config = config(&found).map_err(|why| wrong(format!("is not a virtual environment: {why}")))?;
         let value = |name: &str| entry(&config, name);
         let home = value("home").map(Path::new).filter(|home| home.is_absolute());

@@ -62,7 +62,14 @@ async fn measure(store: &AnyStore, logs: u64, events: u64) -> Outcome<(Duration,
 
 fn event(seq: u64) -> Arc<Event> {
     let body = Body::Message(Message::text(Name::user(), "four hundred bytes or so ".repeat(15)));
-    Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000), ran_ms: 0, body })
+    Arc::new(Event {
+        seq,
+        at: Path::root(),
+        time: Timestamp(1_763_712_000_000),
+        ran_ms: 0,
+        inbox: None,
+        body,
+    })
 }
 
 /// The median time to open a database, and to close it.

@@ -2,6 +2,7 @@
 
 mod file;
 mod folder;
+mod inbox;
 mod note;
 mod writer;
 
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, ListQuery, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
+    AnyStore, Claim, Event, InboxMessage, ListQuery, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
 };
 
 use crate::batch::Batch;
@@ -58,6 +59,9 @@ use folder::Folder;
 /// and its lease are in `monday.head`. [`take_over`](Store::take_over) replaces the file of a writer whose lease has
 /// expired by a copy: later writes of that writer go to an unnamed file. Programs other than Polylogue should not
 /// write to the files.
+///
+/// `monday.inbox` has the instructions that other processes have posted, one per line; the event that carries out line 3 has
+/// `"inbox":3`.
 ///
 /// Claiming checks the beginning and the end, reading checks all lines. A claimed log keeps two files open; the
 /// default limit of a process is about a thousand.
@@ -174,6 +178,16 @@ impl Store for Jsonl {
         self.run(move |folder| folder.take_over(&id).map(|claim| grant(folder, claim)))
             .await
             .map(ClaimGuard::accept)
+    }
+
+    async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
+        let (id, message) = (id.clone(), message.clone());
+        self.run(move |folder| folder.post(&id, &message)).await
+    }
+
+    async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
+        let id = id.clone();
+        self.run(move |folder| folder.inbox(&id, after)).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

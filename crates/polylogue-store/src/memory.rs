@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    AnyStore, Claim, Event, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
-    Summary,
+    AnyStore, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, Store,
+    StoreError, Summary,
 };
 
 use crate::head::{lease_from_now, now_ms};
@@ -36,6 +36,7 @@ pub struct Memory {
 struct Log {
     meta: Meta,
     events: Vec<Arc<Event>>,
+    inbox: Vec<InboxMessage>,
     summary: Summary,
     /// The fence of the valid claim, and when its lease expires.
     writer: Option<(u64, u64)>,
@@ -82,6 +83,7 @@ impl Store for Memory {
                 place.insert(Log {
                     meta: meta.clone(),
                     events: Vec::new(),
+                    inbox: Vec::new(),
                     summary: Summary::default(),
                     writer: Some((fence, lease_from_now())),
                 });
@@ -181,6 +183,22 @@ impl Store for Memory {
         let fence = fence::next();
         log.writer = Some((fence, lease_from_now()));
         Ok(Claim { id: id.clone(), fence })
+    }
+
+    async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
+        let mut logs = self.logs();
+        let inbox = &mut logs.get_mut(id).ok_or_else(|| not_found(id))?.inbox;
+        let at = inbox.iter().position(|earlier| earlier.key == message.key).unwrap_or_else(|| {
+            inbox.push(message.clone());
+            inbox.len() - 1
+        });
+        Ok(at as u64 + 1)
+    }
+
+    async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
+        let logs = self.logs();
+        let inbox = &logs.get(id).ok_or_else(|| not_found(id))?.inbox;
+        Ok((1..).zip(inbox.iter().cloned()).filter(|(number, _)| *number > after).collect())
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

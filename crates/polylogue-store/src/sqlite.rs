@@ -6,6 +6,7 @@ mod ends;
 mod facts;
 mod files;
 mod heads;
+mod inbox;
 mod listing;
 mod process_lock;
 mod reader;
@@ -21,7 +22,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polylogue_core::{
-    AnyStore, Claim, Event, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, Store, StoreError,
+    AnyStore, Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, Store,
+    StoreError,
 };
 
 use crate::batch::Batch;
@@ -46,7 +48,7 @@ use writer::{ClaimIssuer, Writer};
 ///
 /// # Format
 ///
-/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 4
+/// The database is in WAL mode, has the `application_id` `0x504C594C` (`PLYL`) and its format as `user_version`, 5
 /// being the only supported one. `sqlite3` can read it, also while it is written:
 ///
 /// ```sql
@@ -81,6 +83,14 @@ use writer::{ClaimIssuer, Writer};
 ///     writer TEXT NOT NULL,                -- the file in the folder of writers that it holds locked
 ///     holder TEXT NOT NULL                 -- process and machine, for people
 /// ) STRICT;
+/// CREATE TABLE inbox(                      -- instructions from outside
+///     log INTEGER NOT NULL,                -- logs.nr
+///     nr INTEGER NOT NULL,                 -- 1, 2, 3 and so on; the event that carries it out has it as `inbox`
+///     key TEXT NOT NULL,                   -- the same key twice is one message
+///     json TEXT NOT NULL,                  -- the message
+///     PRIMARY KEY(log, nr),
+///     UNIQUE(log, key)
+/// ) STRICT, WITHOUT ROWID;
 /// ```
 ///
 /// ```sql
@@ -276,6 +286,16 @@ impl Store for Sqlite {
         self.writing(Some(id), move |transaction| Ok(issuer.grant(transaction.take_over(&log)?)))
             .await
             .map(ClaimGuard::accept)
+    }
+
+    async fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
+        let (log, message) = (id.clone(), message.clone());
+        self.writing(None, move |transaction| transaction.post(&log, &message)).await
+    }
+
+    async fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
+        let id = id.clone();
+        self.reading(move |reader, place| reader.inbox(place, &id, after)).await
     }
 
     async fn repair(&self, id: &LogId) -> Result<u64, StoreError> {

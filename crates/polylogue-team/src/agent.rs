@@ -6,7 +6,7 @@ use polylogue_config::{At, Config, NewName, Switch};
 use polylogue_core::Name;
 
 use crate::approval::ApprovalRule;
-use crate::human_input::{HumanInputMode, TerminateOn};
+use crate::human_input::{DefaultAnswer, HumanInputMode, TerminateOn};
 use crate::memory::AgentMemory;
 use crate::nested_chats::NestedChat;
 use crate::output_blocks::RunsOutputBlocks;
@@ -45,6 +45,9 @@ pub struct Agent {
     /// When a person is asked for input before the agent replies.
     #[key(none = "never")]
     pub human_input: Option<HumanInputMode>,
+    /// Answer that counts when the agent's person has not answered in time, also to questions for approval.
+    #[key(none = "none: a question waits without a limit")]
+    pub default_answer: Option<DefaultAnswer>,
     /// Maximum number of consecutive replies without human input.
     #[key(none = "none", range = 0..=1_000_000)]
     pub max_auto_replies: Option<u32>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use polylogue_core::{AnyTool, Error, Name, Result};
+use polylogue_core::{AnyTool, ConfigError, Name, Result};
 use polylogue_mcp::Catalog;
 use polylogue_memory::{AnyMemory, Nothing};
 use polylogue_models::Env;
@@ -78,9 +78,8 @@ impl BuildContext {
         let found = match &self.catalog {
             Some(catalog) => catalog.tools(&given.mcp, &given.allowed()),
             None => {
-                let why =
-                    format!("the tools of the MCP server `{}` are needed, which was not started", given.mcp);
-                Err(Error::config(why))
+                let (name, why) = (given.mcp.to_string(), "was not started".to_owned());
+                Err(ConfigError::McpServer { name, why }.into())
             }
         };
         found.or_else(|error| if self.unused { Ok(Vec::new()) } else { Err(error) })
@@ -97,7 +96,7 @@ impl BuildContext {
         match &self.memory {
             Some(memory) => Ok(memory.clone()),
             None if self.unused => Ok(AnyMemory::new(Nothing)),
-            None => Err(Error::config(format!("`{who}` needs a memory, and there is none"))),
+            None => Err(ConfigError::missing(format!("`{who}`"), "long-term memory").into()),
         }
     }
 
@@ -135,7 +134,7 @@ impl BuildContext {
         if what.is_empty() || self.granted.contains(&grant) {
             return Ok(());
         }
-        Err(Error::config(refusal(grant, what)))
+        Err(not_granted(grant, what).into())
     }
 
     /// Allows what a team file asks for.
@@ -147,13 +146,12 @@ impl BuildContext {
 
     /// The sandbox that `settings` describe.
     pub(crate) fn sandbox(&self, settings: &SandboxSettings) -> Result<Sandbox> {
-        let dir = self
-            .dir
-            .as_deref()
-            .ok_or_else(|| Error::config("no work directory is set for the programs that this team runs"))?;
+        let dir = self.dir.as_deref().ok_or_else(|| {
+            ConfigError::missing("the team", "work directory for the programs that it runs")
+        })?;
         for (grant, what) in settings.wants() {
             if !self.granted.contains(&grant) {
-                return Err(Error::config(refusal(grant, &what)));
+                return Err(not_granted(grant, &what).into());
             }
         }
         let sandbox = settings.build(dir, self.unused)?;
@@ -161,23 +159,19 @@ impl BuildContext {
     }
 }
 
-/// Why something is not done without having been allowed.
-fn refusal(grant: Grant, what: &[String]) -> String {
+/// The error of a team that wants `what` without permission.
+fn not_granted(grant: Grant, what: &[String]) -> ConfigError {
     let what = what.iter().map(|what| format!("`{what}`")).collect::<Vec<_>>().join(", ");
-    match grant {
-        Grant::UnsafeHost => {
-            "this team wants to run programs with all your rights (`backend: none`), which was not allowed"
-                .into()
-        }
-        Grant::Network => format!("this team wants to reach {what} over the network, which was not allowed"),
-        Grant::Readable => format!("the programs of this team want to read {what}, which was not allowed"),
-        Grant::Mcp => format!("this team wants to start the MCP servers {what}, which was not allowed"),
-        Grant::Env => format!("this team wants to send environment variables, which was not allowed: {what}"),
-        Grant::Endpoints => format!("this team wants to send conversations to {what}, which was not allowed"),
-        Grant::Memory => format!("this team wants to use the memory {what}, which was not allowed"),
-        Grant::OutsideFiles | Grant::Dotenv => {
-            format!("this team wants to read {what}, which was not allowed")
-        }
-        Grant::Prices => format!("this team wants to set the prices of {what}, which was not allowed"),
-    }
+    let wants = match grant {
+        Grant::UnsafeHost => "this team wants to run programs with all your rights (`backend: none`)".into(),
+        Grant::Network => format!("this team wants to reach {what} over the network"),
+        Grant::Readable => format!("the programs of this team want to read {what}"),
+        Grant::Mcp => format!("this team wants to start the MCP servers {what}"),
+        Grant::Env => format!("this team wants to send the environment variables {what}"),
+        Grant::Endpoints => format!("this team wants to send conversations to {what}"),
+        Grant::Memory => format!("this team wants to use the memory {what}"),
+        Grant::OutsideFiles | Grant::Dotenv => format!("this team wants to read {what}"),
+        Grant::Prices => format!("this team wants to set the prices of {what}"),
+    };
+    ConfigError::NotGranted { permission: grant.word(), wants }
 }

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, Program, Value};
-use polylogue_core::{Name, Policy, Step, Transcript};
+use polylogue_core::{Name, Policy, Step, Transcript, around};
 
 pub(crate) use call::CallCondition;
 pub(crate) use code::CodeCondition;
@@ -76,7 +76,7 @@ impl Condition {
 
     /// Whether it holds, for places that take nothing but yes or no: what cannot be evaluated is noted for [`judged`], and
     /// does not hold.
-    pub(crate) fn holds_or_notes(&self, transcript: &Transcript) -> bool {
+    pub(crate) fn holds_or_records_error(&self, transcript: &Transcript) -> bool {
         self.holds(transcript).unwrap_or_else(|why| {
             let flaw = format!("has the condition `{}`, which cannot be evaluated: {why}", self.text);
             FLAW.set(Some(flaw));
@@ -133,14 +133,14 @@ thread_local! {
 /// A condition within a policy can only return a boolean. Policies never wait, so a note on this thread belongs to the
 /// running policy, and the step stays a function of the transcript.
 pub(crate) fn judged(policy: impl Policy) -> impl Policy {
-    move |chat: &Transcript| {
+    around(policy, |policy, chat: &Transcript| {
         FLAW.set(None);
         let step = policy.next(chat);
         match FLAW.take() {
             Some(flaw) => Step::Fail(flaw.into()),
             None => step,
         }
-    }
+    })
 }
 
 fn check_size(text: &str) -> Result<(), NoCondition> {

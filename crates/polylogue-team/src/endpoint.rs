@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use polylogue_config::At;
+use polylogue_config::{At, OneOrMany, Same};
 use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_models::{self as models, Config, Env, Key, Provider, Proxies};
 
@@ -16,13 +16,20 @@ pub struct Endpoint {
     /// API of the endpoint.
     #[key(none = "`chat_completions`; for a known provider its API")]
     pub api: Option<Api>,
-    /// Base address: before `/chat/completions`, such as `http://127.0.0.1:8000/v1`, or before `/api/chat` of Ollama,
-    /// such as `http://127.0.0.1:11434`.
+    /// Base address: before `/chat/completions`, such as `http://127.0.0.1:8000/v1`, before `/api/chat` of Ollama, such
+    /// as `http://127.0.0.1:11434`, or before `/v1/messages` of Anthropic, such as `https://api.anthropic.com`.
     #[key(as = Option<UrlText>, none = "the known provider's address", nonempty)]
     pub base_url: Option<String>,
-    /// Environment variable that holds the API key. A team file cannot contain the key itself.
-    #[key(as = Option<VariableText>, none = "no key; for a known provider its usual variable")]
-    pub key: Option<String>,
+    /// Version of Azure's API, such as `2024-10-21`, sent as `api-version`.
+    #[key(none = "none, for the v1 API; for `azure` the value of `AZURE_OPENAI_API_VERSION`", nonempty)]
+    pub api_version: Option<String>,
+    /// Models behind deployments of Azure, by deployment, such as `{prod: gpt-4o}`: they have the price, the limits and the API
+    /// of the model.
+    pub deployments: BTreeMap<String, String>,
+    /// Environment variable that holds the API key, or a list of variables: their keys are used in turn. A team file cannot
+    /// contain the key itself.
+    #[key(as = OneOrMany<Same<KeyVariable>>, none = "no key; for a known provider its usual variable", nonempty, unique)]
+    pub key: Vec<KeyVariable>,
     /// Further headers of each request, by name.
     pub headers: BTreeMap<String, At<Header>>,
     /// Maximum number of concurrent requests of all agents together.
@@ -39,6 +46,10 @@ pub struct Endpoint {
     /// Merges consecutive messages of other participants into one, which many models need.
     #[key(none = "`true`")]
     pub merge: Option<bool>,
+    /// Marks requests where the provider caches the prompt (Anthropic), so that the next request reads it for less. Writing
+    /// to the cache costs more than other input.
+    #[key(none = "`true`")]
+    pub prompt_cache: Option<bool>,
     /// Capabilities of the models besides text: `text` for none, or a mapping.
     #[key(none = "probed on first use")]
     pub capabilities: Option<CapabilityKeys>,
@@ -112,15 +123,27 @@ impl CapabilityKeys {
 pub enum Api {
     /// OpenAI chat completions, which most servers support.
     ChatCompletions,
+    /// OpenAI Responses.
+    Responses,
+    /// Gemini's native API: `generateContent`.
+    Gemini,
     /// Ollama's native API.
     Ollama,
+    /// Anthropic's Messages API.
+    Messages,
+    /// Amazon Bedrock's Converse API.
+    Converse,
 }
 
 impl From<Api> for models::Api {
     fn from(api: Api) -> Self {
         match api {
             Api::ChatCompletions => Self::ChatCompletions,
+            Api::Responses => Self::Responses,
+            Api::Gemini => Self::Gemini,
             Api::Ollama => Self::Ollama,
+            Api::Messages => Self::Messages,
+            Api::Converse => Self::Converse,
         }
     }
 }
@@ -134,6 +157,18 @@ pub enum Header {
     Text(String),
     /// The value of an environment variable.
     Variable(FromEnv),
+}
+
+/// Environment variable that holds an API key, or several keys with commas between them.
+#[derive(Debug, Clone, PartialEq, Eq, polylogue_config::Config)]
+#[config(shorthand = "env")]
+pub struct KeyVariable {
+    /// Name of the environment variable.
+    #[key(as = VariableText)]
+    pub env: String,
+    /// Share of the requests that each of its keys gets, next to the keys of other variables.
+    #[key(default = 1, range = 1..=1000)]
+    pub weight: u32,
 }
 
 /// Value of an environment variable.
@@ -189,10 +224,10 @@ impl Endpoint {
     ///
     /// ```
     /// use polylogue_models::Env;
-    /// use polylogue_team::Endpoint;
+    /// use polylogue_team::{Endpoint, KeyVariable};
     /// let house = Endpoint {
     ///     base_url: Some("http://127.0.0.1:8000/v1".into()),
-    ///     key: Some("HOUSE_KEY".into()),
+    ///     key: vec![KeyVariable { env: "HOUSE_KEY".into(), weight: 1 }],
     ///     in_flight: Some(4),
     ///     ..Endpoint::default()
     /// };
@@ -202,17 +237,21 @@ impl Endpoint {
     /// ```
     pub fn config(&self, name: &str, env: &Env) -> Result<Config, ModelError> {
         let mut config = self.reached(name, env)?;
-        if let Some(variable) = &self.key {
-            let keys = env.get(variable).map(|text| Key::several(&text));
-            config = config.with_keys(keys.unwrap_or_default());
-            config.key_variables = vec![variable.clone()];
+        if !self.key.is_empty() {
+            let of = |variable: &KeyVariable| Some((Key::several(&env.get(&variable.env)?), variable.weight));
+            let keys = self.key.iter().filter_map(of);
+            let keys = keys.flat_map(|(keys, weight)| keys.into_iter().map(move |key| (key, weight)));
+            let (keys, weights): (Vec<Key>, Vec<u32>) = keys.unzip();
+            config = config.with_keys(keys);
+            config.key_weights = weights;
+            config.key_variables = self.key.iter().map(|variable| variable.env.clone()).collect();
             config.needs_key = true;
         }
         for (header, value) in &self.headers {
             config.headers.push((header.clone(), value.resolve(name, header, env)?));
         }
         // Some endpoints know who asks by another header than that of keys.
-        config.needs_key &= self.key.is_some() || self.variables().next().is_none();
+        config.needs_key &= !self.key.is_empty() || self.variables().next().is_none();
         let usual = config.limits;
         let in_flight = self.in_flight.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         config.limits.in_flight = in_flight.or(usual.in_flight);
@@ -223,6 +262,9 @@ impl Endpoint {
         }
         config.proxies = Proxies::of(env);
         config.merge = self.merge.unwrap_or(config.merge);
+        config.api_version = self.api_version.clone().or(config.api_version);
+        config.deployments = self.deployments(name, config.deployments)?;
+        config.cache_marks = self.prompt_cache.unwrap_or(config.cache_marks);
         if let Some(capabilities) = self.capabilities {
             config.capabilities = capabilities.over(config.capabilities);
         }
@@ -230,33 +272,51 @@ impl Endpoint {
     }
 
     fn reached(&self, name: &str, env: &Env) -> Result<Config, ModelError> {
-        let config = match (Provider::find(name), &self.base_url) {
+        let provider = Provider::find(name);
+        let config = match (provider, &self.base_url) {
             (Some(provider), None) => provider.config(env),
             (Some(provider), Some(url)) => Ok(provider.config_at(url)),
             (None, Some(url)) => {
-                let config =
-                    if self.api == Some(Api::Ollama) { Config::ollama(url) } else { Config::new(url) };
-                Ok(Config { provider: name.to_owned(), ..config })
+                let api = self.api.map(models::Api::from).unwrap_or_default();
+                Ok(Config { provider: name.to_owned(), ..Config::of(api, url) })
             }
             (None, None) => {
                 let message = format!("the endpoint `{name}` has no address");
                 Err(ModelError::new(ModelErrorKind::Config, name, message).hint("give it a `base_url`"))
             }
         }?;
-        if self.api.is_some_and(|api| models::Api::from(api) != config.api) {
+        let Some(api) = self.api.map(models::Api::from) else { return Ok(config) };
+        if api != config.api && !provider.is_some_and(|provider| provider.has_api(api)) {
             let message = format!("`{name}` is asked in another way than `api` says");
             return Err(ModelError::new(ModelErrorKind::Config, name, message).hint(OTHER_WAY));
         }
-        Ok(config)
+        Ok(Config { api, reasoning_api: None, ..config })
     }
 
-    /// The environment variables that it names, the one of the key first: what they hold is sent to it.
+    /// The models behind deployments, each of which is in the table.
+    fn deployments(
+        &self,
+        name: &str,
+        usual: Option<BTreeMap<String, String>>,
+    ) -> Result<Option<BTreeMap<String, String>>, ModelError> {
+        let is_unknown = |model: &&String| models::KnownModel::find(canonical(name), model).is_none();
+        if let Some(model) = self.deployments.values().find(is_unknown) {
+            let message = format!("the table of models has no `{model}` of `{name}`");
+            let hint = format!(
+                "`polylogue models {name} --offline` lists them; leave the deployment out if there is none"
+            );
+            return Err(ModelError::new(ModelErrorKind::Config, name, message).hint(hint));
+        }
+        Ok(if self.deployments.is_empty() { usual } else { Some(self.deployments.clone()) })
+    }
+
+    /// The environment variables that it names, those of keys first: what they hold is sent to it.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.values().filter_map(|header| match &header.value {
             Header::Text(_) => None,
             Header::Variable(from) => Some(from.env.as_str()),
         });
-        self.key.as_deref().into_iter().chain(headers)
+        self.key.iter().map(|variable| variable.env.as_str()).chain(headers)
     }
 }
 
@@ -371,6 +431,11 @@ mod tests {
         let env = Env::of([("OPENAI_API_KEY", "a, b"), ("MINE", "c,d")]);
         let mine = endpoint(r#"{"key": "MINE"}"#).config("openai", &env).unwrap();
         assert_eq!((mine.key, mine.further_keys), (Key::new("c"), Key::several("d")));
+        let ours = endpoint(r#"{"key": ["OPENAI_API_KEY", "UNSET", {"env": "MINE", "weight": 3}]}"#);
+        let ours = ours.config("openai", &env).unwrap();
+        let all: Vec<Key> = ours.key.into_iter().chain(ours.further_keys).collect();
+        assert_eq!((all, ours.key_weights), (Key::several("a,b,c,d"), vec![1, 1, 3, 3]));
+        assert_eq!(ours.key_variables, ["OPENAI_API_KEY", "UNSET", "MINE"]);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Human input before an agent replies, and messages that end the chat for it.
 
-use polylogue::Result;
-use polylogue::layers::HumanInput;
+use polylogue::layers::{AnswerTimeout, HumanInput};
 use polylogue::stop;
+use polylogue::{Agent, Result};
 use polylogue_config::Config;
 
+use crate::duration::Time;
 use crate::stop::{Matches, Says};
 use crate::text::compile_regex;
 
@@ -17,6 +18,22 @@ pub enum HumanInputMode {
     Terminate,
     /// Never.
     Never,
+}
+
+/// The answer to a question when there is none in time.
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
+pub struct DefaultAnswer {
+    /// Time limit, such as `10 min`, from when the question is asked. It passes also while no process runs the conversation.
+    pub timeout: Time,
+    /// The answer.
+    pub text: String,
+}
+
+impl DefaultAnswer {
+    /// `agent`, whose questions have this default answer.
+    pub(crate) fn around(&self, agent: impl Agent) -> AnswerTimeout {
+        AnswerTimeout::new(agent, self.timeout.into(), self.text.as_str())
+    }
 }
 
 /// Received message that ends the chat.

@@ -58,6 +58,7 @@ mod json_schema;
 mod load;
 mod mcp;
 mod memory;
+mod model_list;
 mod nested_chats;
 mod outline;
 mod output_blocks;
@@ -96,7 +97,9 @@ pub use chat::{
     Reflect, Summary,
 };
 pub use duration::{NoTime, Time};
-pub use endpoint::{Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, OnlyText, Timeouts};
+pub use endpoint::{
+    Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, Timeouts,
+};
 pub use foreign::names_of;
 pub use grant::Grant;
 pub use human_input::{HumanInputMode, TerminateOn, TerminatingMessage};

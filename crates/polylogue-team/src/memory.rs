@@ -61,7 +61,7 @@ impl AgentMemory {
     }
 
     /// `voice`, to which facts of `memory` are added before each reply, if any are.
-    pub(crate) fn reminded(&self, memory: LongTerm, voice: AnyAgent) -> AnyAgent {
+    pub(crate) fn with_reminders(&self, memory: LongTerm, voice: AnyAgent) -> AnyAgent {
         match self.auto_recall {
             0 => voice,
             facts => AnyAgent::new(memory.reminds(voice, facts)),

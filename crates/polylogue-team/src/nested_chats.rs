@@ -1,9 +1,9 @@
 //! Nested chats, which reply for an agent.
 
 use polylogue::layers::reply::{Reply, Trigger as Triggers, when};
-use polylogue::{Act, Error, Result, Turn};
+use polylogue::{Act, Result, Turn};
 use polylogue_config::{At, Config, OneOrMany, Ref};
-use polylogue_core::{Line, Name};
+use polylogue_core::{ConfigError, Line, Name};
 
 use crate::condition::Condition;
 use crate::text::{AgentRef, ChatRef, ConditionText, ParticipantOrUser, RegexText, compile_regex};
@@ -110,10 +110,8 @@ impl<R: Reply> Reply for ConditionalLayer<R> {
             Ok(true) => self.layer.reply(turn).await,
             Ok(false) => Ok(None),
             Err(why) => {
-                let (who, text) = (turn.me(), condition.text());
-                Err(Error::config(format!(
-                    "`{who}` has the condition `{text}`, which cannot be evaluated: {why}"
-                )))
+                let condition = format!("the condition `{}` of `{}`", condition.text(), turn.me());
+                Err(ConfigError::invalid(condition, format!("it cannot be evaluated: {why}")).into())
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
 use polylogue_config::{At, Config, Cx};
-use polylogue_core::{Error, Result};
+use polylogue_core::{ConfigError, Result};
 use polylogue_tools::code::{Limits, Network, Sandbox, Venv};
 use serde_json::Value;
 
@@ -217,17 +217,19 @@ impl SandboxSettings {
         sandbox = sandbox.set_if(!self.network.is_empty(), |sandbox| {
             sandbox.network(Network::Hosts(self.network.value.clone()))
         });
-        let wrong = |error: polylogue_sandbox::Error| Error::config(error.to_string());
+        let wrong = |why: String| ConfigError::invalid("the sandbox", why);
+        let flawed = |error: polylogue_sandbox::Error| wrong(error.to_string());
         if let Some(venv) = self.venv() {
-            sandbox = sandbox.venv(venv.clone()).map_err(wrong)?;
+            sandbox = sandbox.venv(venv.clone()).map_err(flawed)?;
         }
         if is_unused {
             return Ok(sandbox);
         }
         if let Some(why) = self.python.as_ref().and_then(|python| python.error()) {
-            return Err(Error::config(why));
+            return Err(wrong(why.to_owned()).into());
         }
-        self.readable.iter().try_fold(sandbox, |sandbox, path| sandbox.readable(path.as_str()).map_err(wrong))
+        let mut paths = self.readable.iter();
+        Ok(paths.try_fold(sandbox, |sandbox, path| sandbox.readable(path.as_str())).map_err(flawed)?)
     }
 
     fn backend(&self, dir: &Path) -> Result<Sandbox> {
@@ -242,7 +244,7 @@ impl SandboxSettings {
     fn container(&self, dir: &Path) -> Result<Sandbox> {
         use polylogue_sandbox::Engine;
         let image = self.image.as_ref().map(|image| image.as_str());
-        let image = image.ok_or_else(|| Error::config("a container needs an `image`"))?;
+        let image = image.ok_or_else(|| ConfigError::missing("the container of the sandbox", "image"))?;
         let engine = match *self.backend {
             SandboxBackend::Docker => Engine::docker(image),
             _ => Engine::podman(image),
@@ -252,7 +254,8 @@ impl SandboxSettings {
 
     #[cfg(not(unix))]
     fn container(&self, _: &Path) -> Result<Sandbox> {
-        Err(Error::config("containers are supported on Unix only"))
+        Err(ConfigError::invalid("the backend of the sandbox", "containers are supported on Unix only")
+            .into())
     }
 
     fn limits(&self) -> Limits {

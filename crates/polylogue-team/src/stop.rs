@@ -1,7 +1,7 @@
 //! Termination conditions.
 
+use polylogue::Result;
 use polylogue::stop::{self as library, Stop as Library};
-use polylogue::{Error, Result};
 use polylogue_config::{Config, OneOrMany};
 use polylogue_core::{Money, Name};
 
@@ -79,7 +79,7 @@ impl Stop {
         any.extend(self.says.as_ref().map(|says| says.build().into()));
         if let Some(Matches { pattern, by }) = &self.matches {
             let matches = library::matches(pattern, by.clone());
-            any.push(matches.map_err(|error| Error::config(error.to_string()))?);
+            any.push(matches.map_err(|error| crate::text::invalid_regex(&error))?);
         }
         if let Some(when) = &self.when {
             any.push(condition(when)?);
@@ -106,7 +106,7 @@ impl Says {
 /// The condition `text`, in CEL.
 pub(crate) fn condition(text: &str) -> Result<Library> {
     let condition = Condition::compile(text)?;
-    Ok(library::when(text, move |chat| condition.holds_or_notes(chat)))
+    Ok(library::when(text, move |chat| condition.holds_or_records_error(chat)))
 }
 
 fn joined(stops: &[Stop], join: impl Fn(Library, Library) -> Library) -> Result<Option<Library>> {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use polylogue_config::{At, Config, NewName};
 use polylogue_core::{Name, Price, TaskFrom};
-use polylogue_models::Script;
+use polylogue_models::{FailureClass, Script};
 use polylogue_tools::command::Declaration;
 use polylogue_tools::http;
 
@@ -22,12 +22,13 @@ use crate::command::CommandKeys;
 use crate::endpoint::Endpoint;
 use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
+use crate::model_list::{FailureKey, ModelList};
 use crate::price::PriceKey;
 use crate::reasoning::Example;
 use crate::sandbox::SandboxSettings;
 use crate::script::Steps;
 use crate::sources::Sources;
-use crate::text::{ModelText, OfOutermost, OfTeam, PathText, VarText};
+use crate::text::{OfOutermost, OfTeam, PathText, VarText};
 use crate::web::Web;
 use crate::working::WorkFile;
 pub use permission::Usage;
@@ -47,9 +48,14 @@ pub struct Team {
     /// Task of the team. A task on the command line replaces it.
     #[key(none = "none: the command line must give one")]
     pub task: Option<String>,
-    /// Model of every agent that sets none, as `provider:model`. `--model` replaces it and the model of every agent.
-    #[key(as = Option<At<ModelText>>, none = "`--model`, or the script")]
+    /// Model of every agent that sets none, as `provider:model`, or a list: the first, and those asked when it fails.
+    /// `--model` replaces it and the model of every agent.
+    #[key(as = Option<At<ModelList>>, none = "`--model`, or the script", nonempty, unique)]
     pub model: Option<At<String>>,
+    /// Failures after which the next model of a list is asked, once the model's own retries are used up. The key of a
+    /// team within a team is ignored.
+    #[key(as = Vec<FailureKey>, default = FailureClass::DEFAULT.to_vec(), unique)]
+    pub fallback: Vec<FailureClass>,
     /// Variables by name. `{{name}}` in a text of this file is replaced by the value, once and literally. `--var
     /// NAME=VALUE` replaces a value.
     #[key(as = BTreeMap<String, At<VarText>>)]

@@ -4,7 +4,7 @@ use polylogue_config::source::Span;
 use polylogue_config::types::{Kind, Text, Type, Variables};
 use polylogue_config::yaml::Node;
 use polylogue_config::{At, Config, Cx, Filled, Illegal, Leaf, NameKind, Names, Ref, TextKind, Verbatim};
-use polylogue_core::Name;
+use polylogue_core::{ConfigError, Name};
 use polylogue_models::Endpoint;
 use serde_json::{Map, Value};
 
@@ -354,8 +354,11 @@ fn not_empty(text: &str) -> Result<(), Illegal> {
 
 fn model(text: &str) -> Result<(), Illegal> {
     let (provider, model) = text.split_once([':', '/']).unwrap_or((text, ""));
-    if provider.is_empty() || model.is_empty() || text.contains(char::is_whitespace) {
-        let hint = "write `provider:model`, such as `openai:gpt-4o-mini`";
+    if provider.is_empty() || model.is_empty() || text.contains(char::is_whitespace) || text.contains(',') {
+        let hint = match text.contains(',') {
+            true => "write several models as a list: `[openai:gpt-4o-mini, ollama:llama3.2]`",
+            false => "write `provider:model`, such as `openai:gpt-4o-mini`",
+        };
         return Err(Illegal::new(format!("`{text}` is not a model")).hint(hint));
     }
     Ok(())
@@ -405,7 +408,12 @@ fn header(text: &str) -> Result<(), Illegal> {
 
 /// The regular expression `pattern`.
 pub(crate) fn compile_regex(pattern: &str) -> polylogue::Result<regex::Regex> {
-    regex::Regex::new(pattern).map_err(|error| polylogue::Error::config(error.to_string()))
+    regex::Regex::new(pattern).map_err(|error| invalid_regex(&error).into())
+}
+
+/// The error of a regular expression that was not checked, because its team was not read from a file.
+pub(crate) fn invalid_regex(error: &regex::Error) -> ConfigError {
+    ConfigError::invalid("the regular expression", error.to_string())
 }
 
 fn regex(text: &str) -> Result<(), Illegal> {

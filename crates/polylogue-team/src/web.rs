@@ -1,11 +1,12 @@
 //! The web.
 
-use polylogue::{Error, Result};
+use polylogue::Result;
 use polylogue_config::types::Type;
 use polylogue_config::yaml::Node;
 use polylogue_config::{At, Config, Cx, Switch};
+use polylogue_core::ConfigError;
 use polylogue_models::{Env, Key, Proxies};
-use polylogue_tools::web::{AnySearch, Engine, EngineKind, Fetcher, NetworkAccess};
+use polylogue_tools::web::{AnySearch, Destination, Engine, EngineKind, Fetcher, NetworkAccess};
 use serde_json::Value;
 
 use crate::duration::Time;
@@ -154,14 +155,12 @@ impl SearchEngine {
         let variable = self.variable();
         let key = variable.and_then(|name| env.get(name)).and_then(|text| Key::new(&text));
         if let (Some(variable), None) = (variable, &key) {
-            let text = format!(
-                "no API key is set for the search engine: set `{variable}`, in the environment or in `.env`"
-            );
-            return Err(Error::config(text));
+            let hint = format!("set `{variable}`, in the environment or in `.env`");
+            let (of, what) = ("the search engine".into(), "API key".into());
+            return Err(ConfigError::Missing { of, what, hint: Some(hint.into()) }.into());
         }
         let engine = Engine::new(kind, self.url.as_deref(), key);
-        let engine =
-            engine.map_err(|why| Error::config(format!("the search engine cannot be used: {why}")))?;
+        let engine = engine.map_err(|why| ConfigError::invalid("the search engine", why.to_string()))?;
         Ok(AnySearch::new(engine.proxies(Proxies::of(env))))
     }
 }
@@ -169,12 +168,14 @@ impl SearchEngine {
 impl FetchSettings {
     /// The hosts whose pages are fetched.
     pub(crate) fn reach(&self) -> Result<NetworkAccess> {
-        let place = |text: &String| text.parse().map_err(|why| Error::config(format!("{why}")));
-        let private = self.private.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let place = |text: &String| {
+            text.parse::<Destination>().map_err(|why| ConfigError::invalid("the address", why.to_string()))
+        };
+        let private = self.private.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         if self.hosts.is_empty() {
             return Ok(NetworkAccess::public().allowing(private));
         }
-        let hosts = self.hosts.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let hosts = self.hosts.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         Ok(NetworkAccess::only(hosts).allowing(private))
     }
 

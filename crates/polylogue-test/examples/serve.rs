@@ -96,12 +96,12 @@ fn serve(listen: &Listen, behavior: Behavior) -> ExitCode {
 
 /// Reports violations as they come, until the process is killed.
 fn report(server: &Server) -> ! {
-    let mut told = 0;
+    let mut printed = 0;
     loop {
         std::thread::sleep(LOOK_EVERY);
         let violations = server.violations();
-        violations.iter().skip(told).for_each(|violation| eprintln!("{violation}"));
-        told = violations.len();
+        violations.iter().skip(printed).for_each(|violation| eprintln!("{violation}"));
+        printed = violations.len();
     }
 }
 

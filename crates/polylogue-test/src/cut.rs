@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use polylogue_core::{
-    AnyModel, AnyStore, Body, Capabilities, Chat, DeltaSink, Event, Log, LogId, Meta, Model, ModelError,
-    ModelErrorKind, Money, Params, Path, Question, Reply, Request, Status, StopReason, Store, Timestamp,
-    Usage,
+    AnyModel, AnyStore, Body, Capabilities, Chat, Compacted, DeltaSink, Event, Log, LogId, Meta, Model,
+    ModelError, ModelErrorKind, Money, Params, Path, Question, Reply, Request, Status, StopReason, Store,
+    Timestamp, Usage,
 };
 
 /// A conversation to be cut: how to set it up in a new process, and how its people answer.
@@ -44,7 +44,7 @@ impl Cut<'_> {
 
     /// Runs the conversation from a prefix to its end.
     async fn play(&self, prefix: &[Arc<Event>]) -> Result<Vec<Arc<Event>>, String> {
-        let told = |error: polylogue_core::Error| error.to_string();
+        let as_text = |error: polylogue_core::Error| error.to_string();
         let store = (self.store)();
         let id = LogId::new("cut").map_err(|error| error.to_string())?;
         let claim = store.create(&id, &Meta::default()).await.map_err(|error| error.to_string())?;
@@ -55,15 +55,15 @@ impl Cut<'_> {
         let calls = Calls::default();
         let chat = (self.chat)(&calls);
         // All times are the same, so that logs can be compared.
-        let mut log = Log::open(store, id).await.map_err(told)?.clock(|| Timestamp(0));
+        let mut log = Log::open(store, id).await.map_err(as_text)?.clock(|| Timestamp(0));
         let mut status = match prefix {
             [] => chat.run_in(&mut log, self.task).await,
             _ => chat.resume(&mut log).await,
         };
-        while let Status::Waiting(questions) = status.map_err(told)?.status {
+        while let Status::Waiting(questions) = status.map_err(as_text)?.status {
             let (at, question) = questions.first().ok_or("waits for nothing")?;
             let answered = count(&log.events().await, |body| matches!(body, Body::InputProvided { .. }));
-            log.answer(at, &question.who, (self.answer)(at, question, answered)).await.map_err(told)?;
+            log.answer(at, &question.who, (self.answer)(at, question, answered)).await.map_err(as_text)?;
             status = chat.resume(&mut log).await;
         }
         let events = log.events().await;
@@ -97,6 +97,8 @@ fn by_chat(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         Body::CapabilityMissing { who, .. }
         | Body::SealsRefused { who, .. }
         | Body::ParametersIgnored { who, .. }
+        | Body::TooLong { who, .. }
+        | Body::Compacted(Compacted { who, .. })
         | Body::Prompted { who, .. }
         | Body::ToolCalled { who, .. }
         | Body::ToolReturned { who, .. } => Some((event.at.clone(), who.clone())),
@@ -134,6 +136,10 @@ pub fn uncharged(events: &[Arc<Event>]) -> Vec<Arc<Event>> {
         number(&mut event.seq);
         match &mut event.body {
             Body::RolledBack { since } => number(since),
+            Body::Compacted(Compacted { through, kept, .. }) => {
+                number(through);
+                kept.iter_mut().for_each(&number);
+            }
             Body::Closed { reason, .. } | Body::Stopped { reason, .. } => renumber(reason, &number),
             _ => {}
         }
@@ -197,7 +203,7 @@ impl Model for Counted {
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let reply = self.model.complete(request, deltas).await;
         // What a model cannot do is not a finished call, and may be found out again.
-        if !matches!(&reply, Err(error) if matches!(error.kind, ModelErrorKind::Unsupported(_) | ModelErrorKind::Stale))
+        if !matches!(&reply, Err(error) if matches!(error.kind, ModelErrorKind::Unsupported(_) | ModelErrorKind::Stale | ModelErrorKind::TooLong { .. }))
         {
             self.calls.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -208,6 +214,9 @@ impl Model for Counted {
     }
     fn max_output(&self, params: &Params) -> Option<u64> {
         self.model.max_output(params)
+    }
+    fn context_window(&self) -> Option<u64> {
+        self.model.context_window()
     }
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)

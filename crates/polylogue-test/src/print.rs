@@ -4,8 +4,8 @@ use std::borrow::{Borrow, Cow};
 use std::fmt::Write;
 
 use polylogue_core::{
-    Audience, Body, Call, Choice, Chooser, Event, Failure, Finish, HistoryEntry, JoinHistory, Media, Message,
-    ModelReply, Name, OutcomeStatus, Part, TurnRequest,
+    Audience, Body, Call, Choice, Chooser, Compacted, Event, Failure, Finish, HistoryEntry, JoinHistory,
+    Media, Message, ModelReply, Name, OutcomeStatus, Part, TurnRequest,
 };
 
 /// One line for each event: its number, its chat unless that is the outermost, and its content.
@@ -86,7 +86,7 @@ fn body(body: &Body) -> String {
         Body::Posted(message) => format!("posted {}", self::message(message, "")),
         Body::Sent(message) => format!("sent {}", self::message(message, "")),
         Body::InputRequired(question) => format!("{} asks: {}", question.who, line(&question.text)),
-        Body::InputProvided { to, text } => format!("{to} is answered: {}", line(text)),
+        Body::InputProvided { to, text, .. } => format!("{to} is answered: {}", line(text)),
         Body::Failed { who, error } => format!("{who} fails {}", failure(error)),
         Body::Closed { reason, summary } => format!("closed ({reason}): {}", line(summary)),
         Body::Reopened { message: None, .. } => "reopened".to_owned(),
@@ -110,6 +110,14 @@ fn body(body: &Body) -> String {
         }
         Body::ParametersIgnored { who, model, parameters } => {
             format!("{who} leaves out what {model} does not accept: {}", parameters.join(", "))
+        }
+        Body::TooLong { who, model, limit, .. } => {
+            let limit = limit.map(|limit| format!(" of {limit} tokens")).unwrap_or_default();
+            format!("{who} exceeds the context window{limit} of {model}")
+        }
+        Body::Compacted(compacted) => {
+            let Compacted { who, through, replaced, summary, .. } = compacted;
+            format!("{who} compacts {replaced} messages through {through}: {}", line(&summary.text()))
         }
         Body::Cleared { who, of, keep } => {
             let of = of.as_ref().map_or("all", Name::as_str);

@@ -12,7 +12,7 @@ fn name(text: &str) -> Name {
 }
 
 fn log(bodies: impl IntoIterator<Item = (Path, Body)>) -> String {
-    let event = |(seq, (at, body))| Event { seq, at, time: Timestamp(7), ran_ms: 0, body };
+    let event = |(seq, (at, body))| Event { seq, at, time: Timestamp(7), ran_ms: 0, inbox: None, body };
     let events: Vec<_> = (0..).zip(bodies).map(event).collect();
     let shared: Vec<_> = events.iter().cloned().map(Arc::new).collect();
     assert_eq!(transcript(&events), transcript(&shared));
@@ -34,7 +34,11 @@ fn model_reply_of(parts: Vec<Part>, finish: Finish, usage: Usage, cost: Option<M
         usage,
         cost,
         cached: false,
+        asked: None,
+        prefix: None,
+        uncached_cost: None,
         verbatim: None,
+        purpose: polylogue_core::CallPurpose::Turn,
     })
 }
 
@@ -109,14 +113,19 @@ fn everything_else_is_one_line_too() {
     let media =
         Media { kind: "image/png".into(), url: format!("data:image/png;base64,{}", "A".repeat(99)).into() };
     let picture = Message { parts: vec![Part::Media(media)], ..Message::text(name("a"), "") };
-    let error = Failure { fault: Fault::Provider, message: "no\nway".into(), hint: Some("wait".into()) };
+    let error = Failure {
+        fault: Fault::Provider,
+        message: "no\nway".into(),
+        hint: Some("wait".into()),
+        unsent: false,
+    };
     let text = at_root([
         Body::Prompted { who: name("a"), text: "No JSON".into() },
         Body::Passed { who: name("a") },
         Body::Left { who: name("a"), why: "tired".into() },
         Body::Posted(picture),
         Body::InputRequired(Question::new(name("h"), "Go on?")),
-        Body::InputProvided { to: name("h"), text: "yes".into() },
+        Body::InputProvided { to: name("h"), text: "yes".into(), by: Default::default() },
         Body::Failed { who: name("a"), error },
         Body::reopened(None),
     ]);

@@ -16,6 +16,7 @@
 mod claims;
 mod crowd;
 mod events;
+mod inbox;
 mod listing;
 mod reopened;
 mod support;
@@ -34,6 +35,7 @@ pub async fn conforms(make: impl Fn() -> AnyStore) {
     let mut report = Report::default();
     claims::check(&make, &mut report).await;
     events::check(&make, &mut report).await;
+    inbox::check(&make, &mut report).await;
     listing::check(&make, &mut report).await;
     crowd::check(&make, &mut report).await;
     report.finish();

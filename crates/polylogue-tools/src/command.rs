@@ -38,7 +38,7 @@ mod declaration;
 mod values;
 mod words;
 
-use polylogue_core::{Error, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{ConfigError, Error, Outcome, OutcomeStatus, Part, Tool, ToolCx, ToolError, ToolSpec};
 use polylogue_sandbox::{ExitReason, Program, ProgramResult, Sandbox};
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ impl Command {
     /// When the declaration is inconsistent: a word names an undeclared argument, an argument is not used, a default is not among the
     /// choices, and so on.
     pub fn new(declaration: Declaration, sandbox: Sandbox) -> Result<Self, Error> {
-        let wrong = |text: String| Error::config(format!("the command `{}`: {text}", declaration.name));
+        let wrong = |why| ConfigError::Declaration { kind: "command", name: declaration.name.clone(), why };
         declaration.check().map_err(wrong)?;
         let (program, template) = Template::of(&declaration).map_err(wrong)?;
         let spec = declaration.spec();

@@ -38,7 +38,7 @@ mod declaration;
 pub(crate) mod request;
 pub(crate) mod send;
 
-use polylogue_core::{Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{ConfigError, Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 pub use polylogue_http::Client;
 use polylogue_http::{Env, NetworkAccess};
 use serde_json::Value;
@@ -68,7 +68,7 @@ impl Call {
         client: impl FnOnce(NetworkAccess) -> Client,
         env: &Env,
     ) -> Result<Self, Error> {
-        let wrong = |text: String| Error::config(format!("the call `{}`: {text}", declaration.name));
+        let wrong = |why| flaw(&declaration, why);
         let request = request_of(&declaration).map_err(wrong)?;
         let reach = NetworkAccess::only([request.place().map_err(wrong)?]);
         let mut sender = Sender::new(client(reach));
@@ -89,9 +89,13 @@ impl Call {
     /// # Errors
     /// As [`new`](Self::new), except for variables.
     pub fn check(declaration: &Declaration) -> Result<(), Error> {
-        let wrong = |text: String| Error::config(format!("the call `{}`: {text}", declaration.name));
-        request_of(declaration).and_then(|request| request.place()).map(drop).map_err(wrong)
+        let place = request_of(declaration).and_then(|request| request.place());
+        place.map(drop).map_err(|why| flaw(declaration, why).into())
     }
+}
+
+fn flaw(declaration: &Declaration, why: String) -> ConfigError {
+    ConfigError::Declaration { kind: "call", name: declaration.name.clone(), why }
 }
 
 fn request_of(declaration: &Declaration) -> Result<Request, String> {

@@ -1,12 +1,15 @@
 //! Agents: models, people, functions, reasoning patterns, and sessions that call agents without a chat.
 
+pub mod compaction;
 pub mod reason;
 pub mod session;
 pub mod tooling;
 
 pub(crate) mod assistant;
+pub(crate) mod check;
 pub(crate) mod function;
 pub(crate) mod human;
+pub(crate) mod lenient;
 mod prompted;
 
 pub use assistant::Assistant;

@@ -1,6 +1,7 @@
 //! Layers around agents: other ways to reply, and hooks on what is read and said.
 
 pub mod aggregate;
+pub mod answer_timeout;
 pub mod code;
 pub mod executor;
 pub mod hook;
@@ -9,6 +10,7 @@ pub mod nested;
 pub mod parse;
 pub mod reply;
 
+pub use answer_timeout::AnswerTimeout;
 pub use code::Coder;
 pub use executor::Executor;
 pub use human_input::HumanInput;

@@ -216,6 +216,8 @@ pub use polylogue_macros::tool;
 /// ```
 pub use polylogue_macros::toolkit;
 
+#[cfg(feature = "local")]
+pub use polylogue_local as local;
 #[cfg(feature = "models")]
 pub use polylogue_models as models;
 #[cfg(feature = "sqlite")]

@@ -92,7 +92,8 @@ async fn what_was_allowed_is_in_the_log_wherever_it_is_cut() {
 /// The transcript after `body` in the outermost chat.
 fn after(mut chat: Transcript, body: Body) -> Transcript {
     let seq = chat.events().last().unwrap().seq + 1;
-    chat.apply(Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, body })).unwrap();
+    chat.apply(Arc::new(Event { seq, at: Path::root(), time: Timestamp(0), ran_ms: 0, inbox: None, body }))
+        .unwrap();
     chat
 }
 

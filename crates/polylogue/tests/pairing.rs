@@ -21,8 +21,8 @@ use polylogue_core::{
     Audience, Body, Capabilities, DeltaSink, Event, JoinHistory, Model, ModelError, Part, PromptRole, Reply,
     Request, StopReason, TurnRequest, ViewOptions, Window,
 };
-use polylogue_models::{Config, Endpoint, EndpointModel};
-use polylogue_test::server::{Answer, Behavior, History, Playbook, Received, Server};
+use polylogue_models::{Api, Config, Endpoint, EndpointModel};
+use polylogue_test::server::{Answer, Behavior, Dialect, History, Playbook, Received, Server};
 use serde_json::json;
 
 /// Numbers of a linear congruential generator (Knuth's MMIX), the same in every run.
@@ -73,9 +73,8 @@ fn reply(request: &Received, _: usize) -> Answer {
     let digest =
         request.body.to_string().bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
     let mut chance = Chance::of(digest);
-    let tools = request.body.get("tools").and_then(|tools| tools.as_array()).cloned().unwrap_or_default();
-    let last = request.messages().last().and_then(|last| last["content"].as_str()).unwrap_or_default();
-    if let Some(text) = in_words(last, &mut chance) {
+    let tools = request.tools();
+    if let Some(text) = in_words(&request.last_text(), &mut chance) {
         return Answer::text(text);
     }
     let text = ["I think so.", "", "What now?", "Let us see, then, what there is to see of it all."]
@@ -83,7 +82,7 @@ fn reply(request: &Received, _: usize) -> Answer {
     let calls = if tools.is_empty() || chance.one_in(3) { 0 } else { 1 + chance.below(2) };
     let text = if calls == 0 && text.is_empty() && !chance.one_in(8) { "Well." } else { text };
     let answer = (0..calls).fold(Answer::text(text), |answer, _| {
-        let tool = tools[chance.below(tools.len())]["function"]["name"].as_str().unwrap();
+        let tool = tools[chance.below(tools.len())];
         // Some models number their calls again in every reply.
         if chance.one_in(2) {
             answer.call_as("call_0", tool, json!({}))
@@ -91,6 +90,9 @@ fn reply(request: &Received, _: usize) -> Answer {
             answer.call(tool, json!({}))
         }
     });
+    // Thoughts are signed for what came before them, and refused after anything else.
+    let seals = !matches!(request.dialect(), Some(Dialect::ChatCompletions | Dialect::Ollama));
+    let answer = if seals && chance.one_in(2) { answer.think("Hm.") } else { answer };
     if calls == 0 && chance.one_in(10) { answer.finish("length") } else { answer }
 }
 
@@ -139,7 +141,7 @@ struct Maker {
     names: [&'static str; 7],
     /// In which roles agents are prompted.
     prompts: Vec<PromptRole>,
-    is_text_only: bool,
+    lacks_formats: bool,
 }
 
 impl Maker {
@@ -160,8 +162,8 @@ impl Maker {
         });
         let agent = match self.chance.below(6) {
             0 => agent.tool_calling(ToolCalling::Text),
-            1 if !self.is_text_only => agent.tool_calling(ToolCalling::Json),
-            2 if !self.is_text_only => agent.tool_calling(ToolCalling::Schema),
+            1 if !self.lacks_formats => agent.tool_calling(ToolCalling::Json),
+            2 if !self.lacks_formats => agent.tool_calling(ToolCalling::Schema),
             _ => agent,
         };
         let agent = if self.chance.one_in(2) { agent.tool(tool("look")) } else { agent };
@@ -287,18 +289,26 @@ fn undone(events: &[Arc<Event>]) -> usize {
     events.iter().filter(|event| open(event)).count()
 }
 
-/// A server, whether it is asked in Ollama's own way, and the roles in which agents are prompted there.
+/// A server, the API by which a model is asked there, and the roles in which agents are prompted.
 struct Place {
     server: Server,
-    is_ollama: bool,
-    is_text_only: bool,
+    api: Api,
+    model: &'static str,
+    /// Whether agents cannot be told to call tools by JSON or a schema there.
+    lacks_formats: bool,
     prompts: Vec<PromptRole>,
 }
 
 impl Place {
     async fn start(change: impl Fn(Behavior) -> Behavior) -> Self {
         let server = Server::start(change(Behavior::from(Playbook::new(reply)).forgetful())).await;
-        Self { server, is_ollama: false, is_text_only: false, prompts: vec![PromptRole::User] }
+        Self {
+            server,
+            api: Api::ChatCompletions,
+            model: "any",
+            lacks_formats: false,
+            prompts: vec![PromptRole::User],
+        }
     }
 
     /// With prompts in the role of the system, too.
@@ -307,15 +317,22 @@ impl Place {
     }
 
     async fn text_only() -> Self {
-        Self { is_text_only: true, ..Self::start(Behavior::text_only).await }
+        Self { lacks_formats: true, ..Self::start(Behavior::text_only).await }
     }
 
     fn ollama(self) -> Self {
-        Self { is_ollama: true, ..self }
+        Self { api: Api::Ollama, ..self }
+    }
+
+    /// A model that is asked by the API of its provider.
+    async fn native(api: Api, model: &'static str) -> Self {
+        // Anthropic and Bedrock enforce only schemas of closed objects, and have no other format.
+        let lacks_formats = matches!(api, Api::Messages | Api::Converse);
+        Self { api, model, lacks_formats, ..Self::start(|usual| usual).await.system() }
     }
 
     /// Every dialect: strict templates, without a system role or words after results, one that knows only text, and a
-    /// server that takes roles in any order; the same in Ollama's own API.
+    /// server that takes roles in any order; the same in Ollama's own API; and the APIs of providers.
     async fn all() -> Vec<Self> {
         vec![
             Self::start(|usual| usual).await,
@@ -328,25 +345,40 @@ impl Place {
             Self::start(Behavior::plain_template).await.system().ollama(),
             Self::text_only().await.ollama(),
             Self::start(|usual| usual.history(History::Loose)).await.system().ollama(),
+            Self::native(Api::Messages, "claude-sonnet-5").await,
+            Self::native(Api::Messages, "claude-sonnet-4-5").await,
+            Self::native(Api::Responses, "gpt-5").await,
+            Self::native(Api::Gemini, "gemini-3-pro-preview").await,
+            Self::native(Api::Gemini, "gemini-2.5-flash").await,
+            Self::native(Api::Converse, "anthropic.claude-sonnet-4-5-20250929-v1:0").await,
+            Self::native(Api::Converse, "amazon.nova-pro-v1:0").await,
         ]
     }
 
-    fn model(&self) -> EndpointModel {
-        let config = match self.is_ollama {
-            true => Config::ollama(&self.server.ollama_url()),
-            false => Config::new(self.server.base_url()),
+    fn model(&self, stream: bool) -> EndpointModel {
+        let url = match self.api {
+            Api::ChatCompletions | Api::Responses => self.server.base_url(),
+            _ => self.server.root_url(),
         };
-        Endpoint::new(config).unwrap().model("any")
+        let provider = match self.api {
+            Api::Messages => "anthropic",
+            Api::Responses => "openai",
+            Api::Gemini => "gemini",
+            Api::Converse => "bedrock",
+            _ => "compatible",
+        };
+        let config = Config { provider: provider.into(), stream, ..Config::of(self.api, &url) };
+        Endpoint::new(config).unwrap().model(self.model)
     }
 }
 
 async fn play(seed: u64, place: &Place, played: &mut Played) {
-    let (server, model) = (&place.server, place.model());
+    let (server, model) = (&place.server, place.model(seed.is_multiple_of(2)));
     let flaws = Flaws::default();
     let model = AnyModel::new(Checked { model, flaws: Arc::clone(&flaws) });
     let names = NAMES[usize::try_from(seed % 4).unwrap()];
-    let (prompts, is_text_only) = (place.prompts.clone(), place.is_text_only);
-    let mut maker = Maker { chance: Chance::of(seed), model, names, prompts, is_text_only };
+    let (prompts, lacks_formats) = (place.prompts.clone(), place.lacks_formats);
+    let mut maker = Maker { chance: Chance::of(seed), model, names, prompts, lacks_formats };
     let team = maker.team();
     let mut log = log().await;
     let mut status = team.run_in(&mut log, "Find out.").await.map(|run| run.status);
@@ -394,7 +426,7 @@ fn set(variable: &str, usual: u64) -> u64 {
 
 #[tokio::test]
 async fn no_request_of_a_random_team_is_refused_or_parts_a_call_from_its_result() {
-    let (teams, first) = (set("POLYLOGUE_TEAMS", 200), set("POLYLOGUE_SEED", 1));
+    let (teams, first) = (set("POLYLOGUE_TEAMS", 340), set("POLYLOGUE_SEED", 1));
     let places = Place::all().await;
     let mut played = Played::default();
     for seed in first..first + teams {

@@ -44,7 +44,7 @@ impl Told {
 
 impl Model for Told {
     fn name(&self) -> &str {
-        "test:told"
+        "test:partial"
     }
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
@@ -140,7 +140,7 @@ async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() 
 
 #[tokio::test]
 async fn what_cannot_be_continued_is_what_is_said_and_is_marked() {
-    let full = ModelError::new(ModelErrorKind::Refused, "test:told", "the context is full");
+    let full = ModelError::new(ModelErrorKind::Refused, "test:partial", "the context is full");
     let shown = Told::new([part("The sea"), Err(full), whole("Well.")]);
     let chat = Chat::named("group")
         .participant(shown.agent())

@@ -16,8 +16,8 @@ use polylogue::{
     Transcript, Update, round_robin, sequential,
 };
 use polylogue_core::{
-    AnyStore, Body, Call, Delta, Fault, Interrupt, LogId, Money, Outcome, Part, StopReason, Store, ToolCx,
-    ToolError, ToolSpec, TurnRequest,
+    AnyStore, Body, Call, ConfigError, Delta, Fault, Interrupt, LogId, Money, Outcome, Part, StopReason,
+    Store, ToolCx, ToolError, ToolSpec, TurnRequest,
 };
 use polylogue_models::Script;
 use polylogue_store::Memory;
@@ -483,7 +483,7 @@ async fn a_person_is_never_waited_for_and_can_only_answer_what_is_asked() {
     let (at, question) = &questions[0];
     assert!(question.text.contains("Me") && question.text.contains("exit"), "{question:?}");
     assert_eq!(chat.resume(&mut log).await.unwrap(), Status::Waiting(questions.clone()), "still waiting");
-    assert!(log.answer(at, &name("A"), "hi").await.is_err(), "A asks nothing");
+    assert!(log.answer(at, &name("A"), "hi").await.is_err(), "A has no open question");
     log.answer(at, &question.who, "hi").await.unwrap();
     assert!(log.answer(at, &question.who, "again").await.is_err(), "it is answered");
     let status = chat.resume(&mut log).await.unwrap().status;
@@ -534,7 +534,7 @@ async fn a_log_belongs_to_one_chat() {
     let other =
         Chat::named("c").participant(Function::new("Z", |_| Ok(Act::Pass)).unwrap()).policy(sequential());
     let error = other.build().unwrap().resume(&mut log).await.unwrap_err().to_string();
-    assert_eq!(error, "the log is not of `c`: it knows no `A`");
+    assert_eq!(error, "the log belongs to another chat: `c` has no participant `A`");
 }
 
 #[tokio::test]
@@ -546,7 +546,7 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
         ..polylogue_core::Opening::default()
     });
     let turn_started = |who: &str| Body::TurnStarted { turns: vec![TurnRequest::to_all(name(who))] };
-    let answered = Body::InputProvided { to: name("A"), text: "x".into() };
+    let answered = Body::InputProvided { to: name("A"), text: "x".into(), by: Default::default() };
     for (bodies, flaw) in [
         (vec![opened.clone(), said()], "event 1: it is not `A`'s turn"),
         (vec![opened.clone(), opened.clone()], "event 1: the chat is open already"),
@@ -557,7 +557,7 @@ async fn a_log_that_is_no_conversation_is_refused_with_the_event_that_cannot_be(
         let claim = store.create(&id, &polylogue_core::Meta::default()).await.unwrap();
         let event = |(seq, body)| {
             let (at, time) = (polylogue_core::Path::root(), polylogue_core::Timestamp(0));
-            Arc::new(polylogue_core::Event { seq, at, time, ran_ms: 0, body })
+            Arc::new(polylogue_core::Event { seq, at, time, ran_ms: 0, inbox: None, body })
         };
         let events: Vec<_> = (0..).zip(bodies).map(event).collect();
         store.append(&claim, &events).await.unwrap();
@@ -625,6 +625,6 @@ impl polylogue_core::Model for Replies {
 
 #[test]
 fn errors_say_whose_fault_they_are() {
-    assert_eq!(Error::config("x").fault(), Fault::Config);
+    assert_eq!(Error::from(ConfigError::missing("`Ann`", "model")).fault(), Fault::Config);
     assert_eq!(Error::Interrupt(Interrupt::Limit(StopReason::Calls { limit: 1 })).fault(), Fault::Limit);
 }

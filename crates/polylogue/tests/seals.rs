@@ -2,10 +2,13 @@
 //! that it does not accept.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
+#[path = "seals/by_api.rs"]
+mod by_api;
 mod common;
 
 use std::sync::{Arc, Mutex};
 
+use polylogue::models::Fallback;
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{Assistant, Chat, Status, round_robin};
@@ -22,25 +25,32 @@ use self::common::log;
 /// A model that seals a thought of each reply, and refuses seals in a request with more than `fresh` own messages.
 #[derive(Clone)]
 struct Sealing {
+    name: &'static str,
     fresh: usize,
+    /// Whether it is overloaded when the agent's number of messages is odd.
+    overloaded: bool,
     /// How many seals each request had.
     sent: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Sealing {
     fn new(fresh: usize) -> Self {
-        Self { fresh, sent: Arc::default() }
+        Self { name: "test:sealing", fresh, overloaded: false, sent: Arc::default() }
     }
 }
 
 impl Model for Sealing {
     fn name(&self) -> &str {
-        "test:sealing"
+        self.name
     }
 
     async fn complete(&self, request: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         request.check().unwrap();
         let own = request.entries.iter().filter(|entry| matches!(entry, Entry::Assistant { .. })).count();
+        if self.overloaded && own % 2 == 1 {
+            let error = ModelError::new(ModelErrorKind::Refused, self.name(), "overloaded");
+            return Err(ModelError { status: Some(503), ..error });
+        }
         let sent = request.seals_sent(self.name());
         let count = (0..request.entries.len()).filter(|at| sent.contains(*at)).count();
         self.sent.lock().unwrap().push(count);
@@ -105,6 +115,48 @@ async fn a_conversation_with_seals_is_the_same_wherever_it_is_cut() {
                 .any(|event| matches!(&event.body, Body::ModelReplied(reply) if reply.verbatim.is_some()))
         );
     }
+}
+
+/// The first model replies to the even calls of an agent, and the second one to the others.
+fn fallback() -> [Sealing; 2] {
+    let first = Sealing { name: "test:first", overloaded: true, ..Sealing::new(usize::MAX) };
+    [first, Sealing { name: "test:second", ..Sealing::new(usize::MAX) }]
+}
+
+#[tokio::test]
+async fn with_a_fallback_each_model_receives_its_own_seals_only() {
+    let [first, second] = fallback();
+    let mut log = log().await;
+    let model = Fallback::new([&first, &second].map(|model| polylogue::AnyModel::new(model.clone())));
+    chat(model).run_in(&mut log, "Talk.").await.unwrap();
+    let replies = log.events().await;
+    let replies = replies.iter().filter_map(|event| match &event.body {
+        Body::ModelReplied(reply) if reply.who == "Ann" => Some((&*reply.model, reply.asked.as_deref())),
+        _ => None,
+    });
+    let (own, other) = (("test:first", None), ("test:second", Some("test:first")));
+    assert_eq!(replies.collect::<Vec<_>>(), [own, other, own, other]);
+    // What the other model wrote is in the request, without thoughts, so each has one own seal in its second request.
+    assert_eq!(
+        (first.sent.lock().unwrap().clone(), second.sent.lock().unwrap().clone()),
+        (vec![0, 0, 1, 1], vec![0, 0, 1, 1])
+    );
+}
+
+#[tokio::test]
+async fn a_conversation_with_a_fallback_is_the_same_wherever_it_is_cut() {
+    let cut = Cut {
+        task: "Talk.",
+        chat: &|calls| {
+            let model = Fallback::new(fallback().map(polylogue::AnyModel::new));
+            chat(Counted(calls.through(model)))
+        },
+        store: &|| AnyStore::new(Memory::new()),
+        answer: &|_, _, _| String::new(),
+    };
+    let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{flaw}"));
+    let asked = |body: &Body| matches!(body, Body::ModelReplied(reply) if reply.asked.is_some());
+    assert_eq!(events.iter().filter(|event| asked(&event.body)).count(), 4);
 }
 
 /// A model that can be cloned into two agents.

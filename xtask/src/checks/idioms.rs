@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::repo::Repo;
 
 /// What is refused, and what to write. Compared as whole words, case ignored, with `_` as a space, across line breaks.
-const IDIOMS: [(&str, &str); 29] = [
+const IDIOMS: [(&str, &str); 31] = [
     ("what came of", "write `result`, `outcome` or `summary`"),
     ("whoever", "name the participant or caller"),
     ("whomever", "name the participant or caller"),
@@ -20,6 +20,8 @@ const IDIOMS: [(&str, &str); 29] = [
     ("of one's own", "write `your own` or `custom`"),
     ("is at work on", "write `works on` or `runs`"),
     ("goes on", "write `continues`"),
+    ("to go on", "write `to continue`"),
+    ("if left out", "write `default`"),
     ("is held to", "write `must satisfy`"),
     ("gives back", "write `returns`"),
     ("came of it", "write `result` or `outcome`"),
@@ -37,7 +39,7 @@ const IDIOMS: [(&str, &str); 29] = [
 ];
 
 /// Texts that models receive. Tests and the comparison with other systems pin them.
-const PROMPTS: [&str; 24] = [
+const PROMPTS: [&str; 28] = [
     "sum up what came of this conversation",
     "summarize what came of the conversation above",
     "in the place of somebody else",
@@ -62,6 +64,10 @@ const PROMPTS: [&str; 24] = [
     "down anew, with what was learned since",
     "begin anew before, without any variables",
     "the next call begins anew",
+    "where to go on reading a long page; its beginning if left out",
+    "; 1 if left out",
+    "; 5 if left out",
+    "the whole work directory if left out",
 ];
 
 /// Texts of others, this list, and tests that still await their words.
@@ -117,6 +123,16 @@ fn idioms(file: &str, text: &str) -> Vec<Finding> {
     found
 }
 
+/// The words of a line of prose, a comment or a string.
+fn words(line: &str) -> &str {
+    line.trim().trim_start_matches(['/', '!', '*', '#', '>', '-']).trim().trim_start_matches("```")
+}
+
+/// Whether a code span begins or ends in the line that does not end or begin there. It ends in the next line, or is none.
+fn has_odd_quotes(line: &str) -> bool {
+    line.matches('`').count() % 2 == 1
+}
+
 /// The words of a file, in one line.
 struct Prose {
     text: String,
@@ -127,11 +143,22 @@ struct Prose {
 impl Prose {
     fn of(text: &str) -> Self {
         let mut prose = Self { text: String::with_capacity(text.len()), lines: Vec::new() };
-        for line in text.lines() {
+        let mut is_code = false;
+        let mut lines = text.lines().map(words).peekable();
+        while let Some(line) = lines.next() {
             prose.lines.push(prose.text.len());
-            let words = line.trim().trim_start_matches(['/', '!', '*', '#', '>', '-']).trim();
-            // Code spans name what others call so.
-            words.split('`').step_by(2).for_each(|piece| prose.push(piece));
+            let is_odd = has_odd_quotes(line);
+            let is_open = is_odd && !is_code && lines.peek().is_some_and(|next| has_odd_quotes(next));
+            let is_stray = is_odd && !is_code && !is_open;
+            let last = line.matches('`').count();
+            for (nth, piece) in line.split('`').enumerate() {
+                // Code spans name what others call so.
+                let is_prose = (nth % 2 == 1) == is_code || is_stray && nth == last;
+                if is_prose {
+                    prose.push(piece);
+                }
+            }
+            is_code = is_open;
             prose.text.push(' ');
         }
         prose
@@ -203,6 +230,27 @@ mod tests {
                 "teams/a.yaml:1: `everybody` is not a term of the field",
                 "teams/a.yaml:3: `nobody` is not a term of the field",
                 "teams/a.yaml:4: `anew` is not a term of the field",
+            ]
+        );
+    }
+
+    #[test]
+    fn code_spans_over_two_lines_and_stray_back_quotes_hide_no_prose() {
+        let files = [
+            (
+                "a.md",
+                "Run `polylogue resume\n--answer TEXT`: it goes on, as `somebody` asks.\nA ` alone goes on.\n",
+            ),
+            ("b.md", "```sh\nnobody\n```\nThe `nobody\ngoes on` user.\n"),
+        ];
+        let mut found = check(&repo(&files));
+        found.sort();
+        assert_eq!(
+            brief(&found),
+            [
+                "a.md:2: `goes on` is not a term of the field",
+                "a.md:3: `goes on` is not a term of the field",
+                "b.md:2: `nobody` is not a term of the field",
             ]
         );
     }

@@ -7,11 +7,13 @@ use crate::repo::Repo;
 const CORE: &str = "polylogue-core";
 
 /// The layers, lowest first. A crate may depend on crates of lower layers, not on its own, except as [`is_allowed_sibling`] says.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["polylogue-config-derive"],
     &[CORE, "polylogue-macros", "polylogue-sandbox", "polylogue-http", "polylogue-config"],
     &["polylogue-memory"],
     &["polylogue-models", "polylogue-tools", "polylogue-mcp", "polylogue-store", "polylogue-test"],
+    // Reads replies as the models of local servers write them.
+    &["polylogue-local"],
     // Re-exports models and stores, so that a program needs one dependency.
     &["polylogue"],
     &["polylogue-team"],
@@ -19,7 +21,7 @@ const LAYERS: [&[&str]; 10] = [
     &["polylogue-server"],
     &["polylogue-cli"],
     // Nothing is above these, so nothing depends on them.
-    &["polylogue-bench", "polylogue-examples", "xtask"],
+    &["polylogue-bench", "polylogue-examples", "polylogue-fuzz", "xtask"],
 ];
 
 /// What the kernel may use: nothing that does IO, opens sockets or needs a runtime.
@@ -37,7 +39,7 @@ const KERNEL_MAY_USE: [&str; 8] = [
 /// The features of tokio that need no runtime.
 const KERNEL_TOKIO: [&str; 1] = ["sync"];
 
-const HINT: &str = "core, macros, sandbox, http <- memory <- models, tools, mcp, store, test <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
+const HINT: &str = "core, macros, sandbox, http <- memory <- models, tools, mcp, store, test <- local <- polylogue <- team <- import, runtime <- server <- cli; see ARCHITECTURE.md";
 const KERNEL_HINT: &str = "the kernel does no IO and needs no runtime: put this into a crate above it";
 
 pub(super) fn check(repo: &Repo) -> Vec<Finding> {

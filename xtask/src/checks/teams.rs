@@ -10,14 +10,14 @@ pub(super) fn check(repo: &Repo) -> Vec<Finding> {
     let list = repo.text(LIST).unwrap_or_default();
     let names =
         repo.files.keys().filter_map(|file| file.strip_prefix(FOLDER)).filter(|name| *name != "README.md");
-    let untold = names.filter(|name| !tells_of(list, name));
+    let unnamed = names.filter(|name| !names_file(list, name));
     let flaw = |name: &str| format!("`{name}` is not named in {LIST}");
     let hint = "say there in a line what it shows and how to run it";
-    untold.map(|name| Finding::new(&format!("{FOLDER}{name}"), 1, flaw(name), hint)).collect()
+    unnamed.map(|name| Finding::new(&format!("{FOLDER}{name}"), 1, flaw(name), hint)).collect()
 }
 
 /// Whether `name` occurs in `list` as a whole, and not as the end of another file's name.
-fn tells_of(list: &str, name: &str) -> bool {
+fn names_file(list: &str, name: &str) -> bool {
     let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     list.match_indices(name).any(|(at, _)| {
         let before = list.get(..at).and_then(|text| text.chars().next_back());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::{TeamOptions, dollars, variable};
+use super::shared::{TeamOptions, count, dollars, variable};
 use crate::shipped::team_file;
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) struct Batch {
     pub(crate) output: PathBuf,
 
     /// How many conversations run at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::<u16>)]
     pub(crate) at_once: u16,
 
     /// Dollars for all conversations together, those of earlier runs included; models whose price is unknown are refused

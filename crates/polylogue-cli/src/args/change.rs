@@ -1,8 +1,6 @@
-//! The commands `fork` and `send`.
+//! The command `fork`.
 
 use clap::Args;
-
-use crate::attachments::Attach;
 
 #[derive(Debug, Args)]
 pub(crate) struct Fork {
@@ -16,16 +14,4 @@ pub(crate) struct Fork {
     /// With `--at`: replace the text of this message, answer or task. Else: send a message to the fork. `@FILE` reads it from a file, `-` from standard input
     #[arg(long, value_name = "TEXT")]
     pub(crate) say: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Send {
-    /// The conversation: its id, the beginning of its id, or `last`
-    pub(crate) id: String,
-
-    /// The message, by `user`; `@FILE` reads it from a file, `-` from standard input
-    pub(crate) text: String,
-
-    #[command(flatten)]
-    pub(crate) attach: Attach,
 }

@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand};
 use polylogue::tools::memory::Scope;
 
+use super::shared::count;
+
 #[derive(Debug, Args)]
 pub(crate) struct Memory {
     #[command(subcommand)]
@@ -25,7 +27,7 @@ pub(crate) struct List {
     pub(crate) whose: ScopeArg,
 
     /// Maximum number
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = count::<u32>)]
     pub(crate) limit: u32,
 
     /// Print one line of JSON for each fact

@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use polylogue_core::Cursor;
 
+use super::shared::count;
+
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
     /// Print one line of JSON for each conversation
@@ -12,7 +14,7 @@ pub(crate) struct Runs {
     pub(crate) json: bool,
 
     /// Show at most so many, the newest
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) limit: Option<u64>,
 
     /// Continue the list after the last page, which ends with the cursor
@@ -46,6 +48,8 @@ pub(crate) enum RunState {
     /// Neither closed nor waiting: running, interrupted or not begun
     Unfinished,
     Waiting,
+    /// Paused from outside
+    Paused,
     Failed,
     Done,
     /// Closed without reaching its goal: by a limit, from outside, without output

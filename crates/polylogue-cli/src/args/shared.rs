@@ -1,5 +1,6 @@
 //! Options that several commands have.
 
+use std::num::IntErrorKind;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -8,6 +9,15 @@ use polylogue_team::Grant;
 
 use super::folder::Folder;
 use super::piped::Piped;
+
+/// Reads a whole number of at least 1.
+pub(crate) fn count<T: TryFrom<u64>>(given: &str) -> Result<T, String> {
+    match given.parse::<u64>() {
+        Ok(number @ 1..) => T::try_from(number).map_err(|_| "the number is too large".to_owned()),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Err("the number is too large".to_owned()),
+        _ => Err("it must be a whole number of at least 1".to_owned()),
+    }
+}
 
 /// In which layout a conversation is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -81,7 +91,7 @@ fn grant(text: &str) -> Result<Grant, String> {
 /// Which models speak.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Models {
-    /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
+    /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; with commas between several, each is asked when the one before fails
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
 
@@ -94,12 +104,16 @@ pub(crate) struct Models {
     pub(crate) offline: bool,
 
     /// Maximum duration of a model call. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in all
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["offline", "replay"], value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["offline", "replay"], value_parser = count::<u64>)]
     pub(crate) timeout: Option<u64>,
 
     /// Record every model call to a new file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
     pub(crate) record: Option<PathBuf>,
+
+    /// Keep the replies of models in a file, and take the reply to the same request from it: for development
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
+    pub(crate) cache: Option<PathBuf>,
 
     /// Take every model reply from a recording; no model is called
     #[arg(long, value_name = "FILE", conflicts_with = "offline")]
@@ -110,7 +124,7 @@ pub(crate) struct Models {
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Limits {
     /// Maximum number of turns, in all chats; turns that run in parallel begin together or not at all
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_turns: Option<u64>,
 
     /// Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
@@ -118,11 +132,11 @@ pub(crate) struct Limits {
     pub(crate) max_cost: Option<f64>,
 
     /// Maximum number of input and output tokens; a call that could take more than is left is not made
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_tokens: Option<u64>,
 
     /// Maximum number of model calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_calls: Option<u64>,
 }
 

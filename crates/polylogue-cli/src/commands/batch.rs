@@ -13,7 +13,7 @@ use std::time::Duration;
 use polylogue::runs::Report;
 use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
 use polylogue::{Error, Status};
-use polylogue_core::{AnyStore, Budget, Cancellation, LogId, Money, Store as _, StoreError};
+use polylogue_core::{AnyStore, Budget, Cancellation, ConfigError, LogId, Money, Store as _, StoreError};
 use polylogue_runtime::{Prepared, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 
@@ -205,7 +205,7 @@ impl<'a> Job<'a> {
 
     /// The conversation about `row`.
     fn start(&self, row: &Row) -> polylogue::Result<BatchStart> {
-        let config = |error: String| Error::config(error.trim_end());
+        let config = |error: String| ConfigError::invalid(format!("the row `{}`", row.id), error.trim_end());
         let given = overrides(self.args, self.default.as_ref().map(|given| &given.value), Some(row));
         let loaded = trust::load(&self.args.team, &given, &self.args.options.allowed.permits);
         let run = self.prepared.run_of(loaded.map_err(|error| config(error.to_string()))?);
@@ -213,7 +213,7 @@ impl<'a> Job<'a> {
         let title = format!("{} {}", run.team().name, row.id);
         run.batch_start(self.id(row)?, title).map_err(|error| match error {
             polylogue_runtime::Error::Run(error) => error,
-            error => config(CliError::from(error).to_string()),
+            error => config(CliError::from(error).to_string()).into(),
         })
     }
 

@@ -24,12 +24,12 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     let overrides = Overrides { vars, outside_files, default_model, ..Overrides::default() };
     let mut exit = Exit::Done;
     for file in &args.teams {
-        match polylogue_team::load(file, &overrides) {
+        match trust::read(file, &overrides) {
             Ok(loaded) => {
                 let wants = PermissionSummary::of(cli, args, file, &loaded)?;
                 match args.json {
                     true => line(&of_right(file, &loaded, &wants))?,
-                    false => tell_right(file, &loaded, &wants, default.as_ref())?,
+                    false => print_summary(file, &loaded, &wants, default.as_ref())?,
                 }
             }
             Err(diagnostics) => {
@@ -72,7 +72,7 @@ impl PermissionSummary {
     }
 }
 
-fn tell_right(
+fn print_summary(
     file: &Path,
     Loaded { team, warnings, .. }: &Loaded,
     wants: &PermissionSummary,

@@ -7,8 +7,8 @@ use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use polylogue_core::ListQuery;
-use polylogue_models::{Config, Env, Provider};
+use polylogue_core::{ListQuery, ModelError};
+use polylogue_models::{Auth, Config, Env, Provider};
 use polylogue_runtime::address::{is_local, listens, shown};
 use polylogue_runtime::{Access, endpoint_allowed, memory_of_others};
 use polylogue_team::{Endpoint, Grant, Loaded, Overrides, Team, Usage};
@@ -31,7 +31,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     let (version, os, arch) = (env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH);
     let mut text = format!("polylogue {version}, {os} {arch}\n\n");
     text.push_str("models\n");
-    for provider in Provider::all() {
+    // Another name of a provider has the same key and address.
+    for provider in Provider::all().iter().filter(|provider| provider.table_name() == provider.name()) {
         rows(&mut text, provider.name(), finding(provider, env).await);
     }
     if let Some(SettingValue { value, origin }) = &default {
@@ -76,7 +77,7 @@ async fn access(cli: &args::Cli, args: &args::Doctor, loaded: Option<&Loaded>) -
             before: Vec::new(),
             memory: scopes.filter(|scope| of_others.contains(scope)).collect(),
             asks: true,
-            tells: true,
+            shows_permissions: true,
         };
         return request.pass(env).await;
     }
@@ -163,7 +164,7 @@ fn bounds(config: &Config) -> String {
 async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
     let config = match provider.config(env) {
         Ok(config) => config,
-        Err(_) => return vec![format!("no address: set `{}`", provider.url_variables().join("` or `"))],
+        Err(error) => return vec![lacking(provider, &error)],
     };
     let key = config.key_variables.iter().find(|name| env.get(name).is_some());
     let address = shown(&config.base_url);
@@ -175,9 +176,21 @@ async fn finding(provider: &Provider, env: &Env) -> Vec<String> {
         (_, _, true) => format!("nothing answers at {address}"),
         (Some(variable), _, _) => format!("key found in `{variable}`, at {address}"),
         (None, true, _) => format!("no key: set `{}`", config.key_variables.join("` or `")),
+        (None, false, _) if matches!(config.auth, Auth::Aws(_)) => {
+            format!("no key: the credentials of the default profile are used, at {address}")
+        }
         (None, false, _) => format!("no key needed, at {address}"),
     };
     vec![found]
+}
+
+/// What a provider lacks, and which variable has it.
+fn lacking(provider: &Provider, error: &ModelError) -> String {
+    let lacks = error.message.split_once(" has ").map_or(&*error.message, |(_, lacks)| lacks);
+    match &error.hint {
+        Some(hint) if !lacks.starts_with("no address") => format!("{lacks}: {hint}"),
+        _ => format!("not configured: set `{}`", provider.url_variables().join("` or `")),
+    }
 }
 
 async fn store(cli: &args::Cli) -> Result<String, (String, CliError)> {

@@ -10,12 +10,13 @@ use super::write;
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
+use crate::text_arg::unreadable;
 use crate::{args, place};
 
 /// The largest definition that is read: as for team files.
 const LARGEST: u64 = 4 << 20;
 
-/// Writes the team file, and says what could not be carried over and which keys are needed.
+/// Writes the team file, and says what could not be converted and which keys are needed.
 pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
     let shown = args.definition.display().to_string();
     let text = read(&args.definition)?;
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &args::Import) -> Result<Exit, CliError> {
         args.definition.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into());
     let imported = import(&text, &name).map_err(|error| {
         CliError::usage(format!("`{shown}` cannot be imported: {error}")).hint(
-            "it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2",
+            "it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2, which you write as JSON: see docs/from-autogen.md",
         )
     })?;
     match &args.output {
@@ -37,7 +38,7 @@ fn read(path: &Path) -> Result<String, CliError> {
     let refuse = |why: String| CliError::usage(format!("`{}` cannot be read: {why}", path.display()));
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-    read.map_err(|error| refuse(error.to_string()))?;
+    read.map_err(|error| refuse(unreadable(&error)))?;
     if bytes.len() as u64 > LARGEST {
         return Err(refuse(format!("it is larger than {} MiB", LARGEST >> 20)));
     }
@@ -60,7 +61,7 @@ fn create(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
 
 fn report(imported: &Imported, output: Option<&Path>) -> Exit {
     if !imported.notes.is_empty() {
-        print_note("Not carried over, or not as it was:");
+        print_note("Not converted, or changed:");
         imported.notes.iter().for_each(|note| print_note(&format!("  {note}")));
     }
     for variable in &imported.variables {

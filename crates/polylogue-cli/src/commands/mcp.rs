@@ -18,8 +18,8 @@ use crate::{args, place};
 use served_team::ServedTeam;
 
 /// The description of all tools together, for hosts.
-const ABOUT: &str = "Each tool is a team of agents who work on a task by talking with one another. It takes its time, and tells \
-    how it goes. The conversation is kept: its id is in the result, and `polylogue show ID` shows it.";
+const ABOUT: &str = "Each tool is a team of agents who work on a task by talking with one another. A call can take minutes, and \
+    sends progress notifications. The conversation is kept: its id is in the result, and `polylogue show ID` shows it.";
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, CliError> {
     let mut teams = Vec::new();
@@ -33,10 +33,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Mcp) -> Result<Exit, CliEr
         teams.push(team);
     }
     let names: Vec<String> = teams.iter().map(|team| format!("`{}`", team.spec.name)).collect();
-    print_note_wrapped(&format!(
-        "serving {} to the program at the other end of the input and output",
-        names.join(", ")
-    ));
+    print_note_wrapped(&format!("serving {} over standard input and output", names.join(", ")));
     let specs = teams.iter().map(|team| team.spec.clone()).collect();
     let teams = Teams { specs, teams, runtime: place::open(cli.store.as_deref())? };
     let mut signals = Signals::new()?;

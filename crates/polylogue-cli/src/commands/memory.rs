@@ -16,7 +16,7 @@ use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &Memory) -> Result<Exit, CliError> {
     // A place without a store holds no facts, and no store is created.
-    if place::is_missing(cli.store.as_deref()) && !matches!(args.command, Command::Forget(_)) {
+    if place::is_empty(cli.store.as_deref())? && !matches!(args.command, Command::Forget(_)) {
         return Ok(Exit::Done);
     }
     let facts = open_memory(&place::of(cli.store.as_deref())?)?;

@@ -18,10 +18,11 @@ pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
-pub(crate) mod send;
 pub(crate) mod show;
+pub(crate) mod steer;
 pub(crate) mod trust;
 pub(crate) mod verify;
+pub(crate) mod waiting;
 
 use std::io::{self, Write};
 

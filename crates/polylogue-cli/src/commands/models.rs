@@ -31,14 +31,18 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
     let Some(name) = &args.provider else { return providers(args) };
     let name = name.to_lowercase();
     let table: Vec<Row> = KnownModel::all()
-        .filter(|known| known.provider == name)
+        .filter(|known| known.provider == listed_as(&name))
         .map(|known| Row { name: known.model.clone(), known: Some(known) })
         .collect();
     let provider = Provider::find(&name);
     if provider.is_none() && table.is_empty() {
-        let names: Vec<String> = names();
-        let hint = suggest::hint(&name, names.iter().map(String::as_str).collect::<Vec<_>>());
+        let hint = suggest::hint(&name, names());
         return Err(CliError::usage(format!("there is no provider `{name}`")).hint(hint));
+    }
+    if provider.is_none() {
+        print_note(&format!(
+            "`{name}` is only in the table: its models can be used over `compatible` or an endpoint of yours"
+        ));
     }
     let env = trust::of_folder(cli.store.as_deref())?;
     let served = match provider {
@@ -51,22 +55,25 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::models::List) -> Result<Ex
     print(&name, &rows, args)
 }
 
-/// All providers, known by their address or by the table.
-fn names() -> Vec<String> {
-    let mut names: Vec<String> = Provider::all().iter().map(|provider| provider.name().to_owned()).collect();
-    names.extend(KnownModel::all().map(|known| known.provider));
-    names.sort();
-    names.dedup();
+/// The name of a provider in the table.
+fn listed_as(provider: &str) -> &str {
+    Provider::find(provider).map_or(provider, |known| known.table_name())
+}
+
+/// The providers whose models can be used, sorted.
+fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = Provider::all().iter().map(Provider::name).collect();
+    names.sort_unstable();
     names
 }
 
 fn providers(args: &args::models::List) -> Result<Exit, CliError> {
     for name in names() {
-        let models = KnownModel::all().filter(|known| known.provider == name).count();
+        let models = KnownModel::all().filter(|known| known.provider == listed_as(name)).count();
         let line = match args.json {
             true => Sanitized::json(&json!({"provider": name, "models": models})).map_err(unwritable)?,
-            false if models == 0 => Sanitized::row(&format!("{name:<12} asks the server")),
-            false => Sanitized::row(&format!("{name:<12} {} in the table", counted(models as u64, "model"))),
+            false if models == 0 => Sanitized::row(&format!("{name:<16} asks the server")),
+            false => Sanitized::row(&format!("{name:<16} {} in the table", counted(models as u64, "model"))),
         };
         write(&line)?;
     }
@@ -110,7 +117,7 @@ async fn served(provider: &Provider, env: &Env, refresh: bool) -> Result<Option<
 
 /// Falls back to the table, if it knows models of the provider.
 fn unanswered(provider: &Provider, error: ModelError) -> Result<Option<Vec<String>>, CliError> {
-    if KnownModel::all().any(|known| known.provider == provider.name()) {
+    if KnownModel::all().any(|known| known.provider == provider.table_name()) {
         print_note(&format!("{}: these are the models of the table", error.message));
         return Ok(None);
     }

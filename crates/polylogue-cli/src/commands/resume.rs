@@ -7,6 +7,7 @@ use polylogue::{Message, Name};
 use polylogue_core::{LimitOverrides, LogId, Part, Store as _};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
 
+use super::steer;
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, settings};
 use crate::limit;
@@ -22,6 +23,13 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     let input = args.options.piped.of(args.message.as_deref(), args.answer.as_deref())?;
     let runtime = place::existing(cli.store.as_deref())?;
     let id = runtime.find(&args.id).await?;
+    if args.message.is_none()
+        && args.answer.is_none()
+        && !args.take_over
+        && let Some(exit) = steer::unpause(&runtime, &id).await?
+    {
+        return Ok(exit);
+    }
     let settings = settings(cli, args.options.output);
     let stored = Stored { id: &id, options: &args.options, asks: args.answer.is_none(), settings: &settings };
     let mut prepared = stored.prepare(cli, &runtime).await?;
@@ -33,13 +41,18 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         return Err(polylogue_runtime::Error::NoQuestion { id }.into());
     }
     let message = message(args, &conversation, attached)?;
-    let resumed = conversation.resume(message).await?;
+    let resumed = conversation.resume(message.clone()).await?;
     // Nothing is run, so the exit code says why.
     let refused = match &resumed {
-        Resumed::EndsAgain(reason) if args.message.is_some() => Some(Exit::from(reason)),
+        // That the chat was done is no success of the message.
+        Resumed::EndsAgain(reason) if args.message.is_some() => Some(match Exit::from(reason) {
+            Exit::Done => Exit::Usage,
+            exit => exit,
+        }),
         _ => None,
     };
-    tell_unchanged(&conversation, resumed, args.message.as_deref(), cli.store.as_deref()).await?;
+    let given = message.as_ref().zip(args.message.as_deref());
+    report_unchanged(&conversation, resumed, given, cli.store.as_deref()).await?;
     if let Some(exit) = refused {
         conversation.release().await?;
         return Ok(exit);
@@ -58,32 +71,33 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
     .await
 }
 
-/// Says why nothing is done, and what continues the conversation.
-async fn tell_unchanged(
+/// Says why nothing is done, and what continues the conversation, with the message that was `given`, as it was typed.
+async fn report_unchanged(
     conversation: &Conversation,
     resumed: Resumed,
-    message: Option<&str>,
+    given: Option<(&Message, &str)>,
     store: Option<&Path>,
 ) -> Result<(), CliError> {
     let id = conversation.id();
     let (reason, what) = match resumed {
         Resumed::Continues => return Ok(()),
         Resumed::Done(reason) => (reason, format!("`{id}` is over")),
-        Resumed::EndsAgain(reason) if message.is_some() => {
+        Resumed::EndsAgain(reason) if given.is_some() => {
             (reason, format!("the message was not added: no agent of `{id}` could reply to it"))
         }
         Resumed::EndsAgain(reason) => (reason, format!("nothing is done: `{id}` would end again at once")),
     };
-    let message = message.map(|text| format!("{} ", shell_word(Path::new(text)))).unwrap_or_default();
-    let way = match limit::command_to_continue(conversation, &reason).await? {
-        Some(way) => {
-            let store = place::store_option(store).map(|store| format!(" {store}")).unwrap_or_default();
-            // A message that was not added is given again, instead of one that is suggested.
-            let way = if message.is_empty() || !way.starts_with('"') { way } else { String::new() };
-            format!("`polylogue resume {id} {message}{way}{store}` continues it")
-        }
-        None => "neither a higher limit nor a message continues it".into(),
-    };
+    let message = given.map(|(_, text)| format!("{} ", shell_word(Path::new(text))));
+    let way =
+        match limit::command_to_continue(conversation, &reason, given.map(|(message, _)| message)).await? {
+            // A message that was not added is given again under a higher limit.
+            Some(way) if message.is_none() || !way.starts_with('"') => {
+                let store = place::store_option(store).map(|store| format!(" {store}")).unwrap_or_default();
+                format!("`polylogue resume {id} {}{way}{store}` continues it", message.unwrap_or_default())
+            }
+            Some(_) => "another message can continue it".into(),
+            None => "neither a higher limit nor a message continues it".into(),
+        };
     print_note(&format!("{what}: {reason}; {way}"));
     Ok(())
 }

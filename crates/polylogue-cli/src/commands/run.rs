@@ -17,9 +17,14 @@ use crate::{args, attachments, place, trust};
 pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliError> {
     let input = args.options.piped.of(args.task.as_deref(), None)?;
     let default = default_model(cli, &args.options.team.models)?;
+    let task = args.task.as_deref().map(text_of).transpose()?;
+    if task.as_ref().is_some_and(|task| task.trim().is_empty()) {
+        let hint = "omit it for the task of the team file, or name a task: `polylogue run TEAM TASK`";
+        return Err(CliError::usage("the task is empty").hint(hint));
+    }
     let overrides = Overrides {
         vars: args.vars.iter().cloned().collect(),
-        task: args.task.as_deref().map(text_of).transpose()?,
+        task,
         model: args.options.team.models.model.clone(),
         default_model: default.as_ref().map(|given| given.value.clone()),
         ..Overrides::default()

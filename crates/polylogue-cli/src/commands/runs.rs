@@ -18,7 +18,9 @@ use crate::{args, place};
 
 pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit, CliError> {
     // A place without a store lists nothing, and no store is created.
-    if place::is_missing(cli.store.as_deref()) {
+    if place::is_empty(cli.store.as_deref())? {
+        let place = cli.store.as_deref().map(|place| place.display().to_string()).unwrap_or_default();
+        print_note(&format!("there is no store at `{place}`, which `POLYLOGUE_STORE` names"));
         return Ok(Exit::Done);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -32,6 +34,10 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::runs::Runs) -> Result<Exit
             _ => state(listing),
         };
         rows.push(if args.json { as_json(listing, &state)? } else { line(listing, &state, now) });
+    }
+    if rows.is_empty() && !args.json {
+        let place = cli.store.as_deref().map(|place| format!(" in `{}`", place.display()));
+        print_note(&format!("no conversations found{}", place.unwrap_or_default()));
     }
     let text: Sanitized = rows.into_iter().collect();
     write(&text)?;
@@ -63,6 +69,7 @@ const fn state_of(state: args::runs::RunState) -> LogState {
     match state {
         args::runs::RunState::Unfinished => LogState::Open,
         args::runs::RunState::Waiting => LogState::Waiting,
+        args::runs::RunState::Paused => LogState::Paused,
         args::runs::RunState::Failed => LogState::Failed,
         args::runs::RunState::Done => LogState::Done,
         args::runs::RunState::Ended => LogState::Ended,
@@ -83,13 +90,17 @@ async fn unreadable(runtime: &Runtime, listing: &Listing) -> String {
 
 fn line(listing: &Listing, state: &str, now_ms: u64) -> Sanitized {
     let Listing { id, title, created, summary, parent, .. } = listing;
-    let age = age(now_ms.saturating_sub(created.0) / 1000);
+    // What is damaged may have lost its date.
+    let age = match created.0 {
+        0 => "no date".to_owned(),
+        created => format!("{} ago", age(now_ms.saturating_sub(created) / 1000)),
+    };
     let fork =
         parent.as_ref().map(|parent| format!("  (fork of {} before event {})", parent.id, parent.event));
     let (cost, task) = (cost(&summary.usage), folded(&summary.task));
     let fork = fork.unwrap_or_default();
     let turns = counted(summary.turns, "turn");
-    let line = format!("{id:<8} {age:>5} ago  {title:<20} {turns:>9}  {cost:>12}  {state}{fork}  {task}");
+    let line = format!("{id:<8} {age:>9}  {title:<20} {turns:>9}  {cost:>12}  {state}{fork}  {task}");
     Sanitized::row(line.trim_end())
 }
 
@@ -97,7 +108,8 @@ fn as_json(listing: &Listing, state: &str) -> Result<Sanitized, CliError> {
     let Listing { id, title, created, summary, parent, .. } = listing;
     let Summary { events, task, started, last, turns, usage, .. } = summary;
     let mut row = json!({
-        "id": id, "title": title, "task": task, "state": state, "created_ms": created, "started_ms": started,
+        "id": id, "title": title, "task": task, "state": state,
+        "created_ms": (created.0 > 0).then_some(created), "started_ms": started,
         "last_ms": last, "events": events, "turns": turns, "usage": usage,
     });
     if let (Some(parent), Some(row)) = (parent, row.as_object_mut()) {
@@ -114,6 +126,7 @@ fn state(listing: &Listing) -> String {
         (_, Progress::Closed(reason)) => RunEnd::why(reason),
         (_, Progress::Failed(message)) => format!("failed: {message}"),
         (LogState::Waiting, _) => format!("waiting for {}", asked()),
+        (LogState::Paused, _) => "paused".into(),
         (_, Progress::New) => "not begun".into(),
         (_, Progress::Open) => "unfinished".into(),
     }

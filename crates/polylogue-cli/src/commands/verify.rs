@@ -90,7 +90,8 @@ async fn of_log(store: &AnyStore, id: LogId, repair: bool) -> Result<Verdict, Cl
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(Verdict::new(Some(id), events, damage))
+    let is_header = matches!(damage, Some(StoreError::Damaged { .. })) && store.meta(&id).await.is_err();
+    Ok(Verdict { is_header, ..Verdict::new(Some(id), events, damage) })
 }
 
 /// What an error says of a conversation: `damaged`, or that another version wrote it.
@@ -110,18 +111,26 @@ struct Verdict {
     /// How many of them are the intact beginning, and what is wrong with the next one.
     intact: u64,
     damage: Option<StoreError>,
+    /// Whether the header is damaged.
+    is_header: bool,
 }
 
 impl Verdict {
     fn new(id: Option<LogId>, events: u64, damage: Option<StoreError>) -> Self {
         let intact = damage.as_ref().map_or(events, StoreError::intact);
-        Self { id, events, intact, damage }
+        Self { id, events, intact, damage, is_header: false }
     }
 
     fn line(&self) -> String {
         let name = self.id.as_ref().map_or("the file", LogId::as_str);
         match &self.damage {
             None => format!("{name:<8} intact   {:>6} events", self.events),
+            Some(StoreError::Damaged { why, .. }) if self.is_header && self.intact == self.events => {
+                format!(
+                    "{name:<8} damaged  all {} events are intact, but the header is not: {why}",
+                    self.events
+                )
+            }
             Some(StoreError::Damaged { why, .. }) if self.id.is_some() => format!(
                 "{name:<8} damaged  {:>6} events are intact; the first bad one is event {}: {why}",
                 self.intact, self.intact
@@ -136,7 +145,7 @@ impl Verdict {
         };
         json!({
             "id": self.id, "state": state(damage), "events": self.events, "intact": self.intact,
-            "first_bad": self.id.as_ref().map(|_| self.intact), "why": damage.to_string(),
+            "first_bad": self.id.as_ref().filter(|_| !self.is_header || self.intact < self.events).map(|_| self.intact), "why": damage.to_string(),
         })
     }
 }

@@ -18,12 +18,17 @@ fn action(tool: &str) -> String {
     }
 }
 
-/// What `answer` means: at a question for approval, `y` is yes, and `n` or Enter alone is no.
+/// What `answer`, which a person has typed, means: as [`meant`], and at a question for approval Enter alone is no.
+pub(crate) fn typed(question: &Question, answer: String) -> String {
+    if question.is_approval() && answer.trim().is_empty() { "no".into() } else { meant(question, answer) }
+}
+
+/// What `answer` means: at a question for approval, `y` is yes and `n` is no. An empty one means nothing.
 pub(crate) fn meant(question: &Question, answer: String) -> String {
     let word = answer.trim().to_lowercase();
     match (question.is_approval(), word.as_str()) {
         (true, "y") => "yes".into(),
-        (true, "n" | "") => "no".into(),
+        (true, "n") => "no".into(),
         (true, word) if word.starts_with("n ") || word.starts_with("n,") => {
             format!("no{}", answer.trim().get(1..).unwrap_or_default())
         }
@@ -65,9 +70,11 @@ mod tests {
             ("n, too risky", "no, too risky"),
             ("N not now", "no not now"),
         ] {
-            assert_eq!(meant(&approval, answer.into()), means);
+            assert_eq!(typed(&approval, answer.into()), means);
         }
-        assert_eq!(meant(&question(None), "y".into()), "y");
-        assert_eq!(meant(&question(None), String::new()), "");
+        assert_eq!(meant(&approval, "y\n".into()), "yes");
+        assert_eq!(meant(&approval, String::new()), "", "an empty line of a pipe is no answer");
+        assert_eq!(typed(&question(None), "y".into()), "y");
+        assert_eq!(typed(&question(None), String::new()), "");
     }
 }

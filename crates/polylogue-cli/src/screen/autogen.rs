@@ -8,8 +8,8 @@
 //! --------------------------------------------------------------------------------
 //! ```
 //!
-//! It prints whole messages, from the log alone. What has no counterpart there - what is said aside, the choice of a
-//! speaker, why a chat ended - is left out; [`renderer`](super::renderer) tells it.
+//! It prints whole messages, from the log alone. What has no counterpart there - private turns, speaker
+//! selections, why a chat ended - is left out; [`renderer`](super::renderer) prints it.
 
 mod chat;
 
@@ -61,7 +61,7 @@ impl AutoGenRenderer {
         Self { fold, title: title.into(), columns, live, spoken, chats, turns, out: Vec::new() }
     }
 
-    /// The lines that tell of `events`, which are all there are.
+    /// The lines for `events`, which are all events of the log.
     pub(crate) fn whole(title: &str, events: &[Event]) -> Vec<Line> {
         let mut first = Self::new(title, None, false);
         events.iter().for_each(|event| drop(first.event(event)));
@@ -72,7 +72,7 @@ impl AutoGenRenderer {
         lines
     }
 
-    /// The lines that tell of `event`.
+    /// The lines for `event`.
     pub(crate) fn event(&mut self, event: &Event) -> Vec<Line> {
         for item in self.fold.event(event) {
             self.item(&item);
@@ -109,7 +109,7 @@ impl AutoGenRenderer {
         }
     }
 
-    /// What is left to tell when there are no more events.
+    /// The lines that are left when there are no more events.
     pub(crate) fn unfinished(&mut self) -> Vec<Line> {
         let left = self.fold.finish();
         let mut chats: Vec<Path> = self.chats.keys().cloned().collect();
@@ -163,8 +163,8 @@ impl AutoGenRenderer {
         turn.within = None;
         // In a sequence of chats, the chats themselves show whose turn it is.
         let next = std::mem::take(&mut turn.next);
-        let told = next && (turn.chosen || has_speakers);
-        if told {
+        let is_announced = next && (turn.chosen || has_speakers);
+        if is_announced {
             self.release(&outer.0);
             self.next_speaker(&outer.1);
         }
@@ -187,7 +187,7 @@ impl AutoGenRenderer {
     /// The agent of the turn `key` acts, other than by running a nested chat.
     fn acts(&mut self, key: &TurnKey) {
         let turn = self.turn(key);
-        if turn.aside {
+        if turn.is_private {
             return;
         }
         let (next, skipped) = (std::mem::take(&mut turn.next), std::mem::take(&mut turn.skipped));

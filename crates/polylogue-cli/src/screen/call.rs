@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use polylogue::tools::approval::is_code;
 use polylogue_core::{Call, Outcome, OutcomeStatus, Part};
 use serde_json::Value;
 
@@ -68,24 +69,28 @@ fn timed(result: &str, took: Duration) -> Line {
     result
 }
 
-/// Whether an argument is code, or another text of several lines, which is shown verbatim.
-fn is_code(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.trim().contains('\n'))
-}
-
-/// The arguments of `call` that are code.
-pub(super) fn code(call: &Call) -> Vec<String> {
-    let fields = call.args.as_object().into_iter().flat_map(serde_json::Map::values);
-    fields.filter(|value| is_code(value)).filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// A call with a result, save its code.
-pub(super) fn without_code(wanted: &Call, outcome: &Outcome) -> Line {
-    let mut short = wanted.clone();
-    if let Some(args) = short.args.as_object_mut() {
-        args.retain(|_, value| !is_code(value));
+/// `call` without its code, and this: each argument with its name.
+pub(super) fn with_code_apart(call: &Call) -> (Call, Vec<(String, String)>) {
+    let (mut rest, mut code) = (call.clone(), Vec::new());
+    if let Some(args) = rest.args.as_object_mut() {
+        args.retain(|name, value| {
+            let text = value.as_str().filter(|_| is_code(name, value));
+            code.extend(text.map(|text| (name.clone(), text.to_owned())));
+            text.is_none()
+        });
     }
-    sign(outcome).joined(&call(&short)).with(":", Style::DIM)
+    (rest, code)
+}
+
+/// Whether code takes several lines.
+pub(super) fn is_long(code: &str) -> bool {
+    code.trim().contains('\n')
+}
+
+/// The line above the code of a call that has a result; `None` if no outcome is known.
+pub(super) fn above_code(rest: &Call, outcome: Option<&Outcome>) -> Line {
+    let sign = outcome.map_or_else(|| Line::new("⚙ ", Style::DIM), sign);
+    sign.joined(&call(rest)).with(":", Style::DIM)
 }
 
 /// A result on one line, below the code of its call.
@@ -143,7 +148,7 @@ pub(super) fn read_before(sources: &[Arc<str>]) -> String {
     format!("(said after reading words from outside: {})", sources.join(", "))
 }
 
-/// `key: value, key: value`; raw text unchanged.
+/// `key: value, key: value`, with code as its first line; raw text unchanged.
 pub(super) fn arguments(args: &Value) -> String {
     match args {
         Value::Object(fields) => {
@@ -151,7 +156,10 @@ pub(super) fn arguments(args: &Value) -> String {
             for (key, value) in fields {
                 let comma = if text.is_empty() { "" } else { ", " };
                 // Writing to a string cannot fail.
-                let _ = write!(text, "{comma}{key}: {value}");
+                let _ = match value.as_str().filter(|_| is_code(key, value)) {
+                    Some(code) => write!(text, "{comma}{key}: {}", folded(code)),
+                    None => write!(text, "{comma}{key}: {value}"),
+                };
             }
             text
         }
@@ -232,6 +240,18 @@ mod tests {
     }
 
     #[test]
+    fn code_is_no_json_string() {
+        let wanted = |args: Value| Call { id: "1".into(), tool: "shell".into(), args };
+        let one = wanted(json!({"code": "grep \"a b\" x", "timeout": 5}));
+        assert_eq!(call(&one).text(), "shell(code: grep \"a b\" x, timeout: 5)");
+        let code = "if true; then\n\techo 'a\tb'\nfi\n";
+        let three = wanted(json!({"code": code, "timeout": 5}));
+        assert_eq!(call(&three).text(), "shell(code: if true; then (+2 lines), timeout: 5)");
+        let apart = (wanted(json!({"timeout": 5})), vec![("code".to_owned(), code.to_owned())]);
+        assert_eq!(with_code_apart(&three), apart);
+    }
+
+    #[test]
     fn results_of_code_are_its_output_or_error() {
         let line = |outcome: &Outcome| {
             finished(
@@ -265,6 +285,6 @@ mod tests {
         let wanted = Call { id: "1".into(), tool: "run".into(), args: json!({"code": "x".repeat(100)}) };
         let line = running(&wanted, Duration::from_millis(2_140), 30);
         assert!(line.width() <= 30);
-        expect![[r#"⚙ run(code: "xxxxxxxx…... 2.1s"#]].assert_eq(&line.text());
+        expect!["⚙ run(code: xxxxxxxxx…... 2.1s"].assert_eq(&line.text());
     }
 }

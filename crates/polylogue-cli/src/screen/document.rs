@@ -24,7 +24,11 @@ pub(crate) fn shown(events: &[Event], width: Option<usize>, pictures: Pictures) 
     let mut renderer = Renderer::new(Format { width, terminal: None, whole: true, thoughts: true });
     renderer.pictures = pictures;
     let items = Presentation::of(Detail::Whole, events);
-    let lines: Vec<Line> = items.iter().flat_map(|item| renderer.item(item)).collect();
+    let mut lines = Vec::new();
+    for item in &items {
+        lines.extend(renderer.item(item));
+        lines.extend(renderer.ended(item));
+    }
     Sanitized::lines(&lines, width.is_some())
 }
 
@@ -139,6 +143,8 @@ impl File {
             // How a message came about is not a part of the document.
             Kind::TurnEnded { .. }
             | Kind::ModelReplied { .. }
+            | Kind::FellBack { .. }
+            | Kind::PromptCacheMissed { .. }
             | Kind::Reasoning { .. }
             | Kind::Draft { .. }
             | Kind::Prompted { .. }
@@ -207,11 +213,11 @@ impl File {
                 },
                 Part::Call(call) => {
                     self.block("asks for");
-                    self.fenced("", &written(call));
+                    self.call(call);
                 }
                 Part::Outcome(came) => {
                     self.block(&format!("for {}", came.to));
-                    self.fenced("", &written(&said.call_of(came)));
+                    self.call(&said.call_of(came));
                     self.result(&came.outcome);
                 }
                 Part::Cut(finish) => self.note(&format!("{finish}")),
@@ -250,9 +256,19 @@ impl File {
         }
     }
 
+    /// A call, with its code in blocks of its own.
+    fn call(&mut self, call: &Call) {
+        let (rest, code) = call::with_code_apart(call);
+        self.fenced("", &written(&rest));
+        for (name, text) in code {
+            self.block(&format!("with `{}`", one_line(&name)));
+            self.fenced("", &text);
+        }
+    }
+
     fn returned(&mut self, returned: &ToolResult) {
         self.block(&format!("{} calls", returned.who));
-        self.fenced("", &written(&returned.call));
+        self.call(&returned.call);
         if !returned.note.as_ref().is_some_and(|note| note.in_arguments) {
             self.result(&returned.outcome);
         }

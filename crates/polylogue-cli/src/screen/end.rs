@@ -1,8 +1,8 @@
-//! The last thing a person reads of a run: why it stopped, what it took, and how to go on.
+//! The last thing a person reads of a run: why it stopped, what it took, and how to continue.
 
 use std::time::Duration;
 
-use polylogue_core::{Finish, LogId, RunOutcome as Kind, Status, StopReason, TotalUsage};
+use polylogue_core::{Finish, LogId, Money, RunOutcome as Kind, Status, StopReason, TotalUsage};
 use serde::Serialize;
 
 use super::style::Style;
@@ -23,7 +23,7 @@ pub(crate) struct RunEnd {
     pub(crate) elapsed: Duration,
     /// Its id.
     pub(crate) id: LogId,
-    /// Whether there is anything to go on with.
+    /// Whether there is anything to continue.
     pub(crate) resumable: bool,
     /// The option that continues it, if one is needed: a higher limit, or the answer to a question.
     pub(crate) option: Option<String>,
@@ -103,7 +103,8 @@ impl RunEnd {
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Line> {
         let status = Line::new(&folded(&self.status), Style::BOLD);
         let facts = [turns(self.turns), tokens(&self.spent), cost(&self.spent), time(self.elapsed)];
-        let facts = facts.into_iter().chain(uncertain(&self.spent)).chain(saved(&self.spent));
+        let facts = facts.into_iter().chain(uncertain(&self.spent, self.state));
+        let facts = facts.chain(prompt_cache(&self.spent)).chain(saved(&self.spent));
         let facts: Vec<String> = facts.collect();
         let mut rows = vec![status];
         for fact in facts {
@@ -157,25 +158,55 @@ pub(crate) fn cost(spent: &TotalUsage) -> String {
     }
 }
 
-/// What calls took at most that got no reply: it counts against limits; the exact usage is unknown.
-fn uncertain(spent: &TotalUsage) -> Option<String> {
+/// What calls took at most that got no reply: it counts against limits; the exact usage is unknown. A conversation that is done
+/// does not miss these replies: the calls were repeated.
+fn uncertain(spent: &TotalUsage, state: RunState) -> Option<String> {
     let most = &spent.uncertain;
-    let calls = if most.calls == 1 { "1 call".into() } else { format!("{} calls", grouped(most.calls)) };
+    let (count, s) = (grouped(most.calls), if most.calls == 1 { "" } else { "s" });
+    let calls = match state {
+        RunState::Done => format!("{count} failed call{s}, retried"),
+        _ => format!("{count} call{s} without a reply"),
+    };
     match (most.calls, most.cost.picodollars) {
         (0, 0) => None,
         (0, _) => Some(format!("at most {} more", most.cost)),
-        (_, 0) => Some(format!("{calls} without a reply")),
-        _ => Some(format!("{calls} without a reply, at most {} more", most.cost)),
+        (_, 0) => Some(calls),
+        _ => Some(format!("{calls}, at most {} more", most.cost)),
     }
 }
 
 /// What a cache of replies saved, if it did.
 fn saved(spent: &TotalUsage) -> Option<String> {
     let saved = &spent.saved;
-    let calls = if saved.calls == 1 { "1 reply".into() } else { format!("{} replies", grouped(saved.calls)) };
+    let calls = format!("{} of {} calls", grouped(saved.calls), grouped(saved.calls + spent.calls));
     let cost = if saved.cost.picodollars == 0 { String::new() } else { format!(", {}", saved.cost) };
     let what = format!("{calls} from the cache ({} tokens{cost} saved)", grouped(saved.tokens));
     (!saved.is_nothing()).then_some(what)
+}
+
+/// The share of input tokens that providers' prompt caches had, and the money that this saved, if they were used.
+fn prompt_cache(spent: &TotalUsage) -> Option<String> {
+    let share = format!("{} of input from prompt caches", cached_share(spent)?);
+    Some(match prompt_savings(spent) {
+        None => share,
+        Some(saved) if saved.starts_with('-') => format!("{share} ({} more)", saved.trim_start_matches('-')),
+        Some(saved) => format!("{share} ({saved} saved)"),
+    })
+}
+
+/// Such as `71%`; `None` if no prompt cache was used.
+pub(crate) fn cached_share(spent: &TotalUsage) -> Option<String> {
+    let cache = &spent.prompt_cache;
+    let percent = u128::from(cache.read) * 100 / u128::from(spent.input.max(1));
+    (!cache.is_unused()).then(|| format!("{percent}%"))
+}
+
+/// The money that prompt caches saved; with a minus sign if writing to them cost more. `None` if unknown.
+pub(crate) fn prompt_savings(spent: &TotalUsage) -> Option<String> {
+    let (cache, saved) = (&spent.prompt_cache, spent.prompt_cache.saved_picodollars());
+    let amount = Money { picodollars: u64::try_from(saved.unsigned_abs()).unwrap_or(u64::MAX) };
+    let sign = if saved < 0 { "-" } else { "" };
+    (cache.uncached.picodollars > 0).then(|| format!("{sign}{amount}"))
 }
 
 /// `41 s`, `3 min 20 s`, `2 h 05 min`.
@@ -205,7 +236,7 @@ fn grouped(number: u64) -> String {
 mod tests {
     use expect_test::{Expect, expect};
     use polylogue::stop::Reason;
-    use polylogue_core::{CacheSavings, Money, Name};
+    use polylogue_core::{CacheSavings, Name, PromptCache, UncertainUsage};
 
     use super::*;
 
@@ -292,13 +323,40 @@ mod tests {
         let saved = CacheSavings { calls: 2, tokens: 3480, cost: Money::dollars(0.01) };
         check(
             "done: yes",
-            TotalUsage { saved, ..TotalUsage::default() },
+            TotalUsage { calls: 3, saved, ..TotalUsage::default() },
             2,
             1,
             &expect![[r#"
-                done: yes · 2 turns · 0 tokens · $0 · 1 s · 2 replies from the cache (3,480 tokens, $0.0100 saved)
+                done: yes · 2 turns · 0 tokens · $0 · 1 s · 2 of 5 calls from the cache (3,480 tokens, $0.0100 saved)
                 `polylogue show 3k7v9x`"#]],
         );
+    }
+
+    #[test]
+    fn what_prompt_caches_saved_is_shown_and_what_they_cost_more() {
+        let spent = |cost, uncached| {
+            let (cost, uncached) = (Money::dollars(cost), Money::dollars(uncached));
+            let prompt_cache = PromptCache { read: 710, written: 200, cost, uncached };
+            TotalUsage { calls: 3, input: 1000, cost, prompt_cache, ..TotalUsage::default() }
+        };
+        let shown = |spent: &TotalUsage| prompt_cache(spent).unwrap();
+        assert_eq!(shown(&spent(0.01, 0.04)), "71% of input from prompt caches ($0.0300 saved)");
+        assert_eq!(shown(&spent(0.04, 0.01)), "71% of input from prompt caches ($0.0300 more)");
+        assert_eq!(shown(&spent(0.0, 0.0)), "71% of input from prompt caches");
+        assert_eq!(prompt_cache(&TotalUsage::default()), None);
+    }
+
+    #[test]
+    fn calls_without_a_reply_were_retried_if_the_conversation_is_done() {
+        let spent = |calls, cost| {
+            let uncertain = UncertainUsage { calls, cost: Money::dollars(cost), ..UncertainUsage::default() };
+            TotalUsage { uncertain, ..TotalUsage::default() }
+        };
+        let shown = |spent: &TotalUsage, state| uncertain(spent, state).unwrap_or_default();
+        assert_eq!(shown(&spent(2, 0.0), RunState::Done), "2 failed calls, retried");
+        assert_eq!(shown(&spent(1, 0.5), RunState::Done), "1 failed call, retried, at most $0.5000 more");
+        assert_eq!(shown(&spent(1, 0.0), RunState::Failed), "1 call without a reply");
+        assert_eq!(shown(&spent(0, 0.0), RunState::Done), "");
     }
 
     #[test]

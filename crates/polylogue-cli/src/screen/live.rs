@@ -28,6 +28,9 @@ pub(crate) type Clock = Box<dyn Fn() -> Duration + Send>;
 /// Pieces that come faster than this are shown together.
 const FRAME: Duration = Duration::from_millis(33);
 
+/// How long a run lasts before the keys are shown: who waits wants to know them.
+const KEYS_AFTER: Duration = Duration::from_secs(2);
+
 /// The line for a reply that became no message.
 const NOT_SAID: &str = "this was not said";
 
@@ -48,6 +51,8 @@ pub(crate) struct Live {
     held: Vec<Line>,
     /// Told below everything else, until the run ends.
     notice: Option<Line>,
+    /// The keys that there are.
+    pub(super) keys: Option<&'static str>,
     columns: usize,
     drawn: Duration,
 }
@@ -68,6 +73,7 @@ impl Live {
             above: Vec::new(),
             held: Vec::new(),
             notice: None,
+            keys: None,
             columns: now.columns,
             drawn: Duration::ZERO,
         }
@@ -99,7 +105,7 @@ impl Live {
 
     /// Signals were missed: replies that are being written are shown when they are whole.
     pub(crate) fn missed(&mut self) {
-        self.turns.tear();
+        self.turns.interrupt();
         if let Some(key) = self.draft.as_ref().filter(|draft| !draft.complete).map(|draft| draft.key.clone())
         {
             self.drop_draft(&key, "pieces were lost here: the whole message follows");
@@ -119,20 +125,20 @@ impl Live {
         }
     }
 
-    /// Takes note of an event without telling of it: it was told by an earlier process.
+    /// Reads an event without printing it: an earlier process printed it.
     pub(crate) fn recall(&mut self, event: &Event) {
         self.take(event, true);
         self.above.clear();
         self.renderer.begin_again();
     }
 
-    /// Tells again of an event that was told by an earlier process.
+    /// Prints an event again that an earlier process printed.
     pub(crate) fn remind(&mut self, event: &Event) -> String {
         self.print_note(event, false);
         self.frame()
     }
 
-    /// Tells of an event, which comes in order with the pieces, or was read again. Returns what to write.
+    /// Prints an event, which comes in order with the pieces, or was read again. Returns what to write.
     pub(crate) fn event(&mut self, event: &Event, in_order: bool) -> String {
         self.take(event, in_order);
         self.next_draft();
@@ -148,7 +154,7 @@ impl Live {
             Body::TurnStarted { turns: cues } => {
                 for request in cues {
                     let mut turn = Turn::new(key(&request.who), request.to.clone(), now);
-                    // Read again, it does not tell which of the pieces that follow are missing.
+                    // If it is read again, it is unknown which of the following pieces are missing.
                     turn.torn = !in_order;
                     self.turns.begin(turn);
                 }
@@ -171,6 +177,11 @@ impl Live {
             | Body::Left { who, .. }
             | Body::Stopped { who, .. }
             | Body::Failed { who, .. } => self.end_turn(&key(who)),
+            Body::ReplyInterrupted { who, .. }
+                if self.draft.as_ref().is_some_and(|draft| draft.key == key(who)) =>
+            {
+                self.seal();
+            }
             Body::InputRequired(question) => self.end_turn(&key(&question.who)),
             Body::InputProvided { to, .. } => {
                 let audience = self.fold.audience(&key(to));
@@ -304,7 +315,9 @@ impl Live {
         if !status.is_empty() && size.rows > 6 && (self.renderer.has_begun() || shown.is_some()) {
             status.insert(0, Line::default());
         }
-        status.extend(self.notice.clone());
+        let keys = self.keys.filter(|_| !status.is_empty() && size.rows > 6 && now >= KEYS_AFTER);
+        let keys = keys.map(|keys| Line::new(keys, Style::DIM).fit(size.text_columns()));
+        status.extend(self.notice.clone().or(keys));
         let room = most - status.len().min(most - 1);
         let mut lines = match &mut self.draft {
             Some(draft) => draft.lines(room, size.columns, &mut self.renderer, &mut self.above),
@@ -322,7 +335,7 @@ impl Live {
     pub(crate) fn notice(&mut self, text: &str) -> String {
         let width = (self.size)().text_columns();
         self.notice = Some(Line::new(text, Style::DIM).fit(width));
-        self.region.spoil();
+        self.region.mark_outdated();
         self.frame()
     }
 

@@ -38,7 +38,7 @@ mod style;
 pub(crate) mod text;
 mod turns;
 
-pub(crate) use end::{RunEnd, cost, time, tokens};
+pub(crate) use end::{RunEnd, cached_share, cost, prompt_savings, time, tokens};
 pub(crate) use live::{Clock, SizeOf};
 pub(crate) use region::Size;
 pub(crate) use sanitized::Sanitized;
@@ -119,7 +119,7 @@ enum Kind {
 }
 
 impl<W: Write> Screen<W> {
-    /// Shows a run of the chat `title` on `out`, whose size `size` tells, by the time of `clock`.
+    /// Shows a run of the chat `title` on `out`, of the size `size`, by the time of `clock`.
     pub(crate) fn new(out: W, title: &str, settings: Settings, size: SizeOf, clock: Clock) -> Self {
         let Settings { looks, thoughts, verbose, .. } = settings;
         let width = size().text_columns();
@@ -141,6 +141,14 @@ impl<W: Write> Screen<W> {
             }))),
         };
         Self { out, kind, next: None, is_behind: false, gone: false }
+    }
+
+    /// The same, which says below the status lines which keys there are, once a run has lasted a while.
+    pub(crate) fn with_keys(mut self, keys: &'static str) -> Self {
+        if let Kind::Live(live) = &mut self.kind {
+            live.keys = Some(keys);
+        }
+        self
     }
 
     /// The same, which shows pictures so.
@@ -255,8 +263,8 @@ impl<W: Write> Screen<W> {
         self.write(&text)
     }
 
-    /// Tells the person something until the run ends. `false` if nothing here changes in place: then it is the caller's
-    /// to tell.
+    /// Shows the person a note until the run ends. `false` if nothing here changes in place: then the caller must
+    /// print it.
     ///
     /// # Errors
     /// As [`Screen::update`].

@@ -1,6 +1,6 @@
 //! Events without a message, in one line each.
 
-use polylogue_core::{Body, Chooser, JoinHistory, Name, TurnRequest};
+use polylogue_core::{Body, Chooser, Compacted, JoinHistory, Name, Responder, TurnRequest};
 
 use super::text::folded;
 
@@ -29,9 +29,35 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
             let why = why.trim_end_matches('.');
             (who, format!("continues without earlier reasoning, which `{model}` refuses: {why}"))
         }
+        Body::TooLong { who, model, .. } => {
+            (who, format!("compacts its history, because the request is too long for `{model}`"))
+        }
+        Body::Compacted(Compacted { who, replaced, tokens_before, tokens_after, .. }) => {
+            let tokens = format!("about {tokens_before} -> {tokens_after} tokens");
+            (who, format!("compacted {replaced} messages of its history, {tokens}"))
+        }
         Body::ParametersIgnored { who, model, parameters } => {
             let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
             (who, format!("leaves out {}, which `{model}` does not accept", names.join(", ")))
+        }
+        _ => return None,
+    })
+}
+
+/// What was done from outside of the conversation, if the event says so.
+pub(super) fn of_run(body: &Body) -> Option<String> {
+    Some(match body {
+        Body::NextSpeaker { who } => format!("{who} was chosen to speak next"),
+        Body::Paused => "paused: turns that have begun end, and no other begins".into(),
+        Body::Resumed => "continued after the pause".into(),
+        Body::Cancelled { now: true } => "stopped at once".into(),
+        Body::Cancelled { now: false } => "stopped after the turn".into(),
+        Body::Refused { instruction, why } => format!("{instruction} was refused: {why}"),
+        Body::ReplyInterrupted { who, text, .. } => {
+            format!("{who} was cut off after: {}", folded(text))
+        }
+        Body::InputProvided { to, by: Responder::Timeout, .. } => {
+            format!("no answer for {to} in time: the default counts")
         }
         _ => return None,
     })

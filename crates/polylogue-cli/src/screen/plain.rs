@@ -9,7 +9,7 @@ use super::sanitized::Sanitized;
 use super::text::Line;
 use polylogue_runtime::presentation::{Detail, Presentation};
 
-/// A run, told in whole messages.
+/// A run, printed in whole messages.
 pub(crate) struct Plain {
     fold: Presentation,
     renderer: Renderer,

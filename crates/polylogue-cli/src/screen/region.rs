@@ -37,7 +37,7 @@ impl Size {
 pub(crate) struct Region {
     shown: Vec<Line>,
     /// Another program has written into the rows.
-    spoilt: bool,
+    is_outdated: bool,
 }
 
 impl Region {
@@ -50,7 +50,7 @@ impl Region {
             None => above.get(index),
             Some(index) => lines.get(index),
         };
-        let sound = if std::mem::take(&mut self.spoilt) { 0 } else { self.shown.len() };
+        let sound = if std::mem::take(&mut self.is_outdated) { 0 } else { self.shown.len() };
         let same = (0..sound).take_while(|index| self.shown.get(*index) == wanted(*index)).count();
         if same == total && same == self.shown.len() && !lines.is_empty() {
             self.shown = lines;
@@ -72,8 +72,8 @@ impl Region {
     }
 
     /// The terminal has echoed what was typed into the rows: the next frame writes all of them again.
-    pub(crate) fn spoil(&mut self) {
-        self.spoilt = true;
+    pub(crate) fn mark_outdated(&mut self) {
+        self.is_outdated = true;
     }
 
     /// Puts the cursor where line `index` begins, with nothing after it.
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(frame(&[], &["a"]), "\r\x1b[1A\x1b[Ja");
         assert_eq!(frame(&[], &[]), "\r\x1b[J");
         assert_eq!(frame(&[], &["a", "b"]), "a\r\nb");
-        region.spoil();
+        region.mark_outdated();
         let mut out = String::new();
         region.draw(&[], lines(&["a", "b"]), 20, &mut out);
         assert_eq!(out, "\r\x1b[1A\x1b[Ja\r\nb");

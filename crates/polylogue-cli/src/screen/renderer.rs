@@ -31,7 +31,7 @@ pub(crate) struct Format {
     pub(crate) thoughts: bool,
 }
 
-/// What was told last, which decides what stands between it and the next.
+/// What was printed last, which decides what separates it from the next item.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum Last {
     #[default]
@@ -85,6 +85,12 @@ impl Renderer {
                 self.note(at, &format!("{who}'s next reply is from the cache"), Style::DIM);
             }
             Kind::ModelReplied { .. } | Kind::ToolCalled { .. } => {}
+            Kind::FellBack { who, model, asked } => {
+                self.note(at, &format!("{model} replies for {who}: {asked} failed"), Style::DIM);
+            }
+            Kind::PromptCacheMissed { who, change } => {
+                self.note(at, &format!("{who}: {change}"), Style::DIM);
+            }
             Kind::Reasoning { who, to, text } => self.thought(&(at.clone(), who.clone()), to, text),
             Kind::Narration { who, to, text } => {
                 self.begin(&(at.clone(), who.clone()), to);
@@ -216,7 +222,7 @@ impl Renderer {
         }
     }
 
-    /// Whether anything was told.
+    /// Whether anything was printed.
     pub(crate) fn has_begun(&self) -> bool {
         self.last != Last::Nothing
     }
@@ -226,7 +232,7 @@ impl Renderer {
         Line::new(name.as_str(), self.palette.of(name))
     }
 
-    /// What was told so far is not on this screen.
+    /// Forgets what was printed: it is not on this screen.
     pub(crate) fn begin_again(&mut self) {
         self.last = Last::Nothing;
     }
@@ -353,6 +359,9 @@ impl Renderer {
         if let Some((who, does)) = notice::of(body) {
             self.note(at, &format!("{who} {}", folded(&does)), Style::DIM);
         }
+        if let Some(done) = notice::of_run(body) {
+            self.note(at, &folded(&done), Style::DIM);
+        }
     }
 
     fn asked(&mut self, at: &Path, question: &Question) {
@@ -417,8 +426,13 @@ impl Renderer {
             }
             SummarySource::New | SummarySource::LastMessage => {}
         }
-        if self.format.whole {
-            self.note(at, &format!("ended: {}", folded(reason)), Style::DIM);
+    }
+
+    /// Why the outermost chat ended, where no closing line says it.
+    pub(crate) fn ended(&mut self, item: &Item) -> Vec<Line> {
+        if let (Kind::ChatClosed { reason, .. }, true) = (&item.kind, item.at.is_root()) {
+            self.note(&item.at, &format!("ended: {}", folded(&reason.to_string())), Style::DIM);
         }
+        std::mem::take(&mut self.out)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct AgentHistory {
     pub(crate) who: Name,
     /// Its system text.
     pub(crate) system: Option<Arc<str>>,
-    /// What it was told and said.
+    /// What it received and said.
     pub(crate) history: History,
 }
 
@@ -267,7 +267,7 @@ mod tests {
         .assert_eq(&below(&sides, false));
         let [keeper, _] = &sides;
         assert_eq!(&*alone(keeper, false), keeper.history.to_string());
-        let told = AgentHistory { system: Some("Keep it.".into()), ..side("Keeper", &["Choose."]) };
-        assert_eq!(&*alone(&told, false), "[system]:\nKeep it.\n\n[user]:\nChoose.\n\n");
+        let with_system = AgentHistory { system: Some("Keep it.".into()), ..side("Keeper", &["Choose."]) };
+        assert_eq!(&*alone(&with_system, false), "[system]:\nKeep it.\n\n[user]:\nChoose.\n\n");
     }
 }

@@ -75,6 +75,11 @@ impl Turn {
                 self.attempt = *retry + 1;
                 self.since = now + *wait;
             }
+            Delta::Fallback { cause, model } => {
+                self.next_reply(now);
+                self.doing = TurnPhase::Retrying(format!("{}, asking {model}", folded(cause)), now);
+                self.torn = false;
+            }
             Delta::Restart => {
                 self.next_reply(now);
                 self.attempt += 1;
@@ -92,7 +97,7 @@ impl Turn {
         self.since = now;
     }
 
-    /// A model call was finished, or its agent told something.
+    /// A model call was finished, or its agent wrote a narration.
     pub(super) fn replied(&mut self, now: Duration) {
         self.next_reply(now);
         self.attempt = 1;
@@ -212,7 +217,7 @@ impl Turns {
     }
 
     /// Signals were missed.
-    pub(super) fn tear(&mut self) {
+    pub(super) fn interrupt(&mut self) {
         self.missed = true;
         self.turns.iter_mut().for_each(|turn| turn.torn = true);
     }

@@ -34,13 +34,13 @@ pub(crate) async fn check(prepared: &Prepared, asking: Consent<'_>) -> Result<()
     }
     let known = TrustFile::read()?.servers;
     let (mut fresh, mut changed) = (Vec::new(), Vec::new());
-    let mut told = Vec::new();
+    let mut descriptions = Vec::new();
     for pin in Pin::all(servers, &described) {
         match known.iter().find(|before| before.server == pin.server) {
             None => fresh.push(pin),
             Some(before) => {
                 let tools: Vec<&String> = pin.changes(before).collect();
-                told.extend(tools.iter().map(|tool| shown(&pin.name, tool, &described)));
+                descriptions.extend(tools.iter().map(|tool| shown(&pin.name, tool, &described)));
                 if !tools.is_empty() || pin.tools.len() != before.tools.len() {
                     changed.push(pin);
                 }
@@ -49,8 +49,8 @@ pub(crate) async fn check(prepared: &Prepared, asking: Consent<'_>) -> Result<()
     }
     // Where nothing can be kept, every first time is the first.
     let _ = if fresh.is_empty() { Ok(()) } else { TrustFile::pin(fresh) };
-    let what = format!("the tool descriptions of MCP servers have changed:\n{}", told.join("\n"));
-    match told.is_empty() || asking.permits.trust {
+    let what = format!("the tool descriptions of MCP servers have changed:\n{}", descriptions.join("\n"));
+    match descriptions.is_empty() || asking.permits.trust {
         true if changed.is_empty() => Ok(()),
         true => TrustFile::pin(changed),
         false if prepared.access().grants.contains(&Grant::Mcp) => {

@@ -109,6 +109,20 @@ fn without_a_terminal_it_waits_and_no_answer_is_asked_for_twice() {
 }
 
 #[test]
+fn y_and_n_answer_the_option_and_a_pipe_as_they_do_a_terminal_and_an_empty_line_answers_nothing() {
+    let home = Home::new();
+    team(&home, "always", true);
+    home.run(&RUN).exits(5);
+    home.run(&["resume", "last", "--answer", ""]).exits(5);
+    home.run(&["resume", "last", "--answer", "y"]).exits(5);
+    assert_eq!(of_type(&home.events(), "input_required").len(), 3, "the first question, again, the second");
+    home.run_reading("\nN, too risky\nY\n", &["resume", "last", "--input", "approvals"]).ok();
+    assert_eq!(noted(&home), ["one", "three"]);
+    let shown = home.run(&["show", "last"]).ok().out;
+    assert!(shown.contains("it was rejected. too risky"), "{shown}");
+}
+
+#[test]
 fn exit_ends_the_conversation_and_nothing_was_called() {
     let home = Home::new();
     team(&home, "{tools: ['no*']}", true);

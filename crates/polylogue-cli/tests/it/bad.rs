@@ -203,7 +203,7 @@ fn a_store_of_a_newer_version() {
     file.write_all(&7_u32.to_be_bytes()).unwrap();
     for args in [&["runs"][..], &["show", "last"], &["run", &shipped("writer-critic")], &["doctor"]] {
         let ran = home.run(args).exits(1);
-        let newer = "store.db has format 7, and this version knows up to 4\n  hint: read it with the version that wrote it, or a later one\n";
+        let newer = "store.db has format 7, and this version knows up to 5\n  hint: read it with the version that wrote it, or a later one\n";
         assert!(ran.err.ends_with(newer), "{args:?}: {}", ran.err);
     }
     fs::write(home.path("store.db"), before).unwrap();
@@ -460,6 +460,8 @@ fn a_log_of_an_earlier_version_is_no_damage() {
     home.file("talks/abc123.jsonl", "{\"polylogue\":1}\n");
     let listed = home.run(&["runs"]).ok();
     assert!(listed.out.contains("old format: `polylogue verify abc123` says what to do"), "{}", listed.out);
+    assert!(listed.out.starts_with("abc123   no date  "), "{}", listed.out);
+    assert!(home.listed()[0]["created_ms"].is_null());
     let verified = home.run(&["verify"]).exits(1);
     assert!(
         verified.out.contains("abc123   old format  ") && verified.out.contains("has format 1"),

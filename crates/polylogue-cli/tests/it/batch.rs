@@ -135,13 +135,29 @@ fn what_is_over_is_not_run_again() {
 }
 
 #[test]
+fn the_record_of_a_row_that_fails_has_the_hint_of_its_error() {
+    let (home, server) = (home().var("OPENAI_API_KEY", "another-key"), serve(echo(None)));
+    let home = home.var("OPENAI_BASE_URL", &server.base_url());
+    home.run(&over_cross(&["-m", "openai:test"])).exits(1);
+    let records = records(&home);
+    let names_the_key = |record: &serde_json::Value| {
+        record["hint"].as_str().is_some_and(|hint| hint.contains("OPENAI_API_KEY"))
+    };
+    assert!(!records.is_empty() && records.iter().all(names_the_key), "{records:?}");
+}
+
+#[test]
 fn a_row_that_fails_is_listed_stops_no_other_and_is_taken_up_again() {
     let (home, server) = (home().var("OPENAI_API_KEY", KEY), serve(echo(Some("King"))));
     let mut home = home.var("OPENAI_BASE_URL", &server.base_url());
     let ran = home.run(&over_cross(&["-m", "openai:test"])).exits(1);
     assert!(ran.out.contains("\ndone             8 "), "{}", ran.out);
     assert!(ran.out.contains("\n  failed  001_002_001: openai:test: "), "{}", ran.out);
-    assert!(ran.out.ends_with("\nrun it again to go on: what is over is not run again\n"), "{}", ran.out);
+    assert!(
+        ran.out.ends_with("\nrun it again to continue: finished rows are not run again\n"),
+        "{}",
+        ran.out
+    );
     let failed = &records(&home)[2];
     assert_eq!((&failed["id"], &failed["state"]), (&"001_002_001".into(), &"failed".into()));
     assert_eq!(failed["messages"].as_array().unwrap().len(), 2, "what A said is there: {failed}");
@@ -166,7 +182,7 @@ fn a_budget_is_for_all_and_for_all_runs() {
     let half = (cost / 2.0).to_string();
     let budget = ["-m", "openai:test", "--at-once", "2", "--budget", &half];
     let ran = home.run(&over_cross(&budget)).exits(4);
-    assert!(ran.out.ends_with(": run it again with more to go on\n"), "{}", ran.out);
+    assert!(ran.out.ends_with(": run it again with more to continue\n"), "{}", ran.out);
     let reported = format!("\nthe budget of {} ", polylogue_core::Money::dollars(cost / 2.0));
     assert!(ran.out.contains(&reported), "{reported}\n{}", ran.out);
     assert!(ran.err.contains("`openai:test` has no known limit on the length of a reply"), "{}", ran.err);

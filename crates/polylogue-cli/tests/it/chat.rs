@@ -189,6 +189,15 @@ fn a_chat_without_a_model_or_a_script_says_what_is_missing() {
 }
 
 #[test]
+fn a_message_that_the_script_does_not_expect_uses_up_no_step() {
+    let home = Home::new();
+    let refused = home.run_reading("hi\n", &["chat", "demo:student-teacher", "--offline"]).exits(1);
+    assert!(refused.err.contains("call 1 of `Teacher` is not as the script expects"), "{}", refused.err);
+    let again = home.run(&["resume", "last"]).exits(1);
+    assert!(again.out.contains("call 1 of `Teacher` is not as the script expects"), "{}", again.out);
+}
+
+#[test]
 fn an_error_is_shown_once_at_a_terminal_and_in_a_pipe() {
     let home = Home::new();
     home.file(

@@ -32,24 +32,28 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           ollama         nothing answers at OLLAMA
           ollama-openai  nothing answers at UNREACHABLE
           anthropic      no key: set `ANTHROPIC_API_KEY`
+          bedrock        no region is set: set AWS_REGION, such as `us-east-1`, or `region` in the profile
           deepseek       key found in `DEEPSEEK_API_KEY`, at https://api.deepseek.com/v1
           qwen           no key: set `DASHSCOPE_API_KEY` or `QWEN_API_KEY`
           mistral        no key: set `MISTRAL_API_KEY`
+          cohere         no key: set `COHERE_API_KEY` or `CO_API_KEY`
           groq           no key: set `GROQ_API_KEY`
           together       no key: set `TOGETHER_API_KEY`
           openrouter     no key: set `OPENROUTER_API_KEY`
           xai            no key: set `XAI_API_KEY`
           gemini         no key: set `GEMINI_API_KEY` or `GOOGLE_API_KEY`
+          vertex         no project: set `GOOGLE_CLOUD_PROJECT` to the id of the project
           vllm           answers at SERVER
           llamacpp       nothing answers at UNREACHABLE
           lmstudio       nothing answers at UNREACHABLE
+          azure          not configured: set `AZURE_OPENAI_ENDPOINT`
           compatible     key found in `OPENAI_API_KEY`, at SERVER
 
         what models can do (kept in HOME/.cache/polylogue/capabilities.json)
           not probed yet: detected in use, or tested by `--probe`
 
         conversations
-          1 in HOME/store.db (SQLite, format 4)
+          1 in HOME/store.db (SQLite, format 5)
         --- 0
     "#]]
     .assert_eq(&rest);

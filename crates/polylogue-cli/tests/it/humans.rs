@@ -67,7 +67,7 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
         ┊ meeting begins, with Bot, Kim
         ┊
         ┊ user → all · meeting
-        ┊ Decide.
+        ┊ Decide. (as above)
         ┊
         ┊ Bot → Kim · meeting
         ┊ Shall we?
@@ -92,7 +92,7 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
         ┊ meeting ends: Kim said `agreed`
 
         meeting
-        agreed
+        agreed (as above)
 
         done: meeting replied · 4 turns · tokens unknown · $0 · TIME
         `polylogue show ID`
@@ -122,7 +122,7 @@ fn enter_passes_and_exit_leaves() {
         ┊ meeting begins, with Bot, Kim
         ┊
         ┊ user → all · meeting
-        ┊ Decide.
+        ┊ Decide. (as above)
         ┊
         ┊ Bot → Kim · meeting
         ┊ Shall we?
@@ -144,7 +144,7 @@ fn enter_passes_and_exit_leaves() {
         ┊ meeting ends: 4 of 4 turns
 
         meeting
-        Then not.
+        Then not. (as above)
 
         done: meeting replied · 4 turns · tokens unknown · $0 · TIME
         `polylogue show ID`
@@ -186,7 +186,7 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
         meeting begins, with Bot, Kim
 
         user -> all · meeting:
-        Decide.
+        Decide. (as above)
 
         Bot -> Kim · meeting:
         Shall we?

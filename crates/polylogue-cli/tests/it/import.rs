@@ -36,9 +36,9 @@ fn a_team_of_autogen_studio_is_imported_checked_and_run() {
     let definition = definition.to_str().unwrap();
     expect![[r#"
         --- 0
-        Not carried over, or not as it was:
-          $.config.participants[0].config.tools[0]: the tool `calculator` is left out: Python code is not carried over, and nothing in a definition is executed
-          $.config.participants[1].config.tools[0]: the tool `calculator` is left out: Python code is not carried over, and nothing in a definition is executed
+        Not converted, or changed:
+          $.config.participants[0].config.tools[0]: the tool `calculator` is left out: Python code is not converted, and nothing in a definition is executed
+          $.config.participants[1].config.tools[0]: the tool `calculator` is left out: Python code is not converted, and nothing in a definition is executed
         Set `OPENAI_API_KEY`, in the environment or in `.env`: keys are not allowed in team files.
         `polylogue run team.yaml "TASK"` runs it.
     "#]]
@@ -80,7 +80,7 @@ fn what_cannot_be_imported_is_said_and_writes_nothing() {
     expect![[r#"
         --- 2
         error (config): `bad.json` cannot be imported: $.config.participants: must be a list
-          hint: it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2
+          hint: it takes component JSON of AutoGen Studio or AgentChat, and agents and chats of AutoGen 0.2, which you write as JSON: see docs/from-autogen.md
     "#]]
     .assert_eq(&home.run(&["import", "bad.json", "-o", "team.yaml"]).exits(2).masked(&home));
     assert!(!home.path("team.yaml").exists());

@@ -125,6 +125,23 @@ fn rows_of_a_batch_continue_under_the_limits_that_they_began_with() {
 }
 
 #[test]
+fn limits_that_are_no_whole_numbers_and_empty_tasks_are_refused_with_what_is_expected() {
+    let home = Home::new();
+    home.file("team.yaml", TEAM);
+    for (given, why) in [
+        ("0", "it must be a whole number of at least 1"),
+        ("abc", "it must be a whole number of at least 1"),
+        ("99999999999999999999", "the number is too large"),
+    ] {
+        let refused = home.run(&["run", "team.yaml", "--max-turns", given]).exits(2);
+        let line = format!("error: invalid value '{given}' for '--max-turns <N>': {why}");
+        assert!(refused.err.contains(&line), "{}", refused.err);
+    }
+    let empty = home.run(&["run", "team.yaml", " "]).exits(2);
+    assert!(empty.err.contains("error (config): the task is empty\n"), "{}", empty.err);
+}
+
+#[test]
 fn limits_of_one_are_in_the_singular() {
     let server = serve(talker());
     let home = Home::at(&server);
@@ -191,11 +208,13 @@ fn resume_continues_for_more_turns_than_the_team_allows() {
         assert_eq!(turns(&home), 2, "{chat}");
         let more = home.run(&["resume", &id, "--max-turns", "3"]);
         assert_eq!(turns(&home), 5, "{chat}: {}", more.out);
-        assert!(more.out.contains(&format!("polylogue resume {id} --max-turns ")), "{chat}: {}", more.out);
+        // As much again as was allowed last: not the sum, which would grow with each resumption.
+        let again = format!("polylogue resume {id} --max-turns 3`");
+        assert!(more.out.contains(&again), "{chat}: {}", more.out);
         // What was allowed is in the log: neither a bare resume nor a look at it takes more.
         let before = home.events();
         let bare = home.run(&["resume", &id]);
-        assert!(bare.err.ends_with("continues it\n"), "{chat}: {}", bare.err);
+        assert!(bare.err.ends_with(&format!("{again} continues it\n")), "{chat}: {}", bare.err);
         assert_eq!((home.events(), bare.code), (before, more.code), "{chat}");
         let reopened = of_type(&home.events(), "reopened")[0].clone();
         assert_eq!(reopened["more"]["turns"], 3, "{chat}: {reopened}");
@@ -229,6 +248,36 @@ fn an_option_that_does_not_count_what_ended_the_run_changes_nothing() {
 }
 
 #[test]
+fn a_message_that_ends_the_chat_at_once_is_refused_and_not_for_a_reason_of_success() {
+    let home = Home::new();
+    scripted(&home, "stop: {any: [{when: \"last.text.contains('B1')\"}, {max_turns: 9}]}");
+    home.run(&["run", "team.yaml", "--offline"]).ok();
+    let before = home.events();
+    let refused = home.run(&["resume", "last", "And B1?"]).exits(7);
+    assert!(refused.err.contains("the message was not added: no agent of"), "{}", refused.err);
+    assert!(refused.err.ends_with("; another message can continue it\n"), "{}", refused.err);
+    assert_eq!((home.events(), &*refused.out), (before, ""));
+    home.run(&["resume", "last", "And more?"]);
+    assert!(turns(&home) > 2);
+}
+
+#[test]
+fn no_command_is_offered_that_cannot_continue_after_a_person_has_left() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        "name: desk\ntask: Talk\nagents: [{name: Bot}, {name: Kim, human: true}]\n\
+         chat: {participants: [Bot, Kim], pattern: round_robin}\nscript: [{Bot: B1}, {Bot: B2}, {Bot: B3}]\n",
+    );
+    let left = home.run_reading("exit\n", &["run", "team.yaml", "--offline"]).exits(6);
+    assert!(left.out.ends_with(&format!("`polylogue show {}`\n", home.id())), "{}", left.out);
+    let before = home.events();
+    let refused = home.run(&["resume", "last", "Continue."]).exits(6);
+    assert!(refused.err.contains("neither a higher limit nor a message continues it"), "{}", refused.err);
+    assert_eq!(home.events(), before);
+}
+
+#[test]
 fn turns_in_parallel_take_no_more_than_the_option_allows() {
     let home = Home::new();
     home.file(
@@ -246,6 +295,82 @@ fn turns_in_parallel_take_no_more_than_the_option_allows() {
     assert!(few.err.contains("would end again at once: the limit of 3 turns"), "{}", few.err);
     home.shell(&command).ok();
     assert_eq!(turns(&home), 4);
+}
+
+/// Three who speak in parallel, in a chat with `chat`.
+fn parallel(home: &Home, chat: &str) {
+    let words: Vec<String> =
+        (1..9).map(|nth| format!("{{A: a{nth}}}, {{B: b{nth}}}, {{C: c{nth}}}")).collect();
+    home.file(
+        "team.yaml",
+        &format!(
+            "name: three\ntask: Talk\nagents: [{{name: A}}, {{name: B}}, {{name: C}}]\n\
+             chat: {{participants: [A, B, C], pattern: {chat}}}\nscript: [{}]\n",
+            words.join(", ")
+        ),
+    );
+}
+
+#[test]
+fn a_message_to_which_the_limit_leaves_too_few_parallel_turns_is_not_added() {
+    let home = Home::new();
+    parallel(&home, "parallel");
+    home.run(&["run", "team.yaml", "--offline", "--max-turns", "4"]).ok();
+    let (id, before) = (home.id(), home.events());
+    // The command is the same whatever was tried, and what was tried is not kept.
+    for tried in [&["resume", &id, "more"][..], &["resume", &id, "more", "--max-turns", "2"]] {
+        let refused = home.run(tried).exits(3);
+        assert!(refused.err.contains("the message was not added: no agent of"), "{}", refused.err);
+        let command = format!("; `polylogue resume {id} more --max-turns 3` continues it\n");
+        assert!(refused.err.ends_with(&command), "{}", refused.err);
+        assert_eq!((home.events(), &*refused.out), (before.clone(), ""), "{tried:?}");
+    }
+    home.run(&["resume", &id, "more", "--max-turns", "3"]).ok();
+    assert_eq!(turns(&home), 6);
+}
+
+#[test]
+fn the_command_that_continues_does_not_grow_with_what_was_tried() {
+    let home = Home::new();
+    parallel(&home, "parallel, max_turns: 9, stop: {says: {text: never, by: A}}");
+    let ended = home.run(&["run", "team.yaml", "--offline", "--max-turns", "2"]).exits(3);
+    let (id, before) = (home.id(), home.events());
+    let command = format!("`polylogue resume {id} --max-turns 3`");
+    assert!(ended.out.ends_with(&format!("{command}\n")), "{}", ended.out);
+    for tried in ["1", "2", "2"] {
+        let refused = home.run(&["resume", &id, "--max-turns", tried]).exits(3);
+        assert!(refused.err.ends_with(&format!("; {command} continues it\n")), "{tried}: {}", refused.err);
+        assert_eq!(home.events(), before, "{tried}");
+    }
+}
+
+#[test]
+fn a_message_after_the_end_of_a_chat_that_used_all_turns_names_the_limit_that_adds_it() {
+    let home = Home::new();
+    parallel(&home, "parallel");
+    home.run(&["run", "team.yaml", "--offline", "--max-turns", "3"]).ok();
+    let (id, before) = (home.id(), home.events());
+    let refused = home.run(&["resume", &id, "And then?"]).exits(3);
+    let command = format!("polylogue resume {id} 'And then?' --max-turns 3");
+    assert!(
+        refused.err.ends_with(&format!("the limit of 3 turns; `{command}` continues it\n")),
+        "{}",
+        refused.err
+    );
+    assert_eq!(home.events(), before);
+    home.shell(&command).ok();
+    assert_eq!(turns(&home), 6);
+}
+
+#[test]
+fn the_command_that_continues_allows_all_turns_of_a_parallel_step_after_a_single_one() {
+    let home = Home::new();
+    parallel(&home, "{graph: {start: A, edges: {A: [B, C]}}}");
+    let ended = home.run(&["run", "team.yaml", "--offline", "--max-turns", "1"]).exits(3);
+    let command = format!("polylogue resume {} --max-turns 2", home.id());
+    assert!(ended.out.ends_with(&format!("`{command}`\n")), "{}", ended.out);
+    home.shell(&command).ok();
+    assert_eq!(turns(&home), 3);
 }
 
 #[test]

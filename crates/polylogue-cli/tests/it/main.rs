@@ -17,9 +17,13 @@ mod chat;
 #[cfg(test)]
 mod containers;
 #[cfg(test)]
+mod dialects;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod endpoints;
+#[cfg(test)]
+mod fallback;
 #[cfg(test)]
 mod first_run;
 #[cfg(test)]
@@ -93,6 +97,7 @@ mod small;
 #[cfg(test)]
 mod societies;
 #[cfg(test)]
+mod steering;
 mod stops;
 #[cfg(test)]
 mod terminal;

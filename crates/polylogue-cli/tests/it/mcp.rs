@@ -194,7 +194,11 @@ fn what_cannot_be_said_is_said_before_a_run_begins() {
     assert!(run().exits(2).err.contains("no agent of `t` has tools of MCP servers"));
     team(&home, "", "[{mcp: s, include: [ekko]}]", &[]);
     let wrong = run().exits(1);
-    assert!(wrong.err.contains("the MCP server `s` has no tool `ekko`; it has: echo, fail"), "{}", wrong.err);
+    assert!(
+        wrong.err.contains("unknown tool `ekko` of the MCP server `s`\n  hint: use one of `echo`, `fail`"),
+        "{}",
+        wrong.err
+    );
     home.file("servers.json", r#"{"mcpServers": {"s": {"command": "/no/such/program"}}}"#);
     team(&home, "", "[{mcp: s}]", &[]);
     assert!(run().exits(1).err.contains("the MCP server `s` cannot be started"));

@@ -116,8 +116,8 @@ async fn wrong_arguments_are_results_that_failed_and_begin_nothing() {
         assert_eq!(result.is_error, Some(true));
         assert!(texts(&result)[0].contains(why), "{:?}", texts(&result));
     }
-    let stranger = service.call_tool(CallToolRequestParams::new("stranger")).await.unwrap_err();
-    assert!(stranger.to_string().contains("there is no tool `stranger`"), "{stranger}");
+    let unknown = service.call_tool(CallToolRequestParams::new("unknown")).await.unwrap_err();
+    assert!(unknown.to_string().contains("there is no tool `unknown`"), "{unknown}");
     assert!(home.listed().is_empty());
 }
 

@@ -241,3 +241,30 @@ fn what_vectors_cost_counts() {
     let within = home.run(&["run", "priced.yaml", "Good morning", "--max-cost", "7"]).ok();
     assert!(within.out.contains("$1.00"), "{}", within.out);
 }
+
+/// The digest that is stored with the newest conversation.
+fn digest(home: &Home) -> Value {
+    let store = polylogue_store::Sqlite::open(home.path("store.db")).unwrap();
+    let id = polylogue_core::LogId::new(&home.id()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let meta = runtime.block_on(async { polylogue_core::Store::meta(&store, &id).await.unwrap() });
+    meta.team["digest"].clone()
+}
+
+#[test]
+fn a_demo_remembers_across_versions_of_the_program_unless_its_file_is_changed() {
+    let home = Home::new();
+    home.run(&["run", "demo:remembers"]).ok();
+    assert_eq!(digest(&home), "demo:remembers", "whatever the content of this version");
+    let second = home.run(&["run", "demo:remembers", "What may I offer Ann?"]).ok();
+    assert!(!events(&home, "prompted").is_empty(), "{}", second.out);
+    let demos = std::fs::read_dir(home.path(".cache/polylogue/demos")).unwrap().next().unwrap().unwrap();
+    let file = demos.path().join("remembers.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("green tea", "black tea")).unwrap();
+    let changed = home.run(&["run", file.to_str().unwrap(), "--offline"]).exits(2);
+    assert!(changed.err.contains("is not trusted"), "{}", changed.err);
+    // By its name it is the demo of the program again.
+    home.run(&["run", "demo:remembers"]).ok();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}

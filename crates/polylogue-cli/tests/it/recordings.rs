@@ -76,7 +76,7 @@ fn a_recording_continues_with_its_run() {
 fn a_recording_is_never_overwritten_and_one_that_is_none_is_refused() {
     let (home, _) = recorded();
     let before = std::fs::read(home.path("talk.jsonl")).unwrap();
-    let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--record", "talk.jsonl"]).exits(1);
+    let ran = home.run(&["run", "team.yaml", "-m", "openai:test", "--record", "talk.jsonl"]).exits(2);
     expect_test::expect![[r#"
         error (config): the file `talk.jsonl` already exists
           hint: record to another file, or remove this one
@@ -84,7 +84,7 @@ fn a_recording_is_never_overwritten_and_one_that_is_none_is_refused() {
     .assert_eq(&ran.err);
     assert_eq!(std::fs::read(home.path("talk.jsonl")).unwrap(), before);
     home.file("other.jsonl", "{\"hello\": 1}\n");
-    let ran = home.run(&["run", "team.yaml", "--replay", "other.jsonl"]).exits(1);
+    let ran = home.run(&["run", "team.yaml", "--replay", "other.jsonl"]).exits(2);
     expect_test::expect![[r#"
         error (config): the file `other.jsonl` is not a cassette
     "#]]

@@ -11,7 +11,7 @@ use crate::home::{Home, shipped};
 const LONG: usize = 200;
 
 /// The teams that ship.
-fn teams() -> BTreeSet<String> {
+pub(crate) fn teams() -> BTreeSet<String> {
     let folder = shipped("x").replace("x.yaml", "");
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()

@@ -10,6 +10,7 @@ fn conversations_are_listed_newest_first_and_found_by_the_beginning_of_their_id(
     let home = Home::new();
     expect![[r#"
         --- 0
+        there is no store at `HOME/store.db`, which `POLYLOGUE_STORE` names
     "#]]
     .assert_eq(&home.run(&["runs"]).ok().masked(&home));
     expect![[r#"
@@ -279,7 +280,13 @@ fn the_whole_of_the_help() {
           batch        Run a team on many tasks, each in its own conversation
           resume       Resume a conversation, or continue one that has ended with another message
           runs         List conversations with their state, cost and task
-          send         Send a message to a conversation that no process runs; `resume` continues it
+          send         Send a message to a conversation, running or not
+          cancel       Stop a running conversation; `resume` continues it
+          pause        Pause a conversation after its turn; `resume` continues it
+          next         Choose the next speaker of a conversation
+          raise        Allow a conversation more than its limits, also while it runs
+          waiting      List the questions of all conversations that wait for people
+          answer       Answer a question of a conversation, running or not
           fork         Fork a conversation: begin another one with its first events
           show         Show a conversation, or the requests to an agent's model
           verify       Check that stored conversations are unaltered
@@ -309,7 +316,7 @@ fn the_whole_of_the_help() {
         Exit codes:
           0  done                     4  over budget
           1  failed                   5  waiting for a person
-          2  bad usage or team file   6  stopped; `polylogue resume` continues
+          2  bad usage or team file   6  stopped by you, or a person has left
           3  stopped by a limit       7  no output: no participant said anything
                                       8  done, but the result is cut off
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
@@ -327,11 +334,12 @@ fn the_whole_of_the_help() {
               --attach <FILE>                Attach a file to the message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
               --answer <TEXT>                Answer the person who is asked, instead of asking at the terminal
               --take-over                    Take the conversation from a process that is stopped or hangs, once its lease has run out
-          -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`
+          -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; with commas between several, each is asked when the one before fails
               --capabilities <CAPABILITIES>  Capabilities of the models besides text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
               --offline                      Take the replies of models from the team's script; no model is called
               --timeout <SECONDS>            Maximum duration of a model call. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in all
               --record <FILE>                Record every model call to a new file
+              --cache <FILE>                 Keep the replies of models in a file, and take the reply to the same request from it: for development
               --replay <FILE>                Take every model reply from a recording; no model is called
               --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
               --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
@@ -377,13 +385,23 @@ fn the_whole_of_the_help() {
 #[test]
 fn a_place_that_is_mistyped_is_not_made() {
     let home = Home::new();
-    for args in [&["runs"][..], &["memory", "list"], &["memory", "search", "tea"]] {
-        home.run(&[args, &["--store", "sotre.db"]].concat()).ok();
+    for args in [
+        &["runs"][..],
+        &["memory", "list"],
+        &["memory", "search", "tea"],
+        &["memory", "forget", "1"],
+        &["show", "last"],
+        &["resume", "last"],
+        &["rm", "last"],
+    ] {
+        let missing = home.run(&[args, &["--store", "sotre.db"]].concat()).exits(2);
+        assert_eq!(
+            missing.err,
+            "error (config): there is no store at `sotre.db`\n  hint: correct the path, or leave out `--store` for the default store\n"
+        );
     }
-    for args in [&["show", "last"], &["resume", "last"], &["rm", "last"]] {
-        let missing = home.run(&[&args[..], &["--store", "sotre.db"]].concat()).exits(2);
-        assert!(missing.err.contains("there are no conversations yet"), "{}", missing.err);
-    }
+    // The place that the variable names may be used for the first time.
+    assert_eq!(home.run(&["runs"]).ok().out, "");
     assert!(!home.path("sotre.db").exists());
 }
 
@@ -408,4 +426,13 @@ fn agents_that_a_program_called_are_listed_and_shown() {
     assert!(shown.out.contains("A rose.") && shown.out.contains("Fine."), "{}", shown.out);
     let unknown = home.run(&["show", "session", "--as", "poet"]).exits(2);
     assert!(unknown.err.contains("was started by a program with the library"), "{}", unknown.err);
+}
+
+#[test]
+fn a_list_without_conversations_says_so() {
+    let home = Home::new();
+    home.run(&["run", &shipped("writer-critic"), "-q"]).ok();
+    let none = home.run(&["runs", "--team", "other"]).ok();
+    assert_eq!(none.out, "");
+    assert!(none.err.starts_with("no conversations found in `"), "{}", none.err);
 }

@@ -273,7 +273,7 @@ fn text_before_a_call_and_its_outcome_are_shown_once() {
     use crate::home::shipped;
 
     for (team, once) in [
-        ("support-desk", "Good morning! A colleague who can see your parcel is with you at once."),
+        ("support-desk", "Good morning! I'm connecting you with a colleague who can look up your parcel."),
         ("support-desk", "A parcel of Monday is missing, and the address of the next one may change."),
         ("caller-executor", "221487.8"),
     ] {

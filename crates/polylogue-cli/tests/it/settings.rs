@@ -37,10 +37,10 @@ fn the_default_model_is_for_agents_without_one_and_options_and_the_variable_prec
     let ran = home.run(&["run", "team.yaml"]).ok();
     assert_eq!(asked(&server), ["own", "file"]);
     let place = home.path(".config/polylogue/config.yaml").display().to_string();
-    let told = format!("use `openai:file`, your default ({place})");
-    assert!(ran.err.contains(&told), "{}", ran.err);
+    let expected = format!("use `openai:file`, your default ({place})");
+    assert!(ran.err.contains(&expected), "{}", ran.err);
     let checked = home.run(&["check", "team.yaml"]).ok();
-    assert!(checked.out.contains(&told), "{}", checked.out);
+    assert!(checked.out.contains(&expected), "{}", checked.out);
 
     home.set("POLYLOGUE_MODEL", "openai:variable");
     let ran = home.run(&["run", "team.yaml"]).ok();

@@ -98,7 +98,7 @@ impl Terminal {
     /// Waits for the end of the process. Gives its exit code, and what is on the screen then.
     pub(crate) fn end(mut self) -> (i32, String) {
         let status = wait(&mut self.child);
-        // The closing lines end with how to go on, or to look at it again.
+        // The closing lines end with how to continue, or to look at it again.
         self.wait_for("`polylogue show ");
         assert!(!self.bytes().contains(KEY));
         (status.code().unwrap_or(-1), self.sees())

@@ -54,6 +54,30 @@ fn verify_tells_the_first_bad_event_and_the_intact_beginning() {
     assert_eq!(home.run(&["verify", "last", "--json"]).ok().lines()[0]["events"], 21);
 }
 
+#[test]
+fn a_conversation_whose_header_was_damaged_is_repaired_with_its_team_and_resumes() {
+    let home = with_lines();
+    home.run(&["run", &shipped("writer-critic"), "--max-turns", "2"]).exits(3);
+    let (path, id) = (log(&home), home.id());
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("garbage\n{}", text.split_once('\n').unwrap().1)).unwrap();
+    let events = text.lines().count() - 2;
+    let reported = home.run(&["verify", &id]).exits(1);
+    let wanted = format!(
+        "damaged  all {events} events are intact, but the header is not: the first line is not a header"
+    );
+    assert!(reported.out.contains(&wanted), "{}", reported.out);
+    assert_eq!(
+        home.run(&["verify", &id, "--json"]).exits(1).lines()[0]["first_bad"],
+        serde_json::Value::Null
+    );
+    home.run(&["verify", &id, "--repair"]).ok();
+    let row = &home.listed()[0];
+    assert_eq!(row["created_ms"], row["started_ms"], "{row}");
+    home.run(&["resume", &id, "--max-turns", "1"]).exits(3);
+    assert_eq!(of_type(&home.events(), "message").len(), 3);
+}
+
 /// Replaces the words `from` by `to` in one event of the only conversation.
 fn alter(home: &Home, store: &str, (from, to): (&str, &str)) {
     if store == "talks/" {

@@ -27,7 +27,7 @@ fn the_team_that_ships_searches_and_reads_the_pages_that_ship() {
 fn server() -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (tell, asked) = std::sync::mpsc::channel();
+    let (report, asked) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -48,7 +48,7 @@ fn server() -> (u16, std::sync::mpsc::Receiver<String>) {
                 "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
                 body.len()
             );
-            if tell.send(path).is_err() {
+            if report.send(path).is_err() {
                 return;
             }
         }

@@ -17,4 +17,6 @@ mod random;
 #[cfg(test)]
 mod replies;
 #[cfg(test)]
+mod steered;
+#[cfg(test)]
 mod tools;

@@ -114,7 +114,9 @@ impl Place {
     pub(crate) fn shown(&self) -> Option<Vec<String>> {
         let output = self.program(&["show", "last", "--json"]).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        if errors.contains("there are no conversations yet") {
+        // Killed before the store was there, or before the conversation was in it.
+        if ["there is no store at", "there are no conversations yet"].iter().any(|none| errors.contains(none))
+        {
             return None;
         }
         assert!(output.status.success(), "the conversation cannot be shown: {errors}");

@@ -174,6 +174,12 @@ fn keys_of_a_flattened_kind_stand_next_to_the_others() {
     );
 }
 
+#[test]
+fn a_key_that_an_unknown_one_stands_for_is_not_missing_too() {
+    assert_eq!(read::<Pet>("{nam: Tom}").1, ["unknown key `nam`"], "its hint names it");
+    assert_eq!(read::<Pet>("{whiskers: 4}").1, ["unknown key `whiskers`", "a file needs the key `name`"]);
+}
+
 /// Values with their positions.
 #[derive(Config)]
 struct Placed {

@@ -60,6 +60,7 @@ chat: {participants: [Ann, Ann, Boob, Zed], max_round: 3, max_turns: 0.5}
         hint: did you mean `mandatory`?
         error: `without` must be a list, not a text
          --> team.yaml:6:70
+        hint: write a list: `[x]`
         error: `search` is already in `tools`
          --> team.yaml:6:82
         error: unknown agent `Bobb`

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::name::Name;
 use super::path::LabelError;
+use super::pattern_flaw::PatternFlaw;
 use super::store_error::LogId;
+use super::unknown_name::UnknownName;
 
 /// What is wrong in the definition of agents or of a chat, or in how they are run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +44,7 @@ pub enum ConfigError {
         step: ImpossibleStep,
     },
     /// The log is of another chat.
-    #[error("the log is not of `{chat}`: it knows no `{unknown}`")]
+    #[error("the log belongs to another chat: `{chat}` has no participant `{unknown}`")]
     OtherChat {
         /// The chat that was to continue.
         chat: Name,
@@ -77,19 +79,19 @@ pub enum ConfigError {
     #[error(transparent)]
     Label(#[from] LabelError),
     /// Two calls of agents in parallel have the same label.
-    #[error("`{label}` is called twice in parallel; give each call its own label")]
+    #[error("`{label}` is called twice in parallel")]
     CalledTwice {
         /// The label.
         label: Arc<str>,
     },
     /// Another call of an agent in this log is not over.
-    #[error("a call in `{log}` is not over; resume it or undo it first")]
+    #[error("the conversation `{log}` has an open call")]
     CallNotOver {
         /// The conversation.
         log: LogId,
     },
     /// The call to be resumed is of another agent.
-    #[error("the call in `{log}` that is not over is none of `{who}`")]
+    #[error("the open call in `{log}` belongs to another agent than `{who}`")]
     CallOfAnother {
         /// The conversation.
         log: LogId,
@@ -97,7 +99,7 @@ pub enum ConfigError {
         who: Name,
     },
     /// The participant has no open question.
-    #[error("`{who}` asks nothing")]
+    #[error("`{who}` has no open question")]
     NothingAsked {
         /// The participant.
         who: Name,
@@ -120,9 +122,106 @@ pub enum ConfigError {
         /// The conversation.
         log: LogId,
     },
-    /// What a builder outside the kernel found: of agents, policies, tools, team files.
-    #[error("{0}")]
-    Custom(String),
+    /// A pattern, such as a graph, a group or a list of tasks, is invalid.
+    #[error(transparent)]
+    Pattern(#[from] PatternFlaw),
+    /// A name that does not exist.
+    #[error(transparent)]
+    Unknown(Box<UnknownName>),
+    /// Something required is missing.
+    #[error("{of} has no {what}")]
+    Missing {
+        /// What requires it, such as `` `Ann` ``.
+        of: Arc<str>,
+        /// What is missing, such as `model`.
+        what: Arc<str>,
+        /// How to provide it, if known.
+        hint: Option<Arc<str>>,
+    },
+    /// A setting has an invalid value.
+    #[error("{what} is invalid: {why}")]
+    Invalid {
+        /// The setting, with its value if that is short.
+        what: Arc<str>,
+        /// The reason.
+        why: Arc<str>,
+        /// How to fix it, if known.
+        hint: Option<Arc<str>>,
+    },
+    /// A tool cannot be made from its declaration.
+    #[error("the {kind} `{name}`: {why}")]
+    Declaration {
+        /// What is declared: `command`, `call`, `operation`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// The reason.
+        why: String,
+    },
+    /// An MCP server cannot be used: it cannot be started or reached, or is not declared correctly.
+    #[error("the MCP server `{name}` {why}")]
+    McpServer {
+        /// Its name.
+        name: String,
+        /// The reason, as a predicate: `is disabled`.
+        why: String,
+    },
+    /// A permission was not granted.
+    #[error("{wants}, but that is not allowed")]
+    NotGranted {
+        /// The permission, as users write it: `network`.
+        permission: &'static str,
+        /// Who wants to do what.
+        wants: String,
+    },
+    /// A model does not support the parameters that an agent sets, as its provider reports.
+    #[error("`{model}` does not support what the parameters of `{who}` request")]
+    UnsupportedParameters {
+        /// The model.
+        model: Arc<str>,
+        /// The agent.
+        who: Name,
+    },
+}
+
+impl ConfigError {
+    /// [`Missing`](Self::Missing) without a hint: `of` has no `what`.
+    #[must_use]
+    pub fn missing(of: impl Into<Arc<str>>, what: impl Into<Arc<str>>) -> Self {
+        Self::Missing { of: of.into(), what: what.into(), hint: None }
+    }
+
+    /// [`Invalid`](Self::Invalid) without a hint.
+    #[must_use]
+    pub fn invalid(what: impl Into<Arc<str>>, why: impl Into<Arc<str>>) -> Self {
+        Self::Invalid { what: what.into(), why: why.into(), hint: None }
+    }
+
+    /// How to fix it, if that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Pattern(flaw) => return flaw.hint(),
+            Self::Unknown(unknown) => return unknown.hint(),
+            Self::Missing { hint, .. } | Self::Invalid { hint, .. } => hint.as_deref()?,
+            Self::UnsupportedParameters { .. } => "for structured output, use `Assistant::output_schema`",
+            Self::NotGranted { permission, .. } => {
+                return Some(format!("if you trust it, allow `{permission}`"));
+            }
+            Self::ReservedName | Self::NameUsedTwice { .. } => "rename the agent",
+            Self::NoParticipants { .. } => "add a participant",
+            Self::CalledTwice { .. } => "give each call its own label",
+            Self::CallNotOver { .. } => "resume it or undo it first",
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl From<UnknownName> for ConfigError {
+    fn from(unknown: UnknownName) -> Self {
+        Self::Unknown(Box::new(unknown))
+    }
 }
 
 /// A step of a policy that no chat can make.
@@ -148,3 +247,7 @@ pub enum ImpossibleStep {
     #[error("{0}")]
     Failed(Arc<str>),
 }
+
+#[cfg(test)]
+#[path = "config_error_tests.rs"]
+mod tests;

@@ -9,6 +9,15 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Digest(pub(crate) [u8; 16]);
 
+/// What a request begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestPrefix {
+    /// Identifies the system message.
+    pub system: Digest,
+    /// Identifies the tools.
+    pub tools: Digest,
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", u128::from_be_bytes(self.0))

@@ -4,11 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::config_error::ConfigError;
 use super::fault::Fault;
-use super::model_error::ModelError;
+use super::model_error::{ModelError, ModelErrorKind};
 use super::name::{Name, NameError};
 use super::path::{LabelError, Path};
+use super::pattern_flaw::PatternFlaw;
 use super::stop_reason::StopReason;
 use super::store_error::StoreError;
+use super::unknown_name::UnknownName;
 
 /// A result with Polylogue's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -74,12 +76,6 @@ pub enum Interrupt {
 }
 
 impl Error {
-    /// An error in the definition of agents, policies, tools or teams outside the kernel.
-    #[must_use]
-    pub fn config(what: impl Into<String>) -> Self {
-        Self::Config(ConfigError::Custom(what.into()))
-    }
-
     /// The same error, of an agent called at `at`. The innermost agent is named, and an agent called at the root is
     /// known to the caller. Limits, cancellation and the like stay as they are.
     pub(crate) fn within(self, at: &Path) -> Self {
@@ -106,10 +102,20 @@ impl Error {
         }
     }
 
+    /// Whether a model call was refused before it was made.
+    fn is_unsent(&self) -> bool {
+        match self {
+            Self::Model(error) => matches!(error.kind, ModelErrorKind::Script | ModelErrorKind::Bug),
+            Self::Within { error, .. } => error.is_unsent(),
+            _ => false,
+        }
+    }
+
     /// How to fix it, if that is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Config(error) => error.hint(),
             Self::Name(error) => error.suggestion().map(|name| format!("use `{name}`")),
             Self::Model(error) => error.hint.clone(),
             Self::Store(error) => error.hint(),
@@ -130,11 +136,28 @@ pub struct Failure {
     /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Whether a model call was refused before it was made, such as one that a script does not expect. The call that follows has
+    /// its number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsent: bool,
 }
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
-        Self { fault: error.fault(), message: error.to_string(), hint: error.hint() }
+        let (fault, message, hint) = (error.fault(), error.to_string(), error.hint());
+        Self { fault, message, hint, unsent: error.is_unsent() }
+    }
+}
+
+impl From<UnknownName> for Error {
+    fn from(unknown: UnknownName) -> Self {
+        Self::Config(unknown.into())
+    }
+}
+
+impl From<PatternFlaw> for Error {
+    fn from(flaw: PatternFlaw) -> Self {
+        Self::Config(flaw.into())
     }
 }
 

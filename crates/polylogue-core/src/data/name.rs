@@ -59,6 +59,12 @@ impl Name {
         Self("user".into())
     }
 
+    /// The author of a message from outside that neither the user nor a participant says.
+    #[must_use]
+    pub fn system() -> Self {
+        Self("system".into())
+    }
+
     /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -97,7 +97,8 @@ pub struct CallOutcome {
 #[must_use]
 pub fn plain(parts: &[Part]) -> Cow<'_, str> {
     let mut texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(&**text),
+        // A provider's sealed place in the order of parts can be a text that says nothing.
+        Part::Text(text) => Some(&**text).filter(|text| !text.is_empty()),
         _ => None,
     });
     match (texts.next(), texts.next()) {
@@ -180,6 +181,8 @@ pub enum Finish {
     Paused,
     /// The model wrote a tool call that its provider cannot parse. Asked again, it may write a better one.
     Malformed,
+    /// The call was aborted from outside while the reply arrived.
+    Interrupted,
     /// The provider reported no reason.
     Unknown,
 }
@@ -198,6 +201,7 @@ impl Finish {
             | Self::ContextFull
             | Self::Refused { .. }
             | Self::Paused
+            | Self::Interrupted
             | Self::Malformed => true,
         }
     }
@@ -215,6 +219,7 @@ impl fmt::Display for Finish {
                 return refused(f, category.as_deref(), explanation.as_deref());
             }
             Self::Paused => "paused by the provider",
+            Self::Interrupted => "cut off by the user",
             Self::Malformed => {
                 "without the tool call that it should have, which the provider could not parse"
             }

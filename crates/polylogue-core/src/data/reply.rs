@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::Digest;
+use super::digest::{Digest, RequestPrefix};
+use super::history_summary::CallPurpose;
 use super::name::Name;
 use super::part::{Call, Finish, Part, plain};
-use super::usage::{Money, TotalUsage, Usage};
+use super::usage::{CallCost, Money, TotalUsage, Usage};
 use super::verbatim::Verbatim;
 
 /// A reply of a model.
@@ -28,6 +29,19 @@ pub struct Reply {
     /// What later requests return to the provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbatim: Option<Arc<Verbatim>>,
+    /// The model that replied, if the one that was asked chooses among several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<Arc<AnsweredBy>>,
+}
+
+/// The model that replied, one of several that were to be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnsweredBy {
+    /// The model, as `provider:model`.
+    pub model: Arc<str>,
+    /// The cost of its reply, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CallCost>,
 }
 
 impl std::fmt::Display for Reply {
@@ -42,7 +56,7 @@ impl Reply {
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         let (parts, finish) = (vec![Part::text(text)], Finish::Stop);
-        Self { parts, finish, usage: Usage::default(), cached: false, verbatim: None }
+        Self { parts, finish, usage: Usage::default(), cached: false, verbatim: None, answered_by: None }
     }
 
     /// This truncated reply joined with the one that continues it. The usage is that of the second. Nothing stays
@@ -50,6 +64,22 @@ impl Reply {
     #[must_use]
     pub fn continued(self, rest: Self) -> Self {
         Self { parts: joined(self.parts, &rest.parts), verbatim: None, ..rest }
+    }
+
+    /// This reply, which its provider [paused](Finish::Paused), with the one that resumes it: the parts of both in
+    /// order, what is returned verbatim of both, and the usage of both.
+    #[must_use]
+    pub fn resumed(mut self, rest: Self) -> Self {
+        let verbatim = |reply: &mut Self| reply.verbatim.take().map(Arc::unwrap_or_clone).unwrap_or_default();
+        let (mut rest, count) = (rest, self.parts.len());
+        let both = verbatim(&mut self).followed_by(count, verbatim(&mut rest));
+        self.parts.append(&mut rest.parts);
+        Self {
+            parts: self.parts,
+            usage: self.usage.and(rest.usage),
+            verbatim: both.some().map(Arc::new),
+            ..rest
+        }
     }
 
     /// Its text, without thoughts.
@@ -74,10 +104,16 @@ impl Reply {
 pub struct ModelReply {
     /// The agent that called the model.
     pub who: Name,
-    /// The model, as `provider:model`.
+    /// The model that replied, as `provider:model`.
     pub model: Arc<str>,
+    /// The model that was asked first, if it failed and another one replied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Arc<str>>,
     /// Identifies the request.
     pub request: Digest,
+    /// Identifies its beginning, if the provider reports the use of its prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<RequestPrefix>,
     /// The content of the reply.
     pub parts: Vec<Part>,
     /// The finish reason.
@@ -88,18 +124,27 @@ pub struct ModelReply {
     /// Money; omitted if a price or a token count is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+    /// The cost without the provider's prompt cache; omitted if it was not used, or the cost is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncached_cost: Option<Money>,
     /// Whether the reply came from a cache of replies: usage and cost are then those of the original call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
     /// What later requests return to the provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbatim: Option<Arc<Verbatim>>,
+    /// What the call was for.
+    #[serde(default, skip_serializing_if = "CallPurpose::is_turn")]
+    pub purpose: CallPurpose,
 }
 
 impl TotalUsage {
     /// Adds a call.
     pub fn add(&mut self, reply: &ModelReply) {
         self.add_call(&reply.usage, reply.cost, reply.cached);
+        if !reply.cached {
+            self.prompt_cache.add(&reply.usage, reply.cost, reply.uncached_cost);
+        }
     }
 }
 
@@ -157,6 +202,13 @@ pub enum DeltaRef<'a> {
         /// The wait before it.
         wait: Duration,
     },
+    /// The call failed, and another model is asked. What streamed before is discarded.
+    Fallback {
+        /// The cause in a few words.
+        cause: &'a str,
+        /// The model that is asked now, as `provider:model`.
+        model: &'a str,
+    },
 }
 
 /// Ignores all pieces.
@@ -194,6 +246,13 @@ pub enum Delta {
         /// The wait before it.
         wait: Duration,
     },
+    /// The call failed, and another model is asked. What streamed before is discarded.
+    Fallback {
+        /// The cause in a few words.
+        cause: String,
+        /// The model that is asked now, as `provider:model`.
+        model: String,
+    },
 }
 
 impl From<DeltaRef<'_>> for Delta {
@@ -207,6 +266,9 @@ impl From<DeltaRef<'_>> for Delta {
             DeltaRef::Restart => Self::Restart,
             DeltaRef::Retry { cause, retry, retries, wait } => {
                 Self::Retry { cause: cause.to_owned(), retry, retries, wait }
+            }
+            DeltaRef::Fallback { cause, model } => {
+                Self::Fallback { cause: cause.to_owned(), model: model.to_owned() }
             }
         }
     }

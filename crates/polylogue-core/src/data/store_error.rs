@@ -226,8 +226,8 @@ impl StoreError {
             Self::Busy { .. } => "wait until that process is done, or stop it; of one that hangs, \
                                  `polylogue resume --take-over` takes the conversation once its lease has run out"
                 .into(),
-            Self::Fenced { .. } => "let the process that has it now go on, or resume when it is done".into(),
-            Self::Replaced { .. } => "restore or remove nothing while a conversation runs; `polylogue verify` tells what is \
+            Self::Fenced { .. } => "let the other process continue, or resume when it is done".into(),
+            Self::Replaced { .. } => "restore or remove nothing while a conversation runs; `polylogue verify` shows what is \
                                      there now, and `polylogue resume` continues from that"
                 .into(),
             Self::Older { .. } => "read it with the version that wrote it; for new conversations, choose another place with `--store`, or remove it".into(),

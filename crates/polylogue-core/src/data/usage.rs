@@ -40,6 +40,36 @@ impl Usage {
         *self == Self::default()
     }
 
+    /// This usage and that of a further call. The input and the output are unknown if one of them is.
+    #[must_use]
+    pub fn and(self, further: Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        let any = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            input: both(self.input, further.input),
+            output: both(self.output, further.output),
+            cached: any(self.cached, further.cached),
+            written: any(self.written, further.written),
+            written_long: any(self.written_long, further.written_long),
+            reasoning: any(self.reasoning, further.reasoning),
+        }
+    }
+
+    /// The same tokens without a prompt cache: all input is fresh.
+    #[must_use]
+    pub fn without_prompt_cache(self) -> Self {
+        Self { cached: None, written: None, written_long: None, ..self }
+    }
+
+    /// Whether a prompt cache was read or written.
+    #[must_use]
+    pub fn used_prompt_cache(&self) -> bool {
+        self.cached.unwrap_or(0) > 0 || self.written.unwrap_or(0) > 0
+    }
+
     /// Input and output tokens, if both are known.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
@@ -106,6 +136,16 @@ impl Sum for Money {
     fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
         amounts.fold(Self::default(), Add::add)
     }
+}
+
+/// The cost of a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCost {
+    /// What it costs.
+    pub cost: Money,
+    /// What it would cost without the provider's prompt cache; `None` if that was not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncached: Option<Money>,
 }
 
 /// The usage of a model that a tool called itself.
@@ -186,18 +226,65 @@ pub struct TotalUsage {
     pub input: u64,
     /// Output tokens, where known.
     pub output: u64,
+    /// The part of the output that was reasoning, where known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
     /// Calls with unknown tokens.
     pub unmetered: u64,
     /// Cost, where known.
     pub cost: Money,
     /// Calls with unknown cost.
     pub unpriced: u64,
+    /// How the prompt caches of providers were used; included in the other figures.
+    #[serde(default, skip_serializing_if = "PromptCache::is_unused")]
+    pub prompt_cache: PromptCache,
     /// What a cache of replies saved; not included in the other figures.
     #[serde(default, skip_serializing_if = "CacheSavings::is_nothing")]
     pub saved: CacheSavings,
     /// Upper bounds of calls without a known usage; not included in the other figures, but in limits.
     #[serde(default, skip_serializing_if = "UncertainUsage::is_nothing")]
     pub uncertain: UncertainUsage,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The use of providers' prompt caches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptCache {
+    /// Input tokens that were read from a cache.
+    pub read: u64,
+    /// Input tokens that were written to a cache.
+    pub written: u64,
+    /// The cost of the calls that used a cache, where it is known with and without it.
+    pub cost: Money,
+    /// What the same calls would have cost without it.
+    pub uncached: Money,
+}
+
+impl PromptCache {
+    /// Whether no cache was read or written.
+    #[must_use]
+    pub const fn is_unused(&self) -> bool {
+        self.read == 0 && self.written == 0
+    }
+
+    /// The money saved, in 10⁻¹² dollars; negative if writing cost more than reading saved.
+    #[must_use]
+    pub fn saved_picodollars(&self) -> i128 {
+        i128::from(self.uncached.picodollars) - i128::from(self.cost.picodollars)
+    }
+
+    pub(super) fn add(&mut self, usage: &Usage, cost: Option<Money>, uncached: Option<Money>) {
+        self.read += usage.cached.unwrap_or(0);
+        self.written += usage.written.unwrap_or(0);
+        if let (Some(cost), Some(uncached)) = (cost, uncached) {
+            self.cost += cost;
+            self.uncached += uncached;
+        }
+    }
 }
 
 /// The savings by a cache of replies.
@@ -226,6 +313,27 @@ impl CacheSavings {
 }
 
 impl TotalUsage {
+    /// Adds all figures of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.input += other.input;
+        self.output += other.output;
+        self.reasoning += other.reasoning;
+        self.unmetered += other.unmetered;
+        self.cost += other.cost;
+        self.unpriced += other.unpriced;
+        self.prompt_cache.read += other.prompt_cache.read;
+        self.prompt_cache.written += other.prompt_cache.written;
+        self.prompt_cache.cost += other.prompt_cache.cost;
+        self.prompt_cache.uncached += other.prompt_cache.uncached;
+        self.saved.calls += other.saved.calls;
+        self.saved.tokens += other.saved.tokens;
+        self.saved.cost += other.saved.cost;
+        self.uncertain.calls += other.uncertain.calls;
+        self.uncertain.tokens += other.uncertain.tokens;
+        self.uncertain.cost += other.uncertain.cost;
+    }
+
     /// Adds a model call. A `cached` reply costs nothing, and counts as saved.
     pub(super) fn add_call(&mut self, usage: &Usage, cost: Option<Money>, cached: bool) {
         if cached {
@@ -234,6 +342,7 @@ impl TotalUsage {
         self.calls += 1;
         self.input += usage.input.unwrap_or(0);
         self.output += usage.output.unwrap_or(0);
+        self.reasoning += usage.reasoning.unwrap_or(0);
         self.unmetered += u64::from(usage.total().is_none());
         self.cost += cost.unwrap_or_default();
         self.unpriced += u64::from(cost.is_none());
@@ -243,6 +352,7 @@ impl TotalUsage {
     pub fn add_tool(&mut self, used: &ToolUsage) {
         self.input += used.usage.input.unwrap_or(0);
         self.output += used.usage.output.unwrap_or(0);
+        self.reasoning += used.usage.reasoning.unwrap_or(0);
         self.unmetered += u64::from(used.usage.total().is_none());
         self.cost += used.cost.unwrap_or_default();
         self.unpriced += u64::from(used.cost.is_none());

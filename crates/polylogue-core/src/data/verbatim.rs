@@ -114,6 +114,18 @@ impl Verbatim {
         Self { arguments: arguments.collect(), seals }.some()
     }
 
+    /// This of the first `parts` parts of a reply, with `rest` of those after them. Seals of the rest count only together
+    /// with seals of the first, which say what they came after.
+    pub(crate) fn followed_by(self, parts: usize, rest: Self) -> Self {
+        let Self { mut arguments, mut seals } = self;
+        let later = rest.arguments.into_iter();
+        arguments.extend(later.map(|raw| RawArguments { part: raw.part + parts, ..raw }));
+        if let (Some(seals), Some(rest)) = (&mut seals, rest.seals) {
+            seals.parts.extend(rest.parts.into_iter().map(|seal| Seal { part: seal.part + parts, ..seal }));
+        }
+        Self { arguments, seals }
+    }
+
     /// This without its seals; `None` if nothing is left.
     pub(crate) fn unsealed(&self) -> Option<Self> {
         Self { arguments: self.arguments.clone(), seals: None }.some()

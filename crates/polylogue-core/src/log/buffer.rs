@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::clock::Timestamp;
 use super::event::{Body, Event};
+use super::inbox::TakenNumbers;
 use super::origins::Origins;
 use super::turns::TurnCount;
 use crate::limits::RunUsage;
@@ -32,14 +33,25 @@ impl EventBuffer {
     pub(crate) fn stage(
         &mut self,
         at: &Path,
-        (time, ran_ms): (Timestamp, u64),
+        time: (Timestamp, u64),
         bodies: impl IntoIterator<Item = Body>,
+    ) -> Vec<Arc<Event>> {
+        self.stage_from(at, time, bodies.into_iter().map(|body| (None, body)))
+    }
+
+    /// As [`stage`](Self::stage), with the numbers of the inbox messages that the events carry out.
+    pub(crate) fn stage_from(
+        &mut self,
+        at: &Path,
+        (time, ran_ms): (Timestamp, u64),
+        bodies: impl IntoIterator<Item = (Option<u64>, Body)>,
     ) -> Vec<Arc<Event>> {
         let first = self.next_seq();
         // All of them are marked before the first is added: parallel turns do not see each other.
         let origins = &self.totals.origins;
-        let event =
-            |(seq, body)| Arc::new(Event { seq, at: at.clone(), time, ran_ms, body: origins.mark(at, body) });
+        let event = |(seq, (inbox, body))| {
+            Arc::new(Event { seq, at: at.clone(), time, ran_ms, inbox, body: origins.mark(at, body) })
+        };
         let batch: Vec<Arc<Event>> = (first..).zip(bodies).map(event).collect();
         for event in &batch {
             self.totals.add(event);
@@ -64,8 +76,7 @@ impl EventBuffer {
     pub(crate) fn take_in(&mut self, more: impl IntoIterator<Item = Event>) {
         self.staged.clear();
         self.events.extend(more.into_iter().map(Arc::new));
-        self.totals = RunTotals::default();
-        self.events.iter().for_each(|event| self.totals.add(event));
+        self.totals = RunTotals::of(&self.events);
     }
 }
 
@@ -85,7 +96,7 @@ pub(crate) struct RunTotals {
     pub(crate) turns: TurnCount,
     /// Finished model calls of each agent.
     pub(crate) calls: BTreeMap<Name, u64>,
-    /// Failed turns of each agent, and model calls that were refused without failing the turn.
+    /// Failed turns of each agent, unless their call was never made, and model calls that were refused without failing the turn.
     pub(crate) failures: BTreeMap<Name, u64>,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<Arc<str>>,
@@ -95,13 +106,25 @@ pub(crate) struct RunTotals {
     pub(crate) closed: Option<u64>,
     /// Who has read content from outside.
     pub(crate) origins: Origins,
+    /// The inbox messages that the log has.
+    pub(crate) taken: TakenNumbers,
+    /// Whether the conversation was paused last.
+    pub(crate) is_paused: bool,
 }
 
 impl RunTotals {
+    /// Those of `events`, from the first one on.
+    pub(crate) fn of(events: &[Arc<Event>]) -> Self {
+        let mut totals = Self::default();
+        events.iter().for_each(|event| totals.add(event));
+        totals
+    }
+
     fn add(&mut self, event: &Event) {
         self.origins.add(event);
         self.usage.add_event(event);
         self.turns.add(event);
+        event.inbox.into_iter().for_each(|number| self.taken.add(number));
         match &event.body {
             Body::ModelReplied(reply) => {
                 *self.calls.entry(reply.who.clone()).or_default() += 1;
@@ -117,11 +140,15 @@ impl RunTotals {
                 let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none());
                 self.unpriced = unpriced.map(|used| Arc::clone(&used.model)).or_else(|| self.unpriced.take());
             }
+            Body::Failed { error, .. } if error.unsent => {}
             Body::Failed { who, .. }
             | Body::CapabilityMissing { who, .. }
             | Body::SealsRefused { who, .. }
+            | Body::TooLong { who, .. }
             | Body::ContinuationFailed { who, .. } => *self.failures.entry(who.clone()).or_default() += 1,
             Body::Closed { .. } if event.at.is_root() => self.closed = Some(event.seq),
+            Body::Paused => self.is_paused = true,
+            Body::Resumed => self.is_paused = false,
             _ => {}
         }
     }

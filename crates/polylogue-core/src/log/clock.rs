@@ -1,6 +1,6 @@
 //! The time of events, and the running time of a conversation.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,16 @@ pub(super) struct Stopwatch {
     /// In earlier processes.
     ran_ms: u64,
     since: Since,
+    pauses: Mutex<Pauses>,
+}
+
+/// Pauses of a conversation, in milliseconds since it was opened.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pauses {
+    /// When the current one began.
+    since: Option<u64>,
+    /// The sum of those before.
+    sum: u64,
 }
 
 enum Since {
@@ -30,20 +40,45 @@ enum Since {
 impl Stopwatch {
     /// Of a log that is opened now, whose conversation has run for `ran_ms` milliseconds.
     pub(super) fn opened(ran_ms: u64) -> Self {
-        Self { ran_ms, since: Since::Opened(Instant::now()) }
+        Self { ran_ms, since: Since::Opened(Instant::now()), pauses: Mutex::default() }
     }
 
     /// The same with a custom clock: starts at the first time that is read.
-    pub(super) const fn by_another_clock(&self) -> Self {
-        Self { ran_ms: self.ran_ms, since: Since::First(OnceLock::new()) }
+    pub(super) fn by_another_clock(&self) -> Self {
+        Self { ran_ms: self.ran_ms, since: Since::First(OnceLock::new()), pauses: Mutex::default() }
     }
 
     /// The running time at `now`, in milliseconds.
     pub(super) fn at(&self, now: Timestamp) -> u64 {
-        self.ran_ms.saturating_add(match &self.since {
+        let pauses = *self.pauses();
+        let ran = pauses.since.unwrap_or_else(|| self.since_opened(now)).saturating_sub(pauses.sum);
+        self.ran_ms.saturating_add(ran)
+    }
+
+    /// Stops at `now`, until [`start`](Self::start).
+    pub(super) fn stop(&self, now: Timestamp) {
+        let since = self.since_opened(now);
+        self.pauses().since.get_or_insert(since);
+    }
+
+    /// Continues at `now`.
+    pub(super) fn start(&self, now: Timestamp) {
+        let opened = self.since_opened(now);
+        let mut pauses = self.pauses();
+        if let Some(since) = pauses.since.take() {
+            pauses.sum = pauses.sum.saturating_add(opened.saturating_sub(since));
+        }
+    }
+
+    fn since_opened(&self, now: Timestamp) -> u64 {
+        match &self.since {
             Since::Opened(opened) => u64::try_from(opened.elapsed().as_millis()).unwrap_or(u64::MAX),
             Since::First(first) => now.0.saturating_sub(first.get_or_init(|| now).0),
-        })
+        }
+    }
+
+    fn pauses(&self) -> MutexGuard<'_, Pauses> {
+        self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

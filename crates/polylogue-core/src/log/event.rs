@@ -5,10 +5,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::inbox::Instruction;
+use super::question::{Question, Responder};
 use super::request::TurnRequest;
 use crate::{
-    Call, Capability, Charge, Failure, LimitOverrides, Message, ModelReply, Name, Outcome, Part, Path,
-    StopReason,
+    Call, Capability, Charge, Compacted, Failure, LimitOverrides, Message, ModelReply, Name, Outcome, Part,
+    Path, StopReason,
 };
 
 /// One entry of a log.
@@ -28,12 +30,15 @@ pub struct Event {
     /// process ran it does not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ran_ms: u64,
+    /// The number of the [inbox message](crate::InboxMessage) that it carries out or refuses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox: Option<u64>,
     /// The content.
     #[serde(flatten)]
     pub body: Body,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -83,6 +88,24 @@ pub enum Body {
         /// The names of the parameters.
         parameters: Vec<Arc<str>>,
     },
+    /// A provider refused a request because it is longer than the context window of its model. The agent's history is
+    /// compacted, and the request is sent again.
+    TooLong {
+        /// The agent that asked.
+        who: Name,
+        /// The model, as `provider:model`.
+        model: Arc<str>,
+        /// The tokens of the request, if the provider says them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u32>,
+        /// The limit, if the provider says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u32>,
+        /// The error message of the model or its server.
+        why: Arc<str>,
+    },
+    /// The older part of an agent's history was replaced by a summary, in its own view.
+    Compacted(Compacted),
     /// The rest of a truncated reply could not be requested. The reply stays unchanged.
     ContinuationFailed {
         /// The agent whose reply it is.
@@ -171,6 +194,9 @@ pub enum Body {
         to: Name,
         /// The answer.
         text: Arc<str>,
+        /// Who answered.
+        #[serde(default, skip_serializing_if = "Responder::is_unnamed")]
+        by: Responder,
     },
     /// A turn failed. It stays open and is retried when the chat is run again.
     Failed {
@@ -197,6 +223,37 @@ pub enum Body {
     },
     /// Limits of the conversation were changed from outside. Agents do not see it.
     LimitsChanged(LimitOverrides),
+    /// The next speaker was chosen from outside: the next public turn is theirs.
+    NextSpeaker {
+        /// The participant.
+        who: Name,
+    },
+    /// The conversation was paused from outside: open turns end, and no other begins. Agents do not see it.
+    Paused,
+    /// The paused conversation continues. Agents do not see it.
+    Resumed,
+    /// The run was cancelled from outside; running the conversation again continues it. Agents do not see it.
+    Cancelled {
+        /// Whether calls in flight were aborted.
+        now: bool,
+    },
+    /// An instruction from outside was not carried out. Agents do not see it.
+    Refused {
+        /// The instruction.
+        instruction: Box<Instruction>,
+        /// Why.
+        why: Arc<str>,
+    },
+    /// A model call was aborted from outside while its reply arrived. The turn stays open and is retried when the chat is run
+    /// again; the text counts as said only when the turn is [given up](crate::Log::end_open_turns).
+    ReplyInterrupted {
+        /// The agent that asked.
+        who: Name,
+        /// The model, as `provider:model`.
+        model: Arc<str>,
+        /// The text that had arrived.
+        text: Arc<str>,
+    },
     /// Events of this chat since an event are rolled back: a call of an agent that failed, or what an agent must
     /// forget. They stay in the log, and their cost counts.
     RolledBack {
@@ -210,8 +267,19 @@ impl Body {
     #[must_use]
     pub const fn is_of_form(&self) -> bool {
         match self {
+            Self::ReplyInterrupted { .. } => true,
             Self::CapabilityMissing { capability, .. } => capability.is_of_form(),
             Self::SealsRefused { .. } | Self::ParametersIgnored { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it belongs to a compaction of an agent's history, which precedes a model call.
+    #[must_use]
+    pub const fn is_of_compaction(&self) -> bool {
+        match self {
+            Self::TooLong { .. } | Self::Compacted(_) => true,
+            Self::ModelReplied(reply) => !reply.purpose.is_turn(),
             _ => false,
         }
     }
@@ -274,59 +342,6 @@ impl Opening {
             Some(message) => message.parts.extend(parts),
             None => self.messages.push(Message { parts, ..Message::text(Name::user(), "") }),
         }
-    }
-}
-
-/// A question to a person.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Question {
-    /// The participant that asks for the person's input.
-    pub who: Name,
-    /// The text of the question.
-    pub text: Arc<str>,
-    /// The call that waits for approval, if the question asks for one. The text shows its arguments in full; display
-    /// it verbatim, never as Markdown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<Call>,
-}
-
-impl Question {
-    /// The questions without an answer in the log `events`, with the paths of their chats.
-    #[must_use]
-    pub fn open_in(events: &[Arc<Event>]) -> Vec<(Path, Self)> {
-        let mut open: Vec<(Path, Self)> = Vec::new();
-        for event in events {
-            Self::track(&mut open, event, Self::clone, |question| &question.who);
-        }
-        open
-    }
-
-    /// Keeps track of open questions: adds the one that `event` asks, as `new` makes it, and removes those that it settles.
-    pub(super) fn track<T>(
-        open: &mut Vec<(Path, T)>,
-        event: &Event,
-        new: impl Fn(&Self) -> T,
-        who: impl Fn(&T) -> &Name,
-    ) {
-        match &event.body {
-            Body::InputRequired(question) => open.push((event.at.clone(), new(question))),
-            Body::InputProvided { to, .. } => open.retain(|(at, asked)| *at != event.at || who(asked) != to),
-            // A call is rolled back with all chats and questions within it.
-            Body::RolledBack { .. } => open.retain(|(at, _)| *at != event.at),
-            _ => {}
-        }
-    }
-
-    /// A question of `who` that asks for text, not for approval.
-    #[must_use]
-    pub fn new(who: Name, text: impl Into<Arc<str>>) -> Self {
-        Self { who, text: text.into(), call: None }
-    }
-
-    /// Whether it asks for approval.
-    #[must_use]
-    pub const fn is_approval(&self) -> bool {
-        self.call.is_some()
     }
 }
 

@@ -7,6 +7,7 @@ fn an_event_is_one_flat_json_object() {
         at: Path::root().child(&Name::new("critic").unwrap(), 2),
         time: Timestamp(7),
         ran_ms: 0,
+        inbox: None,
         body: Body::Message(Message::text(Name::user(), "hi")),
     };
     let json = serde_json::to_string(&event).unwrap();

@@ -1,12 +1,12 @@
 //! A handle of an open log, for others than its runner.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::Mutex;
 
 use super::buffer::EventBuffer;
+use super::inbox::{Confirmation, Inbox, Instruction, Timing};
 use super::updates::{Publisher, WeakPublisher};
 use super::{Event, LogId, Path, Question, Subscription};
 use crate::{Cancellation, Message, TotalUsage};
@@ -66,69 +66,36 @@ impl LogHandle {
     /// Until then it is in memory only: the [`Confirmation`] says when it is in the log. A message that was not posted when the
     /// run ended waits for [`Log::post_inbox`](crate::Log::post_inbox) or the next run.
     pub fn send(&self, message: Message) -> Confirmation {
-        self.inbox.push(message)
+        self.instruct(Instruction::Send(message))
     }
 
-    /// Whether messages wait to be posted.
+    /// Gives an instruction to the conversation, as [`send`](Self::send) does. A run that is in progress pauses, resumes, is cancelled
+    /// and gets higher limits at once, takes in messages and the next speaker before its next step, and answers when it waits.
+    pub fn instruct(&self, instruction: Instruction) -> Confirmation {
+        self.inbox.push(None, instruction)
+    }
+
+    /// As [`instruct`](Self::instruct), for the message `number` in the inbox of the store. Returns `None` if the log has it already,
+    /// and does nothing if it waits already.
+    pub async fn deliver(&self, number: u64, instruction: Instruction) -> Option<Confirmation> {
+        let is_taken = self.buffer.lock().await.totals.taken.contains(number);
+        (!is_taken).then(|| self.inbox.push(Some(number), instruction))
+    }
+
+    /// The number up to which the log has all messages of the inbox of the store.
+    pub async fn taken_until(&self) -> u64 {
+        self.buffer.lock().await.totals.taken.until()
+    }
+
+    /// Whether instructions wait that can be carried out when the run has ended.
     #[must_use]
     pub fn has_unposted(&self) -> bool {
-        !self.inbox.queue().is_empty()
+        self.inbox.has(&[Timing::Now, Timing::BetweenSteps, Timing::AtRest])
     }
 }
 
 impl fmt::Debug for LogHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LogHandle").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// Confirms that a message that was sent is in the log.
-#[derive(Debug)]
-pub struct Confirmation(oneshot::Receiver<()>);
-
-impl Confirmation {
-    /// Waits until the message is in the log. `false` if it was lost, because the log could not be written or was dropped.
-    pub async fn confirmed(self) -> bool {
-        self.0.await.is_ok()
-    }
-}
-
-/// A message from outside, and who waits until it is in the log.
-pub(crate) struct InboxMessage {
-    pub(crate) message: Message,
-    confirm: oneshot::Sender<()>,
-}
-
-impl InboxMessage {
-    /// Tells the sender that the message is in the log.
-    pub(crate) fn confirm(self) {
-        // Fails only if the sender does not wait.
-        let _ = self.confirm.send(());
-    }
-}
-
-/// Messages from outside that the run posts between two steps.
-#[derive(Clone, Default)]
-pub(crate) struct Inbox(Arc<Lock<VecDeque<InboxMessage>>>);
-
-impl Inbox {
-    fn queue(&self) -> MutexGuard<'_, VecDeque<InboxMessage>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, message: Message) -> Confirmation {
-        let (confirm, confirmed) = oneshot::channel();
-        self.queue().push_back(InboxMessage { message, confirm });
-        Confirmation(confirmed)
-    }
-
-    /// Takes all messages.
-    pub(crate) fn take(&self) -> Vec<InboxMessage> {
-        self.queue().drain(..).collect()
-    }
-
-    /// Takes the first message.
-    pub(crate) fn take_first(&self) -> Option<InboxMessage> {
-        self.queue().pop_front()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Claim, ListQuery, Meta, Page, RecoveredEvents, Store};
+use super::{Claim, InboxMessage, ListQuery, Meta, Page, RecoveredEvents, Store};
 use crate::{Event, LogId, StoreError};
 
 /// The store of a log that is gone when it is dropped. The log's buffer has all events, so there are never more to
@@ -52,6 +52,12 @@ impl Store for InMemory {
     }
     async fn take_over(&self, id: &LogId) -> Result<Claim, StoreError> {
         not_found(id)
+    }
+    async fn post(&self, id: &LogId, _: &InboxMessage) -> Result<u64, StoreError> {
+        not_found(id)
+    }
+    async fn inbox(&self, _: &LogId, _: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
+        Ok(Vec::new())
     }
     async fn repair(&self, _: &LogId) -> Result<u64, StoreError> {
         Ok(0)

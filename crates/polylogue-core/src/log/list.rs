@@ -31,6 +31,8 @@ pub enum LogState {
     Open,
     /// A person is asked for input.
     Waiting,
+    /// It was paused from outside.
+    Paused,
     /// Its last turn failed.
     Failed,
     /// It is closed, having reached its goal.
@@ -58,6 +60,7 @@ impl Listing {
             Progress::Closed(_) => LogState::Ended,
             Progress::Failed(_) => LogState::Failed,
             _ if !self.summary.questions.is_empty() => LogState::Waiting,
+            Progress::New | Progress::Open if self.summary.is_paused => LogState::Paused,
             Progress::New | Progress::Open => LogState::Open,
         }
     }

@@ -70,6 +70,8 @@ pub enum Chooser {
     },
     /// A rule: a function, or a condition of a state.
     Rule,
+    /// A person or a program, from outside of the chat.
+    User,
     /// An agent, in a private turn.
     Agent(Name),
     /// A handoff by the last speaker.

@@ -64,6 +64,8 @@ pub struct Reservation<'l> {
 struct State {
     /// The reservation of the attempt that may be in flight.
     hold: Option<AttemptReservation>,
+    /// The reservations of earlier parts of its reply.
+    more: Vec<AttemptReservation>,
     /// Whether that attempt got a reply.
     is_answered: bool,
     refused: Option<Error>,
@@ -180,14 +182,15 @@ impl Log {
         if account.unchecked_turns > 0 {
             return Ok(ReservationAttempt::Later);
         }
-        let run = match self.limits.admit(totals.used(), &account.reserved, account.before, (bound, calls)) {
-            Admission::Now(amount) => amount,
-            Admission::Later => return Ok(ReservationAttempt::Later),
-            Admission::Never(reason) => {
-                account.refused = Some(reason.clone());
-                return Err(Interrupt::Limit(reason).into());
-            }
-        };
+        let run =
+            match self.limits_now().admit(totals.used(), &account.reserved, account.before, (bound, calls)) {
+                Admission::Now(amount) => amount,
+                Admission::Later => return Ok(ReservationAttempt::Later),
+                Admission::Never(reason) => {
+                    account.refused = Some(reason.clone());
+                    return Err(Interrupt::Limit(reason).into());
+                }
+            };
         let shared = match self.budget.as_ref().map(|budget| budget.reserve(bound)) {
             None => Amount::default(),
             Some(Fit::Now(amount)) => amount,
@@ -238,10 +241,10 @@ impl Log {
     /// limits, unknown.
     async fn most(&self, bound: &Bound) -> (Option<Money>, Option<u64>) {
         let spent = self.usage().await;
-        let run = self.limits.cost.map(|limit| limit.less(spent.counted_cost()));
+        let run = self.limits_now().cost.map(|limit| limit.less(spent.counted_cost()));
         let shared = self.budget.as_ref().map(Budget::left);
         let cost = bound.least_cost.and(bound.cost.or_else(|| run.into_iter().chain(shared).min()));
-        let left = self.limits.tokens.map(|limit| limit.saturating_sub(spent.counted_tokens()));
+        let left = self.limits_now().tokens.map(|limit| limit.saturating_sub(spent.counted_tokens()));
         (cost, bound.tokens.or(left))
     }
 }
@@ -260,6 +263,19 @@ impl Reservation<'_> {
                 false
             }
         }
+    }
+
+    /// Reserves as much again, next to what is reserved, for the rest of a reply that its provider paused. Returns
+    /// `false` if a limit does not allow it now: the reply then stays incomplete.
+    pub async fn extend(&self) -> bool {
+        let buffer = self.log.buffer.lock().await;
+        let Ok(ReservationAttempt::Now(rest)) = self.log.try_hold(&buffer.totals, &self.bound, 0) else {
+            return false;
+        };
+        let mut state = self.state();
+        let earlier = state.hold.replace(rest);
+        state.more.extend(earlier);
+        true
     }
 
     /// Counts a failed attempt. Without this, a failed call counts as one attempt, by the kind of its error.
@@ -307,6 +323,9 @@ impl Reservation<'_> {
 
     fn settled(&self, usage: &Usage, cached: bool, cost: Option<Money>) {
         let mut state = self.state();
+        // The rest of a paused reply failed, so that only the beginning is left.
+        state.hold = state.hold.take().or_else(|| state.more.pop());
+        let others = state.more.iter_mut().map(|hold| std::mem::take(&mut hold.shared)).collect::<Vec<_>>();
         let Some(hold) = state.hold.as_mut() else { return };
         let most = hold.most(&self.bound).filter(|_| cost.is_none());
         let tokens = hold.most_tokens(&self.bound).filter(|_| usage.total().is_none());
@@ -316,6 +335,7 @@ impl Reservation<'_> {
         let paid = if cached { None } else { cost.or(most) };
         if let Some(budget) = &self.log.budget {
             budget.settle(shared, paid.unwrap_or_default());
+            others.into_iter().for_each(|other| budget.settle(other, Money::default()));
         }
         if !cached && self.log.is_limited() && (tokens.is_some() || most.is_some()) {
             self.charge(ChargeReason::Unreported, 0, tokens, most);
@@ -345,16 +365,18 @@ impl Reservation<'_> {
 impl Drop for Reservation<'_> {
     /// A call that is dropped in flight was sent: it counts at its upper bound.
     fn drop(&mut self) {
-        let (hold, is_answered) = {
+        let (hold, more, is_answered) = {
             let mut state = self.state();
-            (state.hold.take(), state.is_answered)
+            (state.hold.take(), std::mem::take(&mut state.more), state.is_answered)
         };
-        let Some(hold) = hold else { return };
-        let most = hold.most(&self.bound).filter(|_| !is_answered);
-        if !is_answered {
-            self.charge(ChargeReason::Cancelled, self.calls, hold.most_tokens(&self.bound), most);
+        let calls = std::iter::once(self.calls).chain(std::iter::repeat(0));
+        for (hold, calls) in hold.into_iter().chain(more).zip(calls) {
+            let most = hold.most(&self.bound).filter(|_| !is_answered);
+            if !is_answered {
+                self.charge(ChargeReason::Cancelled, calls, hold.most_tokens(&self.bound), most);
+            }
+            self.settle(hold, most.unwrap_or_default());
         }
-        self.settle(hold, most.unwrap_or_default());
     }
 }
 

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::event::Event;
+use super::inbox::InboxMessage;
 use super::list::{ListQuery, Page};
 use super::meta::Meta;
 use crate::{LogId, StoreError};
@@ -89,6 +90,28 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// As [`claim`](Self::claim); [`StoreError::Busy`] while the lease lasts.
     fn take_over(&self, id: &LogId) -> impl Future<Output = Result<Claim, StoreError>> + Send;
+
+    /// Puts a message into the inbox of a log, also while another process has claimed it. After success it survives a loss of power. Returns its number,
+    /// from 1 on; a message with the key of an earlier one is not stored again, and gets the number of that one.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when the store cannot be written.
+    fn post(
+        &self,
+        id: &LogId,
+        message: &InboxMessage,
+    ) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    /// The messages in the inbox of a log after the number `after`, in order. They stay there: a message was taken when an
+    /// [event](Event::inbox) has its number.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or when the inbox cannot be read.
+    fn inbox(
+        &self,
+        id: &LogId,
+        after: u64,
+    ) -> impl Future<Output = Result<Vec<(u64, InboxMessage)>, StoreError>> + Send;
 
     /// Repairs a damaged log: keeps its intact beginning and moves the rest to a backup. Returns the number of events
     /// that remain. Does nothing if the log is intact.
@@ -198,6 +221,8 @@ forwarded! {
     remove(ref id: LogId,) -> ();
     renew(ref claim: Claim,) -> ();
     take_over(ref id: LogId,) -> Claim;
+    post(ref id: LogId, ref message: InboxMessage,) -> u64;
+    inbox(ref id: LogId, val after: u64,) -> Vec<(u64, InboxMessage)>;
     repair(ref id: LogId,) -> u64;
     damage() -> Option<StoreError>;
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
-use super::event::{Body, Event, Question};
+use super::event::{Body, Event};
+use super::question::Question;
 use crate::{Name, Path, StopReason, TotalUsage};
 
 /// What a list shows of a conversation: a fold of its events. A store keeps it next to the log and updates it in the same write as
@@ -20,6 +21,9 @@ pub struct Summary {
     /// Who is asked for input, and in which chats.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<(Path, Name)>,
+    /// Whether it was paused from outside.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_paused: bool,
     /// The beginning of the first task, [`TASK_CHARS`](Self::TASK_CHARS) at most.
     pub task: Arc<str>,
     /// The time of the first event.
@@ -32,6 +36,11 @@ pub struct Summary {
     pub turns: u64,
     /// The usage and cost of all model calls.
     pub usage: TotalUsage,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// How far a conversation got.
@@ -71,13 +80,25 @@ impl Summary {
         self.usage.add_event(event);
         add_turn(&mut self.turns, event);
         Question::track(&mut self.questions, event, |question| question.who.clone(), |who| who);
+        match &event.body {
+            Body::Paused => self.is_paused = true,
+            Body::Resumed => self.is_paused = false,
+            _ => {}
+        }
         self.advance(event, has_team);
     }
 
     fn advance(&mut self, event: &Event, has_team: bool) {
         self.progress = match &event.body {
             // What others do to a conversation changes nothing in it.
-            Body::LimitsChanged(_) | Body::Charged(_) | Body::Sent(_) => return,
+            Body::LimitsChanged(_)
+            | Body::Charged(_)
+            | Body::Sent(_)
+            | Body::NextSpeaker { .. }
+            | Body::Paused
+            | Body::Resumed
+            | Body::Cancelled { .. }
+            | Body::Refused { .. } => return,
             // Of agents that are called without a chat around them, any chat may be the last to close.
             Body::Closed { reason, .. } if event.at.is_root() || !has_team => {
                 Progress::Closed(reason.clone())

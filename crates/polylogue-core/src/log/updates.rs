@@ -118,6 +118,9 @@ impl DeltaSink for PublishedDeltas<'_> {
         if let DeltaRef::Retry { cause, retry, retries, wait } = delta {
             warn!(who = %self.who, cause, retry, retries, ?wait, "model call is retried");
         }
+        if let DeltaRef::Fallback { cause, model } = delta {
+            warn!(who = %self.who, cause, model, "model call failed, asking another model");
+        }
         self.live.send(|| Update::Delta { at: self.at.clone(), who: self.who.clone(), delta: delta.into() });
     }
 }

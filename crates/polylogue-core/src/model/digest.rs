@@ -25,11 +25,18 @@ mod tests {
         let messages = vec![Message::text(Name::user(), "one"), Message::text(Name::user(), "two")];
         let opening = Opening { participants: vec![me.clone()], messages, ..Opening::default() };
         let body = crate::Body::Opened(opening);
-        let event = crate::Event { seq: 0, at: Path::root(), time: crate::Timestamp(0), ran_ms: 0, body };
+        let event = crate::Event {
+            seq: 0,
+            at: Path::root(),
+            time: crate::Timestamp(0),
+            ran_ms: 0,
+            inbox: None,
+            body,
+        };
         let transcript = Transcript::of(&Path::root(), &[std::sync::Arc::new(event)]).unwrap();
         let view = View::of(&transcript, &me, ViewOptions::default());
         let (params, encoded, at) = (&Params::default(), &EncodeCache::default(), &Path::root());
-        let origin = Origin { at, who: &me, nth: 0 };
+        let origin = Origin { at, who: &me, nth: 0, last_model: None };
         let request = Request {
             origin,
             system: Some("s"),

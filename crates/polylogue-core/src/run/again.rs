@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::RunningChat;
 use crate::log::turns_begun;
-use crate::{Body, Chat, Event, LimitOverrides, Limits, Log, Path, Result, StopReason};
+use crate::{Body, Chat, Event, LimitOverrides, Limits, Log, Message, Path, Result, StopReason, Transcript};
 
 impl Chat {
     /// Why the closed conversation in `log` would end again at once if it were reopened under `limits` for `more` than it has
@@ -21,15 +21,10 @@ impl Chat {
         limits: &Limits,
         more: LimitOverrides,
     ) -> Result<Option<StopReason>> {
-        let mut transcript = log.transcript().await?;
+        let transcript = log.transcript().await?;
         let Some((reason, _)) = transcript.closed() else { return Ok(None) };
         let reason = reason.clone();
-        let events = log.events().await;
-        let Some(last) = events.last() else { return Ok(None) };
-        let body = Body::Reopened { message: None, more };
-        let opened =
-            Event { seq: last.seq + 1, at: Path::root(), time: last.time, ran_ms: last.ran_ms, body };
-        transcript.apply(Arc::new(opened)).map_err(|flaw| log.invalid(&flaw))?;
+        let transcript = reopened(log, transcript, Body::Reopened { message: None, more }).await?;
         // A limit of the whole run interrupted a turn.
         if transcript.current_speakers().next().is_some() {
             return Ok(Some(reason).filter(|reason| holds_still(reason, limits)));
@@ -43,17 +38,46 @@ impl Chat {
         Ok(too_many.or(Some(reason).filter(|reason| turns > 0 && holds_still(reason, limits))))
     }
 
-    /// The limit of the whole run under which the closed conversation in `log` could not continue, not even with another message:
-    /// it is reached, and `limits` do not raise it. Limits of its chats count from 0 again after a message.
+    /// Why the closed conversation in `log` would end again at once under `limits` if it were reopened with `message`: a limit of
+    /// the whole run is reached, which `limits` do not raise, or leaves too few turns for the next step, or the chat ends before
+    /// anyone has a turn, such as when a person who is needed has left. `None` if it would continue or has not ended. Limits of its
+    /// chats count from 0 again after a message.
     ///
     /// # Errors
     /// When the log is not a valid conversation of this chat.
-    pub async fn takes_no_message(&self, log: &Log, limits: &Limits) -> Result<Option<StopReason>> {
+    pub async fn takes_no_message(
+        &self,
+        log: &Log,
+        limits: &Limits,
+        message: &Message,
+    ) -> Result<Option<StopReason>> {
         let transcript = log.transcript().await?;
         let Some((reason, _)) = transcript.closed() else { return Ok(None) };
-        let too_many = limits.too_many_turns(log.turns_begun().await, 1);
-        Ok(too_many.or_else(|| Some(reason.clone()).filter(|reason| holds_still(reason, limits))))
+        if holds_still(reason, limits) {
+            return Ok(Some(reason.clone()));
+        }
+        let transcript = reopened(log, transcript, Body::reopened(Some(message.clone()))).await?;
+        let begun = log.turns_begun().await;
+        if transcript.current_speakers().next().is_some() {
+            return Ok(limits.too_many_turns(begun, 1));
+        }
+        let next = RunningChat::new(log, transcript).wanted(self)?;
+        Ok(match next.first() {
+            Some(Body::Closed { reason, .. }) => Some(reason.clone()),
+            // A message or a private turn is followed by a turn at least.
+            _ => limits.too_many_turns(begun, turns_begun(&next).max(1)),
+        })
     }
+}
+
+/// `transcript`, which is that of `log`, after the event that would reopen it.
+async fn reopened(log: &Log, mut transcript: Transcript, body: Body) -> Result<Transcript> {
+    if let Some(last) = log.events().await.last() {
+        let (seq, at) = (last.seq + 1, Path::root());
+        let event = Event { seq, at, time: last.time, ran_ms: last.ran_ms, inbox: None, body };
+        transcript.apply(Arc::new(event)).map_err(|flaw| log.invalid(&flaw))?;
+    }
+    Ok(transcript)
 }
 
 /// Whether the limit of the whole run that was reached is still not raised.

@@ -1,5 +1,8 @@
 //! Running a chat: from a task, from its log, or as a participant of another chat.
 
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
 use tracing::{Instrument as _, info, info_span};
 
 use super::RunningChat;
@@ -82,6 +85,8 @@ impl Chat {
 
     async fn drive_to_end(&self, log: &Log, begin: Option<(&str, Vec<Part>)>) -> Result<RunResult> {
         log.begin().await?;
+        log.resume_paused().await?;
+        log.answer_expired().await?;
         let transcript = log.transcript().await?;
         if !transcript.is_open() && begin.is_none() {
             return Err(ConfigError::NotBegun { log: log.id().clone() }.into());
@@ -91,7 +96,12 @@ impl Chat {
         let start = Start { task, around: None, who: &self.name };
         let mut opening = self.opening(&start, Vec::new());
         opening.attach(attached);
-        let status = match running.run(self, opening).await {
+        let instructions = pin!(log.obey_at_once());
+        let status = match select(pin!(running.run(self, opening)), instructions).await {
+            Either::Left((status, _)) => status,
+            Either::Right((never, _)) => match never {},
+        };
+        let status = match status {
             Err(Error::Interrupt(Interrupt::Cancelled)) => Status::Cancelled,
             Err(Error::Interrupt(Interrupt::Limit(reason))) => running.close_at_limit(reason).await?,
             result => result?,

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::{OpenTurn, Transcript};
+use crate::log::{Pending, RunTotals, Timing};
 use crate::{
-    Body, ConfigError, Error, Event, LimitOverrides, Log, Message, Name, Path, Question, Result, StopReason,
+    Body, ConfigError, Error, Event, Finish, InboxMessage, Instruction, InstructionError, LimitOverrides,
+    Log, Message, Name, OpenQuestion, Part, Path, Question, Responder, Result, StopReason,
 };
 
 impl Log {
@@ -43,11 +45,43 @@ impl Log {
     /// # Errors
     /// When there is no such question, or the store cannot be written.
     pub async fn answer(&mut self, at: &Path, who: &Name, text: impl Into<Arc<str>>) -> Result<()> {
+        self.answer_by(at, who, text, Responder::Unnamed).await
+    }
+
+    /// As [`answer`](Self::answer), with who answered.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub async fn answer_by(
+        &mut self,
+        at: &Path,
+        who: &Name,
+        text: impl Into<Arc<str>>,
+        by: Responder,
+    ) -> Result<()> {
         if !self.questions().await?.iter().any(|(path, question)| path == at && question.who == *who) {
             return Err(ConfigError::NothingAsked { who: who.clone() }.into());
         }
-        self.append(at, [Body::InputProvided { to: who.clone(), text: text.into() }]).await?;
+        self.append(at, [Body::InputProvided { to: who.clone(), text: text.into(), by }]).await?;
         Ok(())
+    }
+
+    /// Gives their [default answers](crate::DefaultAnswer) to the questions whose time is up. Returns how many. A run does so when
+    /// it begins.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn answer_expired(&self) -> Result<usize> {
+        let now = self.time_now();
+        let open = self.look(OpenQuestion::of).await;
+        let expired: Vec<(Path, Body)> = open
+            .into_iter()
+            .filter(|open| open.until().is_some_and(|until| until <= now))
+            .filter_map(default_answer)
+            .collect();
+        let count = expired.len();
+        self.append_each(expired).await?;
+        Ok(count)
     }
 
     /// Reopens a closed conversation, for instance under a higher limit. Does nothing if it is not closed.
@@ -100,31 +134,100 @@ impl Log {
     /// # Errors
     /// When the conversation has not begun, or the store cannot be written.
     pub async fn send(&mut self, message: Message) -> Result<()> {
-        let transcript = self.transcript().await?;
-        let body = match transcript.closed() {
-            _ if !transcript.is_open() => {
-                return Err(ConfigError::NotBegun { log: self.id().clone() }.into());
-            }
-            Some(_) => Body::reopened(Some(message)),
-            None => Body::Sent(message),
-        };
+        let body = self.sent_body(message).await?;
         self.append(&Path::root(), [body]).await?;
         Ok(())
     }
 
-    /// Sends the messages that were [sent by a handle](crate::LogHandle::send) after the last step of a run. Returns
-    /// whether there were any.
+    async fn sent_body(&self, message: Message) -> Result<Body> {
+        let transcript = self.transcript().await?;
+        match transcript.closed() {
+            _ if !transcript.is_open() => Err(ConfigError::NotBegun { log: self.id().clone() }.into()),
+            Some(_) => Ok(Body::reopened(Some(message))),
+            None => Ok(Body::Sent(message)),
+        }
+    }
+
+    /// Carries out the [instructions that were given by a handle](crate::LogHandle::instruct) after the last step of a run. A next
+    /// speaker waits for the next run. Returns whether there were any.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     pub async fn post_inbox(&mut self) -> Result<bool> {
-        let mut is_any = false;
-        while let Some(sent) = self.inbox.take_first() {
-            self.send(sent.message.clone()).await?;
-            sent.confirm();
+        let (mut is_any, mut later) = (false, Vec::new());
+        while let Some(pending) = self.inbox.take(&[Timing::Now, Timing::BetweenSteps, Timing::AtRest]) {
+            match &pending.instruction {
+                Instruction::Send(message) => self.post_sent(message.clone(), pending).await?,
+                Instruction::Answer { .. } => self.post_answer(pending).await?,
+                Instruction::NextSpeaker { .. } if self.is_over().await? => {
+                    self.refuse(pending, "the conversation has ended").await?;
+                }
+                Instruction::NextSpeaker { .. } => {
+                    later.push(pending);
+                    continue;
+                }
+                _ => self.obey(pending).await?,
+            }
             is_any = true;
         }
+        later.into_iter().rev().for_each(|pending| self.inbox.put_back(pending));
         Ok(is_any)
+    }
+
+    /// Takes in the messages of the inbox of the store that came while no process ran the conversation. A pause and a cancellation
+    /// among them are logged, and have no effect on the next run: it is what resumes the conversation.
+    ///
+    /// # Errors
+    /// As [`post_inbox`](Self::post_inbox).
+    pub async fn take_in_inbox(&mut self, messages: Vec<(u64, InboxMessage)>) -> Result<()> {
+        let handle = self.handle();
+        for (number, message) in messages {
+            drop(handle.deliver(number, message.instruction).await);
+        }
+        self.post_inbox().await?;
+        self.cancellation().clear();
+        self.unpause();
+        Ok(())
+    }
+
+    async fn is_over(&self) -> Result<bool> {
+        Ok(self.transcript().await?.closed().is_some())
+    }
+
+    async fn post_sent(&self, message: Message, pending: Pending) -> Result<()> {
+        let body = match self.sent_body(message).await {
+            Ok(body) => body,
+            Err(error) => {
+                pending.confirm(Err(InstructionError::Lost));
+                return Err(error);
+            }
+        };
+        self.append_instructed(&Path::root(), pending.number, body).await?;
+        pending.confirm(Ok(()));
+        Ok(())
+    }
+
+    async fn post_answer(&self, pending: Pending) -> Result<()> {
+        let Instruction::Answer { question, text, by } = &pending.instruction else { return Ok(()) };
+        let open = self.look(OpenQuestion::of).await;
+        let Some(open) = open.into_iter().find(|open| open.seq == *question) else {
+            let why = format!("there is no open question {question}: it was answered before, or never asked");
+            return self.refuse(pending, why).await;
+        };
+        let (to, text, by) = (open.question.who, Arc::clone(text), Responder::person(by.clone()));
+        self.append_instructed(&open.at, pending.number, Body::InputProvided { to, text, by }).await?;
+        pending.confirm(Ok(()));
+        Ok(())
+    }
+
+    /// Logs that an instruction is not carried out.
+    pub(crate) async fn refuse(&self, pending: Pending, why: impl Into<Arc<str>>) -> Result<()> {
+        let why = why.into();
+        let instruction = Box::new(pending.instruction.clone());
+        let body = Body::Refused { instruction, why: Arc::clone(&why) };
+        self.append_instructed(&Path::root(), pending.number, body).await?;
+        pending.confirm(Err(InstructionError::Refused(why)));
+        Ok(())
     }
 
     /// Closes a conversation from outside, with the stop reason [`Stopped`](crate::StopReason::Stopped) by `by`. Does
@@ -145,16 +248,26 @@ impl Log {
         Ok(())
     }
 
-    /// Rolls back the open turns of the outermost chat, such as those that were cancelled: they are in no transcript and no view,
-    /// and the next run begins new ones. Does nothing if there are none.
+    /// Ends the open turns of the outermost chat, such as those that were cancelled, so that the next run begins new ones. What a
+    /// cancelled reply had [said until then](Body::ReplyInterrupted) becomes the message of its turn, [marked](crate::Finish::Interrupted)
+    /// as cut off. Where nothing had been said, the turns are rolled back: they are in no transcript and no view. Does nothing if
+    /// there are none.
     ///
     /// # Errors
     /// When the log is not a valid conversation, or the store cannot be written.
-    pub async fn roll_back_open_turns(&mut self) -> Result<()> {
+    pub async fn end_open_turns(&mut self) -> Result<()> {
         let transcript = self.transcript().await?;
+        let open = transcript.open_turns();
+        if open.is_empty() {
+            return Ok(());
+        }
+        if open.iter().any(|turn| interrupted(turn).is_some()) {
+            let bodies: Vec<Body> = open.iter().map(end_of_turn).collect();
+            self.append(&Path::root(), bodies).await?;
+            return Ok(());
+        }
         let started = |event: &&Arc<Event>| matches!(event.body, Body::TurnStarted { .. });
-        let started = transcript.events().iter().rfind(started).map(|event| event.seq);
-        if let Some(since) = started.filter(|_| !transcript.open_turns().is_empty()) {
+        if let Some(since) = transcript.events().iter().rfind(started).map(|event| event.seq) {
             self.append(&Path::root(), [Body::RolledBack { since }]).await?;
         }
         Ok(())
@@ -190,6 +303,34 @@ impl Log {
     }
 }
 
+/// What participants see at the end of a message that was cut off.
+const CUT_OFF: &str = "[cut off by the user]";
+
+/// The text that had arrived of a reply when it was aborted, if nothing followed it in its turn.
+fn interrupted(turn: &OpenTurn) -> Option<&Arc<str>> {
+    match &turn.events.last()?.body {
+        Body::ReplyInterrupted { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+fn end_of_turn(turn: &OpenTurn) -> Body {
+    let who = turn.request.who.clone();
+    match interrupted(turn) {
+        Some(text) => {
+            let parts =
+                vec![Part::Text(Arc::clone(text)), Part::text(CUT_OFF), Part::Cut(Finish::Interrupted)];
+            Body::Message(Message { from: who, to: turn.request.to.clone(), parts, outside: Vec::new() })
+        }
+        None => Body::Passed { who },
+    }
+}
+
+fn default_answer(open: OpenQuestion) -> Option<(Path, Body)> {
+    let text = open.question.default?.text;
+    Some((open.at, Body::InputProvided { to: open.question.who, text, by: Responder::Timeout }))
+}
+
 impl LimitOverrides {
     /// The overrides that were logged last in `events`. `None` if the limits were never changed.
     #[must_use]
@@ -198,5 +339,21 @@ impl LimitOverrides {
             Body::LimitsChanged(limits) => Some(*limits),
             _ => None,
         })
+    }
+
+    /// How much the overrides that were logged last in `events` allowed beyond what had been used until then: what
+    /// [`Log::limits_beyond`] was asked for. Empty if the limits were never changed.
+    #[must_use]
+    pub fn last_allowed(events: &[Arc<Event>]) -> Self {
+        let changed = |event: &Arc<Event>| matches!(event.body, Body::LimitsChanged(_));
+        let before = events.get(..events.iter().rposition(changed).unwrap_or(0)).unwrap_or_default();
+        let Some(Self { turns, calls, tokens, cost }) = Self::last_of(events) else { return Self::default() };
+        let RunTotals { turns: taken, usage, .. } = RunTotals::of(before);
+        Self {
+            turns: turns.map(|total| total.saturating_sub(taken.ended)),
+            calls: calls.map(|total| total.saturating_sub(usage.counted_calls())),
+            tokens: tokens.map(|total| total.saturating_sub(usage.counted_tokens())),
+            cost: cost.map(|total| total.less(usage.counted_cost())),
+        }
     }
 }

@@ -4,9 +4,17 @@ use std::sync::Arc;
 
 use super::{EndedTurn, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
 use crate::{
-    Body, Charge, ChargeReason, Event, LimitOverrides, Message, ModelReply, Name, Opening, Part, Question,
-    TurnRequest,
+    Body, Charge, ChargeReason, Compacted, Event, LimitOverrides, Message, ModelReply, Name, Opening, Part,
+    Question, TurnRequest,
 };
+
+/// Whether the event concerns the run and nothing that is said or done in the chat.
+const fn is_of_run(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::LimitsChanged(_) | Body::Paused | Body::Resumed | Body::Cancelled { .. } | Body::Refused { .. }
+    )
+}
 
 impl Transcript {
     /// Adds the next event.
@@ -28,7 +36,7 @@ impl Transcript {
             self.charged(charge, event.seq);
             return Ok(());
         }
-        if matches!(event.body, Body::LimitsChanged(_)) {
+        if is_of_run(&event.body) {
             return Ok(());
         }
         let result = match &event.body {
@@ -47,6 +55,11 @@ impl Transcript {
             Body::Left { who, why } => self.ended(who, &event, |me| me.left.push((who.clone(), why.clone()))),
             Body::Stopped { who, reason } => {
                 self.ended(who, &event, |me| me.over = Some((who.clone(), reason.clone())))
+            }
+            Body::NextSpeaker { who } => {
+                self.next_speaker = Some(who.clone());
+                self.events.push(Arc::clone(&event));
+                Ok(())
             }
             Body::Joined { who, .. } => {
                 self.joined(who, &event);
@@ -96,6 +109,7 @@ impl Transcript {
         // A public step resets the latest messages; a private one does not.
         if requests.iter().any(|request| !request.to.is_private()) {
             self.latest = self.lines.len();
+            self.next_speaker = None;
         }
         for request in requests {
             self.turns.entry(request.who.clone()).or_default().begun += 1;
@@ -149,7 +163,7 @@ impl Transcript {
 
     /// Under a higher limit, counters continue. With a new message, they start from 0.
     fn reopened(&mut self, message: Option<&Message>, more: &LimitOverrides, event: &Arc<Event>) {
-        self.closed = None;
+        (self.closed, self.next_speaker) = (None, None);
         let used = RaisedLimits {
             turns: self.turns(),
             messages: self.message_count(),
@@ -284,7 +298,10 @@ impl Transcript {
             | Body::CapabilityMissing { who, .. }
             | Body::SealsRefused { who, .. }
             | Body::ParametersIgnored { who, .. }
+            | Body::TooLong { who, .. }
+            | Body::Compacted(Compacted { who, .. })
             | Body::ContinuationFailed { who, .. }
+            | Body::ReplyInterrupted { who, .. }
             | Body::InputRequired(Question { who, .. })
             | Body::InputProvided { to: who, .. }
             | Body::Failed { who, .. } => who,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Call, Part, StopReason};
+use crate::{Call, DefaultAnswer, Part, StopReason};
 
 /// What an agent does with its turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,13 @@ pub enum Act {
         text: Arc<str>,
         /// The call that is made after approval.
         call: Box<Call>,
+    },
+    /// As [`Ask`](Self::Ask) or [`Approve`](Self::Approve), where an answer counts by default after a time.
+    AskWithDefault {
+        /// What it asks. Of any other act, the default has no effect.
+        ask: Box<Self>,
+        /// The default answer, and its time.
+        default: DefaultAnswer,
     },
     /// Waits for the answer to a question that was asked in a chat within its turn.
     Wait,

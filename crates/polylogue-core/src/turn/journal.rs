@@ -54,11 +54,14 @@ impl Turn<'_> {
         self.record([Body::Remembered { who: self.me().clone(), entries: words }]).await
     }
 
-    /// The next event of the turn in the run that it began in; `None` once it continues beyond that.
+    /// The next event of the turn in the run that it began in, apart from compactions of its history and other forms of
+    /// requests, which precede model calls; `None` once it continues beyond that.
     #[must_use]
     pub fn next_logged(&self) -> Option<&Body> {
         let mut bodies = self.past.iter().map(|event| &event.body);
-        bodies.find(|body| !body.is_of_form()).or_else(|| self.past.front().map(|event| &event.body))
+        bodies
+            .find(|body| !body.is_of_form() && !body.is_of_compaction())
+            .or_else(|| self.past.front().map(|event| &event.body))
     }
 
     /// The answer to the question that this turn asked, if it is answered.

@@ -7,9 +7,11 @@ use tracing::{Instrument as _, debug_span, info, warn};
 use super::calls::make_calls_legal;
 use super::{ModelAttempt, ModelCall, Turn};
 use crate::log::ReservationRequest;
+use crate::view::start;
 use crate::{
-    AnyModel, Body, Bound, Capability, Error, Finish, Model, ModelError, ModelErrorKind, ModelReply, Name,
-    Origin, Part, Reply, Request, Result, Usage,
+    AnyModel, Body, Bound, CallCost, CallPurpose, Capability, DeltaRef, DeltaSink, Digest, EncodeCache,
+    Error, Finish, Model, ModelError, ModelErrorKind, ModelReply, Name, Origin, Part, Reply, Request,
+    RequestPrefix, Result, Usage, View,
 };
 
 /// Without the error message, which can quote the request.
@@ -20,6 +22,59 @@ fn trace_result(model: &AnyModel, who: &Name, result: &std::result::Result<Reply
         }
         Err(error) => warn!(%who, model = model.name(), kind = ?error.kind, "model call failed"),
     }
+}
+
+/// What the request begins with, if the provider reports the use of its prompt cache.
+fn prefix_of(ask: ModelCall<'_>, usage: &Usage) -> Option<RequestPrefix> {
+    let is_reported = ask.compaction.is_none() && (usage.cached.is_some() || usage.written.is_some());
+    is_reported.then(|| RequestPrefix { system: start(ask.system, &[]), tools: start(None, ask.tools) })
+}
+
+/// Passes the pieces of a reply on, and keeps the text of those that arrived.
+struct ArrivedText<S> {
+    text: String,
+    next: S,
+}
+
+impl<S> ArrivedText<S> {
+    const fn before(next: S) -> Self {
+        Self { text: String::new(), next }
+    }
+
+    fn into_text(self) -> Arc<str> {
+        self.text.into()
+    }
+}
+
+impl<S: DeltaSink> DeltaSink for ArrivedText<S> {
+    fn push(&mut self, delta: DeltaRef<'_>) {
+        match delta {
+            DeltaRef::Text(text) => self.text.push_str(text),
+            // The reply begins again.
+            DeltaRef::Restart | DeltaRef::Retry { .. } | DeltaRef::Fallback { .. } => self.text.clear(),
+            _ => {}
+        }
+        self.next.push(delta);
+    }
+}
+
+/// The model that replied, and the cost of the reply.
+fn answered(ask: ModelCall<'_>, reply: &mut Reply) -> (Arc<str>, Option<CallCost>) {
+    match reply.answered_by.take() {
+        Some(by) => (Arc::clone(&by.model), by.cost),
+        None => (ask.model.name().into(), ask.model.call_cost(&reply.usage)),
+    }
+}
+
+fn digest_of(view: &View, ask: ModelCall<'_>, request: &Request<'_>, model: &str) -> Digest {
+    match ask.compaction {
+        Some(_) => request.digest(model),
+        None => view.digest(model, ask.system, ask.tools, ask.params),
+    }
+}
+
+const fn purpose_of(ask: ModelCall<'_>) -> CallPurpose {
+    if ask.compaction.is_some() { CallPurpose::Compaction } else { CallPurpose::Turn }
 }
 
 impl Turn<'_> {
@@ -45,8 +100,11 @@ impl Turn<'_> {
             let Body::ModelReplied(sample) = &event.body else {
                 return Err(self.diverged(&event, "asks a model"));
             };
+            if sample.purpose != purpose_of(ask) {
+                return Err(self.diverged(&event, "asks a model"));
+            }
             let ModelReply { parts, finish, usage, cached, verbatim, .. } = sample.clone();
-            let reply = Reply { parts, finish, usage, cached, verbatim };
+            let reply = Reply { parts, finish, usage, cached, verbatim, answered_by: None };
             self.replay_event(event);
             return Ok(reply);
         }
@@ -62,12 +120,12 @@ impl Turn<'_> {
                 // The request is sent again in another format, once for each.
                 ModelErrorKind::Unsupported(form) if form.is_of_form() && !refused.contains(&form) => {
                     refused.push(form);
-                    self.record_missing(ask.model, form, error.message).await?;
+                    self.record_missing(error, form).await?;
                 }
                 // Without its seals, once.
                 ModelErrorKind::Stale if !unsealed => {
                     unsealed = true;
-                    self.record_stale(ask.model, error.message).await?;
+                    self.record_stale(error).await?;
                 }
                 _ => return Err(error.into()),
             }
@@ -75,7 +133,7 @@ impl Turn<'_> {
     }
 
     /// Replays the other forms in which the request was sent before the model replied.
-    fn replay_forms(&mut self) {
+    pub(super) fn replay_forms(&mut self) {
         while self.past.front().is_some_and(|event| event.body.is_of_form()) {
             self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
         }
@@ -103,14 +161,22 @@ impl Turn<'_> {
         self.record([body]).await
     }
 
-    async fn record_stale(&mut self, model: &AnyModel, why: String) -> Result<()> {
-        let (who, model) = (self.me().clone(), model.name().into());
-        self.record([Body::SealsRefused { who, model, why: why.into() }]).await
+    async fn record_stale(&mut self, error: ModelError) -> Result<()> {
+        let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
+        self.record([Body::SealsRefused { who, model, why }]).await
     }
 
-    async fn record_missing(&mut self, model: &AnyModel, capability: Capability, why: String) -> Result<()> {
-        let (who, model) = (self.me().clone(), model.name().into());
-        self.record([Body::CapabilityMissing { who, model, capability, why: why.into() }]).await
+    async fn record_missing(&mut self, error: ModelError, capability: Capability) -> Result<()> {
+        let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
+        self.record([Body::CapabilityMissing { who, model, capability, why }]).await
+    }
+
+    /// The model that replied last in this turn.
+    fn last_model(&self) -> Option<Arc<str>> {
+        self.journal.iter().rev().find_map(|event| match &event.body {
+            Body::ModelReplied(reply) if reply.who == *self.me() => Some(Arc::clone(&reply.model)),
+            _ => None,
+        })
     }
 
     /// Reserves a call, sends it, and logs the reply.
@@ -119,14 +185,16 @@ impl Turn<'_> {
         let (log, me, at) = (self.log, self.me(), self.transcript.at());
         let (doubt, last) = (self.in_doubt, self.last);
         let blocked = self.doubt.take();
+        let last_model = self.last_model();
         let view = self.view(ask.view);
+        let apart = EncodeCache::default();
         let mut request = Request {
-            origin: Origin { at, who: me, nth: 0 },
+            origin: Origin { at, who: me, nth: 0, last_model: last_model.as_deref() },
             system: ask.system,
-            entries: view.entries(),
+            entries: ask.compaction.unwrap_or(view.entries()),
             tools: ask.tools,
             params: ask.params,
-            encoded: view.encoded(),
+            encoded: if ask.compaction.is_some() { &apart } else { view.encoded() },
             reserved: None,
         };
         let bound = Bound::of(ask.model, &request);
@@ -138,30 +206,55 @@ impl Turn<'_> {
         let (reservation, nth) = log.reserve(asked).await?;
         request.origin.nth = nth;
         request.reserved = Some(&reservation);
-        let mut deltas = log.live().deltas(at, me);
+        let mut deltas = ArrivedText::before(log.live().deltas(at, me));
         let span = debug_span!("model_call", model = ask.model.name());
         let call = ask.model.complete(&request, &mut deltas).instrument(span);
-        let result = log.unless_cancelled(call).await?;
+        let result = match log.unless_cancelled(call).await {
+            Ok(result) => result,
+            Err(cancelled) if ask.compaction.is_some() => return Err(cancelled),
+            Err(cancelled) => {
+                let (who, model) = (me.clone(), ask.model.name().into());
+                let text = deltas.into_text();
+                self.record_interrupted(Body::ReplyInterrupted { who, model, text }).await?;
+                return Err(cancelled);
+            }
+        };
         trace_result(ask.model, me, &result);
         let mut reply = result.map_err(|error| reservation.failed(error))?;
-        let cost = ask.model.cost(&reply.usage);
-        reservation.answer(&reply, cost);
+        let asked: Arc<str> = ask.model.name().into();
+        let (model, cost) = answered(ask, &mut reply);
+        reservation.answer(&reply, cost.map(|cost| cost.cost));
         make_calls_legal(&mut reply.parts, view, ask.tools);
         let sample = ModelReply {
             who: me.clone(),
-            model: ask.model.name().into(),
-            request: view.digest(ask.model.name(), ask.system, ask.tools, ask.params),
+            request: digest_of(view, ask, &request, &model),
+            prefix: prefix_of(ask, &reply.usage),
+            asked: (asked != model).then_some(asked),
+            model,
             parts: reply.parts.clone(),
             finish: reply.finish.clone(),
             usage: reply.usage,
-            cost,
+            cost: cost.map(|cost| cost.cost),
+            uncached_cost: cost.and_then(|cost| cost.uncached),
             cached: reply.cached,
             verbatim: reply.verbatim.clone(),
+            purpose: purpose_of(ask),
         };
+        if let Some(change) = view.prefix_change(at, &sample) {
+            warn!(who = %sample.who, model = %sample.model, "{change}");
+        }
         self.record_with_next(Body::ModelReplied(sample)).await?;
         // The reply counts from here on: its reservation is released.
         drop(reservation);
         Ok(reply)
+    }
+
+    /// Logs the text that had arrived of a reply when its call was aborted, if there is any.
+    async fn record_interrupted(&mut self, body: Body) -> Result<()> {
+        match &body {
+            Body::ReplyInterrupted { text, .. } if !text.trim().is_empty() => self.record([body]).await,
+            _ => Ok(()),
+        }
     }
 
     /// Calls a model as [`ask_model`](Self::ask_model) does, with a request that needs a capability. A missing
@@ -177,15 +270,12 @@ impl Turn<'_> {
             self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
             return Ok(ModelAttempt::Unable(capability));
         }
-        match self.ask_model(ask).await {
-            Ok(reply) => Ok(ModelAttempt::Reply(reply)),
-            Err(Error::Model(ModelError {
-                kind: ModelErrorKind::Unsupported(capability), message, ..
-            })) => {
-                self.record_missing(ask.model, capability, message).await?;
-                Ok(ModelAttempt::Unable(capability))
-            }
-            Err(error) => Err(error),
-        }
+        let error = match self.ask_model(ask).await {
+            Err(Error::Model(error)) => error,
+            result => return result.map(ModelAttempt::Reply),
+        };
+        let ModelErrorKind::Unsupported(capability) = error.kind else { return Err(error.into()) };
+        self.record_missing(error, capability).await?;
+        Ok(ModelAttempt::Unable(capability))
     }
 }

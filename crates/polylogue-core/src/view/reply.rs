@@ -12,6 +12,7 @@ use crate::{ModelReply, Part};
 impl View {
     pub(super) fn model_replied(&mut self, reply: &ModelReply) {
         self.settle();
+        self.measured = reply.usage.input.filter(|_| !reply.cached).map(|input| (input, self.entries.len()));
         let whole = self.partial.take().map(|(mark, before)| {
             self.go_back(mark);
             joined(before, &reply.parts)

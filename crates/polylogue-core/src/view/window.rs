@@ -11,6 +11,9 @@ use crate::Part;
 impl View {
     pub(super) fn go_back(&mut self, mark: Mark) {
         self.entries.truncate(mark.entries);
+        self.origins.truncate(mark.entries);
+        self.summary.take_if(|_| mark.entries <= self.pinned);
+        self.measured.take_if(|(_, entries)| *entries > mark.entries);
         self.awaited.clear();
         self.chain = mark.chain;
         self.weight = self.entries.iter().map(|entry| self.weigh(entry)).sum();
@@ -29,6 +32,8 @@ impl View {
         // Cleared entries need no replacement: the next message of others, or the text to begin with, follows.
         if cut == self.entries.len() && !self.in_turn {
             self.entries.clear();
+            self.origins.clear();
+            (self.summary, self.measured) = (None, None);
             (self.weight, self.chain, self.encoded) = (0, Chain::default(), EncodeCache::default());
             return;
         }
@@ -71,7 +76,7 @@ impl View {
         }
     }
 
-    fn begins_exchange(&self, at: usize) -> bool {
+    pub(super) fn begins_exchange(&self, at: usize) -> bool {
         !matches!(self.entries.get(at), Some(Entry::Tool { .. }))
     }
 
@@ -91,10 +96,19 @@ impl View {
 
     fn cut(&mut self, cut: usize) {
         let head = self.head(cut);
-        let head_len = head.len();
-        self.entries.splice(self.pinned..cut, head);
-        let (pinned, length) = (self.pinned, self.entries.len());
+        self.summary = None;
+        self.replace(cut, head);
+    }
+
+    /// Replaces the entries between the pinned ones and `cut`.
+    pub(super) fn replace(&mut self, cut: usize, head: Vec<Entry>) {
+        let (pinned, head_len) = (self.pinned, head.len());
+        let origin = self.origins.get(cut.saturating_sub(1)).copied().unwrap_or(self.now);
+        self.origins.splice(pinned..cut, std::iter::repeat_n(origin, head_len));
+        self.entries.splice(pinned..cut, head);
+        let length = self.entries.len();
         self.relink(|entries| (pinned + head_len + entries.saturating_sub(cut)).min(length));
+        self.measured = None;
         self.encoded = EncodeCache::default();
     }
 
@@ -118,7 +132,8 @@ impl View {
     }
 }
 
-fn tokens(entry: &Entry) -> usize {
+/// Estimated at four ASCII characters or one other character each.
+pub(super) fn tokens(entry: &Entry) -> usize {
     let of_text = |text: &str| {
         let ascii = text.bytes().filter(u8::is_ascii).count();
         let other = text.chars().filter(|c| !c.is_ascii()).count();

@@ -53,7 +53,7 @@ fn calls_last(mut parts: Vec<Part>) -> Vec<Part> {
 /// Calls and results in messages as text, for agents that did not make the calls. Omits a result that `is_known`,
 /// because the view has it as the result of its call.
 pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) -> bool) -> Vec<Part> {
-    let tell = |part| match part {
+    let as_shown = |part| match part {
         Part::Call(call) => vec![Part::text(format!("(calls `{}` with {})", call.tool, call.args))],
         Part::Outcome(answer) if is_known(&answer) => Vec::new(),
         Part::Outcome(CallOutcome { tool, outcome, .. }) => {
@@ -70,7 +70,7 @@ pub(super) fn calls_as_text(parts: Vec<Part>, is_known: impl Fn(&CallOutcome) ->
     };
     // Nearly all messages are text only.
     if parts.iter().any(|part| matches!(part, Part::Call(_) | Part::Outcome(_))) {
-        parts.into_iter().flat_map(tell).collect()
+        parts.into_iter().flat_map(as_shown).collect()
     } else {
         parts
     }

@@ -17,13 +17,16 @@ pub(super) fn agent(class: &str, mut fields: Fields<'_>, name: &str, draft: &mut
     config.cannot("model_client_stream", STREAMS, draft);
     let what = "left out: an agent reads what its tools return, and calls them until it has an answer";
     // AgentChat writes these defaults into every definition.
-    for (key, usual) in [("tool_call_summary_format", json!("{result}")), ("max_tool_iterations", json!(1))] {
-        if let Some(at) = config.take(key).filter(|at| *at.value != usual) {
-            draft.note(&at.path, what);
-        }
+    let format = config.take("tool_call_summary_format");
+    if let Some(at) = format.filter(|at| *at.value != json!("{result}")) {
+        draft.note(&at.path, what);
     }
     config.cannot("reflect_on_tool_use", what, draft);
     let mut entries: Entries = vec![("name".into(), Yaml::text(name))];
+    let rounds = config.take("max_tool_iterations").filter(|at| *at.value != json!(1));
+    if let Some(rounds) = rounds.and_then(|at| at.value.as_u64()) {
+        entries.push(("max_tool_rounds".into(), Yaml::plain(rounds)));
+    }
     let description = config.text("description")?.filter(|text| !is_usual(text));
     entries.extend(description.map(|text| ("description".to_owned(), Yaml::text(text.trim()))));
     match class {
@@ -63,10 +66,10 @@ fn assistant(config: &mut Fields<'_>, entries: &mut Entries, draft: &mut Draft) 
     // Handoffs are added when all participants have names.
     config.take("handoffs");
     tools(config, draft)?;
-    config.cannot("memory", "not carried over: there is no memory across conversations", draft);
+    config.cannot("memory", "not converted: there is no memory across conversations", draft);
     config.cannot(
         "structured_message_factory",
-        "not carried over: give the JSON Schema as `parameters.schema`",
+        "not converted: give the JSON Schema as `parameters.schema`",
         draft,
     );
     Ok(())
@@ -92,7 +95,7 @@ fn tools(config: &mut Fields<'_>, draft: &mut Draft) -> Result<()> {
                 }
             }
             _ => draft
-                .note(&bench.path, "not carried over: tools of other servers cannot be named in a team file"),
+                .note(&bench.path, "not converted: tools of other servers cannot be named in a team file"),
         }
     }
     Ok(())
@@ -123,7 +126,7 @@ pub(super) fn window(config: &mut Fields<'_>, draft: &mut Draft) -> Result<Optio
             config.count("tail_size")?.map(|size| ("messages", size))
         }
         _ => {
-            draft.note(&context.path, format!("`{class}` is not known here: everything is seen"));
+            draft.note(&context.path, format!("`{class}` is unknown: everything is seen"));
             None
         }
     };

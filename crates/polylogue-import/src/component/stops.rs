@@ -89,7 +89,7 @@ fn without(class: &str) -> String {
         "FunctionCallTermination" | "FunctionalTermination" => {
             "left out: code and calls of functions end no chat here; see `stop.when`".into()
         }
-        other => format!("left out: `{other}` is not known here"),
+        other => format!("left out: `{other}` is unknown"),
     }
 }
 

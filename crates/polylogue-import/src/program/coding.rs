@@ -30,10 +30,10 @@ Verify the answer, with evidence where there is any. When everything is done, re
 /// The default system message of an assistant; `with_code` if another agent runs code.
 pub(super) fn usual(path: &str, with_code: bool, draft: &mut Draft) -> String {
     let (text, how) = match with_code {
-        true => (USUAL_WITH_CODE, "with its instructions for code, which another agent runs in AutoGen"),
-        false => (USUAL, "without what it says of code"),
+        true => (USUAL_WITH_CODE, "with instructions for code that another agent runs"),
+        false => (USUAL, "without instructions about code"),
     };
-    draft.note(path, format!("its usual long system text is put in short, {how}"));
+    draft.note(path, format!("AutoGen's default system message is replaced by a short one {how}"));
     text.to_owned()
 }
 

@@ -107,10 +107,10 @@ fn pick(
         "round_robin" => Ok(Yaml::text("round_robin")),
         "random" => Ok(Yaml::text("random")),
         "manual" => {
-            let chair = draft.name("Chair", "$.groupchat");
-            let entries = [("name", Yaml::text(&chair)), ("human", Yaml::plain(true))];
+            let person = draft.name("Selector", "$.groupchat");
+            let entries = [("name", Yaml::text(&person)), ("human", Yaml::plain(true))];
             draft.agents.push(entries.map(|(key, value)| (key.to_owned(), value)).to_vec());
-            Ok(Yaml::one("human", Yaml::text(chair)))
+            Ok(Yaml::one("human", Yaml::text(person)))
         }
         _ => {
             if let Some(at) = method.filter(|_| name != "auto") {

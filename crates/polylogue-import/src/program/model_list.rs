@@ -1,6 +1,5 @@
-//! The model of an agent or a manager: `llm_config`, `config_list`. A team file has one model for an agent.
+//! The models of an agent or a manager: `llm_config`, `config_list`. The first is asked, the others when it fails.
 
-use polylogue_team::secret::looks_like_key;
 use serde_json::{Map, Value};
 
 use crate::cursor::At;
@@ -8,7 +7,7 @@ use crate::draft::Draft;
 use crate::models::{Model, of_entry};
 use crate::report::{CODE, Result, UNCACHED};
 
-/// The model of an `llm_config`: the first entry of its list, or the one that is `picked`.
+/// The model of an `llm_config` with its fallbacks: the entries of its list, or those that are `picked`.
 pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> Result<Model> {
     let mut filter = None;
     let (common, list) = match at.value {
@@ -35,22 +34,45 @@ pub(super) fn model(at: &At<'_>, picked: Option<&[&str]>, draft: &mut Draft) -> 
         draft.note(&list.path, "the list is kept elsewhere: name a model, or give one with `--model`");
         return Ok(Model::default());
     }
-    let items = fitting(list.items()?, filter.as_ref())?;
+    let mut items = fitting(list.items()?, filter.as_ref())?;
     let is_picked = |at: &&At<'_>| {
         let name = at.value.get("model").and_then(Value::as_str);
         picked.is_some_and(|picked| name.is_some_and(|name| picked.contains(&name)))
     };
-    let Some(chosen) = items.iter().find(is_picked).or(items.first()) else {
-        return list.wrong("the list is empty");
-    };
-    note(&list, &items, chosen, draft);
-    let mut merged = common;
-    // Only the filter uses the tags of an entry.
-    let is_tag = |key: &str| key == "tags" && filter.is_some();
-    let own = chosen.entries()?.into_iter().filter(|(key, _)| !is_tag(key));
-    merged.extend(own.map(|(key, at)| (key.to_owned(), at.value.clone())));
-    let value = Value::Object(named(merged, picked));
-    of_entry(At { value: &value, path: chosen.path.clone() }.fields()?, draft)
+    if items.iter().any(|at| is_picked(&at)) {
+        items.retain(|at| is_picked(&at));
+    }
+    let models = items.iter().map(|entry| {
+        let mut merged = common.clone();
+        // Only the filter uses the tags of an entry.
+        let is_tag = |key: &str| key == "tags" && filter.is_some();
+        let own = entry.entries()?.into_iter().filter(|(key, _)| !is_tag(key));
+        merged.extend(own.map(|(key, at)| (key.to_owned(), at.value.clone())));
+        let value = Value::Object(named(merged, picked));
+        Ok((entry, of_entry(At { value: &value, path: entry.path.clone() }.fields()?, draft)?))
+    });
+    let models: Vec<(&At<'_>, Model)> = models.collect::<Result<_>>()?;
+    if models.is_empty() { list.wrong("the list is empty") } else { Ok(joined(models, draft)) }
+}
+
+/// The first model that has a name, with the other names as its fallbacks.
+fn joined(models: Vec<(&At<'_>, Model)>, draft: &mut Draft) -> Model {
+    let mut all = Model::default();
+    for (at, model) in models {
+        let Some(name) = model.name else { continue };
+        match &all.name {
+            None => all = Model { name: Some(name), ..model },
+            Some(first) if *first == name || all.fallbacks.contains(&name) => {}
+            Some(_) => {
+                if model.parameters != all.parameters {
+                    let what = "its parameters are left out: the models of a list share those of the first";
+                    draft.note(&at.path, what);
+                }
+                all.fallbacks.push(name);
+            }
+        }
+    }
+    all
 }
 
 /// Adds the `picked` model to an entry without one.
@@ -80,21 +102,4 @@ fn fitting<'a>(items: Vec<At<'a>>, filter: Option<&At<'a>>) -> Result<Vec<At<'a>
     };
     let fitting: Vec<At<'a>> = items.into_iter().filter(fits).collect();
     if fitting.is_empty() { filter.wrong("no model of the list fits it") } else { Ok(fitting) }
-}
-
-/// Adds a note on the models of a list that are left out.
-fn note(list: &At<'_>, items: &[At<'_>], chosen: &At<'_>, draft: &mut Draft) {
-    let others: Vec<String> = items.iter().filter(|at| at.path != chosen.path).map(shown).collect();
-    if !others.is_empty() {
-        let (chosen, others) = (shown(chosen), others.join(", "));
-        let verb = if items.len() == 2 { "is" } else { "are" };
-        let what =
-            format!("{chosen} is taken; {others} {verb} left out: a team file has no models to fall back on");
-        draft.note(&list.path, what);
-    }
-}
-
-fn shown(at: &At<'_>) -> String {
-    let name = at.value.get("model").and_then(Value::as_str).filter(|name| !looks_like_key(name));
-    name.map_or_else(|| "an entry without a model".into(), |name| format!("`{name}`"))
 }

@@ -21,10 +21,10 @@ fn an_assistant_and_a_person() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.llm_config.cache_seed: left out: replies are not cached; `--record` stores the replies of a run, and `--replay` repeats it
-            # - $.agents[0]: its usual long system text is put in short, with its instructions for code, which another agent runs in AutoGen
-            # - $.agents[1].is_termination_msg: Python code is not carried over, and nothing in a definition is executed: give the text as `terminate_on`, if it is not `TERMINATE`
+            # - $.agents[0]: AutoGen's default system message is replaced by a short one with instructions for code that another agent runs
+            # - $.agents[1].is_termination_msg: Python code is not converted, and nothing in a definition is executed: give the text as `terminate_on`, if it is not `TERMINATE`
             # - $.agents[1].code_execution_config.work_dir: left out: every conversation has its own work directory
 
             name: team
@@ -141,9 +141,9 @@ fn chats_by_what_they_wait_for() {
         &expect![[r##"
             # Imported from team.json.
             #
-            # Not carried over, or not as it was:
-            # - $.agents[0]: its usual long system text is put in short, without what it says of code
-            # - $.agents[1]: its usual long system text is put in short, without what it says of code
+            # Not converted, or changed:
+            # - $.agents[0]: AutoGen's default system message is replaced by a short one without instructions about code
+            # - $.agents[1]: AutoGen's default system message is replaced by a short one without instructions about code
 
             name: team
             agents:
@@ -205,14 +205,13 @@ fn a_group_whose_next_speaker_a_model_picks() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.agents[0]: it runs code in AutoGen, where nothing else is said, and so it does here, in the sandbox; without `code_execution` it runs none
-            # - $.llm_config.config_list: `gpt-4o` is taken; `gpt-3.5` is left out: a team file has no models to fall back on
             # - $.groupchat.allowed_or_disallowed_speaker_transitions.Coder: `Unknown` is left out: there is no such participant
 
             name: team
             task: Write a game
-            model: openai:gpt-4o
+            model: [openai:gpt-4o, openai:gpt-3.5]
             agents:
               - name: User_proxy
                 description: A person who answers questions and can run code
@@ -259,10 +258,10 @@ fn groups_without_human_input() {
         &expect![[r##"
             # Imported from team.json.
             #
-            # Not carried over, or not as it was:
-            # - $.agents[0]: its usual long system text is put in short, without what it says of code
-            # - $.agents[1]: its usual long system text is put in short, without what it says of code
-            # - $.agents[2]: its usual long system text is put in short, without what it says of code
+            # Not converted, or changed:
+            # - $.agents[0]: AutoGen's default system message is replaced by a short one without instructions about code
+            # - $.agents[1]: AutoGen's default system message is replaced by a short one without instructions about code
+            # - $.agents[2]: AutoGen's default system message is replaced by a short one without instructions about code
 
             name: team
             model: ollama:m
@@ -289,10 +288,10 @@ fn groups_without_human_input() {
         &expect![[r##"
             # Imported from team.json.
             #
-            # Not carried over, or not as it was:
-            # - $.agents[0]: its usual long system text is put in short, without what it says of code
-            # - $.agents[1]: its usual long system text is put in short, without what it says of code
-            # - $.agents[2]: its usual long system text is put in short, without what it says of code
+            # Not converted, or changed:
+            # - $.agents[0]: AutoGen's default system message is replaced by a short one without instructions about code
+            # - $.agents[1]: AutoGen's default system message is replaced by a short one without instructions about code
+            # - $.agents[2]: AutoGen's default system message is replaced by a short one without instructions about code
 
             name: team
             model: ollama:m
@@ -306,10 +305,10 @@ fn groups_without_human_input() {
               - name: c
                 system: "You are a helpful assistant. Solve the task step by step. When everything is done, reply TERMINATE."
                 human_input: never
-              - name: Chair
+              - name: Selector
                 human: true
             chat:
-              pattern: {group: {select: {human: Chair}, allow_repeat_speaker: [a]}}
+              pattern: {group: {select: {human: Selector}, allow_repeat_speaker: [a]}}
               participants: [a, b, c]
               stop: {says: {text: TERMINATE, whole: true}, max_turns: 9}
             ---
@@ -334,7 +333,7 @@ fn a_team_that_an_agent_builder_saved() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.coding: left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`
             # - $.code_execution_config: left out: give it to the agent that runs code, here as `code_execution: true`, in AutoGen as its `code_execution_config`
             # - $.default_llm_config: no model is named: `--model` gives one

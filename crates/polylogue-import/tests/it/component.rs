@@ -124,7 +124,7 @@ fn whatever_ends_a_team() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.config.termination_condition.config.conditions[1].config.conditions[0]: left out: agents of a team file say no stop messages
             # - $.config.termination_condition.config.conditions[1].config.conditions: left out as a whole: without all of its parts it would end the chat too soon
             # - $.config.termination_condition.config.conditions[3].config.max_prompt_token: left out: tokens read and written are counted together
@@ -203,11 +203,11 @@ fn models_and_what_agents_see_of_a_conversation() {
         # Imported from team.json.
         # Keys are not allowed in team files; they are read from ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY, MODELS_HOUSE_8000_API_KEY.
         #
-        # Not carried over, or not as it was:
+        # Not converted, or changed:
         # - $.config.participants[0].config.model_client.config.model_info: left out: capabilities are probed on first use; `capabilities` of an endpoint sets them
         # - $.config.participants[2].config.model_client.config.api_version: left out: the address `/openai/v1` needs no version
         # - $.config.participants[2].config.model_context.config.head_size: left out: the latest part of a conversation is seen, and no more
-        # - $.config.participants[4].config.model_client: `SKChatCompletionAdapter` is not known here: name a model, or give one with `--model`
+        # - $.config.participants[4].config.model_client: `SKChatCompletionAdapter` is unknown: name a model, or give one with `--model`
 
         name: RoundRobinGroupChat
         endpoints:
@@ -284,15 +284,15 @@ fn what_agents_do_by_code_is_left_out_and_said() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
-            # - $.config.participants[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing in a definition is executed
-            # - $.config.participants[0].config.memory: not carried over: there is no memory across conversations
-            # - $.config.participants[1].config.workbench[0].config.tools[0]: the tool `add` is left out: Python code is not carried over, and nothing in a definition is executed
-            # - $.config.participants[1].config.workbench[1]: not carried over: tools of other servers cannot be named in a team file
-            # - $.config.participants[1].config.new_option: not carried over: it is not known here
-            # - $.config.participants[1].config.Système: not carried over: it is not known here
+            # Not converted, or changed:
+            # - $.config.participants[0].config.tools[0]: the tool `add` is left out: Python code is not converted, and nothing in a definition is executed
+            # - $.config.participants[0].config.memory: not converted: there is no memory across conversations
+            # - $.config.participants[1].config.workbench[0].config.tools[0]: the tool `add` is left out: Python code is not converted, and nothing in a definition is executed
+            # - $.config.participants[1].config.workbench[1]: not converted: tools of other servers cannot be named in a team file
+            # - $.config.participants[1].config.new_option: not converted: unknown key
+            # - $.config.participants[1].config.Système: not converted: unknown key
             # - $.config.participants[2]: `MultimodalWebSurfer` has no equivalent: it becomes an agent without those abilities
-            # - $.config.participants[2].config.headless: not carried over: it is not known here
+            # - $.config.participants[2].config.headless: not converted: unknown key
 
             name: RoundRobinGroupChat
             model: openai:gpt-4o
@@ -325,7 +325,7 @@ fn names_that_are_none_here_are_changed_wherever_they_stand() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.config.participants[1]: renamed to `Haupt Autor_2`: the name is taken
             # - $.config.participants[2]: renamed to `a_3rd`: a name begins with a letter and has letters, digits, single spaces, `_`, `-`, `'`, `’` and `·`
             # - $.config.participants[3]: renamed to `User`: it is a keyword of team files
@@ -374,7 +374,7 @@ fn teams_within_teams() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.config.participants[1].config.instruction: left out: the summary is asked for by its prompt alone
 
             name: RoundRobinGroupChat

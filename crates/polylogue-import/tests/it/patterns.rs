@@ -25,7 +25,7 @@ fn a_model_picks_who_speaks() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.config.selector_prompt: cut in two at `{history}`: the model reads the conversation between `system` and `prompt`
 
             name: SelectorGroupChat
@@ -106,7 +106,7 @@ fn agents_hand_over_and_an_undefined_target_becomes_a_person() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.config.participants: `User` is added as a person: agents hand over to `user`
 
             name: Swarm
@@ -158,7 +158,7 @@ fn a_flow_with_a_loop() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.config.participants[2]: renamed to `End`: it is a keyword of team files
 
             name: GraphFlow
@@ -238,7 +238,7 @@ fn a_flow_in_which_one_of_two_is_enough() {
             # Imported from team.json.
             # Keys are not allowed in team files; they are read from OPENAI_API_KEY.
             #
-            # Not carried over, or not as it was:
+            # Not converted, or changed:
             # - $.config.graph.nodes.b.edges[1].target: left out: there is no such participant
             # - $.config.graph.nodes.absent: left out: there is no such participant
 

@@ -78,7 +78,7 @@ fn the_manager_of_a_group_keeps_its_termination_predicate() {
         &group(&json!({"name": "boss", "is_termination_msg": "lambda x: 'DONE' in x['content']"})),
         &[
             usual,
-            "# - $.manager.is_termination_msg: Python code is not carried over, and nothing in a definition is executed: \
+            "# - $.manager.is_termination_msg: Python code is not converted, and nothing in a definition is executed: \
              give the text as `stop.says`",
         ],
     );
@@ -114,7 +114,7 @@ fn settings_of_a_manager_are_kept_or_refused_by_name() {
             "- $.manager.default_auto_reply: left out: ",
             "- $.manager.code_execution_config: left out: ",
             "- $.manager.function_map: left out: ",
-            "- $.manager.wings: not carried over: it is not known here",
+            "- $.manager.wings: not converted: unknown key",
         ],
     );
     // Without a model AutoGen takes the members in the order of the list.
@@ -193,7 +193,7 @@ fn nested_chats_that_need_code_are_refused_by_name() {
     let queue = json!([{"recipient": "c", "max_turns": 1}, {"recipient": "c", "max_turns": 1}]);
     let by_code =
         definition(json!({"agent": "b", "trigger": "lambda sender: sender is not c", "chat_queue": queue}));
-    holds(&by_code, &["- $.nested_chats[0]: left out with its chats: Python code is not carried over"]);
+    holds(&by_code, &["- $.nested_chats[0]: left out with its chats: Python code is not converted"]);
     lacks(&by_code, &["nested:"]);
     let settings = definition(json!({
         "agent": "b", "trigger": "a", "chat_queue": queue, "reply_func_from_nested_chats": "my_reply", "position": 4, "use_async": true,
@@ -210,17 +210,22 @@ fn nested_chats_that_need_code_are_refused_by_name() {
 }
 
 #[test]
-fn models_to_fall_back_on_are_refused_by_name() {
+fn the_models_of_a_list_are_fallbacks_with_the_parameters_of_the_first() {
     let definition = json!({
-        "llm_config": {"config_list": [{"model": "first"}, {"model": "second"}, {"model": "third", "api_type": "ollama"}]},
+        "llm_config": {"temperature": 0.5, "config_list": [
+            {"model": "first", "api_key": "x"}, {"model": "first", "api_key": "y"}, {"model": "second", "temperature": 1},
+            {"model": "third", "api_type": "ollama"}]},
         "agents": [{"name": "a", "system_message": "A"}, {"name": "b", "system_message": "B"}],
     });
     holds(
         &definition,
         &[
-            "- $.llm_config.config_list: `first` is taken; `second`, `third` are left out: a team file has no models to fall back on",
+            "\nmodel: [openai:first, openai:second, ollama:third]\n",
+            "- $.llm_config.config_list[2]: its parameters are left out: the models of a list share those of the first",
+            "parameters: {temperature: 0.5}",
         ],
     );
+    lacks(&definition, &["temperature: 1", "config_list[1]", "config_list[3]"]);
     let filtered = json!({
         "llm_config": {
             "config_list": [{"model": "first", "tags": ["dear"]}, {"model": "second", "tags": ["cheap", "fast"]}],
@@ -243,7 +248,7 @@ fn the_usual_assistant_keeps_its_instructions_for_code_when_its_partner_runs_cod
     };
     let runner =
         pair(json!({"name": "proxy", "class": "UserProxyAgent", "code_execution_config": {"work_dir": "x"}}));
-    holds(&runner, &["# filename:", "```python", "reply TERMINATE", "with its instructions for code"]);
+    holds(&runner, &["# filename:", "```python", "reply TERMINATE", "with instructions for code"]);
     // A user proxy of AutoGen runs code unless that is switched off.
     let usual = pair(json!({"name": "proxy", "class": "UserProxyAgent"}));
     holds(&usual, &["# filename:", "- $.agents[1]: it runs code in AutoGen, where nothing else is said"]);

@@ -7,7 +7,7 @@ use polylogue_import::{Imported, import};
 use regex::Regex;
 use serde_json::{Value, json};
 
-const UNKNOWN: &str = "it is not known here";
+const UNKNOWN: &str = "unknown key";
 
 fn docs(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap()

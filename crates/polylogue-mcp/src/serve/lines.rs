@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn what_is_no_message_is_answered_with_an_id_or_null() {
         let code = |line: &str| {
-            flaw(line.as_bytes()).map(|told| (told["id"].clone(), told["error"]["code"].clone()))
+            flaw(line.as_bytes()).map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
         };
         for line in [
             r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use polylogue_core::chain::{Link, seal};
 use polylogue_core::{
@@ -222,7 +223,10 @@ impl<M: Model> Model for Recorder<M> {
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
         let mut ear = DeltaRecorder { deltas, pieces: Vec::new() };
         let result = self.model.complete(request, &mut ear).await;
-        let cost = result.as_ref().ok().and_then(|reply| self.model.cost(&reply.usage));
+        let cost = result.as_ref().ok().and_then(|reply| match &reply.answered_by {
+            Some(by) => by.cost.map(|cost| cost.cost),
+            None => self.model.cost(&reply.usage),
+        });
         let recorded = Recorded { model: self.model.name(), pieces: &ear.pieces, result: &result, cost };
         self.cassette.record(request, &recorded).map_err(|error| self.lost(&error))?;
         result
@@ -236,8 +240,16 @@ impl<M: Model> Model for Recorder<M> {
         self.model.max_output(params)
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.model.context_window()
+    }
+
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)
+    }
+
+    fn unavailable_for(&self) -> Option<Duration> {
+        self.model.unavailable_for()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -275,7 +287,7 @@ mod tests {
         let cassette = Cassette(Arc::new(Shared { place: place.clone(), tape: Mutex::new(tape) }));
         let (at, who) = (&Path::root(), &Name::new("A").unwrap());
         let model = Recorder::new(Script::new([ScriptStep::say(who.clone(), "x")]).model("s"), &cassette);
-        let (origin, entries) = (Origin { at, who, nth: 0 }, &[Entry::user("go")]);
+        let (origin, entries) = (Origin { at, who, nth: 0, last_model: None }, &[Entry::user("go")]);
         let (params, encoded) = (&Params::default(), &EncodeCache::default());
         let request = Request { origin, system: None, entries, tools: &[], params, encoded, reserved: None };
         let error = model.complete(&request, &mut ()).await.unwrap_err();

@@ -14,6 +14,7 @@ use super::difference::{RequestParts, first_difference};
 use super::error::CassetteError;
 use super::line::{Answer, Line};
 use super::read::read;
+use crate::catalog::KnownModel;
 
 /// The recorded calls of a cassette, for replay. Cloning shares them.
 ///
@@ -253,6 +254,12 @@ impl Model for Replayer {
             vision: None,
             ..Capabilities::default()
         }
+    }
+
+    /// As the table of models says, so that histories are compacted as they were when it was recorded.
+    fn context_window(&self) -> Option<u64> {
+        let (provider, model) = self.name.split_once(':')?;
+        KnownModel::find(provider, model)?.max_input
     }
 
     /// The cost of a recorded call of this model with this `usage`.

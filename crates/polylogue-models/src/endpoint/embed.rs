@@ -1,31 +1,36 @@
-//! Embeddings: `/embeddings` of OpenAI, `/api/embed` of Ollama.
+//! Embedding models of an endpoint.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use polylogue_core::{Bound, ModelError, ModelErrorKind, Price, Reservation, Usage};
-use polylogue_http::Transport;
-use polylogue_memory::{Embed, Embedded};
-use serde::Deserialize;
-use serde_json::json;
+use polylogue_http::header::ACCEPT;
+use polylogue_http::{HeaderMap, HeaderValue, Method};
+use polylogue_memory::{Embed, EmbedPurpose, Embedded};
+use url::Url;
 
-use super::key_pool::KeyPool;
+use super::Endpoint;
+use super::exchange::Outgoing;
 use super::model::next_attempt;
-use super::read::{read_body, refusal};
-use super::{Endpoint, headers};
+use super::read::read_body;
 use crate::address::place;
-use crate::api::Api;
+use crate::authorizer::JSON;
+use crate::azure;
 use crate::catalog::list_price_at;
+use crate::embedding::{Form, Inputs, Prefixes, decode};
 use crate::failure::{ErrorContext, Failure};
 use crate::retry::Attempts;
 use crate::timeouts::{Clock, Limit};
-use crate::wire::draft::DecodeError;
 
 /// An embedding model of an endpoint. Cloning shares the endpoint.
 ///
-/// Accepts any number of texts: they are sent in requests of at most [`MAX_TEXTS`](Self::MAX_TEXTS) texts and
+/// Accepts any number of texts: they are sent in requests of as many texts as the provider takes and at most
 /// [`MAX_CHARS`](Self::MAX_CHARS) characters, one after the other, each with the endpoint's
-/// [`Retries`](crate::Retries).
+/// [`Retries`](crate::Retries). Vectors have length 1.
+///
+/// A model that distinguishes stored texts and queries receives the [`EmbedPurpose`], in the provider's field or as the prefix
+/// that the model was trained with (`search_query: ` for `nomic-embed-text`).
 ///
 /// ```
 /// use polylogue_memory::Embed;
@@ -38,6 +43,7 @@ use crate::wire::draft::DecodeError;
 pub struct Embedder {
     inner: Arc<Inner>,
     price: Option<Price>,
+    dimensions: Option<u32>,
 }
 
 struct Inner {
@@ -46,7 +52,10 @@ struct Inner {
     model: String,
     /// `provider:model`.
     name: String,
-    transports: KeyPool,
+    url: Url,
+    form: &'static Form,
+    /// What the model expects before a text.
+    prefixes: Option<Prefixes>,
 }
 
 impl std::fmt::Debug for Embedder {
@@ -59,37 +68,55 @@ impl Endpoint {
     /// The embedding model `name` of the endpoint.
     ///
     /// # Errors
-    /// When its address cannot be used.
+    /// When its API has no embeddings, or none for this model.
     pub fn embedder(&self, name: &str) -> Result<Embedder, ModelError> {
-        let config = &self.0.config;
-        let refuse = |why: String| {
-            ModelError::new(ModelErrorKind::Config, self.provider(), format!("the base URL {why}"))
+        let (provider, config) = (self.provider(), &self.0.config);
+        let listed = config.listed(name);
+        let form = self.form(listed.unwrap_or(name))?;
+        let inner = Inner {
+            endpoint: self.clone(),
+            model: name.to_owned(),
+            name: format!("{provider}:{name}"),
+            url: self.embeddings_url(form, name),
+            form,
+            prefixes: Prefixes::of(listed.unwrap_or(name)),
         };
-        let path = match config.api {
-            Api::ChatCompletions => "/embeddings",
-            Api::Ollama => "/api/embed",
+        let price = listed.and_then(|listed| list_price_at(provider, &config.base_url, listed));
+        Ok(Embedder { inner: Arc::new(inner), price, dimensions: None })
+    }
+
+    /// The form of requests for vectors of `model`.
+    fn form(&self, model: &str) -> Result<&'static Form, ModelError> {
+        let refuse = |why: String, hint: String| {
+            ModelError::new(ModelErrorKind::Config, self.provider(), why).hint(hint)
         };
-        let url = place(config.api, &config.base_url, path).map_err(refuse)?;
-        let mut keys: Vec<_> = config.keys().map(Some).collect();
-        if keys.is_empty() {
-            keys.push(None);
+        let api = self.0.config.embeddings.or(self.api().http().embeddings).ok_or_else(|| {
+            let hint = "take a model of another provider, such as `openai:text-embedding-3-small`";
+            refuse("its API has no embeddings".to_owned(), hint.to_owned())
+        })?;
+        Form::find(api, model).ok_or_else(|| {
+            let known = Form::known(api).join("` or `");
+            let hint = format!("take a model whose name has `{known}` in it");
+            refuse(format!("it is unknown how `{model}` embeds texts"), hint)
+        })
+    }
+
+    /// The URL of requests for vectors of `model`.
+    fn embeddings_url(&self, form: &Form, model: &str) -> Url {
+        let target = (form.path)(model);
+        if let Some(version) = &self.0.config.api_version {
+            return azure::versioned(&self.0.base, &target, Some(model), version);
         }
-        let transport = |key| {
-            let headers = headers(config, key).map_err(refuse)?;
-            Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)
-        };
-        let transports = KeyPool::new(keys.into_iter().map(transport).collect::<Result<_, _>>()?);
-        let price = list_price_at(self.provider(), &config.base_url, name);
-        let (model, name) = (name.to_owned(), format!("{}:{name}", self.provider()));
-        let inner = Arc::new(Inner { endpoint: self.clone(), model, name, transports });
-        Ok(Embedder { inner, price })
+        let mut base = self.0.base.clone();
+        let path = self.api().root(base.path()).to_owned();
+        if let Some(above) = form.other_paths.iter().find_map(|end| path.strip_suffix(end)) {
+            base.set_path(above);
+        }
+        place(self.api(), &base, &target)
     }
 }
 
 impl Embedder {
-    /// The maximum number of texts in one request.
-    pub const MAX_TEXTS: usize = 64;
-
     /// The maximum number of characters in one request, unless a single text has more: providers accept about 8,000
     /// to 300,000 tokens a request.
     pub const MAX_CHARS: usize = 24_000;
@@ -98,6 +125,13 @@ impl Embedder {
     #[must_use]
     pub fn with_price(self, price: Option<Price>) -> Self {
         Self { price, ..self }
+    }
+
+    /// Sets the length of vectors, for models that can shorten them. Default: that of the model. A model that ignores it is an
+    /// error of the call.
+    #[must_use]
+    pub fn with_dimensions(self, dimensions: Option<u32>) -> Self {
+        Self { dimensions, ..self }
     }
 
     /// The price, if it is known. Default: the list price.
@@ -110,14 +144,17 @@ impl Embedder {
     async fn request(
         &self,
         texts: &[String],
+        purpose: EmbedPurpose,
         reserved: Option<&Reservation<'_>>,
     ) -> Result<Embedded, ModelError> {
-        let Inner { endpoint, model, name, .. } = &*self.inner;
+        let Inner { endpoint, model, name, form, prefixes, .. } = &*self.inner;
         let context = endpoint.context(name);
         if endpoint.lacks_key() {
             return Err(context.no_key());
         }
-        let body = Bytes::from(json!({"model": model, "input": texts}).to_string());
+        let purpose = prefixes.is_none().then_some(purpose);
+        let inputs = Inputs { model, texts, purpose, dimensions: self.dimensions };
+        let body = Bytes::from(form.body(&inputs).to_string());
         let mut attempts = Attempts::begin(endpoint.retries(), endpoint.jitter());
         loop {
             match self.attempt(body.clone(), texts.len(), &context).await {
@@ -143,21 +180,25 @@ impl Embedder {
         texts: usize,
         context: &ErrorContext<'_>,
     ) -> Result<Embedded, Failure> {
-        let Inner { endpoint, transports, .. } = &*self.inner;
+        let Inner { endpoint, url, .. } = &*self.inner;
         let _pass = endpoint.0.limiter.pass().await;
         let timeouts = endpoint.0.config.timeouts;
         let clock = Clock::start(timeouts);
-        let (key, transport) = transports.next(None).ok_or_else(|| context.no_credit(transports.len()))?;
-        let sent = clock.wait(Limit::Total, transport.post(body)).await;
-        let sent = sent.map_err(|limit| context.late(limit, timeouts))?;
-        let mut response = sent.map_err(|why| context.unsent(why, timeouts))?;
+        let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(JSON))]);
+        // Those of the configuration take precedence.
+        endpoint.0.config.headers.iter().for_each(|(name, _)| drop(headers.remove(name)));
+        let outgoing = Outgoing { method: Method::POST, url: Some(url), headers, body };
+        let (key, mut response) =
+            endpoint.0.key_pool.exchange(outgoing, None, (&clock, Limit::Total), context).await?;
         let status = response.status();
-        if !(200..300).contains(&status) {
-            return Err(transports.but_for(key, refusal(&mut response, &clock, context).await));
-        }
+        let counted = tokens(response.headers());
         let body = read_body(&mut response, &clock).await;
         let body = body.map_err(|stop| stop.failure(context, timeouts, status))?;
-        decode(&body, texts).map_err(|error| transports.but_for(key, context.flawed(error, status)))
+        let but_for = |error| endpoint.0.key_pool.but_for(key, context.flawed(error, status));
+        let mut embedded = decode(&body, texts).map_err(but_for)?;
+        endpoint.0.key_pool.succeeded();
+        embedded.usage.input = embedded.usage.input.or(counted);
+        Ok(embedded)
     }
 }
 
@@ -166,20 +207,23 @@ impl Embed for Embedder {
         &self.inner.name
     }
 
-    async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
-        self.vectors(texts, None).await
+    async fn embed(&self, texts: &[String], purpose: EmbedPurpose) -> Result<Embedded, ModelError> {
+        self.vectors(texts, purpose, None).await
     }
 
     async fn embed_reserved(
         &self,
         texts: &[String],
+        purpose: EmbedPurpose,
         reserved: &Reservation<'_>,
     ) -> Result<Embedded, ModelError> {
-        self.vectors(texts, Some(reserved)).await
+        self.vectors(texts, purpose, Some(reserved)).await
     }
 
     fn bound(&self, texts: &[String]) -> Bound {
-        Bound::of_texts(texts, |usage| self.price.as_ref().and_then(|price| price.of(usage)))
+        let longest = self.inner.prefixes.map_or(EmbedPurpose::Search, Prefixes::longest);
+        let texts = self.prefixed(texts, longest);
+        Bound::of_texts(&texts, |usage| self.price.as_ref().and_then(|price| price.of(usage)))
     }
 }
 
@@ -187,6 +231,7 @@ impl Embedder {
     async fn vectors(
         &self,
         texts: &[String],
+        purpose: EmbedPurpose,
         reserved: Option<&Reservation<'_>>,
     ) -> Result<Embedded, ModelError> {
         if texts.iter().any(|text| text.trim().is_empty()) {
@@ -196,28 +241,53 @@ impl Embedder {
         // Vectors have no output tokens.
         let usage = Usage { input: Some(0), output: Some(0), ..Usage::default() };
         let mut all = Embedded { usage, ..Embedded::default() };
-        for batch in batches(texts) {
-            let Embedded { vectors, usage, .. } = self.request(batch, reserved).await?;
+        let texts = self.prefixed(texts, purpose);
+        for batch in batches(&texts, self.inner.form.max_texts) {
+            let Embedded { vectors, usage, .. } = self.request(batch, purpose, reserved).await?;
             all.vectors.extend(vectors);
             all.usage.input = all.usage.input.zip(usage.input).map(|(one, other)| one.saturating_add(other));
         }
-        let length = all.vectors.first().map_or(0, Vec::len);
-        if all.vectors.iter().any(|vector| vector.len() != length) {
-            let why = "the reply cannot be read: its vectors have different lengths";
-            return Err(ModelError::new(ModelErrorKind::Protocol, &*self.inner.name, why));
-        }
+        self.check_lengths(&all.vectors)?;
         all.cost = self.price.as_ref().and_then(|price| price.of(&all.usage));
         Ok(all)
     }
+
+    /// `texts` as the model expects them.
+    fn prefixed<'a>(&self, texts: &'a [String], purpose: EmbedPurpose) -> Cow<'a, [String]> {
+        self.inner.prefixes.map_or(Cow::Borrowed(texts), |prefixes| prefixes.before(texts, purpose))
+    }
+
+    /// Refuses vectors of different lengths, and of another length than was requested.
+    fn check_lengths(&self, vectors: &[Vec<f32>]) -> Result<(), ModelError> {
+        let refuse = |kind, why: &str| ModelError::new(kind, &*self.inner.name, why);
+        let length = vectors.first().map_or(0, Vec::len);
+        if vectors.iter().any(|vector| vector.len() != length) {
+            let why = "the reply cannot be read: its vectors have different lengths";
+            return Err(refuse(ModelErrorKind::Protocol, why));
+        }
+        match self.dimensions {
+            Some(dimensions) if length > 0 && u32::try_from(length) != Ok(dimensions) => {
+                let why = format!("its vectors have {length} dimensions instead of {dimensions}");
+                let hint = format!("the model may not shorten vectors: leave the dimensions at {length}");
+                Err(refuse(ModelErrorKind::Config, &why).hint(hint))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
-/// The texts in batches for one request each, in order.
-fn batches(texts: &[String]) -> Vec<&[String]> {
+/// The tokens that Amazon Bedrock counted.
+fn tokens(headers: &HeaderMap) -> Option<u64> {
+    headers.get("x-amzn-bedrock-input-token-count")?.to_str().ok()?.parse().ok()
+}
+
+/// The texts in batches of at most `max_texts` for one request each, in order.
+fn batches(texts: &[String], max_texts: usize) -> Vec<&[String]> {
     let mut batches = Vec::new();
     let (mut from, mut chars) = (0, 0);
     for (index, text) in texts.iter().enumerate() {
         let length = text.chars().count();
-        if index > from && (chars + length > Embedder::MAX_CHARS || index - from == Embedder::MAX_TEXTS) {
+        if index > from && (chars + length > Embedder::MAX_CHARS || index - from == max_texts) {
             batches.extend(texts.get(from..index));
             (from, chars) = (index, 0);
         }
@@ -225,78 +295,6 @@ fn batches(texts: &[String]) -> Vec<&[String]> {
     }
     batches.extend(texts.get(from..).filter(|rest| !rest.is_empty()));
     batches
-}
-
-/// A reply of either API.
-#[derive(Deserialize)]
-struct Answer {
-    /// OpenAI's.
-    #[serde(default)]
-    data: Option<Vec<Row>>,
-    #[serde(default)]
-    usage: Option<Tokens>,
-    /// Ollama's.
-    #[serde(default)]
-    embeddings: Option<Vec<Vec<f32>>>,
-    #[serde(default)]
-    prompt_eval_count: Option<u64>,
-    /// Some servers report errors with a success status.
-    #[serde(default)]
-    error: Option<serde_json::Value>,
-}
-
-#[derive(Deserialize)]
-struct Row {
-    #[serde(default)]
-    index: Option<usize>,
-    embedding: Vec<f32>,
-}
-
-#[derive(Deserialize)]
-struct Tokens {
-    #[serde(default)]
-    prompt_tokens: Option<u64>,
-    #[serde(default)]
-    total_tokens: Option<u64>,
-}
-
-fn decode(body: &[u8], texts: usize) -> Result<Embedded, DecodeError> {
-    let excerpt =
-        || String::from_utf8_lossy(body.get(..body.len().min(500)).unwrap_or_default()).into_owned();
-    let unreadable = |why: String| DecodeError::Unreadable { why, excerpt: excerpt() };
-    if body.iter().all(u8::is_ascii_whitespace) {
-        return Err(DecodeError::Empty);
-    }
-    let answer: Answer = serde_json::from_slice(body).map_err(|why| unreadable(why.to_string()))?;
-    if answer.error.is_some() {
-        return Err(DecodeError::Error(String::from_utf8_lossy(body).into_owned()));
-    }
-    let input = answer.usage.and_then(|usage| usage.prompt_tokens.or(usage.total_tokens));
-    let usage = Usage { input: input.or(answer.prompt_eval_count), ..Usage::default() };
-    let vectors = match (answer.data, answer.embeddings) {
-        (Some(rows), _) => in_order(rows).map_err(|why| unreadable(why.to_owned()))?,
-        (None, Some(vectors)) => vectors,
-        (None, None) => return Err(unreadable("it has neither `data` nor `embeddings`".to_owned())),
-    };
-    let sound = |vector: &Vec<f32>| !vector.is_empty() && vector.iter().all(|number| number.is_finite());
-    if vectors.len() != texts {
-        return Err(unreadable(format!("it has {} vectors for {texts} texts", vectors.len())));
-    }
-    match vectors.iter().all(sound) {
-        true => Ok(Embedded { vectors, usage, cost: None }),
-        false => Err(unreadable("one of its vectors is empty, or has a number that is none".to_owned())),
-    }
-}
-
-/// The vectors in the order of the texts, by their indices if they have any.
-fn in_order(mut rows: Vec<Row>) -> Result<Vec<Vec<f32>>, &'static str> {
-    if rows.iter().any(|row| row.index.is_some()) {
-        rows.sort_by_key(|row| row.index);
-        if !rows.iter().enumerate().all(|(place, row)| row.index == Some(place)) {
-            return Err("its vectors are not numbered from 0 on");
-        }
-    }
-    Ok(rows.into_iter().map(|row| row.embedding).collect())
 }
 
 #[cfg(test)]
@@ -307,7 +305,7 @@ mod tests {
     fn batches_are_bounded_in_texts_and_characters_and_lose_nothing() {
         let sizes = |lengths: &[usize]| -> Vec<usize> {
             let texts: Vec<String> = lengths.iter().map(|length| "é".repeat(*length)).collect();
-            let batches = batches(&texts);
+            let batches = batches(&texts, 64);
             assert_eq!(batches.concat(), texts);
             batches.iter().map(|batch| batch.len()).collect()
         };

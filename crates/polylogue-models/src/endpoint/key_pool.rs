@@ -1,72 +1,129 @@
-//! Several keys of one endpoint, used in turn.
+//! The keys of one endpoint, which share its requests by their weights, and what is known of their failures.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+mod health;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use polylogue_http::Transport;
+use tokio::time::Instant;
+use url::Url;
 
+use self::health::{Circuit, KeyState};
+use crate::authorizer::Authorizer;
 use crate::failure::Failure;
 use crate::retry::RetryAdvice;
 
-/// A pool of keys, each with its transport. Requests use them in turn; a key without credit is no longer used.
+/// The keys of an endpoint, each with its transport.
+///
+/// A key that meets a rate limit is not used until that is over, and a key without credit no more, while others are
+/// left. Failures of the endpoint, whatever the key, open its [`Circuit`].
 pub(super) struct KeyPool {
-    pool: Vec<PooledKey>,
-    next: AtomicUsize,
+    pool: Vec<Transport>,
+    state: Mutex<State>,
+    /// For requests that are not authorized by a key.
+    pub(super) authorizer: Authorizer,
+    /// Where the transports send requests, unless these say otherwise.
+    pub(super) url: Url,
 }
 
-struct PooledKey {
-    transport: Transport,
-    is_spent: AtomicBool,
+struct State {
+    keys: Vec<KeyState>,
+    circuit: Circuit,
 }
 
 impl KeyPool {
-    /// A pool of at least one transport.
-    pub(super) fn new(transports: Vec<Transport>) -> Self {
-        let keyed = |transport| PooledKey { transport, is_spent: AtomicBool::new(false) };
-        Self { pool: transports.into_iter().map(keyed).collect(), next: AtomicUsize::new(0) }
+    /// A pool of at least one transport to `url`, each with the weight of its key.
+    pub(super) fn new(transports: Vec<(Transport, u32)>, url: Url, authorizer: Authorizer) -> Self {
+        let (pool, weights): (Vec<_>, Vec<_>) = transports.into_iter().unzip();
+        let keys = weights.into_iter().map(KeyState::new).collect();
+        Self { pool, state: Mutex::new(State { keys, circuit: Circuit::default() }), authorizer, url }
     }
 
-    /// The transport of the key `bound` if it has credit left, because a conversation is bound to that; or else the
-    /// next one. With its index; `None` if no key has credit left.
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The transport of the key `bound` if that can be used, because a conversation is bound to it; or else the next
+    /// one. With its index; `None` if no key has credit left.
     pub(super) fn next(&self, bound: Option<usize>) -> Option<(usize, &Transport)> {
-        let is_left = |keyed: &&PooledKey| !keyed.is_spent.load(Ordering::Relaxed);
-        let bound = bound.and_then(|nth| Some((nth, self.pool.get(nth).filter(is_left)?)));
-        if let Some((nth, keyed)) = bound {
-            return Some((nth, &keyed.transport));
-        }
-        let begin = self.next.fetch_add(1, Ordering::Relaxed);
-        let order = (0..self.pool.len()).map(|nth| begin.wrapping_add(nth) % self.pool.len());
-        let mut left = order.filter_map(|nth| Some((nth, self.pool.get(nth)?)));
-        left.find(|(_, keyed)| !keyed.is_spent.load(Ordering::Relaxed))
-            .map(|(nth, keyed)| (nth, &keyed.transport))
+        let nth = self.state().next(bound, Instant::now())?;
+        Some((nth, self.pool.get(nth)?))
     }
 
-    /// Stops using a key, and returns whether another one is left. An only key stays in use: its account may be
-    /// topped up.
-    fn spend(&self, nth: usize) -> bool {
-        if self.pool.len() < 2 {
-            return false;
-        }
-        if let Some(keyed) = self.pool.get(nth) {
-            keyed.is_spent.store(true, Ordering::Relaxed);
-        }
-        self.pool.iter().any(|keyed| !keyed.is_spent.load(Ordering::Relaxed))
-    }
-
-    /// The failure of a call with the key `nth`; retried with another key if this one has no credit.
+    /// The failure of a call with the key `nth`, noted; retried with another key if it is because of this one.
     pub(super) fn but_for(&self, nth: usize, failure: Failure) -> Failure {
-        match failure.again {
-            RetryAdvice::Spent if self.spend(nth) => Failure { again: RetryAdvice::Now, ..failure },
-            _ => failure,
-        }
+        self.state().failed(nth, failure, Instant::now())
+    }
+
+    /// Notes that the endpoint works.
+    pub(super) fn succeeded(&self) {
+        self.state().circuit.close();
+    }
+
+    /// How long the endpoint is not to be used if something else can be. If it is not ready yet to be used but to be
+    /// tried, the caller is the one who tries it.
+    pub(super) fn unavailable_for(&self) -> Option<Duration> {
+        let (mut state, now) = (self.state(), Instant::now());
+        state.cooling_for(now).or_else(|| state.circuit.open_for(now))
     }
 
     /// The number of keys.
-    pub(super) fn len(&self) -> usize {
+    pub(super) const fn len(&self) -> usize {
         self.pool.len()
     }
 
     /// Any transport: all have the same address.
     pub(super) fn any(&self) -> Option<&Transport> {
-        self.pool.first().map(|keyed| &keyed.transport)
+        self.pool.first()
     }
 }
+
+impl State {
+    /// The key for the next request.
+    fn next(&mut self, bound: Option<usize>, now: Instant) -> Option<usize> {
+        let is_ready = |nth: &usize| self.keys.get(*nth).is_some_and(|key| key.is_ready(now));
+        if let Some(bound) = bound.filter(is_ready) {
+            return Some(bound);
+        }
+        let ready: Vec<usize> = (0..self.keys.len()).filter(is_ready).collect();
+        if ready.is_empty() {
+            // The one whose rate limit is over first.
+            let left = self.keys.iter().enumerate().filter(|(_, key)| !key.is_spent);
+            return left.min_by_key(|(_, key)| key.cools_until).map(|(nth, _)| nth);
+        }
+        KeyState::choose(&mut self.keys, &ready)
+    }
+
+    fn failed(&mut self, nth: usize, failure: Failure, now: Instant) -> Failure {
+        self.circuit.note(&failure.error, now);
+        let is_one_of_several = self.keys.len() > 1;
+        let Some(key) = self.keys.get_mut(nth) else { return failure };
+        let again = match failure.again {
+            // An only key stays in use: its account may be topped up.
+            RetryAdvice::Spent if is_one_of_several => {
+                key.is_spent = true;
+                self.keys.iter().any(|key| !key.is_spent).then_some(RetryAdvice::Now)
+            }
+            RetryAdvice::Yes(asked) if failure.error.status == Some(429) => {
+                key.cool(asked, now);
+                let is_cooling = !key.is_ready(now);
+                let other = is_cooling && self.keys.iter().any(|key| key.is_ready(now));
+                // It counts as an attempt, so that keys that fail in turn come to an end.
+                other.then_some(RetryAdvice::Yes(Some(Duration::ZERO)))
+            }
+            _ => None,
+        };
+        Failure { again: again.unwrap_or(failure.again), ..failure }
+    }
+
+    /// How long all keys that have credit left wait for their rate limits.
+    fn cooling_for(&self, now: Instant) -> Option<Duration> {
+        let left = self.keys.iter().filter(|key| !key.is_spent);
+        left.map(|key| key.cools_for(now)).min().filter(|wait| !wait.is_zero())
+    }
+}
+
+#[cfg(test)]
+mod tests;

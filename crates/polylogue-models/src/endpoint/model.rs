@@ -1,27 +1,34 @@
 //! A model of an endpoint: calls with retries.
 
+mod forwarder;
+mod joint;
+mod paused;
 mod probe;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Capabilities, Capability, DeltaRef, DeltaSink, Model, ModelError, ModelErrorKind, Money,
+    AnyModel, Capabilities, Capability, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
     Params, Price, Reply, Request, Usage,
 };
 use serde_json::Value;
+use url::Url;
 
+pub(super) use forwarder::Forwarder;
 pub use probe::Probed;
 
-use super::Endpoint;
+use super::{Answer, Endpoint};
+use crate::accepts::Accepts;
 use crate::api::Api;
+use crate::azure;
+use crate::catalog::{KnownModel, list_price_at};
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::ModelKey;
-use crate::ollama::{self, Ollama};
-use crate::openai::ChatCompletions;
+use crate::protocols::with_protocol;
 use crate::retry::{Attempts, RetryAdvice};
 use crate::unsupported::{advised, asked_for, judged, misformed, shown};
-use crate::wire::encode::encode;
+use crate::wire::encode::{encode, model_of};
 use crate::wire::protocol::{Protocol, Style};
 
 /// A model of an endpoint. Cloning shares the endpoint.
@@ -33,10 +40,17 @@ pub struct EndpointModel {
     /// `provider:model`.
     name: Arc<str>,
     price: Option<Price>,
-    /// The maximum length of a reply in tokens, from the table.
-    longest: Option<u64>,
-    /// Whether it reasons, from the table.
-    thinks: Option<bool>,
+    /// What it accepts, from the table.
+    accepts: Accepts,
+    /// The API that it is called by.
+    api: Api,
+}
+
+/// The answer of a model that wrote a tool call which its provider cannot parse, and answers with an error.
+fn malformed() -> Answer {
+    let (finish, usage) = (Finish::Malformed, Usage::default());
+    let reply = Reply { parts: Vec::new(), finish, usage, cached: false, verbatim: None, answered_by: None };
+    Answer { reply, continuation: None }
 }
 
 impl Endpoint {
@@ -49,18 +63,19 @@ impl Endpoint {
 
 impl EndpointModel {
     pub(super) fn new(endpoint: Endpoint, model: &str) -> Self {
-        let provider = endpoint.provider();
-        let price = crate::catalog::list_price_at(provider, &endpoint.0.config.base_url, model);
-        let known = crate::catalog::KnownModel::find(provider, model);
-        let longest = known.as_ref().and_then(|known| known.max_output);
-        let thinks = known.as_ref().and_then(crate::catalog::KnownModel::thinks);
+        let (provider, config) = (endpoint.provider(), &endpoint.0.config);
+        let listed = config.listed(model);
+        let price = listed.and_then(|listed| list_price_at(provider, &config.base_url, listed));
+        let known = listed.and_then(|listed| KnownModel::find(provider, listed));
+        let accepts = known.as_ref().map_or(Accepts::UNKNOWN, Accepts::of);
+        let api = config.reasoning_api.filter(|_| accepts.thinks == Some(true)).unwrap_or(config.api);
         Self {
             name: format!("{provider}:{model}").into(),
             model: model.into(),
             endpoint,
             price,
-            longest,
-            thinks,
+            accepts,
+            api,
         }
     }
 
@@ -76,6 +91,12 @@ impl EndpointModel {
         self.price.clone()
     }
 
+    /// The API that it is called by.
+    #[must_use]
+    pub fn api(&self) -> Api {
+        self.api
+    }
+
     /// Its endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
@@ -83,15 +104,20 @@ impl EndpointModel {
     }
 
     /// Rejects requests that are known to fail before anything is sent.
-    fn check(&self, request: &Request<'_>, context: &ErrorContext<'_>) -> Result<(), ModelError> {
+    fn check<P: Protocol>(
+        &self,
+        request: &Request<'_>,
+        context: &ErrorContext<'_>,
+    ) -> Result<(), ModelError> {
         let extra = &request.params.extra;
-        let refuse = |message: &str| Err(ModelError::new(ModelErrorKind::Config, &*self.name, message));
-        if extra.contains_key("messages") {
-            return refuse("`messages` cannot be an extra field: the conversation is what is sent");
+        let refuse = |message: &str| ModelError::new(ModelErrorKind::Config, &*self.name, message);
+        if extra.contains_key(P::MESSAGES) {
+            let list = P::MESSAGES;
+            return Err(refuse(&format!(
+                "`{list}` cannot be an extra field: the conversation is what is sent"
+            )));
         }
-        if let (Api::Ollama, Err(why)) = (self.endpoint.api(), ollama::check(extra)) {
-            return refuse(why);
-        }
+        P::check(extra).map_err(refuse)?;
         if self.endpoint.lacks_key() { Err(context.no_key()) } else { Ok(()) }
     }
 }
@@ -108,10 +134,7 @@ impl Model for EndpointModel {
     }
 
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        match self.endpoint.api() {
-            Api::ChatCompletions => self.ask::<ChatCompletions>(request, deltas).await,
-            Api::Ollama => self.ask::<Ollama>(request, deltas).await,
-        }
+        with_protocol!(self.api, P => self.ask::<P>(request, deltas).await)
     }
 
     fn cost(&self, usage: &Usage) -> Option<Money> {
@@ -121,23 +144,38 @@ impl Model for EndpointModel {
     /// The limit of the request, or else the known limit of the model.
     fn max_output(&self, params: &Params) -> Option<u64> {
         let extra = |name: &str| params.extra.get(name).and_then(Value::as_u64);
-        let said = ["max_completion_tokens", "max_tokens"].into_iter().filter_map(extra).max();
+        let said =
+            ["max_completion_tokens", "max_output_tokens", "max_tokens"].into_iter().filter_map(extra).max();
         let said = said.or_else(|| params.max_tokens.map(u64::from));
-        let known = self.longest;
-        let longest = said.into_iter().chain(known).min()?;
+        let usual = with_protocol!(self.api, P => P::MAX_OUTPUT);
+        let longest = said.into_iter().chain(self.accepts.max_output).min().or(usual)?;
         // A server that is asked for several replies bills all of them.
         Some(longest.saturating_mul(extra("n").unwrap_or(1).max(1)))
     }
 
+    /// The known limit of the model.
+    fn context_window(&self) -> Option<u64> {
+        self.accepts.max_input
+    }
+
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
-        let no_field = match self.endpoint.api() {
-            Api::ChatCompletions => ChatCompletions::NO_FIELD,
-            Api::Ollama => Ollama::NO_FIELD,
+        let (no_field, by_reasoning, others) = with_protocol!(self.api, P => {
+            (P::NO_FIELD, P::REFUSED_BY_REASONING, P::ignored(params, &self.accepts))
+        });
+        let refused = self.accepts.refused(params);
+        let reasons = self.accepts.thinks == Some(true);
+        let is_ignored = |name: &&str| {
+            no_field.contains(name)
+                || self.endpoint.0.config.deviations.refuses.contains(name)
+                || others.contains(name)
+                || refused.contains(name)
+                || reasons && by_reasoning.contains(name)
         };
-        let needs_thought = |name: &str| matches!(name, "effort" | "thinking");
-        let is_ignored =
-            |name: &&str| no_field.contains(name) || self.thinks == Some(false) && needs_thought(name);
         params.set().into_iter().filter(is_ignored).collect()
+    }
+
+    fn unavailable_for(&self) -> Option<Duration> {
+        self.endpoint.0.key_pool.unavailable_for()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -152,9 +190,12 @@ impl EndpointModel {
         deltas: &mut dyn DeltaSink,
     ) -> Result<Reply, ModelError> {
         let context = self.endpoint.context(&self.name);
-        self.check(request, &context)?;
+        self.check::<P>(request, &context)?;
         if let Some(error) = self.refusal(request) {
             return Err(error);
+        }
+        if let Some((capability, why)) = P::lacks(request, &self.accepts) {
+            return Err(ModelError::new(ModelErrorKind::Unsupported(capability), &*self.name, why));
         }
         self.send::<P>(request, deltas).await
     }
@@ -165,18 +206,42 @@ impl EndpointModel {
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
     ) -> Result<Reply, ModelError> {
-        let context = self.endpoint.context(&self.name);
-        let style = self.style(request);
+        let style = self.style::<P>(request);
         let ignored = self.ignored(request.params);
         let accepted = (!ignored.is_empty()).then(|| request.params.clone().without(&ignored));
         let request = &Request { params: accepted.as_ref().unwrap_or(request.params), ..*request };
-        let body = encode::<P>(request, &self.model, &style);
-        let mut forwarder = Forwarder { deltas, any: false };
+        let mut forwarder = Forwarder::new(deltas);
+        let result = match self.exchange::<P>(request, &style, &mut forwarder).await {
+            Ok(answer) => Ok(self.resume::<P>(answer, request, &style, &mut forwarder).await),
+            Err(error) => Err(error),
+        };
+        let advised = |error| if style.vision { advised(error, request) } else { error };
+        let judge = |error| judged(misformed(advised(error), request, &style), request);
+        let result = result.map_err(judge);
+        self.learn(request, &result);
+        result
+    }
+
+    /// Sends one request, with retries.
+    async fn exchange<P: Protocol>(
+        &self,
+        request: &Request<'_>,
+        style: &Style,
+        forwarder: &mut Forwarder<'_>,
+    ) -> Result<Answer, ModelError> {
+        let context = self.endpoint.context(&self.name);
+        let url = self.url::<P>(model_of(request, &self.model), style.stream);
+        let body = encode::<P>(request, &self.model, style);
         let mut attempts = Attempts::begin(self.endpoint.retries(), self.endpoint.jitter());
         let result = loop {
-            let attempt = self.endpoint.attempt::<P>(&body, style.stream, request, &mut forwarder, &context);
+            let attempt =
+                self.endpoint.attempt::<P>(&body, url.as_ref(), style, request, forwarder, &context);
             let failure = match attempt.await {
-                Ok(reply) => break Ok(reply),
+                Ok(answer) => break Ok(answer),
+                Err(failure) if failure.is_malformed => {
+                    forwarder.restart();
+                    break Ok(malformed());
+                }
                 Err(failure) => failure,
             };
             request.reserved.into_iter().for_each(|reserved| reserved.fail(failure.ended));
@@ -197,11 +262,17 @@ impl EndpointModel {
             }
         };
         body.give_back(request);
-        let advised = |error| if style.vision { advised(error, request) } else { error };
-        let judge = |error| judged(misformed(advised(error), request, &style), request);
-        let result = result.map_err(judge);
-        self.learn(request, &result);
         result
+    }
+
+    /// The URL of requests to `model`, unless it is that of all requests of the endpoint.
+    fn url<P: Protocol>(&self, model: &str, stream: bool) -> Option<Url> {
+        if let Some(version) = &self.endpoint.0.config.api_version {
+            let deployment = (P::API == Api::ChatCompletions).then_some(model);
+            return Some(azure::versioned(&self.endpoint.0.base, P::API.http().chat, deployment, version));
+        }
+        let other = || (P::API != self.endpoint.api()).then(|| P::API.http().chat.to_owned());
+        P::target(model, stream).or_else(other).map(|target| self.endpoint.place(&target))
     }
 
     /// Why an attempt failed, in a few words.
@@ -250,13 +321,19 @@ impl EndpointModel {
         }
     }
 
-    fn style(&self, request: &Request<'_>) -> Style {
+    fn style<P: Protocol>(&self, request: &Request<'_>) -> Style {
         let style = self.endpoint.style();
         let stream = request.params.extra.get("stream").and_then(Value::as_bool);
         let (fold, omit) =
             (self.is_unsupported(Capability::SystemRole), self.is_unsupported(Capability::NullContent));
         let bridge = self.is_unsupported(Capability::UserAfterTool);
-        Style { stream: stream.unwrap_or(style.stream), fold, omit, bridge, ..style }
+        let merge = style.merge || P::GROUPS_RESULTS;
+        // An agent without tools that is asked once never reads what a mark would write, which costs more.
+        let has_replied = request.entries.iter().any(|entry| matches!(entry, Entry::Assistant { .. }));
+        let accepts = self.accepts;
+        let takes_marks = P::CACHE_MARK.is_some_and(|mark| !mark.only_known || accepts.cache_min.is_some());
+        let marks = style.marks && takes_marks && (has_replied || !request.tools.is_empty());
+        Style { marks, accepts, merge, stream: stream.unwrap_or(style.stream), fold, omit, bridge, ..style }
     }
 
     /// Whether the model is known to reject a format, so that another one is sent.
@@ -278,34 +355,5 @@ pub(super) fn next_attempt(failure: Failure, attempts: &mut Attempts<'_>) -> Res
         RetryAdvice::Yes(asked) => {
             attempts.next(asked).map_err(|why| ErrorContext::give_up(failure.error, &why))
         }
-    }
-}
-
-/// Forwards deltas and remembers whether there were any, so that a retry can restart.
-pub(crate) struct Forwarder<'a> {
-    deltas: &'a mut dyn DeltaSink,
-    any: bool,
-}
-
-impl Forwarder<'_> {
-    /// Reports a retry, unless it is at once because the request was sent in another form.
-    fn retry(&mut self, cause: &str, attempts: &Attempts<'_>, wait: Duration) {
-        let (retry, retries) = attempts.retries();
-        if retry > 0 {
-            self.deltas.push(DeltaRef::Retry { cause, retry, retries, wait });
-        }
-    }
-
-    fn restart(&mut self) {
-        if std::mem::take(&mut self.any) {
-            self.deltas.push(DeltaRef::Restart);
-        }
-    }
-}
-
-impl DeltaSink for Forwarder<'_> {
-    fn push(&mut self, delta: DeltaRef<'_>) {
-        self.any = true;
-        self.deltas.push(delta);
     }
 }

@@ -2,16 +2,17 @@
 
 use bytes::Bytes;
 use polylogue_core::{ModelError, ModelErrorKind};
-use polylogue_http::Transport;
+use polylogue_http::{HeaderMap, Method};
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
-use super::read::{read_body, refusal};
-use super::{Endpoint, headers};
-use crate::address::place;
+use super::Endpoint;
+use super::exchange::Outgoing;
+use super::read::read_body;
 use crate::api::Api;
 use crate::failure::{ErrorContext, Failure};
-use crate::timeouts::{Clock, Limit, Timeouts};
+use crate::timeouts::{Clock, Limit};
 use crate::wire::draft::DecodeError;
 
 /// A model of a server.
@@ -39,15 +40,17 @@ impl Endpoint {
     /// # Errors
     /// When the server does not answer, or the answer is not a list of models.
     pub async fn models(&self) -> Result<Vec<ServedModel>, ModelError> {
-        let (path, id) = match self.api() {
-            Api::ChatCompletions => ("/models", "id"),
-            Api::Ollama => ("/api/tags", "name"),
-        };
+        let (path, id) = self.api().http().models;
+        if path.is_empty() {
+            let why = "its API does not list models";
+            return Err(ModelError::new(ModelErrorKind::Config, self.provider(), why));
+        }
         let body = self.get(path).await?;
         let List { models, data } = self.parse(&body)?;
         let Some(all) = models.or(data) else { return Err(self.unreadable("it is not a list of models")) };
         let served = |model: &Value| {
-            let name = model.get(id).and_then(Value::as_str)?.to_owned();
+            let name = model.get(id).and_then(Value::as_str)?;
+            let name = name.strip_prefix("models/").unwrap_or(name).to_owned();
             Some(ServedModel { name, bytes: model.get("size").and_then(Value::as_u64) })
         };
         Ok(all.iter().filter_map(served).collect())
@@ -79,34 +82,20 @@ impl Endpoint {
 
     /// Sends one request for `path`.
     async fn get(&self, path: &str) -> Result<Bytes, ModelError> {
-        let config = &self.0.config;
-        let refuse = |why: String| {
-            ModelError::new(ModelErrorKind::Config, self.provider(), format!("the base URL {why}"))
-        };
-        let url = place(config.api, &config.base_url, path).map_err(refuse)?;
-        let headers = headers(config, config.keys().next()).map_err(refuse)?;
-        let transport =
-            Transport::new(&url, headers, config.timeouts.connect, &config.proxies).map_err(refuse)?;
         let context = self.context(self.provider());
         let _pass = self.0.limiter.pass().await;
-        let got = get(&transport, &Clock::start(config.timeouts), &context, config.timeouts).await;
-        got.map_err(|failure| failure.error)
+        let url = self.place(path);
+        self.read(&url, &context).await.map_err(|failure| failure.error)
     }
-}
 
-async fn get(
-    transport: &Transport,
-    clock: &Clock,
-    context: &ErrorContext<'_>,
-    timeouts: Timeouts,
-) -> Result<Bytes, Failure> {
-    let sent = clock.wait(Limit::Total, transport.get()).await;
-    let sent = sent.map_err(|limit| context.late(limit, timeouts))?;
-    let mut response = sent.map_err(|why| context.unsent(why, timeouts))?;
-    let status = response.status();
-    if !(200..300).contains(&status) {
-        return Err(refusal(&mut response, clock, context).await);
+    async fn read(&self, url: &Url, context: &ErrorContext<'_>) -> Result<Bytes, Failure> {
+        let timeouts = self.0.config.timeouts;
+        let clock = Clock::start(timeouts);
+        let (url, headers) = (Some(url), HeaderMap::new());
+        let outgoing = Outgoing { method: Method::GET, url, headers, body: Bytes::new() };
+        let (_, mut response) =
+            self.0.key_pool.exchange(outgoing, None, (&clock, Limit::Total), context).await?;
+        let body = read_body(&mut response, &clock).await;
+        body.map_err(|stop| stop.failure(context, timeouts, response.status()))
     }
-    let body = read_body(&mut response, clock).await;
-    body.map_err(|stop| stop.failure(context, timeouts, status))
 }

@@ -1,10 +1,10 @@
 //! Single messages of a request to Ollama.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Outcome, Part};
+use polylogue_core::{Call, Part};
 
 use crate::wire::json;
-use crate::wire::protocol::Own;
+use crate::wire::protocol::{Own, ToolResult};
 use crate::wire::words::{is_wordless, legal_name, text};
 
 pub(super) fn system(out: &mut BytesMut, text: &str) {
@@ -49,7 +49,7 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
 }
 
 /// Writes the result of a call. Versions before 0.12 ignore id and name, and use the order.
-pub(super) fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome) {
+pub(super) fn tool(out: &mut BytesMut, &ToolResult { id, tool, outcome }: &ToolResult<'_>) {
     out.extend_from_slice(br#"{"role":"tool","tool_name":"#);
     json::string(out, &legal_name(tool));
     out.extend_from_slice(br#","tool_call_id":"#);

@@ -15,7 +15,7 @@ const FIELDS: [&str; 9] =
 const ELSEWHERE: [&str; 4] = ["messages", "model", "options", "response_format"];
 
 /// Refuses extra fields that cannot be sent.
-pub(crate) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
     match extra.get("options") {
         Some(options) if !options.is_object() => Err("`options` is not an object"),
         _ => Ok(()),

@@ -22,7 +22,7 @@ impl DeltaSink for Heard {
 fn with_request<T>(run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo").unwrap());
     let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3 };
+    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None };
     run(&Request {
         origin,
         system: None,

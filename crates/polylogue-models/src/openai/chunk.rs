@@ -5,7 +5,9 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
+use super::said::Said;
 use crate::wire::lenient::{Arguments, Count, Text};
 
 /// The field for reasoning of `DeepSeek`, and of most servers since.
@@ -44,16 +46,20 @@ pub(crate) struct Choice<'a> {
     pub(crate) message: Option<Box<Content<'a>>>,
     #[serde(borrow, default)]
     pub(crate) finish_reason: Text<'a>,
+    /// An error of the provider behind an aggregator.
+    pub(crate) error: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Content<'a> {
     #[serde(borrow, default)]
-    pub(crate) content: Text<'a>,
+    pub(crate) content: Said<'a>,
     #[serde(borrow, default)]
     pub(crate) reasoning_content: Text<'a>,
     #[serde(borrow, default)]
     pub(crate) reasoning: Text<'a>,
+    /// OpenRouter's parts of reasoning, some of them encrypted.
+    pub(crate) reasoning_details: Option<Vec<Value>>,
     #[serde(borrow, default)]
     pub(crate) refusal: Text<'a>,
     #[serde(borrow)]
@@ -88,10 +94,14 @@ pub(crate) struct Tokens {
     prompt_tokens: Count,
     completion_tokens: Count,
     total_tokens: Count,
+    /// Mistral writes it in the singular, too.
+    #[serde(alias = "prompt_token_details")]
     prompt_tokens_details: Option<Details>,
     completion_tokens_details: Option<Details>,
     /// DeepSeek's field for cached tokens.
     prompt_cache_hit_tokens: Count,
+    /// Mistral's field for cached tokens.
+    num_cached_tokens: Count,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -113,11 +123,16 @@ impl Tokens {
         };
         // Some providers exclude reasoning from the completion, but not from the total.
         let rest = self.total_tokens.0.and_then(|total| total.checked_sub(input));
+        let cached = detail(&self.prompt_tokens_details, |d| d.cached_tokens)
+            .or(self.prompt_cache_hit_tokens.0)
+            .or(self.num_cached_tokens.0);
+        // Some count cached tokens next to the prompt.
+        let input =
+            cached.filter(|&cached| cached > input).map_or(input, |cached| input.saturating_add(cached));
         polylogue_core::Usage {
             input: Some(input),
             output: rest.max(self.completion_tokens.0),
-            cached: detail(&self.prompt_tokens_details, |d| d.cached_tokens)
-                .or(self.prompt_cache_hit_tokens.0),
+            cached,
             written: detail(&self.prompt_tokens_details, |d| d.cache_write_tokens),
             written_long: None,
             reasoning: detail(&self.completion_tokens_details, |d| d.reasoning_tokens),
@@ -134,7 +149,8 @@ mod tests {
 
     #[test]
     fn texts_are_borrowed_where_they_can_be_and_tolerated_in_every_form() {
-        let content = |json: &'static str| serde_json::from_str::<Content<'static>>(json).unwrap().content.0;
+        let content =
+            |json: &'static str| serde_json::from_str::<Content<'static>>(json).unwrap().content.text.0;
         assert!(matches!(content(r#"{"content":"a"}"#), Some(Cow::Borrowed("a"))));
         assert_eq!(content(r#"{"content":"a\n"}"#).as_deref(), Some("a\n"));
         assert_eq!(content(r#"{"content":null}"#), None);

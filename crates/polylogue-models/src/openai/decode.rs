@@ -1,6 +1,7 @@
 //! Decodes pieces of chat completions.
 
 use polylogue_core::DeltaSink;
+use serde_json::{Value, json};
 
 use super::ChatCompletions;
 use super::chunk::{Choice, Chunk, Content, Fragment, Function, REASONING};
@@ -42,16 +43,36 @@ impl ChatCompletions {
         if *self.choice.get_or_insert(index) != index {
             return Ok(());
         }
+        let reason = choice.finish_reason.get();
+        if let Some(why) = broken(choice.error.as_ref(), reason) {
+            return Err(DecodeError::Error(why.to_string()));
+        }
         reply.said = true;
         let whole = choice.message.is_some();
         if let Some(said) = choice.delta.as_ref().or(choice.message.as_deref()) {
+            said.reasoning_details.iter().flatten().for_each(|detail| self.details.add(detail));
             content(said, whole, reply, deltas)?;
         }
-        if let Some(reason) = choice.finish_reason.get() {
+        if whole || reason.is_some() {
+            self.details.take().into_iter().for_each(|details| reply.seal_only_thought(details));
+        }
+        if let Some(reason) = reason {
             reply.stop(reason);
         }
         reply.ended |= whole;
         Ok(())
+    }
+}
+
+/// The error that ended a choice, if one did.
+fn broken(error: Option<&Value>, reason: Option<&str>) -> Option<Value> {
+    let code = reason.filter(|reason| matches!(*reason, "error" | "insufficient_system_resource"));
+    match (error.filter(|error| !error.is_null()), code) {
+        (Some(error), _) => Some(json!({ "error": error })),
+        (None, Some(code)) => {
+            Some(json!({"error": {"code": code, "message": format!("the reply ended with `{code}`")}}))
+        }
+        (None, None) => None,
     }
 }
 
@@ -68,7 +89,11 @@ fn content(
             break;
         }
     }
-    if let Some(piece) = content.content.get() {
+    if let Some(piece) = content.content.thought.as_deref() {
+        reply.think(piece, deltas)?;
+        reply.seal_thought(json!({"type": "thinking"}));
+    }
+    if let Some(piece) = content.content.text.get() {
         reply.speak(piece, deltas)?;
     }
     if let Some(piece) = content.refusal.get() {

@@ -26,7 +26,7 @@ impl DeltaSink for Heard {
 fn with_request<T>(entries: &[Entry], run: impl FnOnce(&Request<'_>) -> T) -> T {
     let (at, who) = (Path::root(), Name::new("Jo-1").unwrap());
     let (params, wire) = (Params::default(), EncodeCache::default());
-    let origin = Origin { at: &at, who: &who, nth: 3 };
+    let origin = Origin { at: &at, who: &who, nth: 3, last_model: None };
     run(&Request {
         origin,
         system: None,
@@ -95,7 +95,14 @@ const USUAL: &str = concat!(
 
 fn usual() -> Reply {
     let usage = Usage { input: Some(9), output: Some(3), ..Usage::default() };
-    Reply { parts: text("Hello\n"), finish: Finish::Stop, usage, cached: false, verbatim: None }
+    Reply {
+        parts: text("Hello\n"),
+        finish: Finish::Stop,
+        usage,
+        cached: false,
+        verbatim: None,
+        answered_by: None,
+    }
 }
 
 #[test]

@@ -1,13 +1,20 @@
 //! Single messages of a chat-completions request.
 
 use bytes::{BufMut, BytesMut};
-use polylogue_core::{Call, Media, Outcome, Part};
+use polylogue_core::{Call, Media, Part};
+
+use serde_json::{Value, json};
 
 use super::chunk::REASONING;
-use crate::config::SendReasoning;
+use super::details::DETAILS;
+use crate::deviations::SendReasoning;
+use crate::wire::ids::bounded_id;
 use crate::wire::json;
-use crate::wire::protocol::{Own, Style};
+use crate::wire::protocol::{Own, Style, ToolResult};
 use crate::wire::words::{in_words, is_wordless, legal_name, text, words};
+
+/// The maximum bytes of the id of a call that OpenAI accepts. Ids of other providers can be longer.
+const MAX_ID: usize = 40;
 
 pub(super) fn system(out: &mut BytesMut, text: &str) {
     out.extend_from_slice(br#"{"role":"system","content":"#);
@@ -36,7 +43,19 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
     let first_call = calls.next();
     out.extend_from_slice(br#"{"role":"assistant""#);
     let is_empty = first_call.is_some() && parts.iter().all(is_wordless);
+    let thinking = thinking_chunk(message);
+    let is_listed = thinking.is_some();
     match (is_empty, style.omit) {
+        _ if is_listed => {
+            out.extend_from_slice(br#","content":["#);
+            thinking.into_iter().for_each(|chunk| json::value(out, &chunk));
+            if !parts.iter().all(is_wordless) {
+                out.extend_from_slice(br#",{"type":"text","text":"#);
+                text(out, parts);
+                out.put_u8(b'}');
+            }
+            out.put_u8(b']');
+        }
         (true, true) => {}
         (true, false) => out.extend_from_slice(br#","content":null"#),
         (false, _) => {
@@ -44,7 +63,9 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
             text(out, parts);
         }
     }
-    reasoning(out, message, style.reasoning);
+    if !is_listed {
+        reasoning(out, message, style.reasoning);
+    }
     if let Some((at, first)) = first_call {
         out.extend_from_slice(br#","tool_calls":["#);
         tool_call(out, message.id(first), first, &message.arguments(at, first));
@@ -57,25 +78,44 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
     out.put_u8(b'}');
 }
 
-/// Writes the reasoning of the message in the field in which the server sent it. The seal is the name of that field.
-fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
-    let sealed = message.parts.iter().enumerate().find_map(|(at, part)| match part {
-        Part::Thought(text) => Some((message.seal(at, part)?.as_str()?, &**text)),
+/// The reasoning of the message as a part of its content, in which Mistral sends it.
+fn thinking_chunk(message: &Own<'_>) -> Option<Value> {
+    let (text, seal) = sealed_thought(message)?;
+    let is_chunk = seal.get("type").is_some_and(|kind| kind == "thinking");
+    is_chunk
+        .then(|| json!({"type": "thinking", "thinking": [{"type": "text", "text": text}], "closed": true}))
+}
+
+/// The reasoning of the message that is sent back, with its seal.
+fn sealed_thought<'a>(message: &Own<'a>) -> Option<(&'a str, &'a Value)> {
+    let mut parts = message.parts.iter().enumerate();
+    parts.find_map(|(at, part)| match part {
+        Part::Thought(text) => Some((&**text, message.seal(at, part)?)),
         _ => None,
-    });
-    let field = sealed.or_else(|| (send == SendReasoning::AlwaysOrEmpty).then_some((REASONING, "")));
-    if let Some((name, text)) = field {
+    })
+}
+
+/// Writes the reasoning of the message in the field in which the server sent it. The seal is the name of that field, or the
+/// value of `reasoning_details`.
+fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
+    let mut field = |name: &str, write: &dyn Fn(&mut BytesMut)| {
         out.put_u8(b',');
         json::string(out, name);
         out.put_u8(b':');
-        json::string(out, text);
+        write(out);
+    };
+    match sealed_thought(message) {
+        Some((text, Value::String(name))) => field(name, &|out| json::string(out, text)),
+        Some((_, details)) => field(DETAILS, &|out| json::value(out, details)),
+        None if send == SendReasoning::AlwaysOrEmpty => field(REASONING, &|out| json::string(out, "")),
+        None => {}
     }
 }
 
 /// Writes the result of a call.
-pub(super) fn tool(out: &mut BytesMut, id: &str, outcome: &Outcome) {
+pub(super) fn tool(out: &mut BytesMut, &ToolResult { id, outcome, .. }: &ToolResult<'_>) {
     out.extend_from_slice(br#"{"role":"tool","tool_call_id":"#);
-    json::string(out, id);
+    json::string(out, &bounded_id(id, MAX_ID));
     out.extend_from_slice(br#","content":"#);
     text(out, &outcome.parts);
     out.put_u8(b'}');
@@ -83,7 +123,7 @@ pub(super) fn tool(out: &mut BytesMut, id: &str, outcome: &Outcome) {
 
 fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
     out.extend_from_slice(br#"{"id":"#);
-    json::string(out, id);
+    json::string(out, &bounded_id(id, MAX_ID));
     out.extend_from_slice(br#","type":"function","function":{"name":"#);
     json::string(out, &legal_name(&call.tool));
     out.extend_from_slice(br#","arguments":"#);
@@ -134,7 +174,8 @@ fn media_part(out: &mut BytesMut, media: &Media) {
     }
 }
 
-fn sound_format(kind: &str) -> Option<&'static str> {
+/// The format of sound that OpenAI's APIs accept, by its media type.
+pub(crate) fn sound_format(kind: &str) -> Option<&'static str> {
     match kind {
         "audio/wav" | "audio/x-wav" | "audio/wave" => Some("wav"),
         "audio/mpeg" | "audio/mp3" => Some("mp3"),

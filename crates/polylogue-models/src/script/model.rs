@@ -18,7 +18,8 @@ use crate::unsupported::judged;
 ///
 /// The step that answers a request depends on the request alone: the nth model call of an agent gets its nth step. So
 /// a conversation that is resumed in another process continues where it was, and any number of conversations can
-/// share one script. A failing step counts as a call: a repeated call gets the same failure.
+/// share one script. A failing step counts as a call; a request that does not meet the
+/// expectation of its step does not, and the step answers the next one.
 ///
 /// Every request is validated by [`Request::check`].
 #[derive(Debug, Clone)]
@@ -28,6 +29,7 @@ pub struct Scripted {
     /// How many steps of each agent were played, for [`Scripted::finish`]; replies do not depend on it.
     played: Arc<Mutex<BTreeMap<Name, u64>>>,
     capabilities: Capabilities,
+    window: Option<u64>,
 }
 
 /// A model that replies by the script `json`, without a network: for tests and demonstrations. See [`Script`].
@@ -66,6 +68,7 @@ impl Scripted {
             steps: Arc::new(steps),
             played: Arc::default(),
             capabilities: Capabilities::default(),
+            window: None,
         }
     }
 
@@ -73,6 +76,12 @@ impl Scripted {
     #[must_use]
     pub fn with_skills(self, capabilities: Capabilities) -> Self {
         Self { capabilities, ..self }
+    }
+
+    /// Sets the context window, in tokens. Default: unknown, so that histories are not compacted.
+    #[must_use]
+    pub fn with_window(self, tokens: u64) -> Self {
+        Self { window: Some(tokens), ..self }
     }
 
     /// Checks that every step was played, by this model or a clone of it. For the end of a test.
@@ -157,6 +166,10 @@ impl Model for Scripted {
         Price::FREE.of(usage)
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.window
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
@@ -187,6 +200,7 @@ fn reply(step: &ScriptStep, nth: u64) -> Reply {
         usage: step.usage,
         cached: false,
         verbatim: None,
+        answered_by: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use polylogue_core::{DeltaSink, Request};
 
 use super::draft::{DecodeError, Decoded, Draft};
+use super::frames::{Frame, FrameError, Frames};
 use super::protocol::Protocol;
 use super::sse::{Line, Splitter};
 
@@ -14,6 +15,9 @@ const MAX_EVENT: usize = 32 << 20;
 pub(crate) struct Decoder<P> {
     splitter: Splitter,
     event: Pending,
+    frames: Frames,
+    /// Whether text arrived instead of frames: a whole reply, or a page.
+    lines: Option<bool>,
     reading: PartialReply<P>,
 }
 
@@ -38,7 +42,10 @@ impl<P: Protocol> Decoder<P> {
     /// # Errors
     /// When they cannot be part of a reply.
     pub(crate) fn feed(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
-        let Self { splitter, event, reading } = self;
+        let Self { splitter, event, frames, lines, reading } = self;
+        if P::FRAMES && !*lines.get_or_insert_with(|| is_text(bytes)) {
+            return frames.feed(bytes, |frame| reading.take_frame(frame, deltas));
+        }
         splitter.feed(bytes, |line| take_line(event, reading, line, deltas))
     }
 
@@ -86,10 +93,11 @@ impl<P: Protocol> Decoder<P> {
         request: &Request<'_>,
         deltas: &mut dyn DeltaSink,
     ) -> Result<Decoded, DecodeError> {
-        let Self { mut splitter, mut event, mut reading } = self;
+        let Self { mut splitter, mut event, frames, mut reading, .. } = self;
         let (received, is_whole) = (reading.reply.received, reading.reply.is_finished());
         let last = splitter.finish(|line| take_line(&mut event, &mut reading, line, deltas));
         match last.and_then(|()| event.flush(&mut reading, deltas)) {
+            Ok(()) if frames.is_cut() && !is_whole => return Err(DecodeError::Cut),
             // Data after a complete reply is ignored.
             Err(DecodeError::Unreadable { .. } | DecodeError::Cut) if is_whole => {}
             // A body that ends with the connection may end anywhere: within a line, or within a character.
@@ -168,6 +176,11 @@ impl Pending {
     }
 }
 
+/// Whether these first bytes of a body are text. Frames begin with their length, of which the first byte is 0 or 1.
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|byte| *byte > 1)
+}
+
 /// How bytes were decoded.
 enum Read<C> {
     Chunk(C),
@@ -207,6 +220,25 @@ impl<P: Protocol> PartialReply<P> {
         self.protocol.take(chunk, raw, &mut self.reply, deltas)
     }
 
+    /// Decodes a frame: an event as an object with the event's type as its only field, or an error.
+    fn take_frame(&mut self, frame: Frame<'_>, deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+        let header = |name| frame.header(name).map(Option::unwrap_or_default);
+        let payload = String::from_utf8_lossy(frame.payload);
+        let (name, text) = match header(":message-type")? {
+            "event" => {
+                let event = header(":event-type")?;
+                let name = serde_json::Value::from(event);
+                let chunk = format!("{{{name}:{payload}}}");
+                return self.take_all(chunk.as_bytes(), deltas);
+            }
+            "exception" => (header(":exception-type")?, payload.into_owned()),
+            _ => (header(":error-code")?, header(":error-message")?.to_owned()),
+        };
+        let said: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+        let message = said.as_ref().and_then(|said| said.get("message")?.as_str()).unwrap_or(&text);
+        Err(DecodeError::Error(serde_json::json!({"__type": name, "message": message}).to_string()))
+    }
+
     /// Decodes several objects in a row, or invalid UTF-8.
     fn take_all(&mut self, bytes: &[u8], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
         let text = String::from_utf8_lossy(bytes);
@@ -223,4 +255,10 @@ impl<P: Protocol> PartialReply<P> {
 fn unreadable(error: &serde_json::Error, reply: &str, text: &str) -> DecodeError {
     let excerpt = text.chars().take(200).collect();
     DecodeError::Unreadable { why: format!("it is not valid JSON for {reply} ({error})"), excerpt }
+}
+
+impl From<FrameError> for DecodeError {
+    fn from(error: FrameError) -> Self {
+        Self::Unreadable { why: error.to_string(), excerpt: String::new() }
+    }
 }

@@ -39,6 +39,8 @@ impl From<LineTooLong> for DecodeError {
 pub(crate) struct Decoded {
     pub(crate) reply: Reply,
     pub(crate) seals: Vec<Seal>,
+    /// What the same request is sent with to have the rest, if the provider paused the reply so.
+    pub(crate) continuation: Option<String>,
 }
 
 /// The reply so far.
@@ -64,10 +66,11 @@ pub(crate) struct Draft {
     pub(crate) received: bool,
     /// Whether a first piece of the reply came.
     pub(crate) began: bool,
+    /// What the same request is sent with to have the rest of the reply.
+    pub(crate) continuation: Option<String>,
     size: usize,
 }
 
-#[allow(dead_code, reason = "parts that a server keeps apart are for wires of blocks")]
 impl Draft {
     /// Whether the reply is complete, though its usage may still come.
     pub(crate) fn is_finished(&self) -> bool {
@@ -116,6 +119,12 @@ impl Draft {
         self.parts.seal_thought(data);
     }
 
+    /// Seals the thought of a server that has only one, instead of how it was sealed before. It stays, even if it is empty.
+    pub(crate) fn seal_only_thought(&mut self, data: Value) {
+        self.began = true;
+        self.parts.seal_only_thought(data);
+    }
+
     /// Takes a piece of content, in which reasoning may be marked.
     ///
     /// # Errors
@@ -137,6 +146,14 @@ impl Draft {
         self.parts.push(Kind::Text, piece);
         deltas.push(DeltaRef::Text(piece));
         Ok(())
+    }
+
+    /// Discards what was written so far: it is not a reply.
+    pub(crate) fn discard(&mut self, deltas: &mut dyn DeltaSink) {
+        if self.size > 0 {
+            deltas.push(DeltaRef::Restart);
+        }
+        (self.think, self.parts, self.calls) = Default::default();
     }
 
     /// Sets the finish reason by its name in one of the APIs: the reply is complete.
@@ -172,7 +189,11 @@ impl Draft {
         Ok(())
     }
 
-    fn grow(&mut self, piece: &str) -> Result<(), DecodeError> {
+    /// Counts a piece toward the maximum size of a reply.
+    ///
+    /// # Errors
+    /// When the reply is too long.
+    pub(crate) fn grow(&mut self, piece: &str) -> Result<(), DecodeError> {
         self.began = true;
         self.size = self.size.saturating_add(piece.len());
         if self.size > MAX_REPLY {
@@ -231,7 +252,8 @@ impl Draft {
         };
         let Finished { parts, seals, arguments } = self.parts.finish(self.calls.finish(request));
         let verbatim = Verbatim { arguments, seals: None }.some().map(Arc::new);
-        Decoded { reply: Reply { parts, finish, usage: self.usage, cached: false, verbatim }, seals }
+        let reply = Reply { parts, finish, usage: self.usage, cached: false, verbatim, answered_by: None };
+        Decoded { reply, seals, continuation: self.continuation }
     }
 }
 

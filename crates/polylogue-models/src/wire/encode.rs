@@ -10,17 +10,21 @@ use polylogue_core::{BEGIN, Entry, GO_ON, Part, Request, SealsSent, plain};
 use serde_json::Value;
 
 use super::ids::CallIds;
-use super::json::{self, separate};
+use super::json::separate;
+use super::marks;
 use super::pictures;
-use super::protocol::{NOTED, Own, Protocol, Style};
+use super::protocol::{NOTED, Own, Protocol, Style, SystemWithin, ToolResult};
 use crate::api::Api;
-use crate::config::SendReasoning;
 
 /// An encoded body, and which part of it can be reused for the next request.
 pub(crate) struct Body {
     bytes: Bytes,
     kept: Prefix,
     seals: Option<SealsSent>,
+    /// Where the last message ends, which the next request marks.
+    end: Option<usize>,
+    /// The mark of the request before, which is not kept.
+    mark: Option<Range<usize>>,
 }
 
 impl Body {
@@ -31,13 +35,16 @@ impl Body {
 
     /// Returns the buffer to the view of `request`, truncated to the reusable part.
     pub(crate) fn give_back(self, request: &Request<'_>) {
-        let Self { bytes, kept, seals } = self;
+        let Self { bytes, kept, seals, end, mark } = self;
+        let mark = mark.filter(|mark| mark.start < kept.length);
+        let length = kept.length + mark.as_ref().map_or(0, Range::len);
         // The buffer can be reused once the transport has dropped it; before that it must be copied.
         let mut buffer = bytes
             .try_into_mut()
-            .unwrap_or_else(|shared| BytesMut::from(shared.get(..kept.length).unwrap_or_default()));
-        buffer.truncate(kept.length);
-        request.encoded.put(ViewBuffer { prefix: kept, buffer, seals });
+            .unwrap_or_else(|shared| BytesMut::from(shared.get(..length).unwrap_or_default()));
+        buffer.truncate(length);
+        mark.iter().for_each(|mark| marks::remove(&mut buffer, mark));
+        request.encoded.put(ViewBuffer { prefix: kept, buffer, seals, end });
     }
 
     /// Which seals it has, if the model knows seals.
@@ -51,19 +58,15 @@ struct ViewBuffer {
     prefix: Prefix,
     buffer: BytesMut,
     seals: Option<SealsSent>,
+    /// Where the last message of the request ended.
+    end: Option<usize>,
 }
 
 struct Prefix {
     api: Api,
     model: Box<str>,
     system: Option<Box<str>>,
-    merge: bool,
-    vision: bool,
-    fold: bool,
-    omit: bool,
-    bridge: bool,
-    reasoning: SendReasoning,
-    call_id_length: Option<usize>,
+    style: Style,
     /// Number of encoded entries.
     entries: usize,
     /// Their length in bytes, including the beginning of the body.
@@ -74,18 +77,20 @@ impl Prefix {
     fn fits<P: Protocol>(&self, request: &Request<'_>, model: &str, style: &Style) -> bool {
         self.api == P::API
             && *self.model == *model
-            && (self.merge, self.vision) == (style.merge, style.vision)
-            && (self.fold, self.omit, self.bridge) == (style.fold, style.omit, style.bridge)
-            && (self.reasoning, self.call_id_length) == (style.reasoning, style.call_id_length)
+            && self.style == *style
             && self.system.as_deref() == request.system
             && self.entries <= request.entries.len()
     }
 }
 
+/// The name of the model that is asked: extra fields take precedence.
+pub(crate) fn model_of<'a>(request: &Request<'a>, model: &'a str) -> &'a str {
+    request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model)
+}
+
 /// Writes the body of `request` to `model`.
 pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &Style) -> Body {
-    // Extra fields take precedence, including the model's name.
-    let model = request.params.extra.get("model").and_then(Value::as_str).unwrap_or(model);
+    let model = model_of(request, model);
     let seals =
         P::sealer(style).map(|wire| SealsSent::new(format!("{wire}:{model}"), request.system, request.tools));
     let begins = |kept: &ViewBuffer| match (&kept.seals, &seals) {
@@ -95,18 +100,41 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
     let fits = |kept: &ViewBuffer| kept.prefix.fits::<P>(request, model, style) && begins(kept);
     let kept = request.encoded.take::<ViewBuffer>().filter(fits);
     let kept = kept.unwrap_or_else(|| begin::<P>(request, model, style, seals));
-    let ViewBuffer { mut prefix, mut buffer, mut seals } = kept;
+    let ViewBuffer { mut prefix, mut buffer, mut seals, end: before } = kept;
     seals.iter_mut().for_each(|seals| seals.extend(request.entries));
     let ids = style.call_id_length.map(|length| CallIds::of(request.entries, length));
     let sent = Sent { seals: seals.as_ref(), ids: ids.as_ref() };
-    let open = open_group(request.entries, style).max(prefix.entries);
+    let open = open_group::<P>(request.entries, style).max(prefix.entries);
+    let cache_mark = P::CACHE_MARK.filter(|_| style.marks);
+    if let (Some(mark), 0) = (cache_mark, prefix.entries) {
+        // The first message is the same in every request, so its mark stays.
+        prefix.entries = first_group::<P>(request.entries, style).min(open);
+        write_groups::<P>(&mut buffer, request, 0..prefix.entries, style, sent);
+        if prefix.entries > 0 {
+            mark.put(&mut buffer);
+        }
+    }
     write_groups::<P>(&mut buffer, request, prefix.entries..open, style, sent);
     prefix.entries = open;
     prefix.length = buffer.len();
     write_groups::<P>(&mut buffer, request, open..request.entries.len(), style, sent);
+    let is_long = style.accepts.cache_min.is_none_or(|least| buffer.len() as u64 >= least);
+    let ends_with_own = matches!(request.entries.last(), Some(Entry::Assistant { .. }));
+    let cache_mark = cache_mark.filter(|_| is_long && !ends_with_own);
+    let end = cache_mark.map(|mark| mark.end(&buffer));
+    let mark = cache_mark.and_then(|mark| {
+        let before = before.filter(|before| Some(*before) != end);
+        mark.put(&mut buffer);
+        mark.put_at(&mut buffer, before?)
+    });
     buffer.put_u8(b']');
     P::tail(&mut buffer, request, style);
-    Body { bytes: buffer.freeze(), kept: prefix, seals }
+    Body { bytes: buffer.freeze(), kept: prefix, seals, end, mark }
+}
+
+/// The number of entries in the first message, if that is one of others.
+fn first_group<P: Protocol>(entries: &[Entry], style: &Style) -> usize {
+    if is_user::<P>(entries, 0, style) { group_end::<P>(entries, 0..entries.len(), style) } else { 0 }
 }
 
 /// Everything before the first entry.
@@ -117,31 +145,11 @@ fn begin<P: Protocol>(
     seals: Option<SealsSent>,
 ) -> ViewBuffer {
     let mut buffer = BytesMut::with_capacity(4096);
-    buffer.extend_from_slice(br#"{"model":"#);
-    json::string(&mut buffer, model);
-    buffer.extend_from_slice(br#","messages":["#);
-    if let Some(system) = system_of(request).filter(|_| !style.fold) {
-        P::system(&mut buffer, system);
-    }
+    P::begin(&mut buffer, model, system_of(request).filter(|_| !style.fold), style);
     let system = request.system.map(Into::into);
-    let Style { merge, vision, fold, omit, bridge, reasoning, call_id_length, .. } = *style;
     let (model, length) = (model.into(), buffer.len());
-    let api = P::API;
-    let prefix = Prefix {
-        api,
-        model,
-        system,
-        merge,
-        vision,
-        fold,
-        omit,
-        bridge,
-        reasoning,
-        call_id_length,
-        entries: 0,
-        length,
-    };
-    ViewBuffer { prefix, buffer, seals }
+    let prefix = Prefix { api: P::API, model, system, style: *style, entries: 0, length };
+    ViewBuffer { prefix, buffer, seals, end: None }
 }
 
 /// The system text, if it says anything.
@@ -151,23 +159,66 @@ fn system_of<'a>(request: &Request<'a>) -> Option<&'a str> {
 
 /// The start of the last group of entries, which is not final: the next entry may be merged into its message. Pictures of results
 /// follow the last result of a run, so those are not final either.
-fn open_group(entries: &[Entry], style: &Style) -> usize {
-    let others = |entry: &&Entry| style.merge && is_user(entry, style);
+fn open_group<P: Protocol>(entries: &[Entry], style: &Style) -> usize {
+    let others = |entry: &&Entry| style.merge && may_be_user::<P>(entry, style);
     let group = entries.len() - entries.iter().rev().take_while(others).count();
-    let run = pictures::run(entries);
+    let run = pictures::run(entries.get(..group).unwrap_or_default());
+    if P::GROUPS_RESULTS {
+        return group - run.len();
+    }
     let is_shown = style.vision && run.iter().any(|entry| pictures::of(entry).next().is_some());
-    if is_shown { entries.len() - run.len() } else { group }
+    if is_shown && group == entries.len() { group - run.len() } else { group }
 }
 
-/// Whether `next` is merged into the message of `entry` before it, because strict chat templates require alternating roles. A
-/// system message within the conversation keeps its role, because it was requested. Views meet all other requirements.
-fn joins(entry: &Entry, next: &Entry, style: &Style) -> bool {
-    style.merge && is_user(entry, style) && is_user(next, style)
+/// Where the message ends that the first of the entries in `range` begins.
+fn group_end<P: Protocol>(all: &[Entry], range: Range<usize>, style: &Style) -> usize {
+    let mut at = range.start;
+    while at + 1 < range.end && joins::<P>(all, at, style) {
+        at += 1;
+    }
+    at + 1
 }
 
-/// Whether an entry has the role `user`: without support for the system role, all entries of others do.
-const fn is_user(entry: &Entry, style: &Style) -> bool {
-    matches!(entry, Entry::User { .. }) || style.fold && matches!(entry, Entry::System { .. })
+/// Whether the entry after the one at `at` is merged into its message, because the API or strict chat templates require
+/// alternating roles. A system message within the conversation keeps its role where the API has it, because it was requested.
+/// Views meet all other requirements.
+fn joins<P: Protocol>(all: &[Entry], at: usize, style: &Style) -> bool {
+    let next_is_user = is_user::<P>(all, at + 1, style);
+    match (all.get(at), all.get(at + 1)) {
+        (Some(Entry::Tool { .. }), Some(Entry::Tool { .. })) => P::GROUPS_RESULTS,
+        (Some(Entry::Tool { .. }), _) => has_words::<P>(style) && next_is_user,
+        _ => style.merge && is_user::<P>(all, at, style) && next_is_user,
+    }
+}
+
+/// Whether messages with results have the words of others, too.
+const fn has_words<P: Protocol>(style: &Style) -> bool {
+    P::GROUPS_RESULTS && !style.bridge
+}
+
+/// Whether the entry at `at` has the role `user`: without support for the system role, all entries of others do.
+fn is_user<P: Protocol>(all: &[Entry], at: usize, style: &Style) -> bool {
+    all.get(at).is_some_and(|entry| may_be_user::<P>(entry, style))
+        && !is_system_after_user::<P>(all, at, style)
+}
+
+/// Whether an entry has the role `user`, depending on the entries around it.
+fn may_be_user<P: Protocol>(entry: &Entry, style: &Style) -> bool {
+    let has_role = P::SYSTEM_WITHIN == SystemWithin::Anywhere && !style.fold;
+    matches!(entry, Entry::User { .. }) || !has_role && matches!(entry, Entry::System { .. })
+}
+
+/// Whether the entry at `at` is a system message where the API takes one after a message of others.
+fn is_system_after_user<P: Protocol>(all: &[Entry], at: usize, style: &Style) -> bool {
+    let takes = P::SYSTEM_WITHIN == SystemWithin::AfterUser && style.accepts.system_within && !style.fold;
+    let before = at.checked_sub(1).and_then(|at| all.get(at));
+    let follows = match before {
+        Some(Entry::User { .. }) => true,
+        Some(Entry::Tool { .. }) => has_words::<P>(style),
+        _ => false,
+    };
+    let is_last = matches!(all.get(at + 1), None | Some(Entry::Assistant { .. }));
+    takes && follows && is_last && matches!(all.get(at), Some(Entry::System { .. }))
 }
 
 /// What is sent of entries next to their parts.
@@ -186,15 +237,18 @@ fn write_groups<P: Protocol>(
     sent: Sent<'_>,
 ) {
     let (all, mut at) = (request.entries, range.start);
-    let entries = all.get(range).unwrap_or_default();
-    for group in entries.chunk_by(|entry, next| joins(entry, next, style)) {
-        let before = all.get(..at).unwrap_or_default();
-        let sealed = sent.seals.is_some_and(|seals| seals.contains(at));
-        at += group.len();
-        let Some(first) = group.first() else { continue };
+    while at < range.end {
+        let begins = at;
+        at = group_end::<P>(all, begins..range.end, style);
+        let before = all.get(..begins).unwrap_or_default();
+        let sealed = sent.seals.is_some_and(|seals| seals.contains(begins));
+        let Some((group, first)) = all.get(begins..at).and_then(|group| Some((group, group.first()?))) else {
+            break;
+        };
         let folded = system_of(request).filter(|_| style.fold && before.is_empty()).map(Part::text);
-        let shown = pictures_before(before, style);
-        let joined = style.merge && is_user(first, style);
+        let shown = pictures_before::<P>(before, style);
+        let is_of_others = is_user::<P>(all, begins, style);
+        let joined = style.merge && is_of_others;
         // Pictures are sent between the results and the next entry.
         if shown.is_empty() || joined {
             write_between::<P>(out, before.last(), first, folded.as_ref(), style);
@@ -202,7 +256,7 @@ fn write_groups<P: Protocol>(
         let shown = if joined { shown } else { Vec::new() };
         separate(out);
         match first {
-            Entry::System { parts } if !style.fold => P::system(out, &plain(parts)),
+            Entry::System { parts } if !is_of_others => P::system(out, &plain(parts)),
             Entry::System { .. } | Entry::User { .. } => {
                 let parts = folded.iter().chain(&shown).chain(group.iter().flat_map(Entry::parts));
                 P::user(out, parts);
@@ -210,21 +264,40 @@ fn write_groups<P: Protocol>(
             Entry::Assistant { parts, verbatim } => {
                 P::assistant(out, &Own::new(parts, verbatim.as_deref(), sealed, sent.ids), style);
             }
-            Entry::Tool { id, tool, outcome } => {
-                P::tool(out, sent.ids.map_or(id.as_str(), |ids| ids.get(id)), tool, outcome);
-            }
+            Entry::Tool { .. } => write_results::<P>(out, group, sent.ids, style),
         }
-        let next = all.get(at);
-        if !next.is_some_and(|next| matches!(next, Entry::Tool { .. }) || style.merge && is_user(next, style))
-        {
+        let next_is_tool = matches!(all.get(at), Some(Entry::Tool { .. }));
+        let is_joined = next_is_tool || style.merge && is_user::<P>(all, at, style);
+        if !has_words::<P>(style) && !is_joined {
             pictures::write::<P>(out, pictures::run(all.get(..at).unwrap_or_default()), style);
         }
     }
 }
 
-/// The message with the pictures of the last results of `entries`, for a model with vision.
-fn pictures_before(entries: &[Entry], style: &Style) -> Vec<Part> {
-    if style.vision { pictures::shown(pictures::run(entries)) } else { Vec::new() }
+/// Writes the message of a group that begins with results.
+fn write_results<P: Protocol>(out: &mut BytesMut, group: &[Entry], ids: Option<&CallIds>, style: &Style) {
+    let results = group.iter().map_while(|entry| match entry {
+        Entry::Tool { id, tool, outcome } => {
+            Some(ToolResult { id: ids.map_or(id.as_str(), |ids| ids.get(id)), tool, outcome })
+        }
+        _ => None,
+    });
+    let results: Vec<ToolResult<'_>> = results.collect();
+    let (run, words) = group.split_at_checked(results.len()).unwrap_or((group, &[]));
+    let has_pictures = has_words::<P>(style) && is_apart::<P>(style);
+    let shown = if has_pictures { pictures::shown(run) } else { Vec::new() };
+    P::results(out, &results, shown.iter().chain(words.iter().flat_map(Entry::parts)), style);
+}
+
+/// Whether pictures of results are apart from the results.
+const fn is_apart<P: Protocol>(style: &Style) -> bool {
+    style.vision && !P::PICTURES_IN_RESULTS
+}
+
+/// The message with the pictures of the last results of `entries`, unless it is that of the results.
+fn pictures_before<P: Protocol>(entries: &[Entry], style: &Style) -> Vec<Part> {
+    let is_own = is_apart::<P>(style) && !has_words::<P>(style);
+    if is_own { pictures::shown(pictures::run(entries)) } else { Vec::new() }
 }
 
 /// Writes the message that a provider requires between two entries, or before the first: alternating roles begin with `user`.

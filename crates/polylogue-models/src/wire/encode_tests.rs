@@ -5,13 +5,18 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::deviations::SendReasoning;
 use crate::openai::ChatCompletions;
 use crate::wire::sent::RequestFormat;
 
 #[path = "encode_forms_tests.rs"]
 mod forms;
+#[path = "encode_groups_tests.rs"]
+mod groups;
 
 const STYLE: Style = Style {
+    marks: false,
+    accepts: crate::accepts::Accepts::UNKNOWN,
     merge: true,
     stream: false,
     stream_usage: true,
@@ -20,8 +25,10 @@ const STYLE: Style = Style {
     fold: false,
     omit: false,
     bridge: false,
+    vertex: false,
     reasoning: SendReasoning::Never,
     call_id_length: None,
+    deviations: crate::deviations::Deviations::NONE,
 };
 
 struct Asked {
@@ -42,7 +49,11 @@ impl Asked {
 
     /// The body for `entries`; the buffer goes back into the wire as after a call.
     fn body(&self, entries: &[Entry], style: &Style) -> Vec<u8> {
-        let origin = Origin { at: &self.at, who: &self.who, nth: 0 };
+        self.body_as::<ChatCompletions>(entries, style)
+    }
+
+    fn body_as<P: Protocol>(&self, entries: &[Entry], style: &Style) -> Vec<u8> {
+        let origin = Origin { at: &self.at, who: &self.who, nth: 0, last_model: None };
         let Self { tools, params, wire, .. } = self;
         let request = Request {
             origin,
@@ -53,7 +64,7 @@ impl Asked {
             encoded: wire,
             reserved: None,
         };
-        let body = encode::<ChatCompletions>(&request, "m", style);
+        let body = encode::<P>(&request, "m", style);
         let bytes = body.bytes().to_vec();
         body.give_back(&request);
         bytes

@@ -1,5 +1,6 @@
 //! The ids of calls in the form that an API accepts.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use polylogue_core::{Entry, Part};
@@ -28,6 +29,23 @@ impl CallIds {
     /// The id for the call that the log calls `id`.
     pub(crate) fn get<'a>(&'a self, id: &'a str) -> &'a str {
         self.0.get(id).map_or(id, String::as_str)
+    }
+}
+
+/// `id`, or another one that depends on nothing but `id` if that has characters or a length that APIs refuse.
+pub(crate) fn legal_id(id: &str) -> Cow<'_, str> {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    match (1..=64).contains(&id.len()) && id.bytes().all(is_legal) {
+        true => Cow::Borrowed(id),
+        false => Cow::Owned(format!("call_{}", hashed(id, 0, 24))),
+    }
+}
+
+/// `id`, or another one that depends on nothing but `id` if that is longer than `most` bytes.
+pub(crate) fn bounded_id(id: &str, most: usize) -> Cow<'_, str> {
+    match id.len() > most {
+        true => Cow::Owned(format!("call_{}", hashed(id, 0, 24))),
+        false => Cow::Borrowed(id),
     }
 }
 
@@ -79,6 +97,19 @@ mod tests {
             for id in ids.iter().take(entries.len() / 2) {
                 prop_assert_eq!(first.get(id), all.get(id));
             }
+        }
+    }
+
+    #[test]
+    fn an_illegal_id_has_always_the_same_legal_one() {
+        for legal in ["toolu_01A-b", "0"] {
+            assert_eq!(legal_id(legal), legal);
+        }
+        let made: HashSet<String> =
+            ["", "functions.look:0", "é", &"x".repeat(65)].map(|id| legal_id(id).into_owned()).into();
+        assert_eq!(made.len(), 4);
+        for id in made {
+            assert_eq!(legal_id(&id), id);
         }
     }
 

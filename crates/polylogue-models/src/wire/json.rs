@@ -67,8 +67,8 @@ pub(crate) fn value(out: &mut BytesMut, value: &impl Serialize) {
     }
 }
 
-/// Appends a comma, except at the beginning of the list of messages.
-pub(super) fn separate(out: &mut BytesMut) {
+/// Appends a comma, except at the beginning of a list.
+pub(crate) fn separate(out: &mut BytesMut) {
     if out.last() != Some(&b'[') {
         out.put_u8(b',');
     }

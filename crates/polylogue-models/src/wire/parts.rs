@@ -32,7 +32,6 @@ pub(super) struct Finished {
     pub(super) arguments: Vec<RawArguments>,
 }
 
-#[allow(dead_code, reason = "parts that a server keeps apart are for wires of blocks")]
 impl Parts {
     /// Adds words of a server that has one thought and one text, in pieces of any order: the thought is first, and
     /// calls are last.
@@ -96,6 +95,14 @@ impl Parts {
         let _ = self.only(Kind::Thought);
         if let Some(first) = self.0.first_mut() {
             first.seal.get_or_insert(data);
+        }
+    }
+
+    /// Seals the only thought instead of how it was sealed before. It stays, even if it is empty.
+    pub(super) fn seal_only_thought(&mut self, data: Value) {
+        let _ = self.only(Kind::Thought);
+        if let Some(first) = self.0.first_mut() {
+            (first.seal, first.exact) = (Some(data), true);
         }
     }
 

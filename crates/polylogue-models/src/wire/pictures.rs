@@ -29,7 +29,8 @@ pub(crate) fn of(entry: &Entry) -> impl Iterator<Item = &Part> + Clone {
     parts.iter().filter(|part| is_shown(part))
 }
 
-fn is_shown(part: &Part) -> bool {
+/// Whether a model with vision is shown this part of a result.
+pub(crate) fn is_shown(part: &Part) -> bool {
     let Part::Media(media) = part else { return false };
     let inline = media.url.strip_prefix("data:image/").and_then(|rest| rest.split_once(";base64,"));
     KINDS.contains(&&*media.kind) && inline.is_some_and(|(_, data)| !data.is_empty())
@@ -38,7 +39,7 @@ fn is_shown(part: &Part) -> bool {
 /// Writes the messages with the pictures of `run`, if there are any.
 pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry], style: &Style) {
     let parts = shown(run);
-    if !style.vision || parts.is_empty() {
+    if !style.vision || P::PICTURES_IN_RESULTS || parts.is_empty() {
         return;
     }
     if style.bridge {

@@ -3,21 +3,24 @@
 use std::borrow::Cow;
 
 use bytes::BytesMut;
-use polylogue_core::{Call, DeltaSink, Outcome, Part, Request, Verbatim};
+use polylogue_core::{Call, Capability, DeltaSink, Outcome, Params, Part, Request, Verbatim};
+use polylogue_http::HeaderMap;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::draft::{DecodeError, Draft};
 use super::ids::CallIds;
-use super::words;
+use super::marks::CacheMark;
+use super::{json, words};
+use crate::accepts::Accepts;
 use crate::api::Api;
-use crate::config::SendReasoning;
+use crate::deviations::{Deviations, SendReasoning};
 
 /// The assistant message between tool results and messages of others, for providers that require one.
 pub(super) const NOTED: &str = "Noted.";
 
 /// The request format of an endpoint.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
     /// Whether consecutive entries with the same role are merged into one message.
     pub(crate) merge: bool,
@@ -35,10 +38,28 @@ pub(crate) struct Style {
     pub(crate) omit: bool,
     /// Whether an assistant message separates the result of a tool from messages of others.
     pub(crate) bridge: bool,
+    /// Whether Gemini's API is that of Vertex AI.
+    pub(crate) vertex: bool,
     /// Which reasoning is sent back to the model that wrote it.
     pub(crate) reasoning: SendReasoning,
     /// The exact length of the ids of calls, if the API requires one.
     pub(crate) call_id_length: Option<usize>,
+    /// Whether the request has marks up to which the provider caches the prompt.
+    pub(crate) marks: bool,
+    /// What the endpoint accepts by other names, or refuses.
+    pub(crate) deviations: Deviations,
+    /// What the model accepts besides messages.
+    pub(crate) accepts: Accepts,
+}
+
+/// Where messages within the conversation can have the role `system`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SystemWithin {
+    Anywhere,
+    /// Alone between a message of others and one of the assistant, or at the end, for models that
+    /// [accept](Accepts::system_within) it.
+    AfterUser,
+    Never,
 }
 
 /// An assistant message to be encoded.
@@ -85,7 +106,20 @@ impl<'a> Own<'a> {
     }
 }
 
+/// The result of a tool call to be encoded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToolResult<'a> {
+    /// The id of the call in the form that the API accepts.
+    pub(crate) id: &'a str,
+    /// The name of the tool as the model called it.
+    pub(crate) tool: &'a str,
+    pub(crate) outcome: &'a Outcome,
+}
+
 /// A wire protocol: encodes requests, and decodes pieces of replies. A value decodes one reply.
+///
+/// A request is written by [`begin`](Self::begin), the messages in order, `]`, and [`tail`](Self::tail). What is not said of a
+/// method with a default is what chat completions do.
 pub(crate) trait Protocol: Default + Send {
     /// Its API in the settings of an endpoint.
     const API: Api;
@@ -96,11 +130,51 @@ pub(crate) trait Protocol: Default + Send {
     /// The field that every reply must have.
     const CORE: &'static str;
 
+    /// The field of a request with the list of messages, which no extra field may replace.
+    const MESSAGES: &'static str = "messages";
+
+    /// Whether all results of a turn and the message of others after them are one message, so that
+    /// [`results`](Self::results) gets them together. Consecutive messages of others are then always merged.
+    const GROUPS_RESULTS: bool = false;
+
+    /// Whether [`results`](Self::results) writes the pictures of results itself, for a model with vision. Otherwise they
+    /// are in the message of others that follows.
+    const PICTURES_IN_RESULTS: bool = false;
+
+    /// Where messages within the conversation can have the role `system`. Otherwise they are messages of others.
+    const SYSTEM_WITHIN: SystemWithin = SystemWithin::Anywhere;
+
+    /// Whether streamed replies are binary frames (`application/vnd.amazon.eventstream`) and not lines of text. A piece is then an
+    /// object with the event's type as its only field.
+    const FRAMES: bool = false;
+
     /// One JSON object of a reply, whole or a piece.
     type Chunk<'a>: Deserialize<'a>;
 
     /// The parameters that it has no field for.
     const NO_FIELD: &'static [&'static str];
+
+    /// The parameters that models refuse which are known to reason.
+    const REFUSED_BY_REASONING: &'static [&'static str] = &[];
+
+    /// The maximum tokens of a reply if neither the request nor the table has one, for an API that requires one.
+    const MAX_OUTPUT: Option<u64> = None;
+
+    /// The names of those of `params` that it does not take together with others of them, from a model that `accepts` so
+    /// much.
+    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
+        let _ = (params, accepts);
+        Vec::new()
+    }
+
+    /// The capability that the model lacks for this request, and why, if that is known before it is sent.
+    fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
+        let _ = (request, accepts);
+        None
+    }
+
+    /// How the end of a message is marked up to which the provider caches the prompt; `None` if it needs no marks.
+    const CACHE_MARK: Option<CacheMark> = None;
 
     /// The name of this wire in the tags of its seals; `None` if it sends none.
     fn sealer(style: &Style) -> Option<&'static str> {
@@ -108,19 +182,69 @@ pub(crate) trait Protocol: Default + Send {
         None
     }
 
-    /// Writes the message with the system text.
-    fn system(out: &mut BytesMut, text: &str);
+    /// The field that a request is sent again with to have the rest of a reply that the provider paused; `None` if what the
+    /// reply has so far is sent instead.
+    const CONTINUATION: Option<&'static str> = None;
 
-    /// Writes a user message.
+    /// The seal of a text or thought that was decoded in two pieces, the first of which has `length` bytes; `None` if it has
+    /// none.
+    fn joint_seal(first: Option<&Value>, length: usize, second: Option<&Value>) -> Option<Value> {
+        let _ = (first, length, second);
+        None
+    }
+
+    /// The path and query of a request below the base URL, percent-encoded, if they depend on the request. Default: that
+    /// of the API.
+    fn target(model: &str, stream: bool) -> Option<String> {
+        let _ = (model, stream);
+        None
+    }
+
+    /// Adds the headers that a request has besides those of every request. Headers of the configuration take precedence.
+    fn headers(headers: &mut HeaderMap, request: &Request<'_>, style: &Style) {
+        let _ = (headers, request, style);
+    }
+
+    /// Refuses extra fields that cannot be sent.
+    ///
+    /// # Errors
+    /// The reason.
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        let _ = extra;
+        Ok(())
+    }
+
+    /// Writes everything before the first message, the `[` of the list of messages included. There is no `system` text if
+    /// it is part of the first message.
+    fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
+        let _ = style;
+        out.extend_from_slice(br#"{"model":"#);
+        json::string(out, model);
+        out.extend_from_slice(br#","messages":["#);
+        system.into_iter().for_each(|text| Self::system(out, text));
+    }
+
+    /// Writes a message with the role `system`. Default: a message of others, for an API without that role.
+    fn system(out: &mut BytesMut, text: &str) {
+        Self::user(out, &[Part::text(text)]);
+    }
+
+    /// Writes a message of others.
     fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone);
 
     /// Writes an assistant message.
     fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style);
 
-    /// Writes the result of the call `id` of `tool`.
-    fn tool(out: &mut BytesMut, id: &str, tool: &str, outcome: &Outcome);
+    /// Writes a message with results of calls, and then with the `words` of others. Without
+    /// [`GROUPS_RESULTS`](Self::GROUPS_RESULTS) it is one result and no words.
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        words: impl IntoIterator<Item = &'a Part> + Clone,
+        style: &Style,
+    );
 
-    /// Writes everything after the messages, the closing brace included.
+    /// Writes everything after the list of messages, the closing brace included.
     fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style);
 
     /// Adds a piece, whose bytes are `raw`, to the reply.

@@ -9,6 +9,9 @@ use memchr::memchr2;
 /// Maximum length of a line in bytes, many times that of a whole reply as one event.
 const MAX_LINE: usize = 8 << 20;
 
+/// The fields of events.
+const FIELDS: [&[u8]; 4] = [b"event", b"id", b"retry", b"data"];
+
 /// A line with content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
@@ -67,7 +70,9 @@ impl Splitter {
         &mut self,
         mut emit: impl FnMut(Line<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.partial.is_empty() { Ok(()) } else { self.line(&[], &mut emit) }
+        // The beginning of a field's name is nothing: the stream was cut there.
+        let is_name = FIELDS.iter().any(|name| name.starts_with(&self.partial));
+        if is_name { Ok(()) } else { self.line(&[], &mut emit) }
     }
 
     fn line<E: From<LineTooLong>>(
@@ -111,7 +116,7 @@ fn classify(line: &[u8], first: bool) -> Option<Line<'_>> {
     }
     let other =
         |name: &[u8]| line.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(b":"));
-    if line.starts_with(b":") || [&b"event"[..], b"id", b"retry", b"data"].into_iter().any(other) {
+    if line.starts_with(b":") || FIELDS.into_iter().any(other) {
         return None;
     }
     Some(Line::Bare(line))

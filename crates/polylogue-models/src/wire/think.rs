@@ -8,14 +8,16 @@ const MAX_HELD: usize = 1024;
 
 /// The kind of a piece of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Reasoning.
     Thought,
+    /// The answer.
     Text,
 }
 
-/// Splits streamed content into reasoning and text. Holds back only a possible incomplete tag and the white space before it.
+/// Splits the streamed content of a local model into reasoning, which is in `<think>` tags at its start, and text. Holds back only a possible incomplete tag and the white space before it.
 #[derive(Debug, Default)]
-pub(crate) struct Splitter {
+pub struct Splitter {
     state: State,
     /// The closing tag.
     close: &'static str,
@@ -37,7 +39,7 @@ enum State {
 
 impl Splitter {
     /// Takes the next piece of content and calls `emit` with its parts.
-    pub(crate) fn feed(&mut self, piece: &str, emit: &mut impl FnMut(Kind, &str)) {
+    pub fn feed(&mut self, piece: &str, emit: &mut impl FnMut(Kind, &str)) {
         if self.state == State::Text {
             return say(Kind::Text, piece, emit);
         }
@@ -80,7 +82,7 @@ impl Splitter {
     }
 
     /// Ends the content: text that was held back is not a tag.
-    pub(crate) fn finish(&mut self, emit: &mut impl FnMut(Kind, &str)) {
+    pub fn finish(&mut self, emit: &mut impl FnMut(Kind, &str)) {
         let kind = match self.state {
             State::Opened | State::Inside => Kind::Thought,
             State::Start | State::After | State::Text => Kind::Text,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::json;
 
 /// The content of a message that would otherwise be empty, which providers refuse.
-const NOTHING: &str = "(no content)";
+pub(crate) const NOTHING: &str = "(no content)";
 
 /// The name of a tool with only the characters that providers accept in a history. Models invent names with others, and providers
 /// would refuse every later request.

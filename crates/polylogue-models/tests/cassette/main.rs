@@ -67,7 +67,7 @@ impl Asked {
     /// The reply, and the pieces in which it came.
     async fn received(&self, model: &impl Model) -> (Result<Reply, ModelError>, Vec<Delta>) {
         let Self { at, who, nth, system, entries, tools, params } = self;
-        let origin = Origin { at, who, nth: *nth };
+        let origin = Origin { at, who, nth: *nth, last_model: None };
         let wire = &EncodeCache::default();
         let mut ear = Ear::default();
         let request = Request {
@@ -169,7 +169,10 @@ fn rich_answer() -> Answer {
     ];
     let usage =
         Usage { input: Some(7), output: Some(9), cached: Some(3), reasoning: Some(2), ..Usage::default() };
-    (pieces, Ok(Reply { parts, finish: Finish::Calls, usage, cached: false, verbatim: None }))
+    (
+        pieces,
+        Ok(Reply { parts, finish: Finish::Calls, usage, cached: false, verbatim: None, answered_by: None }),
+    )
 }
 
 fn error() -> ModelError {

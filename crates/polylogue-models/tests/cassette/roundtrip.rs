@@ -116,7 +116,7 @@ prop_compose! {
         ]),
         (input, output, cached, reasoning) in any::<(Option<u64>, Option<u64>, Option<u64>, Option<u64>)>(),
     ) -> Reply {
-        Reply { parts, finish, usage: Usage { input, output, cached, reasoning, ..Usage::default() }, cached: false, verbatim: None }
+        Reply { parts, finish, usage: Usage { input, output, cached, reasoning, ..Usage::default() }, cached: false, verbatim: None, answered_by: None }
     }
 }
 

@@ -63,7 +63,7 @@ impl Asked {
     }
 
     pub(crate) fn request(&self) -> Request<'_> {
-        let origin = Origin { at: &self.at, who: &self.who, nth: self.nth };
+        let origin = Origin { at: &self.at, who: &self.who, nth: self.nth, last_model: None };
         let Self { system, entries, tools, params, wire, .. } = self;
         Request { origin, system: system.as_deref(), entries, tools, params, encoded: wire, reserved: None }
     }
@@ -109,6 +109,11 @@ pub(crate) async fn ask(model: &EndpointModel, asked: &Asked) -> (Result<Reply, 
 
 pub(crate) async fn reply(model: &EndpointModel) -> Result<Reply, ModelError> {
     ask(model, &Asked::default()).await.0
+}
+
+/// A reply as later requests have it.
+pub(crate) fn entry(reply: &Reply) -> Entry {
+    Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() }
 }
 
 /// All text of a reply.

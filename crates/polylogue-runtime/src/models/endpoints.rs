@@ -6,6 +6,7 @@ use polylogue_core::{ModelError, ModelErrorKind};
 use polylogue_models::{Config, Models, Provider, Timeouts};
 use polylogue_team::Team;
 
+use super::local::LocalModels;
 use super::options::ModelChoice;
 use crate::address::is_local;
 use crate::{Access, RequestedPermission};
@@ -13,6 +14,7 @@ use crate::{Access, RequestedPermission};
 /// Models, and how their endpoints are to be used.
 pub(super) struct EndpointResolver {
     pub(super) models: Models,
+    pub(super) local: LocalModels,
     /// The endpoints that the team speaks of, by name, or why one cannot be used.
     own: BTreeMap<String, Result<Config, ModelError>>,
 }
@@ -30,12 +32,15 @@ impl EndpointResolver {
             let defined = config.and_then(|config| models.define(config.clone()).map(|_| config));
             own.insert(name.to_owned(), defined);
         }
-        Self { models, own }
+        Self { models, local: LocalModels::of(team, choosing), own }
     }
 
     /// Whether the model called `name` has a provider, and its provider what it needs. Returns the address of a local
     /// server.
     pub(super) fn check(&self, name: &str, choosing: &ModelChoice<'_>) -> Result<Option<String>, ModelError> {
+        if let Some(model) = self.local.get(name) {
+            return model.map(|_| None);
+        }
         let written = name.split([':', '/']).next().unwrap_or_default().trim();
         let provider = Provider::find(written);
         let known = provider.map_or(written, |provider| provider.name());

@@ -13,7 +13,8 @@ use crate::Access;
 /// Default: the models that the team names, or its script if one of them cannot be reached.
 #[derive(Debug, Clone, Default)]
 pub struct ModelOptions {
-    /// The model of every agent, as `provider:model`.
+    /// The model of every agent, as `provider:model`, or several with commas between them, each for the failure of the
+    /// one before.
     pub model: Option<String>,
     /// What the models support besides text. Default: as the team says, or as the endpoint shows.
     pub capabilities: Option<Capabilities>,
@@ -25,6 +26,8 @@ pub struct ModelOptions {
     pub record: Option<PathBuf>,
     /// A recording from which every reply is taken; no model is called.
     pub replay: Option<PathBuf>,
+    /// A file in which replies are kept, so that the same request is not paid for twice.
+    pub cache: Option<PathBuf>,
     /// Whether replies are requested in pieces.
     pub stream: bool,
     /// Whether a script speaks at the pace of a person who types, for those who watch.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use polylogue::layers::code::CALL_ID;
 use polylogue::policies::Handoff;
 use polylogue_core::{
-    Body, Call, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome, Part, Path, TurnRequest,
-    plain,
+    Body, Call, CallPurpose, Event, HistoryEntry, Message, ModelReply, Name, Opening, Outcome, Part, Path,
+    Responder, TurnRequest, plain,
 };
 use serde_json::Value;
 
@@ -23,6 +23,8 @@ impl Presentation {
         match &event.body {
             Body::Opened(opening) => self.opened(at, opening),
             Body::TurnStarted { turns } => turns.iter().for_each(|request| self.started(at, request)),
+            // A summary is shown with the compaction that it leads to.
+            Body::ModelReplied(reply) if reply.purpose == CallPurpose::Compaction => {}
             Body::ModelReplied(reply) => self.replied(at, reply),
             Body::Prompted { who, text } => self.prompted(at, who, text),
             Body::ToolCalled { who, call } => self.called(event, who, call),
@@ -39,8 +41,13 @@ impl Presentation {
                 self.turn(&key).approved.extend(question.call.clone());
                 self.put(at, Kind::InputRequired(question.clone()));
             }
-            Body::InputProvided { to, text } => {
-                let kind = Kind::InputProvided { to: to.clone(), text: text.clone(), is_repeated: false };
+            Body::InputProvided { to, text, by } => {
+                let (to, text, by) = (to.clone(), text.clone(), by.clone());
+                // That no person answered is nothing that a later message says.
+                if by == Responder::Timeout {
+                    self.put(at, Kind::Notice(event.body.clone()));
+                }
+                let kind = Kind::InputProvided { to, text, is_repeated: false, by };
                 self.waiting.push(Item { at: at.clone(), kind });
             }
             Body::Failed { who, error } => {
@@ -95,6 +102,10 @@ impl Presentation {
         let key = (at.clone(), reply.who.clone());
         self.draft(&key);
         self.put(at, Kind::ModelReplied { who: reply.who.clone(), cached: reply.cached });
+        self.fell_back(at, reply);
+        if let Some(change) = self.prefixes.read(at, reply) {
+            self.put(at, Kind::PromptCacheMissed { who: reply.who.clone(), change });
+        }
         self.thoughts(&key, &reply.parts);
         let text = plain(&reply.parts).into_owned();
         let own = reply.parts.iter().filter_map(|part| match part {
@@ -113,6 +124,18 @@ impl Presentation {
         }
     }
 
+    /// Shows that another model replied than the one that was asked, once until that changes.
+    fn fell_back(&mut self, at: &Path, reply: &ModelReply) {
+        let Some(asked) = &reply.asked else {
+            self.fallbacks.remove(&reply.who);
+            return;
+        };
+        let (who, model) = (reply.who.clone(), Arc::clone(&reply.model));
+        if self.fallbacks.insert(who.clone(), Arc::clone(&model)).as_ref() != Some(&model) {
+            self.put(at, Kind::FellBack { who, model, asked: Arc::clone(asked) });
+        }
+    }
+
     fn thoughts(&mut self, key: &TurnKey, parts: &[Part]) {
         for part in parts {
             let Part::Thought(text) = part else { continue };
@@ -126,7 +149,7 @@ impl Presentation {
     }
 
     /// A prompt of an agent to its own model. Those who follow a run need not read repeatedly how agents are asked about
-    /// their tasks and told how to call tools, but what the model did not answer.
+    /// their tasks and how to call tools.
     fn prompted(&mut self, at: &Path, who: &Name, text: &str) {
         let key = (at.clone(), who.clone());
         self.draft(&key);
@@ -226,13 +249,13 @@ impl Presentation {
                 }
             }
             Some(text) => self.put(at, Kind::Decision { who: message.from.clone(), text }),
-            None => self.aside(at, message),
+            None => self.private_reply(at, message),
         }
         self.end_turn(&key);
     }
 
     /// A private reply waits for its effect.
-    fn aside(&mut self, at: &Path, message: &Message) {
+    fn private_reply(&mut self, at: &Path, message: &Message) {
         let text = message.plain();
         let data = message.parts.iter().find_map(|part| match part {
             Part::Data(value) if text.trim().is_empty() => Some(value.to_string()),
@@ -314,7 +337,15 @@ impl Presentation {
             }
             Body::Left { who, .. } | Body::Stopped { who, .. } | Body::Joined { who, .. } => who,
             Body::Cleared { who, .. } => who,
-            Body::CapabilityMissing { .. }
+            Body::NextSpeaker { .. }
+            | Body::Paused
+            | Body::Resumed
+            | Body::Cancelled { .. }
+            | Body::Refused { .. }
+            | Body::ReplyInterrupted { .. }
+            | Body::TooLong { .. }
+            | Body::Compacted(_)
+            | Body::CapabilityMissing { .. }
             | Body::SealsRefused { .. }
             | Body::ParametersIgnored { .. }
             | Body::ContinuationFailed { .. } => {

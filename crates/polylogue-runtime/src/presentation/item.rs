@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    Audience, Body, Call, CallOutcome, Failure, Message, Name, Opening, Outcome, Part, Path, Question,
-    StopReason, TurnRequest,
+    Audience, Body, Call, CallOutcome, Failure, Message, Name, Opening, Outcome, Part, Path, PrefixChange,
+    Question, Responder, StopReason, TurnRequest,
 };
 
 use super::said::SummarySource;
@@ -42,6 +42,22 @@ pub enum Kind {
         who: Name,
         /// Whether the reply is from a cache.
         cached: bool,
+    },
+    /// Another model replied than the one that was asked, which failed. Shown once until that changes.
+    FellBack {
+        /// Whose model it is.
+        who: Name,
+        /// The model that replied, as `provider:model`.
+        model: Arc<str>,
+        /// The model that was asked.
+        asked: Arc<str>,
+    },
+    /// A provider's prompt cache was not read because of what a request begins with. Shown once for each cause and agent.
+    PromptCacheMissed {
+        /// Whose request it is.
+        who: Name,
+        /// What changed.
+        change: PrefixChange,
     },
     /// The reasoning of a model.
     Reasoning {
@@ -114,6 +130,8 @@ pub enum Kind {
         text: Arc<str>,
         /// Whether a message with the same text follows.
         is_repeated: bool,
+        /// Who answered.
+        by: Responder,
     },
     /// A turn failed.
     Failed {

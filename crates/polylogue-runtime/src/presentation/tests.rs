@@ -23,14 +23,18 @@ fn replied(who: &str, parts: Vec<Part>) -> Body {
         usage: Usage::default(),
         cost: None,
         cached: false,
+        asked: None,
+        prefix: None,
+        uncached_cost: None,
         verbatim: None,
+        purpose: polylogue_core::CallPurpose::Turn,
     })
 }
 
 fn events(bodies: Vec<Body>) -> Vec<Event> {
     let event = |(seq, body): (usize, Body)| {
         let seq = u64::try_from(seq).unwrap();
-        Event { seq, at: Path::root(), time: Timestamp(seq * 1000), ran_ms: 0, body }
+        Event { seq, at: Path::root(), time: Timestamp(seq * 1000), ran_ms: 0, inbox: None, body }
     };
     bodies.into_iter().enumerate().map(event).collect()
 }
@@ -44,6 +48,8 @@ fn line(item: &Item) -> String {
         Kind::TurnStarted(request) => format!("turn of {}", request.who),
         Kind::TurnEnded { who } => format!("end of the turn of {who}"),
         Kind::ModelReplied { who, .. } => format!("reply to {who}"),
+        Kind::FellBack { who, model, asked } => format!("{model} replies to {who} instead of {asked}"),
+        Kind::PromptCacheMissed { who, change } => format!("{who}: {change}"),
         Kind::Reasoning { who, text, .. } => format!("{who} thinks {text:?}"),
         Kind::Narration { who, text, .. } => format!("{who} narrates {text:?}"),
         Kind::Draft { who, text } => format!("{who} drafts {text:?}"),
@@ -67,10 +73,10 @@ fn line(item: &Item) -> String {
                 said.is_note
             )
         }
-        Kind::PrivateReply { who, text } => format!("{who} writes aside {text:?}"),
+        Kind::PrivateReply { who, text } => format!("{who} writes privately {text:?}"),
         Kind::Decision { who, text } => format!("{who} decides {text:?}"),
         Kind::InputRequired(question) => format!("{} is asked", question.who),
-        Kind::InputProvided { to, text, is_repeated } => {
+        Kind::InputProvided { to, text, is_repeated, .. } => {
             format!("answer for {to} {text:?}, repeated {is_repeated}")
         }
         Kind::Failed { who, error } => format!("{who} failed: {}", error.message),
@@ -248,7 +254,7 @@ fn an_answer_that_becomes_a_message_is_marked_and_open_calls_come_last() {
     let bodies = vec![
         turn("Bob"),
         Body::InputRequired(Question::new(name("Bob"), "Well?")),
-        Body::InputProvided { to: name("Bob"), text: "Yes.".into() },
+        Body::InputProvided { to: name("Bob"), text: "Yes.".into(), by: Default::default() },
         said("Bob", "Yes."),
         turn("Ann"),
         Body::ToolCalled { who: name("Ann"), call: call("c", "add") },
@@ -272,7 +278,7 @@ fn private(who: &str, prompt: &str) -> Body {
     Body::TurnStarted { turns: vec![TurnRequest::private(name(who), prompt)] }
 }
 
-fn aside(who: &str, text: &str) -> Body {
+fn private_reply(who: &str, text: &str) -> Body {
     Body::Message(Message::text(name(who), text).to(Audience::private()))
 }
 
@@ -289,12 +295,12 @@ fn a_plan_is_in_the_message_with_it_and_a_ledger_in_what_follows_from_it() {
     let bodies = vec![
         private("Lead", "What is known?"),
         replied("Lead", vec![Part::text("Seven.")]),
-        aside("Lead", "Seven."),
+        private_reply("Lead", "Seven."),
         private("Lead", "Plan!"),
-        aside("Lead", "1. Bob\n2. Ann"),
+        private_reply("Lead", "1. Bob\n2. Ann"),
         posted("Known: Seven.\nPlan:\n1. Bob\n2. Ann"),
         private("Lead", "Judge!"),
-        aside("Lead", ledger),
+        private_reply("Lead", ledger),
         posted("Say \"7\"."),
         selected("Bob", "Lead", ledger),
         said("Bob", "7"),
@@ -318,21 +324,41 @@ fn a_plan_is_in_the_message_with_it_and_a_ledger_in_what_follows_from_it() {
     );
 }
 
+/// A planner writes the last ledger, sums up, and the chat ends.
+#[test]
+fn the_last_ledger_is_in_the_reason_for_which_the_chat_ends() {
+    let ledger = r#"{"is_request_satisfied": {"answer": true}, "instruction": {"answer": ""}}"#;
+    let closed_by = |reason: StopReason| {
+        let bodies = vec![
+            private("Lead", "Judge!"),
+            private_reply("Lead", ledger),
+            private("Lead", "Sum up!"),
+            private_reply("Lead", "It is 7."),
+            Body::Closed { reason, summary: "It is 7.".into() },
+        ];
+        let items = Presentation::of(Detail::Brief, &events(bodies));
+        items.iter().filter(|item| matches!(item.kind, Kind::PrivateReply { .. })).count()
+    };
+    let satisfied = |by: &str| polylogue::stop::Reason::RequestSatisfied { by: name(by) }.into();
+    assert_eq!(closed_by(satisfied("Lead")), 0);
+    assert_eq!([closed_by(satisfied("Bob")), closed_by(StopReason::Finished)], [1, 1]);
+}
+
 #[test]
 fn private_replies_without_an_effect_that_shows_them_are_shown_in_their_order() {
     let bodies = vec![
         private("Ann", "Vote!"),
-        aside("Ann", "red"),
+        private_reply("Ann", "red"),
         private("Bob", "Vote!"),
-        aside("Bob", "blue"),
+        private_reply("Bob", "blue"),
         private("Lead", "Think!"),
-        aside("Lead", "Hm."),
+        private_reply("Lead", "Hm."),
         private("Lead", "Decide!"),
-        aside("Lead", "blue, then"),
+        private_reply("Lead", "blue, then"),
         turn("Ann"),
         said("Ann", "So blue."),
         private("Lead", "Sum up!"),
-        aside("Lead", "We took blue."),
+        private_reply("Lead", "We took blue."),
         Body::Closed { reason: StopReason::Finished, summary: "We took blue.".into() },
     ];
     check(
@@ -341,16 +367,16 @@ fn private_replies_without_an_effect_that_shows_them_are_shown_in_their_order() 
         &expect![[r#"
         turn of Ann
         end of the turn of Ann
-        Ann writes aside "red"
+        Ann writes privately "red"
         turn of Bob
         end of the turn of Bob
-        Bob writes aside "blue"
+        Bob writes privately "blue"
         turn of Lead
         end of the turn of Lead
         turn of Lead
         end of the turn of Lead
-        Lead writes aside "Hm."
-        Lead writes aside "blue, then"
+        Lead writes privately "Hm."
+        Lead writes privately "blue, then"
         turn of Ann
         Ann says "So blue.", known false, note false
         end of the turn of Ann

@@ -1,5 +1,6 @@
 //! Items that later events may make superfluous: private replies and answers of people, whose effect shows the same text.
 
+use polylogue::stop::Reason;
 use polylogue_core::{Body, Event, Message, Name};
 use serde_json::Value;
 
@@ -53,6 +54,10 @@ fn fate(item: &Item, next: Option<&Event>) -> Fate {
 
 fn fate_of_reply(who: &Name, text: &str, next: &Body) -> Fate {
     match next {
+        // The last ledger: the chat ends because of what is in it.
+        Body::Closed { reason, .. } if is_json(text) && Reason::of(reason) == satisfied(who) => {
+            Fate::Repeated
+        }
         // Several may vote alike.
         Body::Message(message) if message.to.is_private() && message.from != *who => Fate::Shown,
         _ if repeats(next, text) => Fate::Repeated,
@@ -91,5 +96,15 @@ fn is_quoted(who: &Name, text: &str, message: &Message) -> bool {
 /// Whether `text` is JSON that has the text of `message`.
 fn is_quoting(text: &str, message: &Message) -> bool {
     let quoted = Value::from(message.plain().trim()).to_string();
-    text.contains('{') && text.contains(quoted.trim_matches('"'))
+    is_json(text) && text.contains(quoted.trim_matches('"'))
+}
+
+/// Whether there is an object of JSON in `text`.
+fn is_json(text: &str) -> bool {
+    text.contains('{')
+}
+
+/// That the planner `by` wrote into its ledger that all is done.
+fn satisfied(by: &Name) -> Option<Reason> {
+    Some(Reason::RequestSatisfied { by: by.clone() })
 }

@@ -15,7 +15,7 @@ const OLD: &std::ffi::CStr = c"/.old";
 pub(super) fn enclose(plan: &Plan) -> ! {
     let report = plan.fds.report;
     if let Err((stage, errno)) = prepare(plan) {
-        tell(report, stage, errno);
+        send_report(report, stage, errno);
         sys::exit(1);
     }
     // SAFETY: the copy runs nothing but `program`, which allocates nothing and never returns.
@@ -25,14 +25,14 @@ pub(super) fn enclose(plan: &Plan) -> ! {
         program(plan);
     }
     if child < 0 {
-        tell(report, Stage::Fork, sys::errno());
+        send_report(report, Stage::Fork, sys::errno());
         sys::exit(1);
     }
     // The program's output ends with the program.
     sys::close_range(0, 2);
     while let Some((pid, status)) = sys::wait() {
         if pid == child {
-            tell(report, Stage::ProgramResult, status);
+            send_report(report, Stage::ProgramResult, status);
             break;
         }
     }
@@ -40,7 +40,7 @@ pub(super) fn enclose(plan: &Plan) -> ! {
     sys::exit(0)
 }
 
-fn tell(report: i32, stage: Stage, value: i32) {
+fn send_report(report: i32, stage: Stage, value: i32) {
     let mut bytes = [0_u8; 8];
     let (first, second) = bytes.split_at_mut(4);
     first.copy_from_slice(&(stage as u32).to_ne_bytes());
@@ -162,11 +162,11 @@ fn program(plan: &Plan) -> ! {
     let (stage, errno) = match start(plan) {
         Err(failure) => failure,
         Ok(()) => {
-            tell(report, Stage::Started, 0);
+            send_report(report, Stage::Started, 0);
             (Stage::Exec, sys::exec(&plan.path, &plan.args.pointers, &plan.env.pointers))
         }
     };
-    tell(report, stage, errno);
+    send_report(report, stage, errno);
     sys::exit(127)
 }
 

@@ -1,4 +1,4 @@
-//! A second wall around files, by rules that the kernel checks on every path.
+//! A second layer of file isolation: rules that the kernel checks on every path.
 
 use super::plan::Plan;
 use super::sys::{self, Outcome};

@@ -204,7 +204,7 @@ fn a_refusal_says_why() {
     const REFUSED: &str = "POLYLOGUE_REFUSED";
     if std::env::var_os(REFUSED).is_some() {
         let refused = Sandbox::enclosed(Dir::new().0.join("work")).run(&sh("true"), &Cancellation::new());
-        return eprintln!("told: {}", refused.unwrap_err());
+        return eprintln!("refused: {}", refused.unwrap_err());
     }
     let none = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact runs::a_refusal_says_why --nocapture";
     let ran = Command::new("unshare")
@@ -213,7 +213,7 @@ fn a_refusal_says_why() {
         .env(REFUSED, "1")
         .output();
     let shown = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
-    if !shown.contains("told: ") {
+    if !shown.contains("refused: ") {
         return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {shown}"));
     }
     assert!(shown.contains("No space left on device (os error 28)"), "{shown}");
@@ -232,7 +232,7 @@ fn a_refusal_is_not_remembered() {
         let first = sandbox.run(&sh("true"), &Cancellation::new()).unwrap_err();
         std::fs::write(NAMESPACES, "1000").unwrap();
         let then = sandbox.run(&sh("echo enclosed"), &Cancellation::new()).unwrap();
-        return eprintln!("told: {first}, then: {}", text(&then));
+        return eprintln!("refused: {first}, then: {}", text(&then));
     }
     let dir = Dir::new();
     if sandbox(&dir).is_none() {
@@ -248,10 +248,10 @@ fn a_refusal_is_not_remembered() {
         .env("TMPDIR", "/proc/nothing/can/be/made/here")
         .output();
     let shown = ran.map(|ran| String::from_utf8_lossy(&ran.stderr).into_owned()).unwrap_or_default();
-    if shown.contains("Permission denied") && !shown.contains("told: ") {
+    if shown.contains("Permission denied") && !shown.contains("refused: ") {
         return polylogue_test::skip::skipped(&format!("namespaces cannot be forbidden here: {shown}"));
     }
-    assert!(shown.contains("told: ") && shown.contains("then: enclosed"), "{shown}");
+    assert!(shown.contains("refused: ") && shown.contains("then: enclosed"), "{shown}");
 }
 
 /// How much later a program starts than without an enclosure: the least of many times, since machines are busy. It is to be

@@ -139,6 +139,18 @@ impl<'a> LogFile<'a> {
         }
     }
 
+    /// The team of a log whose header is damaged: its line is the second, or the first if that is lost. Null if it is not there.
+    pub(super) fn recovered_team(&mut self) -> Result<Value, StoreError> {
+        for _ in 0..2 {
+            if self.next()?.is_some()
+                && let Ok(Team { team }) = serde_json::from_slice(&self.line)
+            {
+                return Ok(team);
+            }
+        }
+        Ok(Value::Null)
+    }
+
     /// The events from `from` on, or `None` if any event of the log is damaged or lost.
     pub(super) fn events(
         &mut self,
@@ -220,6 +232,13 @@ pub(super) fn damage(path: &Path, file: &mut File, head: Option<&Head>) -> Store
         Ok(None) => StoreError::Io { place: show(path), why: "it changed while it was read".into() },
         Err(error) => error,
     }
+}
+
+/// Whether the first line begins as that of a log of this version.
+pub(super) fn has_header(mut file: &File) -> bool {
+    let begin = format!("{{\"polylogue\":{FORMAT},");
+    let mut found = vec![0; begin.len()];
+    file.read_exact(&mut found).is_ok() && found == begin.as_bytes()
 }
 
 /// What lists show of a log that has no entry of its own, by reading all of it. `None` for another version's format.

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use polylogue_core::{
-    Claim, Event, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, StoreError, Summary,
+    Claim, Event, InboxMessage, ListQuery, Listing, LogId, Meta, Page, RecoveredEvents, StoreError, Summary,
 };
 
 use super::file::{self, LogFile};
+use super::inbox;
 use super::note::{self, Entry, Note};
 use super::writer::Writer;
 use crate::batch::{self, Batch};
@@ -56,6 +57,22 @@ impl Folder {
         self.dir.join(format!("{id}.head"))
     }
 
+    fn inbox_path(&self, id: &LogId) -> PathBuf {
+        self.dir.join(format!("{id}.inbox"))
+    }
+
+    pub(super) fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, StoreError> {
+        self.open(id)?;
+        let number = inbox::post(&self.inbox_path(id), message)?;
+        self.sync().map_err(|error| io_error::writing(&self.dir, &error))?;
+        Ok(number)
+    }
+
+    pub(super) fn inbox(&self, id: &LogId, after: u64) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
+        self.open(id)?;
+        inbox::read(&self.inbox_path(id), after)
+    }
+
     fn note(&self, id: &LogId) -> Note {
         Note::read(&self.head(id))
     }
@@ -76,6 +93,7 @@ impl Folder {
         let written = write_draft(&draft, meta).and_then(|end| {
             // The head of an earlier log of this name does not count.
             let _ = fs::remove_file(self.head(id));
+            inbox::remove(&self.inbox_path(id));
             // Unlike renaming, linking fails if the name is taken.
             fs::hard_link(&draft, &path)?;
             Ok(end)
@@ -134,7 +152,11 @@ impl Folder {
             let is_draft = is_draft.is_some_and(|(_, end)| {
                 end.contains('-') && end.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
             });
-            if is_draft && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            // The lock is kept until the file is removed, so that its writer sees that it is gone.
+            if is_draft
+                && let Ok(file) = File::open(entry.path())
+                && file.try_lock().is_ok()
+            {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -185,8 +207,15 @@ impl Folder {
             return Ok(intact.events.len() as u64);
         };
         let events: Vec<Event> = intact.events.into_iter().take_while(|event| event.seq < kept).collect();
-        let meta = LogFile::from_start(&path, &file)?.header()?;
-        let meta = meta.unwrap_or_else(|_| Meta { title: id.to_string(), ..Meta::default() });
+        let meta = match LogFile::from_start(&path, &file)?.header()? {
+            Ok(meta) => meta,
+            Err(_) => Meta {
+                title: id.to_string(),
+                created: events.first().map(|event| event.time).unwrap_or_default(),
+                team: LogFile::from_start(&path, &file)?.recovered_team()?,
+                parent: None,
+            },
+        };
         let draft = self.draft(id, fence::next());
         let fail = |error: io::Error| io_error::writing(&path, &error);
         let written = write_draft(&draft, &meta).and_then(|(mut file, _, link)| {
@@ -307,6 +336,7 @@ impl Folder {
         // Locked until the end, so that no process claims it before it is removed.
         let _lock = self.lock(id, &path)?;
         let _ = fs::remove_file(self.head(id));
+        inbox::remove(&self.inbox_path(id));
         fs::remove_file(&path).and_then(|()| self.sync()).map_err(|error| io_error::writing(&path, &error))
     }
 
@@ -319,17 +349,26 @@ impl Folder {
 /// Writes a log without events, locked before others can see it.
 fn write_draft(draft: &Path, meta: &Meta) -> io::Result<(LockedFile, u64, Link)> {
     let (header, link) = file::header(meta)?;
-    let file = private::options().read(true).write(true).create_new(true).open(draft)?;
-    let mut file = LockedFile::wait(file)?;
+    let mut file = locked_draft(draft)?;
     file.write_all(&header)?;
     file.sync_all()?;
     Ok((file, header.len() as u64, link))
 }
 
+/// Creates a file and locks it. Another process may take it for a leftover in between, and remove it: then it is created again.
+fn locked_draft(draft: &Path) -> io::Result<LockedFile> {
+    loop {
+        let file = private::options().read(true).write(true).create_new(true).open(draft)?;
+        let file = LockedFile::wait(file)?;
+        if draft.try_exists()? {
+            return Ok(file);
+        }
+    }
+}
+
 /// Copies a file, and locks the copy.
 fn copy(path: &Path, draft: &Path) -> io::Result<LockedFile> {
-    let copy = private::options().read(true).write(true).create_new(true).open(draft)?;
-    let mut copy = LockedFile::wait(copy)?;
+    let mut copy = locked_draft(draft)?;
     io::copy(&mut File::open(path)?, &mut *copy)?;
     copy.sync_all()?;
     Ok(copy)
@@ -346,14 +385,17 @@ fn entry(path: &Path, file: &File, bytes: u64) -> Result<Entry, StoreError> {
 /// `None` if the log was removed since the folder was read. The log is read only if it has no entry for what it is now.
 fn listing(id: LogId, path: &Path, folder: &Folder) -> Option<Listing> {
     let Note { head, entry, .. } = folder.note(&id);
-    let bytes = match fs::metadata(path) {
+    let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
-        about => about.ok().map(|about| about.len()),
+        file => file.ok(),
     };
+    let bytes = file.as_ref().and_then(|file| file.metadata().ok()).map(|about| about.len());
     if let Some(entry) = entry.filter(|entry| Some(entry.bytes) == bytes) {
-        return Some(entry.listing(id));
+        // A log of another version, or whose first line is damaged, has an entry as well.
+        let is_damaged = !file.as_ref().is_some_and(file::has_header);
+        return Some(Listing { is_damaged, ..entry.listing(id) });
     }
     // Of another version or unreadable: reading it reports the details.
-    let read = File::open(path).ok().and_then(|file| file::listing(&id, path, &file, head.as_ref()));
+    let read = file.and_then(|file| file::listing(&id, path, &file, head.as_ref()));
     Some(read.unwrap_or_else(|| Listing::damaged(id)))
 }

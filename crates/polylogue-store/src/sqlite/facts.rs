@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use polylogue_core::{Meter, ModelError, ModelErrorKind, Reservation, StoreError, ToolUsage, Usage};
-use polylogue_memory::{AnyEmbed, Embed, Embedded, Fact, Memory, MemoryError, Note, Query, Recalled, Scope};
+use polylogue_memory::{
+    AnyEmbed, Embed, EmbedPurpose, Embedded, Fact, Memory, MemoryError, Note, Query, Recalled, Scope,
+};
 
 use super::Sqlite;
 use table::Vectors;
@@ -96,7 +98,7 @@ impl Facts {
         let reserved = meter.reserve(model.name(), model.bound(&texts)).await;
         let reserved = reserved.map_err(|error| MemoryError::Refused(error.to_string()))?;
         let paid = reserved.as_ref();
-        let asked = embedded(model, vec![query.text.clone()], paid).await?;
+        let asked = embedded(model, vec![query.text.clone()], EmbedPurpose::Search, paid).await?;
         let mut used = used(model, &asked);
         let vector = asked.vectors.into_iter().next().unwrap_or_default();
         let of = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: vector.len() };
@@ -110,7 +112,7 @@ impl Facts {
         missing.retain(|(id, _)| reserved.is_none() || unmade.contains_key(id));
         if !missing.is_empty() {
             let (ids, texts): (Vec<u64>, Vec<String>) = missing.into_iter().unzip();
-            let made = embedded(model, texts, paid).await?;
+            let made = embedded(model, texts, EmbedPurpose::Store, paid).await?;
             used = both(used, &made);
             let (of, rows) = (of.clone(), ids.into_iter().zip(made.vectors).collect::<Vec<_>>());
             self.store.writing(None, move |transaction| table::keep_vectors(transaction, &of, &rows)).await?;
@@ -145,10 +147,11 @@ struct QueryVector {
 async fn embedded(
     model: &AnyEmbed,
     texts: Vec<String>,
+    purpose: EmbedPurpose,
     reserved: Option<&Reservation<'_>>,
 ) -> Result<Embedded, ModelError> {
     let made = match reserved {
-        Some(reserved) => match model.embed_reserved(&texts, reserved).await {
+        Some(reserved) => match model.embed_reserved(&texts, purpose, reserved).await {
             Ok(made) => made,
             Err(error) => {
                 // Counts by how it failed.
@@ -156,7 +159,7 @@ async fn embedded(
                 return Err(error);
             }
         },
-        None => model.embed(&texts).await?,
+        None => model.embed(&texts, purpose).await?,
     };
     let dimension = made.vectors.first().map_or(0, Vec::len);
     let whole = |vector: &Vec<f32>| {

@@ -12,7 +12,7 @@ use crate::io_error::{reading, show};
 const APPLICATION: u32 = 0x504C_594C;
 
 /// The only supported format.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 5;
 
 /// Creates the tables of an empty database. Must run in a transaction.
 pub(super) const CREATE: &str = "
@@ -47,8 +47,16 @@ CREATE TABLE claims(
     writer TEXT NOT NULL,
     holder TEXT NOT NULL
 ) STRICT;
+CREATE TABLE inbox(
+    log INTEGER NOT NULL,
+    nr INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    json TEXT NOT NULL,
+    PRIMARY KEY(log, nr),
+    UNIQUE(log, key)
+) STRICT, WITHOUT ROWID;
 PRAGMA application_id = 0x504C594C;
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 ";
 
 /// The file at the path of a database.

@@ -34,7 +34,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// One value; `None` without such a row.
-    fn get<T: rusqlite::types::FromSql>(
+    pub(super) fn get<T: rusqlite::types::FromSql>(
         &self,
         sql: &str,
         params: impl rusqlite::Params,
@@ -42,12 +42,12 @@ impl<'a> WriteTransaction<'a> {
         self.connection.prepare_cached(sql)?.query_row(params, |row| row.get(0)).optional()
     }
 
-    fn execute(&self, sql: &str, params: impl rusqlite::Params) -> Result<()> {
+    pub(super) fn execute(&self, sql: &str, params: impl rusqlite::Params) -> Result<()> {
         self.connection.prepare_cached(sql)?.execute(params).map(drop)
     }
 
     /// The log's number.
-    fn log(&self, id: &LogId) -> Result<i64, WriteError> {
+    pub(super) fn log(&self, id: &LogId) -> Result<i64, WriteError> {
         self.log_with_team(id).map(|(log, _)| log)
     }
 
@@ -284,7 +284,7 @@ impl<'a> WriteTransaction<'a> {
         self.writer_of(id, log)?;
         // What a dead process said of the log is not to be missed later.
         self.token()?;
-        for table in ["events", "claims", "heads"] {
+        for table in ["events", "claims", "heads", "inbox"] {
             self.execute(&format!("DELETE FROM {table} WHERE log = ?1"), [log])?;
         }
         self.execute("DELETE FROM logs WHERE nr = ?1", [log])?;

@@ -50,6 +50,19 @@ async fn a_log_is_a_header_and_one_event_a_line() {
 }
 
 #[tokio::test]
+async fn a_log_of_another_version_or_with_a_damaged_first_line_is_not_listed_as_sound() {
+    let (dir, file) = folder(2).await;
+    let sound = list(&open(&dir)).await;
+    let text = fs::read_to_string(&file).unwrap();
+    for (of, changed) in [(r#"{"polylogue":3"#, r#"{"polylogue":2"#), (r#"{"pol"#, "#####")] {
+        fs::write(&file, text.replacen(of, changed, 1)).unwrap();
+        let listed = list(&open(&dir)).await;
+        assert!(!sound[0].is_damaged && listed[0].is_damaged, "{changed}");
+        assert_eq!((&listed[0].title, listed[0].created), (&sound[0].title, sound[0].created), "{changed}");
+    }
+}
+
+#[tokio::test]
 async fn a_claimed_log_names_its_writer() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);

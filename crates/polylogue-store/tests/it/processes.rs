@@ -24,6 +24,8 @@ pub(crate) fn child(wrapper: &str, task: &str, kind: Kind, place: &Path) -> Comm
     command.args(["-c", wrapper, "sh"]).arg(std::env::current_exe().unwrap());
     command.args(["--exact", "processes::child_process", "--ignored", "--nocapture", "--test-threads=1"]);
     command.env(TASK, task).env(KIND, format!("{kind:?}")).env(PLACE, place);
+    // Resolving the names of a backtrace takes longer than what the child does.
+    command.env("RUST_BACKTRACE", "0");
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command
 }

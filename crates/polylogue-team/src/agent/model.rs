@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use polylogue::Assistant;
 use polylogue::agents::tooling::{ToolCalling, ToolHistory};
 use polylogue_config::{At, ByName, Config, Same, Switch};
 use polylogue_core::{Name, ShowNames, ViewOptions, Window};
 
 use crate::memory::AgentMemory;
+use crate::model_list::ModelList;
 use crate::output_blocks::OutputBlock;
 use crate::parameters::Parameters;
 use crate::reasoning::{Example, Reasoning};
-use crate::text::{ModelText, ParticipantOrUser, ParticipantRef, Schema, Template, ToolRef};
+use crate::text::{ParticipantOrUser, ParticipantRef, Schema, Template, ToolRef};
 use crate::tooling::{ToolCallingKey, ToolEntry, ToolHistoryKey};
 use crate::working::AgentTool;
 
@@ -20,8 +22,8 @@ pub struct ModelKeys {
     /// System message of the agent.
     #[key(default = Template::default())]
     pub system: At<Template>,
-    /// Model of the agent, as `provider:model`. `none` for an agent without a model.
-    #[key(as = Option<At<ModelText>>, none = "the model of the team")]
+    /// Model of the agent, as `provider:model`, or a list: the first, and those asked when it fails. `none` for an agent without a model.
+    #[key(as = Option<At<ModelList>>, none = "the model of the team", nonempty, unique)]
     pub model: Option<At<String>>,
     /// Sampling parameters of the agent's model.
     pub parameters: At<Parameters>,
@@ -34,6 +36,10 @@ pub struct ModelKeys {
     /// Messages that remain in the agent's history after a turn in which it called tools step by step.
     #[key(as = At<ToolHistoryKey>, default = ToolHistory::Answer)]
     pub tool_history: At<ToolHistory>,
+    /// Maximum number of rounds of tool calls in a turn. After the last one, the model is prompted to answer without
+    /// tools.
+    #[key(default = Assistant::DEFAULT_MAX_ROUNDS, range = 1..=1_000)]
+    pub max_tool_rounds: At<u32>,
     /// JSON Schema that each reply must satisfy. It is enforced even if the model does not support schemas.
     #[key(none = "free text", nonempty)]
     pub output_schema: Option<At<Schema>>,

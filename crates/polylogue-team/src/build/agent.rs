@@ -5,8 +5,8 @@ use polylogue::layers::nested::{Nested as Chats, OuterContext};
 use polylogue::layers::reply::{Stack, named};
 use polylogue::layers::{Executor, HumanInput};
 use polylogue::policies::handoff::Handoff;
-use polylogue::{Assistant, Error, Human, Result, Tool as _};
-use polylogue_core::{AnyAgent, Params};
+use polylogue::{Assistant, Human, Result, Tool as _};
+use polylogue_core::{AnyAgent, Params, UnknownName};
 
 use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
@@ -19,6 +19,14 @@ use crate::tooling::{ToolEntry, ToolLimits};
 
 impl<'a> AgentBuilder<'a> {
     pub(super) fn agent(&self, agent: &'a Agent, around: &BuildScope<'a>) -> Result<AnyAgent> {
+        let built = self.without_default_answer(agent, around)?;
+        Ok(match &agent.default_answer {
+            Some(default) => AnyAgent::new(default.around(built)),
+            None => built,
+        })
+    }
+
+    fn without_default_answer(&self, agent: &'a Agent, around: &BuildScope<'a>) -> Result<AnyAgent> {
         if agent.is_layered() {
             return self.stack(agent, around).map(AnyAgent::new);
         }
@@ -27,7 +35,7 @@ impl<'a> AgentBuilder<'a> {
             return Ok(AnyAgent::new(human));
         }
         match agent.model() {
-            Some(keys) => self.reminded(agent, keys, around),
+            Some(keys) => self.with_reminders(agent, keys, around),
             None => Ok(AnyAgent::new(Stack::new(agent.name.as_str())?.description(&*agent.description))),
         }
     }
@@ -60,13 +68,13 @@ impl<'a> AgentBuilder<'a> {
             stack = stack.then(self.coder(given)?);
         }
         if let Some(keys) = agent.model() {
-            stack = stack.then(named("model", self.reminded(agent, keys, around)?));
+            stack = stack.then(named("model", self.with_reminders(agent, keys, around)?));
         }
         Ok(stack.set(agent.default_reply.as_ref(), |stack, text| stack.otherwise(text.as_str())))
     }
 
     fn nested(&self, nested: &NestedChat, around: &BuildScope<'a>) -> Result<Chats> {
-        let no_chat = || Error::config(format!("`{}` has no chat `{}`", self.team.name, nested.chat));
+        let no_chat = || UnknownName::new("chat", &nested.chat).within(format!("of `{}`", self.team.name));
         let inner = self.team.chats.iter().find(|inner| inner.name == nested.chat).ok_or_else(no_chat)?;
         let chats = Chats::new(self.inner(inner, around)?.build()?).message(inner.first_message());
         Ok(match &nested.context {
@@ -81,7 +89,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agent without tools and output schema, for its reasoning.
-    pub(super) fn unarmed(&self, agent: &Agent, keys: &ModelKeys) -> Result<Assistant> {
+    pub(super) fn assistant_without_tools(&self, agent: &Agent, keys: &ModelKeys) -> Result<Assistant> {
         let model = self.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
         let model = Example::shown_to(model, &keys.examples);
         let mut assistant = Assistant::new(agent.name.as_str(), model)?
@@ -106,8 +114,11 @@ impl<'a> AgentBuilder<'a> {
         keys: &'a ModelKeys,
         around: &BuildScope<'a>,
     ) -> Result<Assistant> {
-        let mut assistant =
-            self.unarmed(agent, keys)?.tool_calling(*keys.tool_calling).tool_history(*keys.tool_history);
+        let mut assistant = self
+            .assistant_without_tools(agent, keys)?
+            .tool_calling(*keys.tool_calling)
+            .tool_history(*keys.tool_history)
+            .max_tool_rounds(*keys.max_tool_rounds);
         assistant = assistant.approval(self.approval_of_calls(agent)?);
         assistant = self.remembering(agent, assistant)?;
         for tool in keys.tools.iter() {
@@ -125,8 +136,8 @@ impl<'a> AgentBuilder<'a> {
                 assistant = assistant.suggest_tool(tool.spec().clone());
             }
         }
-        for consult in self.consults(agent, keys, around)? {
-            assistant = assistant.agent_tool(consult);
+        for agent_tool in self.agent_tools_of(agent, keys, around)? {
+            assistant = assistant.agent_tool(agent_tool);
         }
         for name in keys.handoffs.iter() {
             assistant = assistant.tool(Handoff::to(name.as_str(), self.team.description_of(name))?);

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::{AnyModel, Assistant, Chat, Error, Human, Name, Result};
-use polylogue_core::{AnyAgent, ChatBuilder, TaskFrom};
+use polylogue_core::{AnyAgent, ChatBuilder, ConfigError, PatternFlaw, TaskFrom, UnknownName};
 
 use super::resources::{ToolFactory, WebTools};
 use crate::agent::Agent;
@@ -66,7 +66,7 @@ impl<'a> AgentBuilder<'a> {
 
     pub(super) fn inner(&self, inner: &'a InnerChat, around: &BuildScope<'a>) -> Result<ChatBuilder> {
         if around.chats.contains(&&*inner.name) {
-            return Err(Error::config(format!("the chat `{}` takes part in itself", inner.name)));
+            return Err(PatternFlaw::Recursive { chat: inner.name.value.clone() }.into());
         }
         let mut around = around.clone();
         around.chats.push(&inner.name);
@@ -83,7 +83,10 @@ impl<'a> AgentBuilder<'a> {
         }
         match self.team.teams.iter().find(|sub| sub.name == *name) {
             Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.task_from.clone())?)),
-            None => Err(Error::config(format!("`{}` has no agent, chat or team `{name}`", self.team.name))),
+            None => {
+                let place = format!("of `{}`", self.team.name);
+                Err(UnknownName::new("agent, chat or team", name).within(place).into())
+            }
         }
     }
 
@@ -96,7 +99,7 @@ impl<'a> AgentBuilder<'a> {
     pub(super) fn model_of(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {
         match own.or(self.model) {
             Some(model) => (self.provide)(model),
-            None => Err(Error::config(format!("`{who}` has no model"))),
+            None => Err(ConfigError::missing(format!("`{who}`"), "model").into()),
         }
     }
 

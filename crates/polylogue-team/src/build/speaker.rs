@@ -4,8 +4,8 @@ use polylogue::layers::parse::{Mixed, Parsed};
 use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::tools::memory::LongTerm;
-use polylogue::{Assistant, Error, Name, Result};
-use polylogue_core::{AnyAgent, AnyTool};
+use polylogue::{Assistant, Name, Result};
+use polylogue_core::{AnyAgent, AnyTool, ConfigError, UnknownName};
 
 use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
@@ -15,7 +15,7 @@ use crate::reasoning::{Reasoner, Reasoning};
 
 impl<'a> AgentBuilder<'a> {
     /// The agent that replies by a model, reminded of facts if it has a memory.
-    pub(super) fn reminded(
+    pub(super) fn with_reminders(
         &self,
         agent: &'a Agent,
         keys: &'a ModelKeys,
@@ -23,7 +23,7 @@ impl<'a> AgentBuilder<'a> {
     ) -> Result<AnyAgent> {
         let voice = self.voice(agent, keys, around)?;
         Ok(match agent.memory() {
-            Some(memory) => memory.reminded(self.long_term(agent, memory)?, voice),
+            Some(memory) => memory.with_reminders(self.long_term(agent, memory)?, voice),
             None => voice,
         })
     }
@@ -38,7 +38,9 @@ impl<'a> AgentBuilder<'a> {
 
     fn long_term(&self, agent: &Agent, memory: &AgentMemory) -> Result<LongTerm> {
         let scope = self.team.memory.scope_of(&self.team.name, &agent.name, memory);
-        let scope = scope.map_err(|error| Error::config(error.to_string()))?;
+        let scope = scope.map_err(|error| {
+            ConfigError::invalid(format!("the memory of `{}`", agent.name), error.to_string())
+        })?;
         Ok(LongTerm::new(self.context.memory(&agent.name)?, scope))
     }
 
@@ -61,7 +63,7 @@ impl<'a> AgentBuilder<'a> {
             Some(Reasoning::React(given)) => {
                 given.build(&ReasoningAgent { builder: self, agent, keys, around })?.assistants().into()
             }
-            Some(_) => vec![self.unarmed(agent, keys)?, self.assistant(agent, keys, around)?],
+            Some(_) => vec![self.assistant_without_tools(agent, keys)?, self.assistant(agent, keys, around)?],
             None if keys.output_blocks.is_empty() => vec![self.assistant(agent, keys, around)?],
             None => vec![self.parsed(agent, keys, around)?.assistant().clone()],
         })
@@ -76,7 +78,7 @@ impl<'a> AgentBuilder<'a> {
     /// The agent `name`, which replies only by a model.
     pub(super) fn speaker(&self, name: &Name, around: &BuildScope<'a>) -> Result<Assistant> {
         let agent = self.team.agents.iter().find(|agent| agent.name == *name);
-        let no_agent = || Error::config(format!("`{name}` is not an agent that replies only by a model"));
+        let no_agent = || UnknownName::new("agent that replies only by a model", name);
         let (agent, keys) = agent.and_then(|agent| Some((agent, agent.plain()?))).ok_or_else(no_agent)?;
         self.assistant(agent, keys, around)
     }
@@ -96,7 +98,7 @@ impl Reasoner for ReasoningAgent<'_, '_> {
     }
 
     fn agent_without_tools(&self) -> Result<Assistant> {
-        self.builder.unarmed(self.agent, self.keys)
+        self.builder.assistant_without_tools(self.agent, self.keys)
     }
 
     fn other(&self, name: &Name) -> Result<Assistant> {

@@ -2,8 +2,8 @@
 
 use polylogue::layers::Coder;
 use polylogue::tools::agent_tool;
-use polylogue::{Error, Result, Tool as _};
-use polylogue_core::{AnyTool, StateScope};
+use polylogue::{Result, Tool as _};
+use polylogue_core::{AnyTool, ConfigError, StateScope, UnknownName};
 use polylogue_tools::Queue;
 use polylogue_tools::code::{javascript, python, save, shell};
 use polylogue_tools::command::Command;
@@ -26,7 +26,7 @@ impl<'a> AgentBuilder<'a> {
         if scope != Some(StateScope::Chat) {
             return self.tools(name, limits);
         }
-        let none = || Error::config(format!("`{name}` keeps no state that could belong to a chat"));
+        let none = || ConfigError::missing(format!("`{name}`"), "state that could belong to a chat");
         Ok(vec![limits.around(of_one_chat(name).ok_or_else(none)?)])
     }
 
@@ -59,7 +59,7 @@ impl<'a> AgentBuilder<'a> {
             return Ok((calls, None));
         }
         if !is_work_tool(name) {
-            return Err(Error::config(format!("there is no tool `{name}`")));
+            return Err(UnknownName::new("tool", name).into());
         }
         let factory = self.factory()?;
         let files = file_tools(&factory.files);
@@ -95,7 +95,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agent tools of `agent`. Agents called by them have no agent tools themselves.
-    pub(super) fn consults(
+    pub(super) fn agent_tools_of(
         &self,
         agent: &'a Agent,
         keys: &'a ModelKeys,
@@ -106,10 +106,10 @@ impl<'a> AgentBuilder<'a> {
         }
         let mut around = around.clone();
         around.owners.push(&agent.name);
-        keys.agent_tools.iter().map(|given| self.consult(given, &around)).collect()
+        keys.agent_tools.iter().map(|given| self.agent_tool_of(given, &around)).collect()
     }
 
-    fn consult(&self, given: &'a AgentTool, around: &BuildScope<'a>) -> Result<agent_tool::AgentTool> {
+    fn agent_tool_of(&self, given: &'a AgentTool, around: &BuildScope<'a>) -> Result<agent_tool::AgentTool> {
         let inner = self.team.chats.iter().find(|inner| inner.name == given.who);
         let sub = self.team.teams.iter().find(|sub| sub.name == given.who);
         let mut tool = match (inner, sub) {

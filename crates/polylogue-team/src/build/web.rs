@@ -1,7 +1,7 @@
 //! The web as tools.
 
-use polylogue::{Error, Result};
-use polylogue_core::AnyTool;
+use polylogue::Result;
+use polylogue_core::{AnyTool, ConfigError};
 use polylogue_tools::web::{web_fetch, web_search};
 
 use super::builder::AgentBuilder;
@@ -24,7 +24,7 @@ impl AgentBuilder<'_> {
             return Ok(Some(web_fetch(browser.fetcher.clone(), browser.pages.clone())));
         }
         let search = browser.search.clone();
-        let search = search.ok_or_else(|| Error::config(format!("`{SEARCH}` has nothing to search")))?;
+        let search = search.ok_or_else(|| ConfigError::missing(format!("`{SEARCH}`"), "search engine"))?;
         Ok(Some(web_search(search)))
     }
 }

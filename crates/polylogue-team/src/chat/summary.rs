@@ -8,12 +8,13 @@ use polylogue_config::{At, Config, OneOrMany};
 use polylogue_core::{ChatBuilder, Name, Params};
 
 use crate::diagnostic::Report;
+use crate::model_list::ModelList;
 use crate::outline::Outline;
 use crate::parameters::Parameters;
 use crate::pattern::{Agents, ChatFrame};
 use crate::private_agents::PrivateRole;
 use crate::set::Set as _;
-use crate::text::{AgentRef, ModelText, Template};
+use crate::text::{AgentRef, Template};
 
 /// Result of a chat.
 #[derive(Debug, Clone, Default, PartialEq, Config)]
@@ -41,8 +42,8 @@ pub struct Reflect {
     /// Agent that writes the summary, with its own system message and model.
     #[key(as = Option<AgentRef>, none = "a private author")]
     pub by: Option<At<Name>>,
-    /// Model of the author, as `provider:model`.
-    #[key(as = Option<At<ModelText>>, none = "the model of the team")]
+    /// Model of the author, as `provider:model`, or a list: the first, and those asked when it fails.
+    #[key(as = Option<At<ModelList>>, none = "the model of the team", nonempty, unique)]
     pub model: Option<At<String>>,
     /// Sampling parameters of the author's model.
     pub parameters: At<Parameters>,

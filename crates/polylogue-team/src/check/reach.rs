@@ -20,7 +20,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
     check_cycles(team, outline, &inner, report);
     // A misspelled name does not speak: that is said once.
     if !report.failed() {
-        warn_of_strangers(team, outline, &inner, report);
+        warn_of_unused(team, outline, &inner, report);
         warn_of_endless(team, outline, report);
     }
 }
@@ -53,7 +53,7 @@ fn check_cycles<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, re
 }
 
 /// The names of agents, chats and teams that the model of `agent` can call as tools.
-fn consulted(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
+fn agent_tools_of(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
     agent.model().into_iter().flat_map(|keys| keys.agent_tools.iter()).map(|tool| &tool.who)
 }
 
@@ -101,7 +101,7 @@ impl<'t> Walk<'_, 't> {
                 self.meet(chat, report);
             }
         }
-        for who in consulted(owner).filter(|who| who.ok) {
+        for who in agent_tools_of(owner).filter(|who| who.ok) {
             match self.outline.participant(who) {
                 Some(Participant::Chat(_)) if again || !self.met.contains(&who.value) => {
                     self.meet(who, report)
@@ -149,10 +149,10 @@ fn brought_along(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
         std::iter::once(&nested.chat).chain(author)
     });
     let reasoning = agent.model().and_then(|keys| keys.reasoning.as_ref());
-    nested.chain(consulted(agent)).chain(reasoning.into_iter().flat_map(|reasoning| reasoning.others()))
+    nested.chain(agent_tools_of(agent)).chain(reasoning.into_iter().flat_map(|reasoning| reasoning.others()))
 }
 
-fn warn_of_strangers<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, report: &mut Report<'_>) {
+fn warn_of_unused<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, report: &mut Report<'_>) {
     let mut reached: BTreeSet<&Name> = BTreeSet::new();
     let mut chats = vec![&team.chat];
     while let Some(chat) = chats.pop() {

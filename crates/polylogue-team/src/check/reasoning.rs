@@ -54,6 +54,7 @@ fn check_reasoning(
         let of_plain = [
             ("tool_calling", keys.tool_calling.given()),
             ("tool_history", keys.tool_history.given()),
+            ("max_tool_rounds", keys.max_tool_rounds.given()),
             ("output_schema", schema),
             ("output_retries", keys.output_retries.as_ref().map(At::key)),
             ("agent_tools", keys.agent_tools.given()),

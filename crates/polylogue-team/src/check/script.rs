@@ -22,13 +22,13 @@ pub(super) fn check(
         own.iter().chain(below.into_iter().flatten()).map(Name::as_str).collect();
     for step in root.get("script").items().iter().flat_map(|step| step.entries()) {
         if below.is_some() && !report.full() && !answering_models.contains(step.key.as_str()) {
-            check_stranger(outline, step, &answering_models, report);
+            check_other_speaker(outline, step, &answering_models, report);
         }
         check_reply(step, report);
     }
 }
 
-fn check_stranger(
+fn check_other_speaker(
     outline: &Outline<'_>,
     step: &Entry,
     answering_models: &BTreeSet<&str>,

@@ -1,6 +1,6 @@
 //! Texts that are not conditions.
 
-use polylogue_core::Error;
+use polylogue_core::{ConfigError, Error};
 
 /// Why a text is not a condition, and the position of the mistake, if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,8 @@ impl NoCondition {
 
     /// The error of a team that was not read from a file, and so not checked.
     pub(crate) fn of(&self, text: &str) -> Error {
-        Error::config(format!("`{text}` is not a condition: {}", self.why))
+        let hint = self.hint.as_deref().map(Into::into);
+        let what = format!("the condition `{text}`").into();
+        ConfigError::Invalid { what, why: self.why.as_str().into(), hint }.into()
     }
 }

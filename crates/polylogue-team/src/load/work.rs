@@ -47,7 +47,12 @@ impl Loader<'_> {
         let found = self.files.venv(&path);
         python.value.resolve(folder, found);
         if let (Some(why), false) = (python.error(), self.files.is_stored()) {
-            let hint = format!("`python3 -m venv {}` in the folder of the team file makes one", python.path);
+            // Never advise to write into a folder that has other files, or outside of the team's folder.
+            let is_new = path.starts_with(folder) && self.below(&python.path).is_ok() && !path.exists();
+            let hint = match is_new {
+                true => format!("`python3 -m venv {}` in the folder of the team file makes one", python.path),
+                false => "name a folder that `python3 -m venv` or `uv venv` made, such as `.venv`".to_owned(),
+            };
             report.error_with_hint(&python.span, format!("no virtual environment can be used: {why}"), hint);
         }
     }

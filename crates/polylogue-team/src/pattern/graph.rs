@@ -77,7 +77,10 @@ impl Part for At<Graph> {
 
     fn check_built(&self, chat: &ChatFrame<'_>, report: &mut Report<'_>) {
         if let Err(error) = self.checked(chat) {
-            report.error(self.key(), error.to_string());
+            match error.hint() {
+                Some(hint) => report.error_with_hint(self.key(), error.to_string(), hint),
+                None => report.error(self.key(), error.to_string()),
+            }
         }
     }
 
@@ -119,7 +122,7 @@ impl Edge {
             (Some(text), _) => edge.says(text.as_str()),
             (None, Some(text)) => {
                 let condition = Condition::compile(text)?;
-                edge.given(move |chat| condition.holds_or_notes(chat))
+                edge.given(move |chat| condition.holds_or_records_error(chat))
             }
             (None, None) => edge,
         };

@@ -10,11 +10,12 @@ use polylogue_core::{AnyAgent, Name, Params, PromptRole};
 
 use super::part::{Agents, Built, ChatFrame, Part};
 use crate::diagnostic::Report;
+use crate::model_list::ModelList;
 use crate::outline::Outline;
 use crate::parameters::Parameters;
 use crate::private_agents::PrivateRole;
 use crate::set::Set as _;
-use crate::text::{Member, MemberRef, ModelText, ParticipantRef, values};
+use crate::text::{Member, MemberRef, ParticipantRef, values};
 
 /// Speaker selection in a group.
 #[derive(Debug, Clone, Default, PartialEq, Config)]
@@ -59,8 +60,8 @@ pub struct RandomSelection {
 /// `{agentlist}` by their names.
 #[derive(Debug, Clone, PartialEq, Config)]
 pub struct Selector {
-    /// Model that selects, as `provider:model`.
-    #[key(as = Option<ModelText>, none = "the model of the team")]
+    /// Model that selects, as `provider:model`, or a list: the first, and those asked when it fails.
+    #[key(as = Option<ModelList>, none = "the model of the team", nonempty, unique)]
     pub model: Option<String>,
     /// Sampling parameters of the model.
     pub parameters: Parameters,

@@ -2,9 +2,9 @@
 
 use polylogue::policies::until;
 use polylogue::stop::{LoopDetector, Stop as Condition};
-use polylogue::{AnyModel, Assistant, Error, Human, Name, Policy, Result, Transcript};
+use polylogue::{AnyModel, Assistant, Human, Name, Policy, Result, Transcript};
 use polylogue_config::At;
-use polylogue_core::{AnyAgent, ChatBuilder};
+use polylogue_core::{AnyAgent, ChatBuilder, ConfigError};
 
 use super::task::Task;
 use crate::diagnostic::Report;
@@ -118,7 +118,7 @@ impl<'c> ChatFrame<'c> {
     /// `start`, or the first participant.
     pub(super) fn start(&self, start: Option<&Name>) -> Result<Name> {
         let first = start.or(self.participants.first().map(|name| &name.value));
-        first.cloned().ok_or_else(|| Error::config(format!("`{}` has no participants", self.name)))
+        first.cloned().ok_or_else(|| ConfigError::missing(format!("`{}`", self.name), "participants").into())
     }
 
     /// The termination condition, if there is one.

@@ -118,7 +118,8 @@ fn policy(
 ) -> impl Policy {
     let next = Arc::new(move |chat: &Transcript| {
         let last = chat.last_speaker().filter(|last| chat.participants().contains(last));
-        let holds = |when: &Option<Condition>| when.as_ref().is_none_or(|when| when.holds_or_notes(chat));
+        let holds =
+            |when: &Option<Condition>| when.as_ref().is_none_or(|when| when.holds_or_records_error(chat));
         last.map_or(Some(&start), |last| exits.get(last))?
             .iter()
             .find(|(when, _)| holds(when))

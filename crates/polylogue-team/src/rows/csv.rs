@@ -76,7 +76,9 @@ fn are_columns(names: &StringRecord, text: &str, report: &mut Report<'_>) -> boo
 fn why(error: &::csv::Error) -> String {
     match error.kind() {
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("this row has {len} cells, and there are {expected_len} columns")
+            let s = |count: &u64| if *count == 1 { "" } else { "s" };
+            let columns = format!("{expected_len} column{}", s(expected_len));
+            format!("this row has {len} cell{}, and the header has {columns}", s(len))
         }
         _ => format!("this is not valid CSV: {error}"),
     }

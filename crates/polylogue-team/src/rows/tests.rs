@@ -116,7 +116,7 @@ fn mistakes_of_a_table_are_reported_with_their_places() {
         Rows::over("id,a\nx,1\nx,2\ny,1,2\nno/path,1\n", "r.csv"),
         &[
             "3:1 the row `x` is in the file twice; first in line 2",
-            "4:1 this row has 3 cells, and there are 2 columns",
+            "4:1 this row has 3 cells, and the header has 2 columns",
             "5:1 `no/path` is not a valid row id",
         ],
     );

@@ -1,15 +1,18 @@
 //! Models, endpoints and speakers of a team.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use polylogue_core::Name;
+use polylogue_models::model_names;
 
 use super::Team;
+use crate::Overrides;
 use crate::agent::AgentKind;
 use crate::endpoint::{Endpoint, canonical};
 
 impl Team {
-    /// Gives every agent of the team and of the teams within it the model `model`.
+    /// Gives every agent of the team and of the teams within it the model `model`, or several with commas between them.
     pub fn use_model(&mut self, model: &str) {
         self.model = Some(model.to_owned().into());
         self.sources.overrides.model = Some(model.to_owned());
@@ -25,6 +28,29 @@ impl Team {
         for sub in &mut self.teams {
             sub.team.use_model(model);
         }
+    }
+
+    /// The file of the model `name`, if it is computed in this process: `local:` and a path, which is relative to the
+    /// folder of the outermost team file.
+    #[must_use]
+    pub fn model_file(&self, name: &str) -> Option<PathBuf> {
+        let path = local_path(name)?;
+        let file = self.sources.folder.join(&self.sources.file);
+        Some(file.parent().unwrap_or(Path::new("")).join(path))
+    }
+
+    /// The model files that the team names outside of its folder, and the caller does not.
+    #[must_use]
+    pub fn outside_model_files(&self) -> Vec<String> {
+        let Overrides { model, default_model, .. } = &self.sources.overrides;
+        let is_callers = |name: &str| {
+            [model, default_model].into_iter().flatten().any(|own| model_names(own).any(|own| own == name))
+        };
+        let leads_out = |path: &&Path| {
+            !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        };
+        let files = self.models().into_iter().filter(|name| !is_callers(name)).filter_map(local_path);
+        files.filter(leads_out).map(|path| path.display().to_string()).collect()
     }
 
     /// Gives the default model of the caller to those for which the files name none, if there are any.
@@ -43,10 +69,11 @@ impl Team {
         overrides.default_model.as_deref().filter(|_| overrides.model.is_none())
     }
 
-    /// The models that are called, by name, each once.
+    /// The models that are called, by name, each once, those of lists included.
     #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
-        self.model_users(&self.name, None).into_iter().filter_map(|(_, model)| model).collect()
+        let users = self.model_users(&self.name, None).into_iter();
+        users.filter_map(|(_, models)| models).flat_map(model_names).collect()
     }
 
     /// Names of all that call a model in this team and the teams within it, in the order of the file: agents with a model,
@@ -99,4 +126,9 @@ impl Team {
         let name = canonical(model.split([':', '/']).next().unwrap_or_default().trim());
         self.all_endpoints().into_iter().find(|(other, _)| *other == name)
     }
+}
+
+/// The path in `local:PATH`.
+fn local_path(model: &str) -> Option<&Path> {
+    model.strip_prefix("local:").map(str::trim).map(Path::new)
 }

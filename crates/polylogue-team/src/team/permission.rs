@@ -38,6 +38,10 @@ impl Team {
         self.add_servers(usage, &mut all);
         if !usage.offline {
             self.add_endpoints(&mut all);
+            let files = self.outside_model_files();
+            if !files.is_empty() {
+                all.entry(Grant::Readable).or_default().extend(files);
+            }
             let lower = self.lower_prices();
             if !lower.is_empty() {
                 all.insert(Grant::Prices, lower);

@@ -133,7 +133,7 @@ async fn a_team_without_its_memory_is_not_built_and_can_be_looked_at() {
     team.use_model("script");
     let model = AnyModel::new(team.script.model("script"));
     let error = team.build(&|_| Ok(model.clone())).unwrap_err();
-    assert_eq!(error.to_string(), "`Ann` needs a memory, and there is none");
+    assert_eq!(error.to_string(), "`Ann` has no long-term memory");
     let assistants = team.assistants(&|_| Ok(model.clone())).unwrap();
     let tools: Vec<Vec<&str>> = assistants
         .iter()

@@ -34,6 +34,19 @@ fn a_provider_at_its_own_address_with_its_own_key_asks_for_nothing() {
 }
 
 #[test]
+fn a_model_file_outside_of_the_folder_is_asked_for() {
+    for path in ["/srv/models/a.gguf", "../a.gguf", "models/../../a.gguf"] {
+        assert_eq!(asked(&team(&format!("model: local:{path}"))), [format!("readable: {path}")]);
+    }
+    for path in ["a.gguf", "./models/a.gguf"] {
+        assert_eq!(asked(&team(&format!("model: local:{path}"))), [""; 0], "{path}");
+    }
+    // The caller's own choice is allowed.
+    let overrides = Overrides { model: Some("local:/srv/a.gguf".into()), ..Overrides::default() };
+    assert_eq!(asked(&parse(TALK, "t.yaml", &overrides).unwrap().team), [""; 0]);
+}
+
+#[test]
 fn addresses_and_variables_are_asked_for_each_with_where_it_goes() {
     let evil = "base_url: \"https://evil.example:8/v1\"";
     let endpoint = "endpoints: https://evil.example:8/v1";

@@ -58,7 +58,10 @@ async fn a_condition_of_a_nested_chat_that_cannot_be_evaluated_names_whose_it_is
           chats: [{name: inner, participants: [B], pattern: sequential}], script: [{A: one}, {B: two}]}",
     );
     let error = run(&team, &[]).await.1.unwrap_err().to_string();
-    assert!(error.starts_with("`A` has the condition `state.ready`, which cannot be evaluated"), "{error}");
+    assert!(
+        error.starts_with("the condition `state.ready` of `A` is invalid: it cannot be evaluated"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -98,7 +101,7 @@ async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_deci
 }
 
 #[tokio::test]
-async fn a_model_that_names_strangers_is_asked_again_and_then_the_order_decides() {
+async fn a_model_that_names_unknown_participants_is_asked_again_and_then_the_order_decides() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}],
           chat: {participants: [A, B], pattern: {group: {select: {model: {attempts: 2}}}}, stop: {max_turns: 1}},
@@ -205,5 +208,23 @@ async fn state_of_one_chat_is_not_seen_around_it_with_any_agent_that_runs_the_to
             let expected = if scope == "chat" { "unseen" } else { "seen" };
             assert_eq!(&*summary, expected, "{scope} {ann} {run}");
         }
+    }
+}
+
+#[tokio::test]
+async fn max_tool_rounds_limits_the_tool_calls_of_a_turn() {
+    let call = "{A: {calls: [{tool: calculator, args: {expression: '1+1'}}]}}";
+    for (rounds, calls) in [(1, 1), (2, 2)] {
+        let team = team(&format!(
+            "{{name: t, model: 'a:b', agents: [{{name: A, tools: [calculator], max_tool_rounds: {rounds}}}],
+              chat: {{participants: [A], pattern: sequential}}, script: [{call}, {call}, {call}]}}"
+        ));
+        let (log, status, _) = run(&team, &[]).await;
+        let events = log.events().await;
+        let called = events.iter().filter(|event| matches!(event.body, Body::ToolCalled { .. })).count();
+        assert_eq!(called, calls, "{status:?}");
+        let Ok(Status::Closed { reason, .. }) = status else { panic!("{status:?}") };
+        let expected = format!("A's limit of {rounds} round");
+        assert!(reason.to_string().starts_with(&expected), "{reason}");
     }
 }

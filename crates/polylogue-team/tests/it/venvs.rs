@@ -140,7 +140,10 @@ fn an_environment_outside_of_the_folder_has_to_be_allowed() {
     let team = loaded(&root);
     assert_eq!(team.wants().get(&Grant::Readable), Some(&vec![expected.clone()]));
     let error = team.build_at(&model, &place(&[])).unwrap_err().to_string();
-    assert_eq!(error, format!("the programs of this team want to read `{expected}`, which was not allowed"));
+    assert_eq!(
+        error,
+        format!("the programs of this team want to read `{expected}`, but that is not allowed")
+    );
     assert!(team.build_at(&model, &place(&[Grant::Readable])).is_ok());
 }
 
@@ -175,7 +178,7 @@ fn what_cannot_be_used_is_reported_at_its_place() {
     let (_folder, root) = folder("python: missing", TOOLS);
     assert_eq!(
         errors(&root),
-        "error: no virtual environment can be used: `ROOT/missing` cannot be opened: No such file or directory (os error 2)
+        "error: no virtual environment can be used: `ROOT/missing` does not exist
  --> ROOT/t.yaml:2:19
   |
 2 | sandbox: {python: missing}
@@ -183,8 +186,15 @@ fn what_cannot_be_used_is_reported_at_its_place() {
 hint: `python3 -m venv missing` in the folder of the team file makes one
 "
     );
+    for unfit in [".", "..", "/etc", "../missing", "/missing"] {
+        write(&root, &format!("python: {unfit}"), TOOLS);
+        let wrong = errors(&root);
+        assert!(!wrong.contains(&format!("venv {unfit}`")), "it never advises to write there: {wrong}");
+    }
     write(&root, "python: .", TOOLS);
-    assert!(errors(&root).contains("is not a virtual environment: it has no `pyvenv.cfg`"));
+    let wrong = errors(&root);
+    assert!(wrong.contains("is not a virtual environment: it has no `pyvenv.cfg`"), "{wrong}");
+    assert!(wrong.contains("hint: name a folder that `python3 -m venv` or `uv venv` made"), "{wrong}");
     symlink("/etc", root.join("etc")).unwrap();
     write(&root, "python: etc", TOOLS);
     assert!(errors(&root).contains("is not a virtual environment: it has no `pyvenv.cfg`"));
@@ -211,7 +221,7 @@ fn a_stored_team_is_read_without_its_environment_and_does_not_run_without_it() {
     let team = read();
     assert!(!described(&team, "Ann").0[0].contains("packages"));
     let error = team.build_at(&model, &place).unwrap_err().to_string();
-    assert!(error.ends_with(".venv` cannot be opened: No such file or directory (os error 2)"), "{error}");
+    assert!(error.ends_with(".venv` does not exist"), "{error}");
     // One that leads elsewhere by now asks for more than was allowed.
     let (_other, outside) = folder("", "");
     fs::rename(root.join("moved"), outside.join("venv")).unwrap();

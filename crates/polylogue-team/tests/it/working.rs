@@ -71,7 +71,7 @@ async fn code_is_run_in_the_work_directory_and_nowhere_else() {
     let team = runner("true");
     assert!(team.needs_workplace() && team.wants().is_empty());
     let error = team.build(&models(&team)).unwrap_err().to_string();
-    assert_eq!(error, "no work directory is set for the programs that this team runs");
+    assert_eq!(error, "the team has no work directory for the programs that it runs");
     if !can_run() {
         return;
     }

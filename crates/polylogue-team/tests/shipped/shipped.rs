@@ -96,7 +96,7 @@ async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
     for team in teams() {
         let played = play(&team).await;
         let count = |is: &dyn Fn(&Body) -> bool| played.events.iter().filter(|event| is(&event.body)).count();
-        let cued: usize = played
+        let requested: usize = played
             .events
             .iter()
             .map(|event| if let Body::TurnStarted { turns } = &event.body { turns.len() } else { 0 })
@@ -107,7 +107,7 @@ async fn every_message_is_in_the_log_once_and_every_chat_has_one_end() {
             let passes = learns && matches!(body, Body::Passed { .. });
             passes || matches!(body, Body::Message(_) | Body::Stopped { .. })
         };
-        assert_eq!(count(&ends), cued, "{}: every turn says something, or ends the chat", team.name);
+        assert_eq!(count(&ends), requested, "{}: every turn says something, or ends the chat", team.name);
         // An agent that is asked again within a turn of another has an inner chat that is reopened.
         let opened = played.events.iter().filter(|event| matches!(event.body, Body::Opened(_)));
         for at in opened.map(|event| &event.at) {

@@ -79,6 +79,15 @@ impl Answer {
         Self { refusal: Some(refusal), ..Self::default() }
     }
 
+    /// This error with the code `code`.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        if let Some(refusal) = &mut self.refusal {
+            refusal.code = Some(code.into());
+        }
+        self
+    }
+
     /// 429 because the account has no money left: waiting does not help.
     #[must_use]
     pub fn quota() -> Self {
@@ -196,7 +205,7 @@ impl Answer {
 
     /// Whether a client that reads all of it has a complete reply.
     pub(super) fn is_whole(&self) -> bool {
-        self.refusal.is_none() && !self.quirks.iter().any(Quirk::spoils)
+        self.refusal.is_none() && !self.quirks.iter().any(Quirk::breaks_reply)
     }
 
     /// The finish reason that is sent.

@@ -19,8 +19,8 @@ impl Dialect {
             Self::Ollama => ollama::validate(&received.body, behavior.history),
             Self::Messages => anthropic::validate(received),
             Self::Responses => responses::validate(&received.body),
-            Self::GenerateContent => gemini::validate(received.model(), &received.body),
-            Self::Converse => bedrock::validate(&received.body),
+            Self::GenerateContent => gemini::check(received),
+            Self::Converse => bedrock::validate(received.model(), &received.body),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The Converse API: what Amazon asks of requests, and how it replies.
 
+mod reasoning;
 mod reply;
+mod signature;
 mod validate;
 
 use serde_json::{Value, json};
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use super::answer::Refusal;
 
 pub(super) use reply::{body, chunks, frame, one_more};
+pub(super) use signature::check as check_signature;
 pub(super) use validate::validate;
 
 /// The body of a refusal; its type is in a header.

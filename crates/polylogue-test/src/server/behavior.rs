@@ -1,10 +1,10 @@
 //! What kind of server it is, whatever it answers.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::{Answer, Dialect, History, Playbook, Quirk, Received, ollama};
+use super::{Answer, Dialect, History, Playbook, Quirk, Received, bedrock, ollama};
 
 /// A server: what it answers, how fast, and what it refuses.
 ///
@@ -26,6 +26,8 @@ pub struct Behavior {
     pub(super) plain_template: bool,
     pub(super) no_user_after_tool: bool,
     pub(super) key: Option<String>,
+    pub(super) secret: Option<String>,
+    pub(super) seconds_ahead: i64,
     pub(super) quirks: Vec<Quirk>,
     pub(super) records: bool,
 }
@@ -58,6 +60,8 @@ impl Behavior {
             plain_template: false,
             no_user_after_tool: false,
             key: None,
+            secret: None,
+            seconds_ahead: 0,
             quirks: Vec::new(),
             records: true,
         }
@@ -107,6 +111,18 @@ impl Behavior {
         Self { key: Some(key.into()), ..self }
     }
 
+    /// Answers 403 to requests that are not signed with this secret, as Amazon does (Signature Version 4).
+    #[must_use]
+    pub fn signed_with(self, secret: impl Into<String>) -> Self {
+        Self { secret: Some(secret.into()), ..self }
+    }
+
+    /// By how many seconds the server's clock is ahead of that of this machine. Signatures are checked by it.
+    #[must_use]
+    pub fn seconds_ahead(self, seconds: i64) -> Self {
+        Self { seconds_ahead: seconds, ..self }
+    }
+
     /// Adds a deviation to every answer.
     #[must_use]
     pub fn with(mut self, quirk: Quirk) -> Self {
@@ -123,6 +139,9 @@ impl Behavior {
 
     /// The refusal of a server that asks for a key, in the header that its provider reads.
     pub(super) fn check_key(&self, received: &Received) -> Option<Answer> {
+        if let Some(secret) = &self.secret {
+            return bedrock::check_signature(received, secret, self.now());
+        }
         let key = self.key.as_ref()?;
         let own = match received.dialect() {
             Some(Dialect::Messages) => received.header("x-api-key"),
@@ -137,6 +156,11 @@ impl Behavior {
             Some(_) => Some(Answer::status(401)),
             None => Some(Answer::error(401, "You didn't provide an API key.")),
         }
+    }
+
+    fn now(&self) -> SystemTime {
+        let (now, by) = (SystemTime::now(), Duration::from_secs(self.seconds_ahead.unsigned_abs()));
+        if self.seconds_ahead < 0 { now - by } else { now + by }
     }
 
     /// The refusal of a server whose template knows no system role, and adds texts to contents.

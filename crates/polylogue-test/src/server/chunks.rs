@@ -29,9 +29,9 @@ pub(super) fn chunks(completion: &Completion<'_>) -> Chunks {
     }
     let before_finish = chunks.len();
     let delta = if completion.has(&Quirk::NullDelta) { "null" } else { "{}" };
-    let tells = completion.has(&Quirk::UsageWithFinish) || completion.has(&Quirk::UsageEverywhere);
+    let has_usage = completion.has(&Quirk::UsageWithFinish) || completion.has(&Quirk::UsageEverywhere);
     let reason = completion.answer.finish_reason();
-    chunks.push(envelope.chunk(delta, Some(reason), tells.then_some(&completion.usage)));
+    chunks.push(envelope.chunk(delta, Some(reason), has_usage.then_some(&completion.usage)));
     if ends_with_usage(completion) {
         chunks.push(envelope.without_choices(Some(&completion.usage)));
     }
@@ -43,7 +43,7 @@ pub(super) fn one_more(completion: &Completion<'_>, text: &str) -> String {
     Envelope::new(completion).chunk(&text_delta(completion, "content", text), None, None)
 }
 
-/// Whether a last chunk without choices tells the usage.
+/// Whether a last chunk without choices has the usage.
 fn ends_with_usage(completion: &Completion<'_>) -> bool {
     let asked = completion.received.wants_usage() && !completion.has(&Quirk::UsageWithFinish);
     !completion.has(&Quirk::NoUsage) && (asked || completion.has(&Quirk::UsageUnasked))

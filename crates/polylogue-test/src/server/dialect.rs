@@ -34,10 +34,15 @@ impl Dialect {
     #[must_use]
     pub fn of(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default();
+        // Azure has the same APIs below another path.
+        let path = path.strip_prefix("/openai").unwrap_or(path);
         Some(match path {
             "/v1/chat/completions" => Self::ChatCompletions,
-            "/v1/responses" => Self::Responses,
-            "/v1/messages" => Self::Messages,
+            "/v1/responses" | "/responses" => Self::Responses,
+            _ if path.starts_with("/deployments/") && path.ends_with("/chat/completions") => {
+                Self::ChatCompletions
+            }
+            "/v1/messages" | "/anthropic/v1/messages" => Self::Messages,
             "/api/chat" => Self::Ollama,
             _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => {
                 Self::GenerateContent

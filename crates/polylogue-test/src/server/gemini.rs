@@ -5,10 +5,19 @@ mod validate;
 
 use serde_json::{Value, json};
 
+use super::Received;
 use super::answer::Refusal;
 
 pub(super) use reply::{body, chunks, one_more};
-pub(super) use validate::validate;
+
+/// Checks a request as the Gemini API does, or as Vertex AI does, whose address names the publisher of a model.
+///
+/// # Errors
+/// Names the first place that breaks a rule, and the rule.
+pub(super) fn check(received: &Received) -> Result<(), String> {
+    validate::validate(received.model(), &received.body)?;
+    if received.path.contains("/publishers/") { validate::without_ids(&received.body) } else { Ok(()) }
+}
 
 /// The error object of a refusal.
 pub(super) fn error_body(refusal: &Refusal) -> Value {

@@ -239,7 +239,7 @@ impl Quirk {
     ];
 
     /// Whether a client cannot have a complete reply under it, however long it waits.
-    pub(super) const fn spoils(&self) -> bool {
+    pub(super) const fn breaks_reply(&self) -> bool {
         use Quirk::{
             BadChunk, EchoKey, EmptyBody, EndlessComments, EndlessLine, EndlessStream, ErrorInStream, HangUp,
             Html, InvalidJson, LengthTooLong, LengthTooShort, Redirect, Reset, Silent, Status, Truncated,

@@ -108,6 +108,24 @@ impl Received {
         }
     }
 
+    /// The names of the tools that the model may call, in the order of the request.
+    #[must_use]
+    pub fn tools(&self) -> Vec<&str> {
+        let tools = all(self.field("tools")).iter();
+        match self.dialect() {
+            Some(Dialect::Messages | Dialect::Responses) => tools.filter_map(name).collect(),
+            Some(Dialect::GenerateContent) => {
+                let lists = tools.map(|tool| all(tool.get("functionDeclarations")));
+                lists.flatten().filter_map(name).collect()
+            }
+            Some(Dialect::Converse) => {
+                let tools = all(self.field("toolConfig").and_then(|config| config.get("tools"))).iter();
+                tools.filter_map(|tool| name(tool.get("toolSpec")?)).collect()
+            }
+            _ => tools.filter_map(|tool| name(tool.get("function")?)).collect(),
+        }
+    }
+
     /// Whether a streamed reply is asked for. Ollama streams by default; Google and Amazon have paths of their own for it.
     #[must_use]
     pub fn streams(&self) -> bool {
@@ -197,4 +215,12 @@ fn texts(value: &Value) -> String {
             .collect(),
         _ => String::new(),
     }
+}
+
+fn all(list: Option<&Value>) -> &[Value] {
+    list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn name(tool: &Value) -> Option<&str> {
+    tool.get("name")?.as_str()
 }

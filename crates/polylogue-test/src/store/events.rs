@@ -107,7 +107,7 @@ async fn every_kind(store: AnyStore) -> Verdict {
     let name = polylogue_core::Name::new("critic").map_err(|error| error.to_string())?;
     let events = (0..).zip(bodies).map(|(seq, body)| {
         let at = if seq % 2 == 0 { Path::root() } else { Path::root().child(&name, seq) };
-        Arc::new(Event { seq, at, time: Timestamp(seq << 40), ran_ms: 0, body })
+        Arc::new(Event { seq, at, time: Timestamp(seq << 40), ran_ms: 0, inbox: None, body })
     });
     appended(&store, &events.collect::<Vec<_>>()).await
 }
@@ -148,7 +148,7 @@ async fn every_number(store: AnyStore) -> Verdict {
     let body =
         json!({"type": "tool_called", "who": "a", "call": {"id": "1", "tool": "t", "args": {"n": numbers}}});
     let body: Body = serde_json::from_value(body).map_err(|error| error.to_string())?;
-    let event = Event { seq: 0, at: Path::root(), time: Timestamp(u64::MAX), ran_ms: 0, body };
+    let event = Event { seq: 0, at: Path::root(), time: Timestamp(u64::MAX), ran_ms: 0, inbox: None, body };
     appended(&store, &[Arc::new(event)]).await
 }
 

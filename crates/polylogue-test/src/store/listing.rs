@@ -73,11 +73,18 @@ fn story() -> Vec<Arc<Event>> {
         failure.map(|error| Body::Failed { who: ann.clone(), error }),
         Some(ask("Which day?")),
         Some(Body::Sent(Message::text(Name::user(), "Hurry."))),
-        Some(Body::InputProvided { to: ann.clone(), text: "Monday.".into() }),
+        Some(Body::InputProvided { to: ann.clone(), text: "Monday.".into(), by: Default::default() }),
         Some(Body::Closed { reason: StopReason::Finished, summary: "Monday.".into() }),
     ];
     let event = |(seq, body)| {
-        Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000 + seq), ran_ms: seq, body })
+        Arc::new(Event {
+            seq,
+            at: Path::root(),
+            time: Timestamp(1_763_712_000_000 + seq),
+            ran_ms: seq,
+            inbox: None,
+            body,
+        })
     };
     (0..).zip(bodies.into_iter().flatten()).map(event).collect()
 }

@@ -85,7 +85,14 @@ pub(super) fn meta(title: &str, created: u64) -> Meta {
 /// Event number `seq`, a message with `text`.
 pub(super) fn said(seq: u64, text: &str) -> Arc<Event> {
     let body = Body::Message(Message::text(Name::user(), text));
-    Arc::new(Event { seq, at: Path::root(), time: Timestamp(1_763_712_000_000 + seq), ran_ms: 0, body })
+    Arc::new(Event {
+        seq,
+        at: Path::root(),
+        time: Timestamp(1_763_712_000_000 + seq),
+        ran_ms: 0,
+        inbox: None,
+        body,
+    })
 }
 
 /// Events `from` to before `to`, each with its number as text.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use polylogue_core::{AnyTool, Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
+use polylogue_core::{AnyTool, ConfigError, Error, Outcome, Tool, ToolCx, ToolError, ToolSpec};
 use polylogue_http::{Client, Env, NetworkAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -241,7 +241,7 @@ pub fn tool(
     env: &Env,
     time: Option<Duration>,
 ) -> Result<AnyTool, Error> {
-    let wrong = |why: String| Error::config(format!("the operation `{}`: {why}", operation.name));
+    let wrong = |why| ConfigError::Declaration { kind: "operation", name: operation.name.clone(), why };
     let request = operation.request().map_err(wrong)?;
     let mut sender = Sender::new(client(NetworkAccess::only([request.place().map_err(wrong)?])));
     auth::add(&mut sender, &operation.credentials, keys, env).map_err(wrong)?;

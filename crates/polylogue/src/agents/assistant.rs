@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{AnyModel, AnyTool, Call, Name, NameError, Params, Result, Tool, ToolSpec, ViewOptions};
+use polylogue_core::{
+    AnyModel, AnyTool, Call, Name, NameError, Params, Result, Tool, ToolSpec, ViewOptions, Window,
+};
 use serde_json::Value;
 
+use super::compaction::Compaction;
 use super::prompted::{PromptedTool, ToolCalling, ToolHistory};
 use crate::tools::agent_tool::AgentTool;
 use crate::tools::approval::{Approval, ApprovalRequest};
@@ -52,6 +55,7 @@ pub struct Assistant {
     pub(crate) answers: Option<Arc<Value>>,
     pub(crate) repairs: u32,
     pub(crate) approval: Approval<ApprovalRequest>,
+    compaction: Option<Compaction>,
 }
 
 /// Makes the system message from the task.
@@ -91,6 +95,7 @@ impl Assistant {
             answers: None,
             repairs: Self::DEFAULT_REPAIRS,
             approval: Approval::never(),
+            compaction: Some(Compaction::default()),
         })
     }
 
@@ -234,6 +239,25 @@ impl Assistant {
     #[must_use]
     pub fn max_tool_rounds(self, rounds: u32) -> Self {
         Self { max_rounds: rounds.max(1), ..self }
+    }
+
+    /// Sets when and how the agent's history is [compacted](crate::agents::compaction). Default: at 80 % of the context
+    /// window, if that is known and the [window](ViewOptions::window) of the view is not set.
+    #[must_use]
+    pub fn compaction(self, compaction: Compaction) -> Self {
+        Self { compaction: Some(compaction), ..self }
+    }
+
+    /// Never compacts the agent's history: a request that exceeds the context window fails.
+    #[must_use]
+    pub fn without_compaction(self) -> Self {
+        Self { compaction: None, ..self }
+    }
+
+    /// How the agent's history is compacted, if it is.
+    pub(crate) fn active_compaction(&self) -> Option<&Compaction> {
+        let is_whole = self.view.window == Window::All;
+        self.compaction.as_ref().filter(|compaction| is_whole && compaction.is_active(&self.model))
     }
 
     /// Sets how often a text that reached the token limit is continued: the model is asked for the rest, and both are

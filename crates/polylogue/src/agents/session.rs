@@ -117,7 +117,7 @@ impl Session {
         &self.log
     }
 
-    /// Ends the session and returns its log.
+    /// Ends the session and returns its log, to release it or to continue with other limits.
     #[must_use]
     pub fn into_log(self) -> Log {
         self.log

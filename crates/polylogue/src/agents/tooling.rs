@@ -81,8 +81,6 @@
 //! parsed from it, and other agents do not see it.
 
 mod answer;
-pub(crate) mod check;
-pub(crate) mod lenient;
 mod model_settings;
 mod native;
 mod object;
@@ -92,6 +90,8 @@ mod support;
 mod text;
 mod turn;
 mod words;
+
+pub(crate) use super::{check, lenient};
 
 pub(crate) use self::answer::one_turn;
 pub use self::model_settings::ModelSettings;

@@ -27,6 +27,7 @@
 mod around;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use polylogue_core::{
     Act, Agent, AnyModel, Capabilities, DeltaRef, DeltaSink, EncodeCache, Entry, Layer, Model, ModelError,
@@ -91,7 +92,7 @@ impl Hooked {
     }
 
     fn error(&self, message: String) -> ModelError {
-        let hint = "a hook has to keep what `Request::check` tells of";
+        let hint = "a hook has to keep what `Request::check` requires";
         ModelError::new(ModelErrorKind::Config, self.model.name(), message).hint(hint)
     }
 
@@ -104,13 +105,13 @@ impl Hooked {
         if reply.parts.iter().any(|part| matches!(part, Part::Outcome(_))) {
             return Err(self.error("a hook made a reply that holds the outcome of a call".into()));
         }
-        tell(&reply, deltas);
+        stream_reply(&reply, deltas);
         Ok(reply)
     }
 }
 
 /// Streams the complete reply.
-fn tell(reply: &Reply, deltas: &mut dyn DeltaSink) {
+fn stream_reply(reply: &Reply, deltas: &mut dyn DeltaSink) {
     let mut calls = 0;
     for part in &reply.parts {
         match part {
@@ -160,8 +161,16 @@ impl Model for Hooked {
         self.model.max_output(params)
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.model.context_window()
+    }
+
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)
+    }
+
+    fn unavailable_for(&self) -> Option<Duration> {
+        self.model.unavailable_for()
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Error, Name, Policy, Result, Step, Transcript, TurnRequest};
+use polylogue_core::{Error, Name, PatternFlaw, Policy, Result, Step, Transcript, TurnRequest, UnknownName};
 
 use super::graph::{self, CheckedGraph, Link};
 use crate::stop::Reason;
@@ -46,7 +46,7 @@ impl Dag {
         for (chat, before) in chats {
             let chat = Name::new(chat)?;
             if nodes.contains(&chat) {
-                return Err(Error::config(format!("the chat `{chat}` is listed twice")));
+                return Err(PatternFlaw::ListedTwice { kind: "chat", name: chat.to_string() }.into());
             }
             nodes.push(chat);
             needs.push(before);
@@ -63,9 +63,8 @@ impl Dag {
         match graph::cycle(nodes.len(), before) {
             None => Ok(Self(Arc::new(CheckedGraph::of_dependencies(nodes, links)))),
             Some(cycle) => {
-                let names = cycle.into_iter().filter_map(|chat| nodes.get(chat));
-                let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-                Err(Error::config(format!("chats wait for each other: {}", names.join(" waits for "))))
+                let chats = cycle.into_iter().filter_map(|chat| nodes.get(chat)).cloned().collect();
+                Err(PatternFlaw::Cycle { chats }.into())
             }
         }
     }
@@ -78,9 +77,8 @@ impl Dag {
 }
 
 fn unknown(name: &str, chat: Option<&Name>, nodes: &[Name]) -> Error {
-    let known: Vec<String> = nodes.iter().map(|name| format!("`{name}`")).collect();
-    let (chat, known) = (chat.map_or("", Name::as_str), known.join(", "));
-    Error::config(format!("`{chat}` waits for `{name}`, which is not listed; the chats are {known}"))
+    let place = format!("in the dependencies of `{}`", chat.map_or("", Name::as_str));
+    UnknownName::new("chat", name).within(place).known(nodes).into()
 }
 
 impl Policy for Dag {
@@ -110,13 +108,10 @@ mod tests {
     fn an_order_that_cannot_be_is_refused() {
         assert_eq!(
             refused(&[("a", &["b"]), ("b", &["a"]), ("c", &[])]),
-            "chats wait for each other: `a` waits for `b` waits for `a`"
+            "chats depend on each other: a -> b -> a"
         );
-        assert_eq!(refused(&[("a", &["a"])]), "chats wait for each other: `a` waits for `a`");
-        assert_eq!(
-            refused(&[("a", &[]), ("b", &["z"])]),
-            "`b` waits for `z`, which is not listed; the chats are `a`, `b`"
-        );
+        assert_eq!(refused(&[("a", &["a"])]), "chats depend on each other: a -> a");
+        assert_eq!(refused(&[("a", &[]), ("b", &["z"])]), "unknown chat `z` in the dependencies of `b`");
         assert_eq!(refused(&[("a", &[]), ("a", &[])]), "the chat `a` is listed twice");
         assert_eq!(refused(&[("", &[])]), "the name `` is empty");
     }
@@ -124,7 +119,7 @@ mod tests {
     #[test]
     fn a_cycle_is_named_without_chats_that_only_wait_for_it() {
         let cycle = refused(&[("a", &["b"]), ("b", &["c"]), ("c", &["d"]), ("d", &["b"])]);
-        assert_eq!(cycle, "chats wait for each other: `b` waits for `c` waits for `d` waits for `b`");
+        assert_eq!(cycle, "chats depend on each other: b -> c -> d -> b");
     }
 
     #[test]

@@ -23,7 +23,9 @@ mod ballot;
 use std::sync::Arc;
 
 use crate::stop::Reason;
-use polylogue_core::{Error, Line, Name, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest};
+use polylogue_core::{
+    Line, Name, PatternFlaw, Policy, Result, Source, Step, StopReason, Transcript, TurnRequest,
+};
 
 use crate::policies::replay::{Kind, Replay, is_present};
 
@@ -100,15 +102,15 @@ impl Debate {
         let options: Vec<String> =
             options.into_iter().map(|option| option.into().trim().to_owned()).collect();
         if options.len() < 2 {
-            return Err(Error::config("a vote needs at least two options"));
+            return Err(PatternFlaw::TooFew { of: "a vote", what: "option", least: 2 }.into());
         }
         for (index, option) in options.iter().enumerate() {
             if option.is_empty() {
-                return Err(Error::config("an option of a vote is blank"));
+                return Err(PatternFlaw::Blank { what: "an option of a vote".into() }.into());
             }
             let same = |other: &String| ballot::bare(other) == ballot::bare(option);
             if options.iter().take(index).any(same) {
-                return Err(Error::config(format!("the option `{option}` is there twice")));
+                return Err(PatternFlaw::ListedTwice { kind: "option", name: option.clone() }.into());
             }
         }
         let (debaters, voters) = (Vec::new(), Vec::new());

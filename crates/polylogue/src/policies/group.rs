@@ -59,8 +59,13 @@ mod selector;
 mod tools;
 mod transitions;
 
+use std::sync::Arc;
+
 use crate::stop::Reason;
-use polylogue_core::{Agent, AnyAgent, Chooser, Error, Name, Policy, Result, Step, StopReason, Transcript};
+use polylogue_core::{
+    Agent, AnyAgent, Chooser, ConfigError, Name, PatternFlaw, Policy, Result, Step, StopReason, Transcript,
+    UnknownName,
+};
 
 pub use self::human_selector::HumanSelector;
 pub use self::introduction::introduce;
@@ -193,22 +198,24 @@ impl Group {
     /// When transitions or repeats name unknown participants, or both are set.
     pub fn check(&self, participants: &[Name]) -> Result<Vec<Warning>> {
         match self.flaw(participants) {
-            Some(flaw) => Err(Error::config(format!("the group {flaw}"))),
+            Some(flaw) => Err(flaw.into()),
             None => Ok(self.transitions.as_ref().map_or_else(Vec::new, |graph| graph.warnings(participants))),
         }
     }
 
-    fn flaw(&self, participants: &[Name]) -> Option<String> {
+    fn flaw(&self, participants: &[Name]) -> Option<ConfigError> {
         if self.transitions.is_some() && self.repeat.is_some() {
-            return Some(
-                "has transitions and a rule of repeats; the transitions alone say who may go on".into(),
-            );
+            let (of, has, but) =
+                ("the group".into(), "has transitions".into(), "also a rule of repeats".into());
+            let hint = Some("leave out the rule: the transitions alone say who may speak next");
+            return Some(PatternFlaw::Conflict { of, has, but, hint }.into());
         }
-        let in_graph =
-            self.transitions.iter().flat_map(Transitions::names).map(|name| (name, "its transitions"));
-        let repeats = self.repeat.iter().flat_map(Repeat::names).map(|name| (name, "its rule of repeats"));
+        let in_graph = self.transitions.iter().flat_map(Transitions::names);
+        let in_graph = in_graph.map(|name| (name, "in the transitions of the group"));
+        let repeats = self.repeat.iter().flat_map(Repeat::names);
+        let repeats = repeats.map(|name| (name, "in the rule of repeats of the group"));
         let (unknown, place) = in_graph.chain(repeats).find(|(name, _)| !participants.contains(name))?;
-        Some(format!("has `{unknown}` in {place}, who is not a participant"))
+        Some(UnknownName::new("participant", unknown).within(place).known(participants).into())
     }
 
     /// The candidates for the next turn.
@@ -251,7 +258,7 @@ impl Policy for Group {
         if chat.turns() == 0 {
             let all: Vec<Name> = chat.participants().iter().chain(chat.late_joiners()).cloned().collect();
             if let Some(flaw) = self.flaw(&all) {
-                return Step::Fail(flaw.into());
+                return Step::Fail(format!("is invalid: {flaw}").into());
             }
         }
         if let Some(step) = self.owners.route(chat).or_else(|| without_participants(chat)) {
@@ -259,6 +266,18 @@ impl Policy for Group {
         }
         let eligible = self.eligible(chat);
         if eligible.is_empty() { no_speaker(chat) } else { self.choose(chat, eligible) }
+    }
+
+    fn takes_next_speaker(&self, chat: &Transcript, who: &Name) -> Result<(), Arc<str>> {
+        if self.owners.route(chat).is_some() {
+            return Err("tool calls of the last message are executed first".into());
+        }
+        let eligible = self.eligible(chat);
+        if eligible.contains(who) {
+            return Ok(());
+        }
+        let may: Vec<String> = eligible.iter().map(|name| format!("`{name}`")).collect();
+        Err(format!("the rules of the group let only {} speak next", may.join(", ")).into())
     }
 
     fn private_agents(&self) -> Vec<AnyAgent> {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crate::stop::Reason;
 use polylogue_core::{
     Body, Call, Choice, Chooser, Event, Message, Name, NameError, Outcome, OutcomeStatus, Part, Policy, Step,
-    StopReason, Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest,
+    StopReason, Tool, ToolCx, ToolError, ToolSpec, Transcript, TurnRequest, steerable,
 };
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ pub enum AfterHandoff {
 ///
 /// The chat ends when the next speaker has left or has not joined.
 pub fn handoffs(start: Name, after: AfterHandoff) -> impl Policy {
-    move |chat: &Transcript| {
+    let policy = move |chat: &Transcript| {
         let turn = last_turn(chat);
         match transfer(turn, chat) {
             Some(transfer) => match transfer.unsaid_note(turn) {
@@ -61,7 +61,9 @@ pub fn handoffs(start: Name, after: AfterHandoff) -> impl Policy {
             },
             None => go_on(&start, &after, chat),
         }
-    }
+    };
+    // Choosing the next speaker is a handoff to them.
+    steerable(policy, |_, _| None)
 }
 
 /// The step after a turn without a handoff.
@@ -144,7 +146,7 @@ fn is_of_person(turn: &[Arc<Event>]) -> bool {
 }
 
 fn is_handoff(request: &TurnRequest) -> bool {
-    request.choice.as_ref().is_some_and(|choice| choice.by == Chooser::Handoff)
+    request.choice.as_ref().is_some_and(|choice| matches!(choice.by, Chooser::Handoff | Chooser::User))
 }
 
 /// The events since the start of the last turn in the chat.

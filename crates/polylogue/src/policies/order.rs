@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::stop::Reason;
 use polylogue_core::{
-    Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest, around,
+    Agent, ChatBuilder, Line, Name, Policy, Step, StopReason, Transcript, TurnRequest, around, steerable,
 };
 
 use crate::termination::verdict::Verdict;
@@ -14,7 +14,7 @@ use crate::termination::verdict::Verdict;
 /// Starts with the first participant, or, when a participant sent the last opening message, with the next one. Skips
 /// participants who left; when fewer than two of several are present, the chat ends.
 pub fn round_robin() -> impl Policy {
-    |chat: &Transcript| {
+    let order = |chat: &Transcript| {
         let here = |name: &Name| chat.present().any(|here| here == name);
         let next = after(chat, here).or_else(|| chat.present().next());
         match (without_participants(chat), next) {
@@ -23,7 +23,8 @@ pub fn round_robin() -> impl Policy {
                 Step::close(StopReason::from(Reason::NoParticipants { last: None }), chat)
             }),
         }
-    }
+    };
+    steerable(order, |_, _| None)
 }
 
 /// Ends the chat when no participant is present, or only one of several.

@@ -12,15 +12,13 @@
 //! use polylogue::runs::batch::{Batch, BatchStart};
 //! use polylogue::kernel::{AnyStore, LogId, Meta};
 //! use polylogue::runs::Report;
-//! use polylogue::{AnyModel, Assistant, Chat, sequential};
-//! use polylogue_models::Script;
+//! use polylogue::{Assistant, Chat, models, sequential};
 //! use polylogue_store::Memory;
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! let script: Script = serde_json::from_str(r#"[{"Ann": "It is done."}]"#)?;
-//! let model = AnyModel::new(script.model("demo"));
+//! let model = models::scripted(r#"[{"Ann": "It is done."}]"#)?;
 //! let start = |task: &String| {
-//!     let chat = Chat::named("solo").participant(Assistant::new("Ann", model.clone())?).policy(sequential());
+//!     let chat = Chat::named("solo").participant(Assistant::new("Ann", &model)?).order(sequential());
 //!     Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat: chat.build()?, task: task.clone() })
 //! };
 //! let mut summaries = Vec::new();

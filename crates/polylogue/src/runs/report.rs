@@ -5,12 +5,13 @@ mod ledger;
 use std::sync::Arc;
 
 use polylogue_core::{
-    Body, Event, Failure, Finish, Message, Name, Path, Question, RunOutcome, StopReason, TotalUsage,
+    Body, Event, Failure, Finish, Message, Name, Path, PrefixChange, PrefixChanges, Question, RunOutcome,
+    StopReason, TotalUsage,
 };
 use serde::Serialize;
 
 use self::ledger::UsageTable;
-pub use self::ledger::{Figures, Purpose, Row};
+pub use self::ledger::{Purpose, Row};
 
 /// The result of a run: stop reason, summary, messages, answers of people, usage and cost.
 ///
@@ -53,6 +54,9 @@ pub struct Report {
     pub spent: TotalUsage,
     /// Usage by chat, agent, model and purpose.
     pub rows: Vec<Row>,
+    /// What kept prompt caches from being read, by agent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prefix_changes: Vec<(Name, PrefixChange)>,
 }
 
 /// An answer of a person.
@@ -146,6 +150,7 @@ struct Reader {
     questions: Vec<(Path, Question)>,
     failures: Vec<Failed>,
     ledger: UsageTable,
+    prefixes: PrefixChanges,
 }
 
 impl Reader {
@@ -153,7 +158,8 @@ impl Reader {
         let ledger = UsageTable::of(at.clone());
         let (messages, answers, questions, failures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (closed, private, finish) = (None, None, None);
-        Self { at, closed, private, finish, messages, answers, questions, failures, ledger }
+        let prefixes = PrefixChanges::default();
+        Self { at, closed, private, finish, messages, answers, questions, failures, ledger, prefixes }
     }
 
     fn read(&mut self, event: &Event) {
@@ -163,9 +169,12 @@ impl Reader {
         }
         self.ledger.read(event);
         match body {
-            Body::ModelReplied(sample) => self.finish = Some(sample.finish.clone()),
+            Body::ModelReplied(reply) => {
+                self.finish = Some(reply.finish.clone());
+                self.prefixes.read(at, reply);
+            }
             Body::InputRequired(question) => self.questions.push((at.clone(), question.clone())),
-            Body::InputProvided { to, text } => self.answered(at, to, text),
+            Body::InputProvided { to, text, .. } => self.answered(at, to, text),
             Body::Failed { who, error } => {
                 self.failures.push(Failed { at: at.clone(), who: who.clone(), error: error.clone() });
             }
@@ -225,6 +234,7 @@ impl Reader {
             failures: self.failures,
             spent: ledger::total(&rows),
             rows,
+            prefix_changes: self.prefixes.found().map(|(who, change)| (who.clone(), change)).collect(),
         }
     }
 }

@@ -57,7 +57,7 @@ mod role_values;
 
 use std::sync::Arc;
 
-use polylogue_core::{Agent, Chat, ChatBuilder, Error, Params, Policy, Result, Transcript};
+use polylogue_core::{Agent, Chat, ChatBuilder, Params, PatternFlaw, Policy, Result, Transcript};
 
 pub use self::critic::Critic;
 use self::participants::{Participants, PromptFn, RolePlayAgent};
@@ -302,7 +302,7 @@ impl RolePlay {
     /// As [`builder`](Self::builder).
     pub fn begin(self, name: &str) -> Result<(ChatBuilder, impl Policy + use<>)> {
         if self.cast.done.trim().is_empty() {
-            return Err(Error::config("the marker of a completed task is blank"));
+            return Err(PatternFlaw::Blank { what: "the marker of a completed task".into() }.into());
         }
         let role_play = if self.sets_temperatures { self.with_temperature() } else { self };
         let cast = Arc::new(role_play.cast);

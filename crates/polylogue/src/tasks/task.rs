@@ -28,7 +28,9 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Error, Media, Name, Part, Result, Tool, Turn, ViewOptions};
+use polylogue_core::{
+    Act, Agent, AnyAgent, ConfigError, Error, Media, Name, Part, PatternFlaw, Result, Tool, Turn, ViewOptions,
+};
 use serde_json::Value;
 
 use crate::Assistant;
@@ -212,13 +214,17 @@ impl Task {
     /// Whether the worker supports all settings.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.has_prompt && self.media.is_empty() {
-            return Err(Error::config(format!("the task of `{}` has no prompt", self.who())));
+            return Err(ConfigError::missing(format!("the task of `{}`", self.who()), "prompt").into());
         }
-        self.flaw.map_or(Ok(()), |what| {
-            let who = self.who();
-            Err(Error::config(format!(
-                "the task of `{who}` {what}, but `{who}` does not speak by a model: for an `Assistant`, use `Task::new`"
-            )))
+        self.flaw.map_or(Ok(()), |has| {
+            let but = format!("`{}` does not speak by a model", self.who());
+            Err(self.conflict(has, &but, "for an `Assistant`, use `Task::new`"))
         })
+    }
+
+    /// The task `has` a setting that `but` excludes.
+    pub(super) fn conflict(&self, has: &str, but: &str, hint: &'static str) -> Error {
+        let of = format!("the task of `{}`", self.who()).into();
+        PatternFlaw::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into()
     }
 }

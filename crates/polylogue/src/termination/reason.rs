@@ -123,6 +123,13 @@ pub enum Reason {
         /// How many are allowed.
         limit: u64,
     },
+    /// The context window of a participant's model: the provider refused a request as too long, also after a compaction.
+    ContextFull {
+        /// Whose.
+        who: Name,
+        /// The model, as `provider:model`.
+        model: Arc<str>,
+    },
     /// A participant's limit on automatic replies without human input.
     AutoReplies {
         /// Whose.
@@ -204,6 +211,7 @@ impl Reason {
             Self::Messages { .. }
             | Self::Time { .. }
             | Self::ToolRounds { .. }
+            | Self::ContextFull { .. }
             | Self::AutoReplies { .. }
             | Self::Stalled { .. }
             | Self::Rounds { .. }
@@ -257,6 +265,9 @@ impl fmt::Display for Reason {
             Self::NoReply { who } => write!(f, "{who} has no reply"),
             Self::ToolRounds { who, limit } => {
                 write!(f, "{who}'s limit of {} of tool calls in one turn", counted(*limit, "round"))
+            }
+            Self::ContextFull { who, model } => {
+                write!(f, "{who}'s history does not fit into the context window of `{model}`, even compacted")
             }
             Self::AutoReplies { who, limit } => {
                 write!(f, "{who}'s limit of {} without human input", counted(*limit, "reply"))

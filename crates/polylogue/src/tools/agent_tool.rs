@@ -164,9 +164,9 @@ impl AgentTool {
 
 /// The parts of a reply for the calling model, with a note if it was truncated.
 fn for_caller(parts: Vec<Part>) -> Vec<Part> {
-    let tell = |part| match part {
+    let as_shown = |part| match part {
         Part::Cut(finish) => Part::text(format!("(This is {finish}.)")),
         part => part,
     };
-    parts.into_iter().map(tell).collect()
+    parts.into_iter().map(as_shown).collect()
 }

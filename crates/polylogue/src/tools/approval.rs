@@ -39,9 +39,25 @@ use std::fmt;
 use std::sync::Arc;
 
 use polylogue_core::{Act, Body, Call, Name, Turn};
+use serde_json::Value;
 
 pub use self::exact::{MARGIN, exact, visible};
 pub(crate) use self::verdict::{Verdict, asked, choices, rejected};
+
+/// Whether the argument `name` of a call is code, which is shown as lines of code instead of a JSON string: a text with the name
+/// `code`, or one of several lines.
+///
+/// ```
+/// use polylogue::tools::approval::is_code;
+///
+/// assert!(is_code("code", &"ls".into()));
+/// assert!(is_code("text", &"one\ntwo".into()));
+/// assert!(!is_code("text", &"one".into()));
+/// ```
+#[must_use]
+pub fn is_code(name: &str, value: &Value) -> bool {
+    value.as_str().is_some_and(|text| name == "code" || text.trim().contains('\n'))
+}
 
 /// Limit on attempts to get a clear answer.
 const MAX_ATTEMPTS: usize = 5;

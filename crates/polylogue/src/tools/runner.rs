@@ -8,7 +8,7 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-use super::approval::{Approval, ApprovalRequest, Verdict, asked, choices, rejected, visible};
+use super::approval::{Approval, ApprovalRequest, Verdict, asked, choices, is_code, rejected, visible};
 use super::known::known;
 
 /// Arguments up to this length, in characters, are on the line of the question.
@@ -178,7 +178,7 @@ fn decide(
 }
 
 fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> (String, Call) {
-    let choices = choices("a JSON object takes the place of its arguments");
+    let choices = choices("a JSON object replaces its arguments");
     let lead = format!("`{who}` calls `{}` with", visible(&call.tool));
     let (rest, code) = with_code_apart(&call.args);
     let mut blocks: Vec<(String, String)> = code;
@@ -191,11 +191,12 @@ fn question(ApprovalRequest { who, call, .. }: &ApprovalRequest) -> (String, Cal
     (asked(&lead, &blocks, &choices), call.clone())
 }
 
-/// The arguments without those that are code or another text that JSON would escape, and these, each with its name.
+/// The arguments without those that are [code](is_code) or another text that JSON would escape, and these, each with its name.
 fn with_code_apart(args: &Value) -> (Option<Value>, Vec<(String, String)>) {
     let Some(fields) = args.as_object() else { return (Some(args.clone()), Vec::new()) };
-    let is_code = |value: &Value| value.as_str().is_some_and(|text| text.contains(['\n', '"', '\\']));
-    let (code, rest): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, value)| is_code(value));
+    let is_escaped = |value: &Value| value.as_str().is_some_and(|text| text.contains(['\n', '"', '\\']));
+    let (code, rest): (Vec<_>, Vec<_>) =
+        fields.iter().partition(|(name, value)| is_code(name, value) || is_escaped(value));
     let rest: serde_json::Map<_, _> =
         rest.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let code = code

@@ -280,7 +280,7 @@ async fn several_people_are_asked_each_in_their_own_name() {
     let answers: Vec<(&Name, &str)> = events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::InputProvided { to, text } => Some((to, &**text)),
+            Body::InputProvided { to, text, .. } => Some((to, &**text)),
             _ => None,
         })
         .collect();

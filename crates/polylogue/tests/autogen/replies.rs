@@ -175,10 +175,11 @@ async fn a_layer_can_be_removed_and_another_can_be_the_only_one() {
     assert_eq!(reply(stack().then(says("only this"))).await, "only this");
     let error = bob.without("cod").unwrap_err();
     assert_eq!(
-        (error.fault(), error.to_string().as_str()),
+        (error.fault(), error.to_string().as_str(), error.hint().as_deref()),
         (
             Fault::Config,
-            "`Bob` has no layer `cod`; its layers are `human_input`, `executor`, `code`, `model`"
+            "unknown layer `cod` of `Bob`",
+            Some("use one of `human_input`, `executor`, `code`, `model`")
         )
     );
 }
@@ -308,8 +309,8 @@ async fn agents_are_layers() {
         let (status, _) = talk(&chat, "hi", &[answer]).await;
         assert_eq!(closed(&status).1, said);
     }
-    let labels = whole("x").without("model").unwrap_err().to_string();
-    assert_eq!(labels, "`Bob` has no layer `model`; its layers are `person`, `Quiet`, `office`");
+    let labels = whole("x").without("model").unwrap_err().hint();
+    assert_eq!(labels.as_deref(), Some("use one of `person`, `Quiet`, `office`"));
 }
 
 // A stack is a layer, too, and passes on when it has nothing to say.

@@ -11,7 +11,7 @@ use polylogue::stop::max_turns;
 use polylogue::{
     Act, Agent, AnyModel, Assistant, Chat, Function, Message, Name, Policy, Result, Turn, round_robin,
 };
-use polylogue_core::{AnyAgent, Body, Entry, Event, Media, Part, TaskFrom};
+use polylogue_core::{AnyAgent, Body, ConfigError, Entry, Error, Event, Media, Part, PatternFlaw, TaskFrom};
 
 use crate::stage::{Asked, Spy, closed, log, name, run, script};
 
@@ -312,11 +312,13 @@ async fn chats_begin_when_their_prerequisites_are_finished_and_independent_ones_
 async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
     // item 56, trap T37
     let refused = |chats: &[(&str, Vec<&str>)]| Dag::new(chats.to_vec()).unwrap_err().to_string();
-    assert_eq!(
-        refused(&[("a", vec!["b"]), ("b", vec!["a"])]),
-        "chats wait for each other: `a` waits for `b` waits for `a`"
+    let cycle = Dag::new([("a", vec!["b"]), ("b", vec!["a"])]).unwrap_err();
+    assert!(
+        matches!(&cycle, Error::Config(ConfigError::Pattern(PatternFlaw::Cycle { chats })) if chats.len() == 3),
+        "a program can tell the cause: {cycle:?}"
     );
-    assert_eq!(refused(&[("a", vec!["z"])]), "`a` waits for `z`, which is not listed; the chats are `a`");
+    assert_eq!(refused(&[("a", vec!["b"]), ("b", vec!["a"])]), "chats depend on each other: a -> b -> a");
+    assert_eq!(refused(&[("a", vec!["z"])]), "unknown chat `z` in the dependencies of `a`");
     assert_eq!(refused(&[("a", vec![]), ("a", vec![])]), "the chat `a` is listed twice");
 
     let spy = Spy::on(script("[]"));

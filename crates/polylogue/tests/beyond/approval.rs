@@ -54,7 +54,7 @@ async fn who_lets_calls_be_made_has_them_made() {
         format!("Bob says: echo #c1 of Ann: a! | echo #c2 of Ann: b | {GONE} | echo #c4 of Ann: d!")
     );
     let asked = "Bob asks: `Ann` calls `echo` with:\\n\\n    │ {\"text\":\"a!\"}\\n\\n`yes` runs it; `no`, with a reason if you like, \
-                 rejects it; a JSON object takes the place of its arguments;";
+                 rejects it; a JSON object replaces its arguments;";
     assert!(text.contains(asked), "{text}");
     // Nothing is run before all is decided.
     assert!(text.find("calls echo").unwrap() > text.rfind("is answered").unwrap(), "{text}");

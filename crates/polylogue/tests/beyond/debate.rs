@@ -167,9 +167,9 @@ async fn a_second_debate_in_the_same_conversation_is_a_new_one() {
 #[tokio::test]
 async fn invalid_debates_are_refused() {
     let refused = |options: &[&str]| Debate::between(options.to_vec()).unwrap_err().to_string();
-    assert_eq!(refused(&["one"]), "a vote needs at least two options");
+    assert_eq!(refused(&["one"]), "a vote needs at least 2 options");
     assert_eq!(refused(&["one", " "]), "an option of a vote is blank");
-    assert_eq!(refused(&["One", "two", "`one` "]), "the option ``one`` is there twice");
+    assert_eq!(refused(&["One", "two", "`one` "]), "the option ``one`` is listed twice");
     let error = fails("[]", |cast| council(cast, debate().rounds(0).voters([name("Absent")]))).await;
     assert!(error.contains("`Absent`, who is not a participant"), "{error}");
 }

@@ -2,8 +2,10 @@
 
 use polylogue::policies::graph::{Edge, Graph, Join};
 
-fn refused(flow: Graph) -> String {
-    flow.build().unwrap_err().to_string()
+/// The error, with its hint if there is one.
+fn refused(graph: Graph) -> String {
+    let error = graph.build().unwrap_err();
+    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error}; {hint}"))
 }
 
 fn when(from: &str, to: &str) -> Edge {
@@ -21,29 +23,38 @@ fn without_beginning_or_end() {
         refused(round.clone()),
         "the graph has no start: edges lead to every node; name the nodes with which it starts"
     );
-    assert_eq!(refused(round.starts_with("A")), "the graph has no end: edges lead on from every node");
+    assert_eq!(
+        refused(round.starts_with("A")),
+        "the graph has no end: edges lead on from every node; leave a node without edges to others"
+    );
 }
 
 #[test]
-fn with_names_that_are_not_there_or_there_twice() {
-    let unknown = "the graph has no node `C`; name it in `Graph::of`";
+fn with_unknown_or_repeated_names() {
+    let unknown = "unknown node `C` in the graph; use one of `A`, `B`";
     assert_eq!(refused(Graph::of(["A", "B"]).edge(("A", "C"))), unknown);
     assert_eq!(refused(Graph::of(["A", "B"]).edge(("C", "B"))), unknown);
     assert_eq!(refused(Graph::of(["A", "B"]).starts_with("C")), unknown);
     assert_eq!(refused(Graph::of(["A", "B"]).join("C", Join::Any)), unknown);
-    assert_eq!(refused(Graph::of(["A", "A"])), "the graph has the node `A` twice");
+    assert_eq!(refused(Graph::of(["A", "A"])), "the node `A` is listed twice");
     let twice = Graph::of(["A", "B"]).edge(("A", "B")).edge(when("A", "B"));
-    assert_eq!(refused(twice), "the graph has two edges from `A` to `B`");
+    assert_eq!(refused(twice), "the edge `A -> B` is listed twice");
     assert!(refused(Graph::of(["no/name"])).contains("`no/name`"));
 }
 
 #[test]
-fn with_nodes_that_nothing_leads_to() {
+fn with_unreachable_nodes() {
     let apart = Graph::of(["A", "B", "C", "End"]).edge(("A", "End"));
     let apart = apart.edge(when("B", "C")).edge(when("C", "B"));
-    assert_eq!(refused(apart), "no way leads to `B` from the beginning of the graph");
+    assert_eq!(
+        refused(apart),
+        "no path leads from the start of the graph to `B`; add an edge to it, or start with it"
+    );
     let start = Graph::of(["A", "B"]).starts_with("B").edge(("A", "B"));
-    assert_eq!(refused(start), "no way leads to `A` from the beginning of the graph");
+    assert_eq!(
+        refused(start),
+        "no path leads from the start of the graph to `A`; add an edge to it, or start with it"
+    );
 }
 
 // Trap T41: a check for loops that did not find all of them.
@@ -65,13 +76,16 @@ fn with_edges_of_a_node_that_do_not_belong_together() {
     let graph = || Graph::of(["A", "B", "C"]).edge(("A", "B"));
     assert_eq!(
         refused(graph().edge(when("A", "C"))),
-        "`A` has edges with and without a condition; give each a condition, or use `otherwise`"
+        "`A` has edges with a condition, but also edges without one; give each a condition, or use `otherwise`"
     );
     let otherwise = graph().edge(Edge::from(("A", "C")).otherwise());
     assert_eq!(
         refused(otherwise),
-        "`A` has edges with and without a condition; give each a condition, or use `otherwise`"
+        "`A` has edges with a condition, but also edges without one; give each a condition, or use `otherwise`"
     );
     let alone = Graph::of(["A", "B"]).edge(Edge::from(("A", "B")).otherwise());
-    assert_eq!(refused(alone), "`A` has an edge for otherwise, and none with a condition");
+    assert_eq!(
+        refused(alone),
+        "`A` has an edge for otherwise, but none with a condition; give another edge of it a condition"
+    );
 }

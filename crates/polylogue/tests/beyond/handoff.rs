@@ -221,7 +221,7 @@ async fn a_reopened_conversation_continues_with_the_current_agent() {
 }
 
 #[tokio::test]
-async fn a_stranger_at_the_start_is_a_fault_of_the_team() {
+async fn an_unknown_participant_as_start_is_a_configuration_error() {
     let error = fails("[]", |cast| {
         let policy = handoffs(name("Absent"), AfterHandoff::Stay);
         let idle = Function::new("Idle", |_| Ok(Act::Pass)).unwrap();

@@ -4,6 +4,7 @@
 
 mod agent_tool;
 mod approval;
+mod compaction;
 mod debate;
 mod graph;
 mod graph_build;

@@ -49,7 +49,7 @@ pub(crate) fn talk_of(lines: &[(&str, &str, &str)]) -> Transcript {
         bodies.extend(turn_of(turn, &name(who), text, thought).into_iter().map(|body| (turn * 1000, body)));
     }
     let event = |(seq, (time, body))| {
-        Arc::new(Event { seq, at: Path::root(), time: Timestamp(time), ran_ms: time, body })
+        Arc::new(Event { seq, at: Path::root(), time: Timestamp(time), ran_ms: time, inbox: None, body })
     };
     let events: Vec<_> = (0..).zip(bodies).map(event).collect();
     Transcript::of(&Path::root(), &events).unwrap()
@@ -65,7 +65,11 @@ fn turn_of(turn: u64, who: &Name, text: &str, thought: &str) -> Vec<Body> {
         usage: Usage { input: Some(6), output: Some(4), ..Usage::default() },
         cost: Some(Money::dollars(0.01)),
         cached: false,
+        asked: None,
+        prefix: None,
+        uncached_cost: None,
         verbatim: None,
+        purpose: polylogue_core::CallPurpose::Turn,
     };
     let mut bodies =
         vec![Body::TurnStarted { turns: vec![TurnRequest::to_all(who.clone())] }, Body::ModelReplied(sample)];

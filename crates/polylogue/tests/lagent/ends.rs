@@ -69,9 +69,10 @@ async fn a_cancelled_call_continues_later() {
     cancel.now();
     assert!(matches!(calling.await.unwrap(), Err(Error::Interrupt(Interrupt::Cancelled))));
     let error = session.call(&bot, "other").await.unwrap_err();
-    assert!(error.to_string().contains("a call in `test` is not over"), "{error}");
+    assert!(error.to_string().contains("the conversation `test` has an open call"), "{error}");
     let other = agent("other", &script("[]"));
-    assert!(session.resume(&other).await.unwrap_err().to_string().contains("is none of `other`"));
+    let error = session.resume(&other).await.unwrap_err().to_string();
+    assert!(error.contains("belongs to another agent than `other`"), "{error}");
     let fresh = session_of(&session.log().events().await).await;
     let quick = agent("bot", &script(r#"[{"bot": "one"}]"#));
     assert_eq!(fresh.resume(&quick).await.unwrap().unwrap().plain(), "one");

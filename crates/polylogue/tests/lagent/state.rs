@@ -151,7 +151,7 @@ async fn reset_forgets_a_node_a_subtree_or_a_path() {
     assert_eq!(sizes(Forget::Layer("critic")).await, [2, 4, 0]);
     let error =
         session().await.reset(&Blogger::new("blogger", &script(BLOG), 1), Forget::Layer("cook")).await;
-    assert!(error.unwrap_err().to_string().contains("no layer `cook`"));
+    assert!(error.unwrap_err().to_string().contains("unknown layer `cook`"));
 }
 
 /// L19: of a nested agent by its path; an error where there is no agent of that name.
@@ -173,7 +173,7 @@ async fn reset_by_a_path_forgets_exactly_one_node() {
         expected[nth] = 0;
         assert_eq!(sizes().await, expected, "{path}");
         let error = session.reset(&house, Forget::Layer("writer")).await.unwrap_err().to_string();
-        assert!(error.contains("`house` has no layer `writer`"), "{error}");
+        assert!(error.contains("unknown layer `writer` of `house`"), "{error}");
     }
 }
 

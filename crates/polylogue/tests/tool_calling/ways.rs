@@ -6,7 +6,7 @@ use polylogue::layers::Executor;
 use polylogue::policies::until;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Tool, round_robin};
-use polylogue_core::{Body, Capabilities, Capability, ModelErrorKind, Params};
+use polylogue_core::{Body, Capabilities, Capability, ConfigError, Error, ModelErrorKind, Params};
 use polylogue_models::Script;
 use serde_json::{Value, json};
 
@@ -199,8 +199,9 @@ async fn a_schema_among_the_parameters_is_not_got_round() {
     .unwrap();
     let agent = by(ToolCalling::Auto)(AnyModel::new(script.model("test")));
     let agent = agent.params(Params { schema: Some(json!({"type": "object"})), ..Params::default() });
-    let error = alone(agent).run_in(&mut log().await, "go").await.unwrap_err().to_string();
-    assert!(error.ends_with("for structured output, use `Assistant::output_schema`"), "{error}");
+    let error = alone(agent).run_in(&mut log().await, "go").await.unwrap_err();
+    assert!(matches!(&error, Error::Config(ConfigError::UnsupportedParameters { who, .. }) if who == "M"));
+    assert_eq!(error.hint().unwrap(), "for structured output, use `Assistant::output_schema`");
 }
 
 // With native calls, the model is reminded of a mandatory tool, up to a limit.

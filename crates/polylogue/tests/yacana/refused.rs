@@ -26,7 +26,7 @@ fn a_group_that_ends_by_a_completion_needs_a_self_terminating_task() {
     for mode in [FirstCompletion, OneLastChat, OneLastGroupChat, AllComplete] {
         refused(
             GroupSolve::of([one(&spy), two(&spy)], mode),
-            "the group ends when a task is complete, but no agent is asked",
+            "the group ends when a task is complete, but asks no agent",
         );
     }
 }
@@ -35,7 +35,7 @@ fn a_group_that_ends_by_a_completion_needs_a_self_terminating_task() {
 #[test]
 fn a_group_has_two_tasks_and_an_iteration() {
     let spy = unused();
-    refused(GroupSolve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least two tasks");
+    refused(GroupSolve::of([one(&spy)], EndMode::MaxIterations), "a group needs at least 2 tasks");
     let none = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     refused(none, "a group needs at least 1 iteration");
     assert_eq!(polylogue::tasks::tasks("none", []).unwrap_err().to_string(), "`none` has no participants");
@@ -63,7 +63,7 @@ async fn what_was_refused_can_be_put_right() {
 fn the_first_message_is_for_one_of_the_two() {
     let spy = unused();
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).shift_owner("three");
-    refused(solve, "`three` is to be told the first message, but the tasks are of `one` and `two`");
+    refused(solve, "unknown agent `three` as the recipient of the first message");
 }
 
 // Item 47.
@@ -79,7 +79,7 @@ fn settings_of_two_are_refused_for_three() {
     for solve in [three().shift_owner("a"), three().shift_content("x"), three().reconcile()] {
         refused(
             solve,
-            "the recipient of the first message, its text, and reconciled first messages are settings of two",
+            "the group sets the recipient or the text of the first message, or reconciles first messages, but has more than two",
         );
     }
     assert!(three().chat("group").is_ok());
@@ -91,7 +91,7 @@ fn no_agent_talks_to_itself() {
     let spy = unused();
     refused(
         GroupSolve::of([one(&spy), one(&spy)], EndMode::MaxIterations),
-        "two tasks of the group are of `one`",
+        "the agent `one` is listed twice",
     );
 }
 
@@ -99,7 +99,10 @@ fn no_agent_talks_to_itself() {
 fn what_a_task_cannot_do_is_refused() {
     let spy = unused();
     let group = |task: Task| GroupSolve::of([task, two(&spy)], EndMode::MaxIterations);
-    refused(group(one(&spy).forget()), "the task of `one` forgets, and a talk needs what was said in it");
+    refused(
+        group(one(&spy).forget()),
+        "the task of `one` forgets, but the agents of a group need its messages",
+    );
     refused(
         group(one(&spy).keeps_reflections()),
         "the task of `one` keeps reflections, but is never reflected on",
@@ -119,11 +122,14 @@ fn what_a_task_cannot_do_is_refused() {
     let media = Media { kind: "image/png".into(), url: "https://example.org/a.png".into() };
     assert!(group(person().media(media)).chat("group").is_ok());
     let same = group(one(&spy).self_terminating()).check(Check::default().words("no", "No"));
-    refused(same, "`no` and `No` cannot tell whether a task is complete");
+    refused(
+        same,
+        "the decision on whether a task is complete is invalid: `no` and `No` are not two different words",
+    );
     let named = ["a", "TaskManager", "c"].map(|who| Task::new(agent(who, spy.model()), "P"));
     refused(
         GroupSolve::of(named, EndMode::MaxIterations),
-        "no agent of a larger group can be named `TaskManager`",
+        "the group has an agent named `TaskManager`, but gives its tasks by this name",
     );
 }
 
@@ -151,10 +157,10 @@ fn a_question_that_asks_nothing_is_refused() {
     for check in
         [Check::default().reflection(" "), Check::default().decision(""), Check::default().again("\n")]
     {
-        refused(group(check), "the question to an agent about its task is empty");
+        refused(group(check), "the question to an agent about its task is blank");
     }
     for (temperature, shown) in [(-0.1, "-0.1"), (f64::NAN, "NaN"), (2.1, "2.1")] {
-        let why = format!("the temperature of a decision is {shown}, and must be between 0 and 2");
+        let why = format!("the temperature of a decision is invalid: {shown} is not between 0 and 2");
         refused(group(Check::default().temperature(Some(temperature))), &why);
     }
 }

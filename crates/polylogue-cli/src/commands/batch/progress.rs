@@ -25,7 +25,7 @@ pub(super) struct Progress {
     cost: Money,
     unpriced: bool,
     begun: Instant,
-    told: Instant,
+    last_shown: Instant,
     is_terminal: bool,
     /// What else is to be said.
     notice: &'static str,
@@ -43,7 +43,7 @@ impl Progress {
             cost,
             unpriced: false,
             begun,
-            told: begun,
+            last_shown: begun,
             is_terminal,
             notice: "",
         }
@@ -66,13 +66,13 @@ impl Progress {
     }
 
     pub(super) fn tick(&mut self) {
-        if self.is_terminal || self.told.elapsed() >= QUIET {
+        if self.is_terminal || self.last_shown.elapsed() >= QUIET {
             self.show();
         }
     }
 
     fn show(&mut self) {
-        self.told = Instant::now();
+        self.last_shown = Instant::now();
         let line = self.line(self.begun.elapsed());
         // Without a reader there is nothing left to do.
         let _ = if self.is_terminal {

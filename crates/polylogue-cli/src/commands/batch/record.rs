@@ -61,6 +61,9 @@ pub(super) struct Record<'a> {
     vars: &'a BTreeMap<String, String>,
     pub(super) state: State,
     pub(super) reason: String,
+    /// How to fix what failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
     /// A text, or the value of a structured reply.
     summary: Value,
     /// Why the summary is cut off: `length` or `filter`.
@@ -114,6 +117,7 @@ impl<'a> Record<'a> {
             vars: &ended.item.vars,
             state,
             reason,
+            hint: ended.status.as_ref().err().and_then(polylogue::Error::hint),
             summary: summary(&report),
             cut: report.cut,
             calls: spent.calls,

@@ -192,5 +192,5 @@ impl Line {
 
 fn unwritten(path: &Path, error: &io::Error) -> CliError {
     CliError::failed(format!("the records `{}` cannot be written: {error}", path.display()))
-        .hint("run it again when they can: what is over is not run again")
+        .hint("run it again when they can: finished rows are not run again")
 }

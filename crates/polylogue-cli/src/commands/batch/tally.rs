@@ -63,7 +63,7 @@ impl Tally {
         let mut whole = TotalUsage::default();
         for (state, (count, spent)) in &self.states {
             lines.push(line(state.name(), *count, spent));
-            whole = sum(whole, spent);
+            whole.merge(spent);
         }
         let left = self.total.saturating_sub(self.count());
         if left > 0 {
@@ -150,10 +150,10 @@ impl Tally {
                 ),
                 _ => format!("the budget of {size} is spent, {spent} with what is not over"),
             };
-            return Some(format!("{words}: run it again with more to go on"));
+            return Some(format!("{words}: run it again with more to continue"));
         }
         let is_open = self.count() < self.total || !self.open.is_empty();
-        is_open.then(|| "run it again to go on: what is over is not run again".to_owned())
+        is_open.then(|| "run it again to continue: finished rows are not run again".to_owned())
     }
 
     /// The worst of what happened. A row that met its own limits is over, and the batch does not report success for it.
@@ -194,15 +194,4 @@ fn add(spent: &mut TotalUsage, entry: &Entry) {
     spent.unpriced += u64::from(entry.cost.is_none());
     spent.input += entry.tokens.unwrap_or_default();
     spent.cost += polylogue_core::Money::dollars(entry.cost.unwrap_or_default());
-}
-
-fn sum(whole: TotalUsage, part: &TotalUsage) -> TotalUsage {
-    TotalUsage {
-        calls: whole.calls + part.calls,
-        input: whole.input + part.input,
-        unmetered: whole.unmetered + part.unmetered,
-        cost: whole.cost + part.cost,
-        unpriced: whole.unpriced + part.unpriced,
-        ..whole
-    }
 }

@@ -34,8 +34,8 @@ fn containers() -> String {
         .filter(|(_, engine)| engine.path().is_ok())
         .map(|(name, engine)| match engine.answers() {
             Ok(version) => format!("`{name}` answers ({version})"),
-            Err(_) => format!("`{name}` is there, but does not answer"),
+            Err(_) => format!("`{name}` is installed, but does not answer"),
         })
         .collect();
-    if there.is_empty() { "neither `docker` nor `podman` is there".to_owned() } else { there.join("; ") }
+    if there.is_empty() { "not installed: `docker`, `podman`".to_owned() } else { there.join("; ") }
 }

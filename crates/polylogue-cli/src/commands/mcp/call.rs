@@ -35,8 +35,8 @@ impl CallConversation {
             };
             let Ok(Status::Waiting(questions)) = &status else { return self.answer(status).await };
             let Some((at, question)) = questions.first() else { return self.answer(status).await };
-            let told = format!("{} is asked: {}", question.who, question.text);
-            match caller.ask(&told).await {
+            let prompt = format!("{} is asked: {}", question.who, question.text);
+            match caller.ask(&prompt).await {
                 UserAnswer::With(text) => {
                     if let Err(error) = self.conversation.answer(at, &question.who, text).await {
                         return self.answer(Err(error)).await;
@@ -107,12 +107,15 @@ impl CallConversation {
                 (summary.to_string(), RunEnd::why_cut(reason, cut), is_error)
             }
             Ok(_) => (String::new(), "stopped: it can be resumed".to_owned(), true),
-            Err(error) => (String::new(), format!("failed: {error}"), true),
+            Err(error) => {
+                let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
+                (String::new(), format!("failed: {error}{hint}"), true)
+            }
         };
         let turns = format!("{turns} {}", if turns == 1 { "turn" } else { "turns" });
-        let told = format!("(conversation `{id}`, {turns}; {ended}; `polylogue show {id}` shows it)");
+        let footer = format!("(conversation `{id}`, {turns}; {ended}; `polylogue show {id}` shows it)");
         let value = json!({"conversation": id, "result": result, "ended": ended});
-        Answer { texts: texts(result, told), value: Some(value), is_error }
+        Answer { texts: texts(result, footer), value: Some(value), is_error }
     }
 
     /// The text about a conversation that waits for a person.
@@ -121,20 +124,20 @@ impl CallConversation {
         // A person who can answer resumes it. What was appended is kept, whatever the store says now.
         let _ = self.conversation.release().await;
         let Question { who, text, .. } = question;
-        let told = format!(
+        let status = format!(
             "The conversation `{id}` waits for {who}, and {why}. {who} is asked: {text}\n`polylogue resume {id} \
-            --answer TEXT` answers, and goes on."
+            --answer TEXT` answers it and continues."
         );
         let asked: Value = json!({"who": who, "question": text, "at": at.to_string()});
         let value =
             json!({"conversation": id.to_string(), "ended": format!("waiting for {who}"), "asked": asked});
-        Answer { texts: vec![told], value: Some(value), is_error: true }
+        Answer { texts: vec![status], value: Some(value), is_error: true }
     }
 }
 
 /// The result, if there is one, and its text.
-fn texts(result: String, told: String) -> Vec<String> {
-    [result, told].into_iter().filter(|text| !text.trim().is_empty()).collect()
+fn texts(result: String, footer: String) -> Vec<String> {
+    [result, footer].into_iter().filter(|text| !text.trim().is_empty()).collect()
 }
 
 /// Sends messages as progress while they are said.

@@ -1,45 +1,49 @@
-//! `show --cost`: what a conversation cost, by agent and purpose.
+//! `show --cost`: what a conversation cost, by chat, agent and purpose.
 
 use std::sync::Arc;
 
-use polylogue::runs::report::{Purpose, Report};
-use polylogue_core::{Event, TotalUsage};
+use polylogue::runs::report::{Purpose, Report, Row};
+use polylogue_core::{Event, Name, PrefixChange, TotalUsage};
 use serde_json::json;
 
 use crate::screen::text::Line;
-use crate::screen::{Sanitized, Style, cost, tokens};
+use crate::screen::{Sanitized, Style, cached_share, cost, prompt_savings, tokens};
 
 /// One line of the table, or its head.
-type Row = [String; 6];
+type Cells = [String; COLUMNS];
 
-/// What all runs of a conversation cost: a line for each agent, purpose and model, and the sum.
+const COLUMNS: usize = 10;
+
+/// The columns; `thinking` is a part of the tokens. The chat is shown only if there are several, `thinking` only if models
+/// did, and the last two only if a prompt cache was used.
+const HEAD: [&str; COLUMNS] =
+    ["agent", "chat", "for", "model", "calls", "tokens", "thinking", "cost", "cached", "saved"];
+
+/// What all runs of a conversation cost: a line for each chat, agent, purpose and model, and the sum.
 pub(super) fn shown(events: &[Event], as_json: bool, color: bool) -> serde_json::Result<Sanitized> {
     let events: Vec<Arc<Event>> = events.iter().cloned().map(Arc::new).collect();
     let report = Report::of_all(&events);
-    let mut parts: Vec<(String, Purpose, Arc<str>)> = Vec::new();
-    for row in &report.rows {
-        let part = (row.who.to_string(), row.purpose, Arc::clone(&row.model));
-        if !parts.contains(&part) {
-            parts.push(part);
-        }
-    }
-    let spent_on = |(who, purpose, model): &(String, Purpose, Arc<str>)| {
-        report.usage_of(|row| row.who.as_str() == who && row.purpose == *purpose && row.model == *model)
-    };
     if as_json {
-        let line = |part: &(String, Purpose, Arc<str>)| {
-            let (who, purpose, model) = part;
+        let line = |row: &Row| {
+            let Row { at, who, model, purpose, spent } = row;
+            let chat = at.as_str();
             Sanitized::json(
-                &json!({"agent": who, "purpose": purpose, "model": model, "spent": spent_on(part)}),
+                &json!({"chat": chat, "agent": who, "purpose": purpose, "model": model, "spent": spent}),
             )
         };
         let total = Sanitized::json(&json!({"total": report.spent}));
-        return parts.iter().map(line).chain(std::iter::once(total)).collect();
+        return report.rows.iter().map(line).chain(std::iter::once(total)).collect();
     }
-    let mut rows: Vec<Row> = vec![["agent", "for", "model", "calls", "tokens", "cost"].map(str::to_owned)];
-    rows.extend(parts.iter().map(|part| row(&part.0, words(part.1), &part.2, &spent_on(part))));
-    rows.push(row("total", "", "", &report.spent));
-    Ok(Sanitized::lines(&table(&rows), color))
+    let mut rows: Vec<Cells> = vec![HEAD.map(str::to_owned)];
+    rows.extend(report.rows.iter().map(|row| {
+        let labels = [row.who.as_str(), row.at.as_str(), words(row.purpose), &row.model];
+        cells(labels, &row.spent)
+    }));
+    rows.push(cells(["total", "", "", ""], &report.spent));
+    let mut lines = table(&rows);
+    let change = |(who, change): &(Name, PrefixChange)| Line::new(&format!("{who}: {change}"), Style::PLAIN);
+    lines.extend(report.prefix_changes.iter().map(change));
+    Ok(Sanitized::lines(&lines, color))
 }
 
 const fn words(purpose: Purpose) -> &'static str {
@@ -47,26 +51,31 @@ const fn words(purpose: Purpose) -> &'static str {
         Purpose::Speaking => "speaking",
         Purpose::Private => "choosing, summing up",
         Purpose::Nested => "chats within",
+        Purpose::Compaction => "compaction",
     }
 }
 
-fn row(who: &str, purpose: &str, model: &str, spent: &TotalUsage) -> Row {
+fn cells([who, chat, purpose, model]: [&str; 4], spent: &TotalUsage) -> Cells {
     let calls = (spent.calls + spent.saved.calls).to_string();
-    [who.to_owned(), purpose.to_owned(), model.to_owned(), calls, tokens(spent), cost(spent)]
+    let thinking = if spent.reasoning > 0 { spent.reasoning.to_string() } else { String::new() };
+    let [cached, saved] = [cached_share(spent), prompt_savings(spent)].map(Option::unwrap_or_default);
+    let [who, chat, purpose, model] = [who, chat, purpose, model].map(str::to_owned);
+    [who, chat, purpose, model, calls, tokens(spent), thinking, cost(spent), cached, saved]
 }
 
-/// The rows in columns; the first is their head.
-fn table(rows: &[Row]) -> Vec<Line> {
-    let mut widths = [0; 6];
-    for row in rows {
+/// The rows in columns; the first is their head. Columns that are empty below it are left out.
+fn table(rows: &[Cells]) -> Vec<Line> {
+    let mut widths = [0; COLUMNS];
+    for (nth, row) in rows.iter().enumerate().rev() {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(Line::new(cell, Style::PLAIN).width());
+            let own = Line::new(cell, Style::PLAIN).width();
+            *width = if nth == 0 && *width == 0 { 0 } else { (*width).max(own) };
         }
     }
-    let line = |(nth, row): (usize, &Row)| {
+    let line = |(nth, row): (usize, &Cells)| {
         let style = if nth == 0 { Style::BOLD } else { Style::PLAIN };
         let mut line = Line::default();
-        for (cell, width) in row.iter().zip(widths) {
+        for (cell, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
             let cell = Line::new(cell, style);
             let blanks = width.saturating_sub(cell.width()) + 2;
             line.append(&cell);

@@ -1,4 +1,4 @@
-//! `show --history` and `show --side-by-side`: what every agent was told and said.
+//! `show --history` and `show --side-by-side`: what every agent received and said.
 
 use std::sync::Arc;
 
@@ -79,8 +79,8 @@ fn sides(kept: &StoredTeam, events: &[Event]) -> Result<Vec<AgentHistory>, CliEr
         {
             let history = History::through(&chat, &who, view_options(&who));
             let there = kept.team.assistants_in(&chat, &|_| Ok(silent()))?;
-            let told = there.iter().rfind(|agent| *agent.name() == who);
-            let system = told.and_then(|agent| agent.system_for(chat.task()));
+            let described = there.iter().rfind(|agent| *agent.name() == who);
+            let system = described.and_then(|agent| agent.system_for(chat.task()));
             sides.push(AgentHistory { at: at.clone(), who, system, history });
         }
     }

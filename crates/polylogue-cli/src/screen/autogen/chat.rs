@@ -8,7 +8,7 @@ use polylogue_runtime::presentation::TurnKey;
 /// A chat.
 #[derive(Default)]
 pub(super) struct ChatState {
-    /// Its members.
+    /// Its participants.
     pub(super) with: Vec<Name>,
     /// The author of its opening who is not a participant.
     host: Option<Name>,
@@ -18,7 +18,7 @@ pub(super) struct ChatState {
     pub(super) has_chats: bool,
     /// Whether a participant did something else in a turn.
     pub(super) has_speakers: bool,
-    /// All its messages, those that are not told included.
+    /// All its messages, also those that are not printed.
     pub(super) all: Vec<Message>,
 }
 
@@ -38,7 +38,7 @@ impl ChatState {
         }
     }
 
-    /// Whether a member says something in the opening.
+    /// Whether a participant is an author of the opening.
     pub(super) fn begins_by_member(&self) -> bool {
         self.held.iter().any(|message| self.with.contains(&message.from))
     }
@@ -47,9 +47,9 @@ impl ChatState {
 /// A turn that is open.
 #[derive(Default)]
 pub(super) struct Turn {
-    /// Whether only the policy hears it.
-    pub(super) aside: bool,
-    /// Whether it has yet to be told that it has begun.
+    /// Whether only the policy sees its message.
+    pub(super) is_private: bool,
+    /// Whether its beginning is still to be printed.
     pub(super) next: bool,
     /// Whether there was a choice of speakers.
     pub(super) chosen: bool,
@@ -65,9 +65,9 @@ pub(super) struct Turn {
 
 impl Turn {
     pub(super) fn of(request: &TurnRequest, is_group: bool) -> Self {
-        let aside = request.to.is_private();
-        let chosen = !aside && request.choice.is_some();
-        Self { aside, chosen, next: !aside && (chosen || is_group), ..Self::default() }
+        let is_private = request.to.is_private();
+        let chosen = !is_private && request.choice.is_some();
+        Self { is_private, chosen, next: !is_private && (chosen || is_group), ..Self::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Media, Outcome, Part, Path, plain};
+use polylogue_core::{Call, Media, Outcome, Part, Path, plain};
 
 use super::Renderer;
 use crate::screen::call::{self, PLAIN_WIDTH};
@@ -22,7 +22,7 @@ impl Renderer {
         let (output, words): (Vec<Part>, Vec<Part>) =
             said.parts.iter().cloned().partition(|part| said.output.contains(part));
         let words = plain(&words);
-        let lines = match said.repeats && self.is_long(at, &words) {
+        let lines = match said.repeats && !words.trim().is_empty() {
             true => vec![self.repeated(at, &words)],
             false => self.prose(at, &words, Style::PLAIN),
         };
@@ -35,17 +35,13 @@ impl Renderer {
         self.interrupted();
     }
 
-    /// Whether `text` takes more than a row.
-    fn is_long(&self, at: &Path, text: &str) -> bool {
-        let most = self.width(at).unwrap_or(PLAIN_WIDTH);
-        text.trim().contains('\n') || Line::new(text, Style::PLAIN).width() > most
-    }
-
     /// The beginning of a text that another chat has shown.
     fn repeated(&self, at: &Path, text: &str) -> Line {
+        /// Enough to recognize the text.
+        const COLUMNS: usize = 40;
         let (first, more) = first_line(text);
         let above = format!(" ({}as above)", more.map(|more| more + ", ").unwrap_or_default());
-        let room = self.width(at).unwrap_or(PLAIN_WIDTH / 2).saturating_sub(above.len());
+        let room = self.width(at).unwrap_or(PLAIN_WIDTH / 2).saturating_sub(above.len()).min(COLUMNS);
         Line::new(&first, Style::DIM).fit(room).with(&above, Style::DIM)
     }
 
@@ -62,9 +58,7 @@ impl Renderer {
                         .for_each(|line| self.put_wrapped(at, Line::new(line, Style::DIM))),
                     ValueText::Json(json) => self.put_wrapped(at, Line::new(&json, Style::DIM)),
                 },
-                Part::Call(wanted) => {
-                    self.put_wrapped(at, Line::new("⚙ ", Style::DIM).joined(&call::call(wanted)));
-                }
+                Part::Call(wanted) => self.suggested(at, wanted),
                 Part::Outcome(came) => {
                     let call = said.call_of(came);
                     self.put(at, &[call::finished(&call, &came.outcome, Duration::ZERO, self.width(at))]);
@@ -98,11 +92,7 @@ impl Renderer {
         self.begin(&(at.clone(), who.clone()), to);
         // Code of a message is in the message.
         let call = &if *is_code { call::bare(&returned.call) } else { returned.call.clone() };
-        let code = if returned.is_approved { Vec::new() } else { call::code(call) };
-        if !code.is_empty() {
-            self.put_wrapped(at, call::without_code(call, outcome));
-            code.iter().for_each(|text| self.put(at, &verbatim_lines(text, CODE)));
-        }
+        let has_code = !returned.is_approved && self.code_of(at, call, Some(outcome));
         let made = call::made(call, outcome, *took, self.width(at));
         if *shown == ResultShown::InMessage {
             return self.put(at, &[made]);
@@ -117,9 +107,9 @@ impl Renderer {
             self.put(at, &[made]);
             self.note_is_shown = true;
         } else {
-            let line = match code.is_empty() {
-                true => call::finished(call, outcome, *took, self.width(at)),
-                false => call::result_of(outcome, *took, self.width(at)),
+            let line = match has_code {
+                true => call::result_of(outcome, *took, self.width(at)),
+                false => call::finished(call, outcome, *took, self.width(at)),
             };
             self.note_is_shown = has_note(&line);
             self.put(at, &[line]);
@@ -128,6 +118,24 @@ impl Renderer {
             }
         }
         self.pictures_of(at, outcome);
+    }
+
+    /// A call that a message asks for.
+    fn suggested(&mut self, at: &Path, call: &Call) {
+        if !self.code_of(at, call, None) {
+            self.put_wrapped(at, Line::new("⚙ ", Style::DIM).joined(&call::call(call)));
+        }
+    }
+
+    /// A call with its code below, if that takes several lines. Returns whether it does.
+    fn code_of(&mut self, at: &Path, call: &Call, outcome: Option<&Outcome>) -> bool {
+        let (rest, code) = call::with_code_apart(call);
+        let has_code = code.iter().any(|(_, text)| call::is_long(text));
+        if has_code {
+            self.put_wrapped(at, call::above_code(&rest, outcome));
+            code.iter().for_each(|(_, text)| self.put(at, &verbatim_lines(text, CODE)));
+        }
+        has_code
     }
 
     /// All of a result that did not fit on the line.

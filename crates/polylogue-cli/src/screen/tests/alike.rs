@@ -59,7 +59,7 @@ impl Script {
     }
 
     fn event(&mut self, at: &Path, body: Body) {
-        let event = Event { seq: self.seq, at: at.clone(), time: Timestamp(0), ran_ms: 0, body };
+        let event = Event { seq: self.seq, at: at.clone(), time: Timestamp(0), ran_ms: 0, inbox: None, body };
         self.seq += 1;
         self.signals.push(Update::Event(Arc::new(event)));
     }
@@ -161,6 +161,6 @@ proptest! {
         let whole = shown(&script.events(), None, Pictures::default());
         prop_assert_eq!(words(&whole), &script.words[..], "show");
         let verbose = played(Settings { verbose: true, thoughts: true, ..PLAIN }, &script, rows, &all);
-        prop_assert_eq!(verbose.split("\n\ndone: ").next(), whole.split("\n\ndone: ").next().map(str::trim_end), "verbose");
+        prop_assert_eq!(verbose.split("\n\ndone: ").next(), whole.split("\nended: ").next().map(str::trim_end), "verbose, but for why it ended");
     }
 }

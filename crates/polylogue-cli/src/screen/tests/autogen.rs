@@ -16,6 +16,7 @@ fn log(events: &[(&str, Body)]) -> Vec<Event> {
         at: serde_json::from_value((*at).into()).unwrap(),
         time: Timestamp(0),
         ran_ms: 0,
+        inbox: None,
         body: body.clone(),
     };
     events.iter().enumerate().map(event).collect()
@@ -39,7 +40,7 @@ fn ended(summary: &str) -> Body {
 }
 
 fn answered(to: &str, text: &str) -> Body {
-    Body::InputProvided { to: name(to), text: text.into() }
+    Body::InputProvided { to: name(to), text: text.into(), by: Default::default() }
 }
 
 fn asked(who: &str, text: &str) -> Body {
@@ -283,7 +284,7 @@ fn nothing_typed_is_no_automatic_reply_where_it_ends_the_turn() {
     assert!(after(Body::Stopped { who, reason: nothing }).ends_with("USING AUTO REPLY...\n"));
 }
 
-/// Item 100: a group says who is next and speaks to the group; what is said aside is not part of it.
+/// Item 100: a group says who is next and speaks to the group; private turns are not part of it.
 #[test]
 fn groups() {
     let choice = Choice { of: vec![name("Bob")], by: Chooser::Agent(name("Pick")), reply: None };

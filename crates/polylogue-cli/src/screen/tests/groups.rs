@@ -62,6 +62,7 @@ fn events() -> Vec<Event> {
         at: Path::root(),
         time: Timestamp(0),
         ran_ms: 0,
+        inbox: None,
         body,
     };
     bodies.into_iter().enumerate().map(event).collect()

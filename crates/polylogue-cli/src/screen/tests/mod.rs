@@ -60,7 +60,11 @@ pub(super) fn sampled(who: &str, parts: Vec<Part>) -> Body {
         usage: Usage::default(),
         cost: None,
         cached: false,
+        asked: None,
+        prefix: None,
+        uncached_cost: None,
         verbatim: None,
+        purpose: polylogue_core::CallPurpose::Turn,
     })
 }
 
@@ -161,7 +165,7 @@ impl Stage {
     pub(super) fn event_at(&mut self, at: &Path, body: Body) -> Event {
         self.seq += 1;
         let time = Timestamp(self.now_ms.load(Ordering::SeqCst));
-        Event { seq: self.seq - 1, at: at.clone(), time, ran_ms: 0, body }
+        Event { seq: self.seq - 1, at: at.clone(), time, ran_ms: 0, inbox: None, body }
     }
 
     pub(super) fn at(&mut self, at: &Path, body: Body) {

@@ -232,7 +232,7 @@ fn body(kind: usize, who: &str, text: &str) -> Body {
         4 => called(who, "1", text, json!(text)),
         5 => returned(who, "1", Outcome::done(text)),
         6 => Body::InputRequired(question()),
-        7 => Body::InputProvided { to: name(who), text: text.into() },
+        7 => Body::InputProvided { to: name(who), text: text.into(), by: Default::default() },
         8 => Body::Prompted { who: name(who), text: text.into() },
         9 => closed(text),
         10 => Body::Passed { who: name(who) },

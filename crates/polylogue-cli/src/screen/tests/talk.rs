@@ -187,7 +187,7 @@ fn chats_within_chats_are_set_apart() {
         ┊ critics begins, with judge, jury
         ┊
         ┊ writer → all · critics
-        ┊ A text.
+        ┊ A text. (as above)
 
         ┊ judge is thinking... 1.1s
     "#]]
@@ -211,7 +211,7 @@ fn chats_within_chats_are_set_apart() {
         ┊ critics begins, with judge, jury
         ┊
         ┊ writer → all · critics
-        ┊ A text.
+        ┊ A text. (as above)
         ┊
         ┊ judge → jury · critics
         ┊ Too short.
@@ -236,8 +236,13 @@ fn everything_else_that_happens() {
     stage.root(Body::Passed { who: name("A") });
     stage.root(Body::Prompted { who: name("B"), text: "That was not JSON.\nTry again.".into() });
     stage.root(Body::InputRequired(Question::new(name("B"), "May I *run* it?")));
-    stage.root(Body::InputProvided { to: name("B"), text: "yes".into() });
-    let error = Failure { fault: Fault::Provider, message: "status 429".into(), hint: Some("wait".into()) };
+    stage.root(Body::InputProvided { to: name("B"), text: "yes".into(), by: Default::default() });
+    let error = Failure {
+        fault: Fault::Provider,
+        message: "status 429".into(),
+        hint: Some("wait".into()),
+        unsent: false,
+    };
     stage.root(Body::Failed { who: name("B"), error });
     stage.root(Body::reopened(None));
     stage.root(Body::Left { who: name("A"), why: "bored".into() });
@@ -297,7 +302,7 @@ fn no_text_drives_the_terminal() {
     stage.piece_at(&Path::root(), "A", Delta::Call { index: 0, tool: Some(evil.into()), args: evil.into() });
     stage.piece_at(&Path::root(), "A", Delta::Thought(evil.into()));
     stage.wait(100);
-    let error = Failure { fault: Fault::Tool, message: evil.into(), hint: Some(evil.into()) };
+    let error = Failure { fault: Fault::Tool, message: evil.into(), hint: Some(evil.into()), unsent: false };
     stage.root(Body::Failed { who: name("A"), error });
     stage.root(Body::Left { who: name("A"), why: evil.into() });
     stage.root(Body::Prompted { who: name("A"), text: evil.into() });
@@ -321,9 +326,9 @@ fn what_the_next_event_repeats_is_shown_once() {
     let mut stage = Stage::new(PLAIN, 80, 30);
     stage.root(opened(&["A", "B"], "user", "Go"));
     stage.root(Body::InputRequired(Question::new(name("A"), "Your turn.")));
-    stage.root(Body::InputProvided { to: name("A"), text: "Yes.".into() });
+    stage.root(Body::InputProvided { to: name("A"), text: "Yes.".into(), by: Default::default() });
     stage.root(said("A", "Yes."));
-    stage.root(Body::InputProvided { to: name("B"), text: "allow".into() });
+    stage.root(Body::InputProvided { to: name("B"), text: "allow".into(), by: Default::default() });
     stage.root(said("B", "It is done."));
     stage.root(Body::Message(Message::text(name("judge"), "All agreed.").to(Audience::private())));
     stage.root(closed("All agreed."));

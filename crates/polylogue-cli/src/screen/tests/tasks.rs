@@ -101,6 +101,7 @@ fn a_failed_turn_shows_what_was_streamed_in_it() {
         fault: polylogue_core::Fault::Provider,
         message: "status 429".into(),
         hint: None,
+        unsent: false,
     };
     stage.root(Body::Failed { who: name("A"), error });
     assert!(

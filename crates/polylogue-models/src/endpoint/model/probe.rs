@@ -7,9 +7,7 @@ use polylogue_core::{
 use serde_json::{Value, json};
 
 use super::EndpointModel;
-use crate::api::Api;
-use crate::ollama::Ollama;
-use crate::openai::ChatCompletions;
+use crate::protocols::with_protocol;
 use crate::unsupported::shown;
 
 /// Enough tokens for each request, even for a reasoning model.
@@ -48,7 +46,7 @@ impl EndpointModel {
     async fn probe_for(&self, capability: Capability, question: &Question) -> Result<Probed, ModelError> {
         let (at, who, wire) = (Path::root(), Name::user(), EncodeCache::default());
         let request = Request {
-            origin: Origin { at: &at, who: &who, nth: 0 },
+            origin: Origin { at: &at, who: &who, nth: 0, last_model: None },
             system: None,
             entries: &question.entries,
             tools: &question.tools,
@@ -56,11 +54,11 @@ impl EndpointModel {
             encoded: &wire,
             reserved: None,
         };
-        self.check(&request, &self.endpoint.context(&self.name))?;
-        let asked = match self.endpoint.api() {
-            Api::ChatCompletions => self.send::<ChatCompletions>(&request, &mut ()).await,
-            Api::Ollama => self.send::<Ollama>(&request, &mut ()).await,
-        };
+        let context = self.endpoint.context(&self.name);
+        let asked = with_protocol!(self.api, P => {
+            self.check::<P>(&request, &context)?;
+            self.send::<P>(&request, &mut ()).await
+        });
         let reply = match asked {
             Ok(reply) => reply,
             Err(error) => return refused(capability, error),

@@ -154,12 +154,13 @@ struct Senses {
     name: &'static str,
     length: usize,
     asked: Arc<Mutex<Vec<usize>>>,
+    purposes: Arc<Mutex<Vec<EmbedPurpose>>>,
     fails: Arc<AtomicBool>,
 }
 
 impl Senses {
     fn new(name: &'static str, length: usize) -> Self {
-        Self { name, length, asked: Arc::default(), fails: Arc::default() }
+        Self { name, length, asked: Arc::default(), purposes: Arc::default(), fails: Arc::default() }
     }
 
     fn asked(&self) -> Vec<usize> {
@@ -172,11 +173,12 @@ impl Embed for Senses {
         self.name
     }
 
-    async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+    async fn embed(&self, texts: &[String], purpose: EmbedPurpose) -> Result<Embedded, ModelError> {
         if self.fails.load(Ordering::Relaxed) {
             return Err(ModelError::new(ModelErrorKind::Connection, self.name, "no server answers"));
         }
         self.asked.lock().unwrap().push(texts.len());
+        self.purposes.lock().unwrap().push(purpose);
         let sense = |text: &String, words: &[&str]| {
             let count = words.iter().filter(|word| text.to_lowercase().contains(*word)).count();
             f32::from(u8::try_from(count).unwrap())
@@ -201,6 +203,7 @@ async fn facts_are_found_by_what_they_mean_and_embedded_once() {
     // No word is the same. What has nothing to do with it stands at the end, if anywhere.
     assert_eq!(found(&facts, "team", "favorite beverage").await, ["Ann likes tea."]);
     assert_eq!(model.asked(), [1, 3]);
+    assert_eq!(*model.purposes.lock().unwrap(), [EmbedPurpose::Search, EmbedPurpose::Store]);
     let query = Query { scope: scope("team"), text: "Who can drive?".into(), limit: 1 };
     let recalled = facts.recall(&query).await.unwrap();
     assert_eq!(recalled.facts[0].text, "Bob has a van.");
@@ -271,7 +274,7 @@ impl Embed for Endless {
     fn name(&self) -> &str {
         "toy:endless"
     }
-    async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+    async fn embed(&self, texts: &[String], _: EmbedPurpose) -> Result<Embedded, ModelError> {
         Ok(Embedded { vectors: vec![vec![f32::INFINITY]; texts.len()], usage: Usage::default(), cost: None })
     }
 }

@@ -522,7 +522,8 @@ fn a_graph_has_a_beginning_and_an_end_and_no_loop_without_one() {
              --> t.yaml:6:13
               |
             6 |   pattern: {graph: {start: A, edges: {A: B, B: A}}}
-              |             ^^^^^"#]],
+              |             ^^^^^
+            hint: leave a node without edges to others"#]],
     );
     check_pattern(
         "{graph: {edges: {A: [{to: B, says: x, when: 'turns > 1'}]}}}",
@@ -537,11 +538,12 @@ fn a_graph_has_a_beginning_and_an_end_and_no_loop_without_one() {
     check_pattern(
         "{graph: {start: A, edges: {A: [A, {to: B, says: x}]}}}",
         &expect![[r#"
-            error: `A` has edges with and without a condition; give each a condition, or use `otherwise`
+            error: `A` has edges with a condition, but also edges without one
              --> t.yaml:6:13
               |
             6 |   pattern: {graph: {start: A, edges: {A: [A, {to: B, says: x}]}}}
-              |             ^^^^^"#]],
+              |             ^^^^^
+            hint: give each a condition, or use `otherwise`"#]],
     );
 }
 

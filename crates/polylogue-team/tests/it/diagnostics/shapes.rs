@@ -70,6 +70,7 @@ chats:
               |
             8 |     parameters: {temperature: hot, top_p: 2, stop: X}
               |                                                    ^
+            hint: write a list: `[X]`
 
             error: an agent `Trader` is already defined in line 6
              --> t.yaml:9:11
@@ -218,6 +219,7 @@ limits:
               |
             9 |   participants: A
               |                 ^
+            hint: write a list: `[A]`
 
             error: `max_turns` must be a whole number, not a text
               --> t.yaml:10:21

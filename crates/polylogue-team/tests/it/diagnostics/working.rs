@@ -49,12 +49,6 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
               |                                                                           ^^^^
             hint: did you mean `who`?
 
-            error: an item of `agent_tools` needs the key `who`
-             --> t.yaml:5:75
-              |
-            5 |     agent_tools: [A, Bob, {who: B, tool: chess}, {who: B, max_calls: 0}, {whom: B}]
-              |                                                                           ^^^^
-
             error: an agent without a model has no `agent_tools`
              --> t.yaml:6:46
               |

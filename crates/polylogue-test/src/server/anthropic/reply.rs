@@ -61,13 +61,16 @@ fn start(completion: &Completion<'_>, usage: Value) -> Value {
     })
 }
 
-/// What the reply consists of: a thought, signed for this request; a text; calls.
+/// What the reply consists of: a thought, signed for this request; a text; calls, one of the server itself if it pauses.
 fn blocks(completion: &Completion<'_>) -> Vec<Value> {
     let mut blocks = Vec::new();
     if !completion.thought.is_empty() {
         let body = &completion.received.body;
         let messages = body.get("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let signature = signature(body, messages, completion.thought);
+        // A paused reply that is resumed is one message with its rest.
+        let others = messages.iter().rev().skip_while(|message| message["role"] == "assistant").count();
+        let before = messages.get(..others).unwrap_or_default();
+        let signature = signature(body, before, completion.thought);
         blocks.push(json!({"type": "thinking", "thinking": completion.thought, "signature": signature}));
     }
     if !completion.text.is_empty() {
@@ -76,6 +79,13 @@ fn blocks(completion: &Completion<'_>) -> Vec<Value> {
     for (nth, call) in completion.answer.calls.iter().enumerate() {
         let id = completion.call_id(nth, call);
         blocks.push(json!({"type": "tool_use", "id": id, "name": call.tool, "input": object(&call.args)}));
+    }
+    if completion.answer.finish.as_deref() == Some("pause_turn") {
+        // It pauses while it executes a tool of its own.
+        let id = format!("srvtoolu_{}", completion.id);
+        blocks.push(
+            json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": "x"}}),
+        );
     }
     blocks
 }

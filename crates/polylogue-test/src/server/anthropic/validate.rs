@@ -11,6 +11,9 @@ use super::signature::signature;
 /// Versions of the API. The newer one refuses parameters of sampling.
 const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
 
+/// The header's value with which thinking can have `block_binding`.
+const BINDING: &str = "thinking-binding-controls-2026-08-01";
+
 const FIELDS: [&str; 20] = [
     "model",
     "max_tokens",
@@ -42,6 +45,12 @@ pub(in super::super) fn validate(received: &Received) -> Result<(), String> {
     let version = received.header("anthropic-version").ok_or("anthropic-version: header is required")?;
     if !VERSIONS.contains(&version) {
         return Err(format!("anthropic-version: `{version}` is not a version"));
+    }
+    let is_bound = received.body.pointer("/thinking/block_binding").is_some();
+    if is_bound
+        && !received.header("anthropic-beta").is_some_and(|all| all.split(',').any(|beta| beta == BINDING))
+    {
+        return Err("thinking.block_binding: Extra inputs are not permitted".into());
     }
     check(&received.body, version)
 }
@@ -209,6 +218,8 @@ struct History<'a> {
     role: &'a str,
     calls: Vec<&'a str>,
     ids: HashSet<&'a str>,
+    /// Whether the last message ends with a call of the server itself.
+    paused: bool,
 }
 
 /// Models that take messages of the role `system` within a conversation.
@@ -225,6 +236,9 @@ impl<'a> History<'a> {
     fn read(&mut self, message: &'a Object, before: &[Value], marks: &mut Marks) -> Checked {
         only(message, &["role", "content"])?;
         let role = text(message, "role")?;
+        let last =
+            message.get("content").and_then(|content| content.as_array()?.last()?.get("type")?.as_str());
+        self.paused = last == Some("server_tool_use");
         match (self.role, role) {
             ("", "user") | ("user" | "system", "assistant") | ("assistant", "user") => {}
             ("user", "system") if WITH_SYSTEM.iter().any(|model| self.model.starts_with(model)) => {}
@@ -273,7 +287,7 @@ impl<'a> History<'a> {
 
     fn block(&mut self, role: &str, block: &'a Object, before: &[Value], marks: &mut Marks) -> Checked {
         let kind = text(block, "type")?;
-        let of_assistant = ["thinking", "redacted_thinking", "tool_use"].contains(&kind);
+        let of_assistant = ["thinking", "redacted_thinking", "tool_use", "server_tool_use"].contains(&kind);
         let of_user = ["tool_result", "image", "document"].contains(&kind);
         if of_assistant && role != "assistant" || of_user && role != "user" {
             return Err(format!("`{kind}` blocks are not permitted in messages of the role `{role}`"));
@@ -300,6 +314,7 @@ impl<'a> History<'a> {
                 }
             }
             "tool_use" => self.call(block),
+            "server_tool_use" => only(block, &["type", "id", "name", "input", "cache_control"]),
             "tool_result" => check_result(block),
             "image" | "document" => check_source(kind, block),
             _ => Err(format!("has the unknown type `{kind}`")),
@@ -322,6 +337,8 @@ impl<'a> History<'a> {
     fn end(&self) -> Checked {
         match (self.role, self.calls.first()) {
             ("", _) => Err("messages: at least one message is required".into()),
+            // A paused reply comes back to be resumed.
+            ("assistant", None) if self.paused => Ok(()),
             ("assistant", None) => Err("This model does not support assistant message prefill.".into()),
             (_, Some(id)) => {
                 Err(format!("`tool_use` ids were found without `tool_result` blocks immediately after: {id}"))

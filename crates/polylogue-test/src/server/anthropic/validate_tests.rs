@@ -67,6 +67,12 @@ fn every_rule_refuses_what_breaks_it() {
         ("/messages/2/content", Some(json!("x")), "without `tool_result` blocks"),
         ("/messages/2", None, "without `tool_result` blocks"),
         ("/messages/-", Some(json!({"role": "assistant", "content": "x"})), "prefill"),
+        (
+            "/messages/-",
+            Some(json!({"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}]})),
+            "",
+        ),
         ("/messages/-", Some(json!({"role": "system", "content": "x"})), ""),
         ("/tools/0/input_schema/type", None, "input_schema.type: Field required"),
         ("/tools/0/name", Some(json!("a b")), "does not match"),

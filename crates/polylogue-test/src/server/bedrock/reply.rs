@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use super::super::Quirk;
 use super::super::chunks::{Chunks, pieces};
 use super::super::completion::{Completion, object};
-use super::super::seal::seal;
+use super::reasoning::signature;
 
 /// The body of a reply that is not streamed.
 pub(in super::super) fn body(completion: &Completion<'_>) -> Value {
     let mut content = Vec::new();
     if !completion.thought.is_empty() {
-        let signature = seal("bedrock", completion.thought);
+        let signature = signed(completion);
         let text = json!({"text": completion.thought, "signature": signature});
         content.push(json!({"reasoningContent": {"reasoningText": text}}));
     }
@@ -48,7 +48,7 @@ pub(in super::super) fn chunks(completion: &Completion<'_>) -> Chunks {
     if !completion.thought.is_empty() {
         let texts = pieces(completion.thought, None).into_iter();
         let mut deltas: Vec<Value> = texts.map(|text| json!({"reasoningContent": {"text": text}})).collect();
-        deltas.push(json!({"reasoningContent": {"signature": seal("bedrock", completion.thought)}}));
+        deltas.push(json!({"reasoningContent": {"signature": signed(completion)}}));
         block(None, deltas);
     }
     if !completion.text.is_empty() {
@@ -66,6 +66,12 @@ pub(in super::super) fn chunks(completion: &Completion<'_>) -> Chunks {
         events.push(json!({"metadata": {"usage": usage(&completion.usage), "metrics": {"latencyMs": 1}, "p": "abcd"}}));
     }
     Chunks { chunks: events.iter().map(Value::to_string).collect(), before_finish }
+}
+
+/// The signature of the thought of a reply.
+fn signed(completion: &Completion<'_>) -> String {
+    let received = completion.received;
+    signature(completion.model(), &received.body, received.messages(), completion.thought)
 }
 
 /// One more event with text, for streams that never end.

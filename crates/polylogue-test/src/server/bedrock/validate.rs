@@ -5,18 +5,18 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
-use super::super::seal::seal;
+use super::reasoning::signature;
 
 /// What a block of content can be.
 const BLOCKS: [&str; 7] =
     ["text", "image", "document", "toolUse", "toolResult", "reasoningContent", "cachePoint"];
 
-/// Checks a request.
+/// Checks a request to `model`, and that every thought is sent back as it was signed.
 ///
 /// # Errors
 /// Names the first place that breaks a rule, and the rule.
-pub(in super::super) fn validate(body: &Value) -> Result<(), String> {
-    let body = object(body, "the body")?;
+pub(in super::super) fn validate(model: &str, request: &Value) -> Result<(), String> {
+    let body = object(request, "the body")?;
     only(
         body,
         &[
@@ -44,7 +44,7 @@ pub(in super::super) fn validate(body: &Value) -> Result<(), String> {
             _ => mark(&mut marks),
         })?;
     }
-    let has_calls = check_messages(list(body, "messages")?, &mut marks)?;
+    let has_calls = History::of(model, request).check(list(body, "messages")?, &mut marks)?;
     check_tools(body, has_calls, &mut marks)?;
     check_settings(body)
 }
@@ -65,30 +65,37 @@ fn mark(marks: &mut usize) -> Checked {
     if *marks > 4 { Err("has more than 4 cache points in the request".into()) } else { Ok(()) }
 }
 
-#[derive(Default)]
+/// The messages so far of a request to a model.
 struct History<'a> {
+    model: &'a str,
+    request: &'a Value,
     role: &'a str,
     calls: Vec<&'a str>,
     ids: HashSet<&'a str>,
     has_calls: bool,
 }
 
-/// Whether there are calls or results among the messages.
-fn check_messages(messages: &[Value], marks: &mut usize) -> Checked<bool> {
-    if messages.is_empty() {
-        return Err("A conversation must have at least one message.".into());
-    }
-    let mut history = History::default();
-    each("messages", messages, |_, message| history.read(message, marks))?;
-    match (history.role, history.calls.first()) {
-        ("assistant", _) => Err("A conversation must end with a user message.".into()),
-        (_, Some(id)) => Err(format!("Expected toolResult blocks for the following Ids: {id}")),
-        _ => Ok(history.has_calls),
-    }
-}
-
 impl<'a> History<'a> {
-    fn read(&mut self, message: &'a Object, marks: &mut usize) -> Checked {
+    fn of(model: &'a str, request: &'a Value) -> Self {
+        Self { model, request, role: "", calls: Vec::new(), ids: HashSet::new(), has_calls: false }
+    }
+
+    /// Whether there are calls or results among the messages.
+    fn check(mut self, messages: &'a [Value], marks: &mut usize) -> Checked<bool> {
+        if messages.is_empty() {
+            return Err("A conversation must have at least one message.".into());
+        }
+        each("messages", messages, |at, message| {
+            self.read(message, messages.get(..at).unwrap_or_default(), marks)
+        })?;
+        match (self.role, self.calls.first()) {
+            ("assistant", _) => Err("A conversation must end with a user message.".into()),
+            (_, Some(id)) => Err(format!("Expected toolResult blocks for the following Ids: {id}")),
+            _ => Ok(self.has_calls),
+        }
+    }
+
+    fn read(&mut self, message: &'a Object, before: &[Value], marks: &mut usize) -> Checked {
         only(message, &["role", "content"])?;
         let role = text(message, "role")?;
         match (self.role, role) {
@@ -108,7 +115,7 @@ impl<'a> History<'a> {
         let mut results = Vec::new();
         let mut has_words = false;
         each("content", blocks, |_, block| {
-            let kind = self.block(role, block, marks)?;
+            let kind = self.block(role, block, before, marks)?;
             match kind {
                 "toolResult" if has_words => {
                     Err("is a result after something else: results come first".into())
@@ -141,7 +148,13 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    fn block(&mut self, role: &str, block: &'a Object, marks: &mut usize) -> Checked<&'static str> {
+    fn block(
+        &mut self,
+        role: &str,
+        block: &'a Object,
+        before: &[Value],
+        marks: &mut usize,
+    ) -> Checked<&'static str> {
         only(block, &BLOCKS)?;
         let kind = one_of(block, &BLOCKS)?;
         let inner = block.get(kind).unwrap_or(&Value::Null);
@@ -159,10 +172,23 @@ impl<'a> History<'a> {
                 self.has_calls = true;
                 check_result(object(inner, kind)?)?;
             }
-            "reasoningContent" => check_reasoning(object(inner, kind)?)?,
+            "reasoningContent" => self.reasoning(object(inner, kind)?, before)?,
             _ => check_media(kind, object(inner, kind)?)?,
         }
         Ok(kind)
+    }
+
+    /// Checks that a thought is as it was signed, and, if it is bound, after the same messages.
+    fn reasoning(&self, reasoning: &Object, before: &[Value]) -> Checked {
+        if one_of(reasoning, &["reasoningText", "redactedContent"])? == "redactedContent" {
+            return Ok(());
+        }
+        let inner = object(reasoning.get("reasoningText").unwrap_or(&Value::Null), "reasoningText")?;
+        let own = signature(self.model, self.request, before, text(inner, "text")?);
+        match text(inner, "signature")? == own {
+            true => Ok(()),
+            false => Err("Invalid `signature` in `thinking` block".into()),
+        }
     }
 
     fn call(&mut self, call: &'a Object) -> Checked {
@@ -196,20 +222,6 @@ fn check_result(result: &Object) -> Checked {
         "json" => object(block.get("json").unwrap_or(&Value::Null), "json").map(|_| ()),
         kind => check_media(kind, object(block.get(kind).unwrap_or(&Value::Null), kind)?),
     })
-}
-
-fn check_reasoning(reasoning: &Object) -> Checked {
-    match one_of(reasoning, &["reasoningText", "redactedContent"])? {
-        "reasoningText" => {
-            let inner = object(reasoning.get("reasoningText").unwrap_or(&Value::Null), "reasoningText")?;
-            let thought = text(inner, "text")?;
-            match text(inner, "signature")? == seal("bedrock", thought) {
-                true => Ok(()),
-                false => Err("Invalid `signature` in `thinking` block".into()),
-            }
-        }
-        _ => Ok(()),
-    }
 }
 
 fn check_media(kind: &str, media: &Object) -> Checked {

@@ -3,6 +3,11 @@ use serde_json::json;
 use super::super::super::rules::changed;
 use super::*;
 
+/// What is wrong with a request to a model that binds its thoughts to nothing.
+fn checked(body: &Value) -> Result<(), String> {
+    validate("m", body)
+}
+
 fn legal() -> Value {
     json!({
         "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}],
@@ -12,7 +17,7 @@ fn legal() -> Value {
                 {"document": {"format": "pdf", "name": "a (1)", "source": {"bytes": "AAAA"}}},
             ]},
             {"role": "assistant", "content": [
-                {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": seal("bedrock", "Hm.")}}},
+                {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": signature("m", &Value::Null, &[], "Hm.")}}},
                 {"toolUse": {"toolUseId": "t1", "name": "look", "input": {}}},
             ]},
             {"role": "user", "content": [
@@ -31,7 +36,7 @@ fn legal() -> Value {
 
 #[test]
 fn a_request_within_the_rules_passes() {
-    assert_eq!(validate(&legal()), Ok(()));
+    assert_eq!(checked(&legal()), Ok(()));
 }
 
 #[test]
@@ -72,7 +77,7 @@ fn every_rule_refuses_what_breaks_it() {
             "not a text with a JSON object",
         ),
     ] {
-        let refused = validate(&changed(&legal(), pointer, value.clone()));
+        let refused = checked(&changed(&legal(), pointer, value.clone()));
         let refused = refused.expect_err(&format!("{pointer} = {value:?}"));
         assert!(refused.contains(why), "{pointer}: {refused}");
     }
@@ -83,5 +88,28 @@ fn results_come_first() {
     let mut body = legal();
     let content = body.pointer_mut("/messages/2/content").and_then(Value::as_array_mut).unwrap();
     content.reverse();
-    assert!(validate(&body).unwrap_err().contains("results come first"));
+    assert!(checked(&body).unwrap_err().contains("results come first"));
+}
+
+/// Claude signs a thought together with all that came before it, without the marks of caches.
+#[test]
+fn thoughts_of_claude_are_bound_to_what_came_before_them() {
+    let model = "anthropic.claude-sonnet-5-v1%3A0";
+    let mut body = legal();
+    let before = body["messages"].as_array().unwrap()[..1].to_vec();
+    let signed = signature(model, &body, &before, "Hm.");
+    body["messages"][1]["content"][0]["reasoningContent"]["reasoningText"]["signature"] = signed.into();
+    assert_eq!(validate(model, &body), Ok(()));
+    let mut marked = body.clone();
+    let content = marked.pointer_mut("/messages/0/content").and_then(Value::as_array_mut).unwrap();
+    content.push(json!({"cachePoint": {"type": "default"}}));
+    assert_eq!(validate(model, &marked), Ok(()));
+    for (pointer, value) in [
+        ("/messages/0/content/0/text", json!("Hi.")),
+        ("/system/0/text", json!("Be long.")),
+        ("/toolConfig/tools/0/toolSpec/description", json!("Sees.")),
+    ] {
+        let refused = validate(model, &changed(&body, pointer, Some(value))).unwrap_err();
+        assert!(refused.contains("Invalid `signature`"), "{pointer}: {refused}");
+    }
 }

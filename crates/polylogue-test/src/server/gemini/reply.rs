@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::Quirk;
 use super::super::chunks::{Chunks, pieces};
 use super::super::completion::Completion;
-use super::super::seal::seal;
+use super::super::seal::{seal, token};
 
 /// The body of a reply that is not streamed.
 pub(in super::super) fn body(completion: &Completion<'_>) -> Value {
@@ -84,6 +84,9 @@ fn object(completion: &Completion<'_>, parts: Vec<Value>, finish: Option<&str>) 
     if let Some(candidate) = candidate.as_object_mut() {
         if !parts.is_empty() {
             candidate.insert("content".into(), json!({"role": "model", "parts": parts}));
+        }
+        if finish == Some("CONTINUATION") {
+            candidate.insert("continuationToken".into(), token(&completion.received.body).into());
         }
         if let Some(finish) = finish {
             candidate.insert("finishReason".into(), finish.into());

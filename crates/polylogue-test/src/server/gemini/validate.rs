@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
-use super::super::seal::seal;
+use super::super::seal::{seal, token};
 
 /// The signature that Google documents for calls of other models.
 const STAND_IN: &str = "skip_thought_signature_validator";
@@ -16,8 +16,8 @@ const DATA: [&str; 6] =
 ///
 /// # Errors
 /// Names the first place that breaks a rule, and the rule.
-pub(in super::super) fn validate(model: &str, body: &Value) -> Result<(), String> {
-    let body = object(body, "the body")?;
+pub(in super::super) fn validate(model: &str, request: &Value) -> Result<(), String> {
+    let body = object(request, "the body")?;
     only(
         body,
         &[
@@ -39,10 +39,40 @@ pub(in super::super) fn validate(model: &str, body: &Value) -> Result<(), String
     let contents = list(body, "contents")?;
     check_contents(model, contents)?;
     check_tools(body)?;
+    check_continuation(request)?;
     match body.get("generationConfig") {
         Some(config) => check_config(model, object(config, "generationConfig")?, body.contains_key("tools")),
         None => Ok(()),
     }
+}
+
+/// Checks that a request for the rest of a reply is the one that the reply began with.
+fn check_continuation(request: &Value) -> Checked {
+    match request.get("continuationToken") {
+        Some(given) if given.as_str() != Some(&token(request)) => {
+            Err("`continuationToken` is not of this request".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that no call and no response has an id, which Vertex AI does not know.
+///
+/// # Errors
+/// Names the field, as Google does.
+pub(in super::super) fn without_ids(body: &Value) -> Result<(), String> {
+    for (at, content) in list(object(body, "the body")?, "contents")?.iter().enumerate() {
+        let parts = content.get("parts").and_then(Value::as_array).into_iter().flatten();
+        for (nth, part) in parts.enumerate() {
+            let has_id = |kind: &&&str| part.get(**kind).is_some_and(|data| data.get("id").is_some());
+            if let Some(kind) = ["functionCall", "functionResponse"].iter().find(has_id) {
+                return Err(format!(
+                    "Unknown name \"id\" at 'contents[{at}].parts[{nth}].{kind}': Cannot find field."
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The generation of a model, such as 2 of `gemini-2.5-pro`. Unknown ones count as new.
@@ -176,7 +206,7 @@ fn check_part(role: &str, part: &Object) -> Checked {
 fn is_own(signature: Option<&str>, content: &str) -> Checked {
     match signature {
         Some(signature) if signature != STAND_IN && signature != seal("gemini", content) => {
-            Err("has a thought signature that is not valid".into())
+            Err("Thought signature is not valid".into())
         }
         _ => Ok(()),
     }

@@ -33,10 +33,22 @@ fn a_request_within_the_rules_passes() {
 }
 
 #[test]
+fn vertex_refuses_ids() {
+    let mut request = legal();
+    let why = "Unknown name \"id\" at 'contents[1].parts[1].functionCall': Cannot find field.";
+    assert_eq!(without_ids(&request), Err(why.to_owned()));
+    request["contents"][1]["parts"][1]["functionCall"].as_object_mut().unwrap().shift_remove("id");
+    assert!(without_ids(&request).unwrap_err().contains("functionResponse"));
+    request["contents"][2]["parts"][0]["functionResponse"].as_object_mut().unwrap().shift_remove("id");
+    assert_eq!(without_ids(&request), Ok(()));
+}
+
+#[test]
 fn every_rule_refuses_what_breaks_it() {
     for (pointer, value, why) in [
         ("/stop", Some(json!(1)), "unknown field `stop`"),
         ("/contents", Some(json!([])), "not specified"),
+        ("/continuationToken", Some(json!("another")), "not of this request"),
         ("/contents/0/role", Some(json!("model")), "although it is the first"),
         ("/contents/0/role", Some(json!("system")), "role `system`"),
         ("/contents/0/parts", Some(json!([])), "no parts"),

@@ -54,7 +54,7 @@ fn response(completion: &Completion<'_>, status: &str, output: Vec<Value>) -> Va
         _ => Value::Null,
     };
     let is_over = status != "in_progress";
-    let tells = is_over && !completion.has(&Quirk::NoUsage);
+    let has_usage = is_over && !completion.has(&Quirk::NoUsage);
     json!({
         "id": completion.id,
         "object": "response",
@@ -64,7 +64,7 @@ fn response(completion: &Completion<'_>, status: &str, output: Vec<Value>) -> Va
         "error": null,
         "incomplete_details": if is_over { why } else { Value::Null },
         "output": output,
-        "usage": if tells { usage(&completion.usage) } else { Value::Null },
+        "usage": if has_usage { usage(&completion.usage) } else { Value::Null },
     })
 }
 

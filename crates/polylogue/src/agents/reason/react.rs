@@ -10,6 +10,7 @@ use polylogue_core::{
 use serde_json::Value;
 
 use crate::Assistant;
+use crate::agents::compaction::{self, Ask};
 use crate::agents::tooling::{continued, marked};
 use crate::tools::runner::{Finished, Runner};
 
@@ -89,8 +90,8 @@ impl React {
         loop {
             let tools = if with_tools && !way.in_text { self.agent.specs() } else { &[] };
             let (system, params, view) = (way.system.as_deref(), &way.params, self.agent.view_options());
-            let ask = ModelCall { model: &self.agent.model, system, tools, params, view };
-            match turn.try_model(ask).await? {
+            let ask = ModelCall { model: &self.agent.model, system, tools, params, view, compaction: None };
+            match compaction::ask(self.agent.active_compaction(), turn, ask, Ask::Try).await? {
                 ModelAttempt::Reply(reply) => {
                     return continued(turn, ask, reply, self.agent.continuations(params)).await;
                 }

@@ -1,7 +1,7 @@
 //! What one agent remembers of a chat, as messages.
 
 use polylogue_core::{
-    Body, Call, CallOutcome, Event, HistoryEntry, Message, Name, Outcome, Part, Transcript,
+    Body, Call, CallOutcome, CallPurpose, Event, HistoryEntry, Message, Name, Outcome, Part, Transcript,
 };
 
 /// What `who` remembers of `chat`, in order: messages of others that it saw, its prompts, its own messages, and its
@@ -46,7 +46,9 @@ impl Memory<'_> {
                     self.begun = self.messages.len();
                 }
             }
-            Body::ModelReplied(sample) if me(&sample.who) => self.drafted(&sample.parts),
+            Body::ModelReplied(sample) if me(&sample.who) && sample.purpose == CallPurpose::Turn => {
+                self.drafted(&sample.parts)
+            }
             Body::Prompted { who, text } if me(who) => {
                 self.settle();
                 self.hear(text);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use polylogue_core::{Agent, AnyAgent, Body, Error, Message, Name, Path, Result};
+use polylogue_core::{Agent, AnyAgent, Body, ConfigError, Message, Name, Path, Result, UnknownName};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -107,8 +107,8 @@ impl Session {
             .map(|chat| format!("`{}`", chat.key))
             .collect();
         if !missing.is_empty() {
-            let who = agent.name();
-            return Err(Error::config(format!("the state of `{who}` has no {}", missing.join(", "))));
+            let state = format!("the state of `{}`", agent.name());
+            return Err(ConfigError::missing(state, missing.join(", ")).into());
         }
         let mut chats = self.all_chats(agent).await?;
         let home = self.home(agent.name()).await?;
@@ -138,8 +138,8 @@ impl Session {
                 let key = format!("{label}.memory");
                 chats.retain(|chat| chat.key == key);
                 if chats.is_empty() {
-                    let who = agent.name();
-                    return Err(Error::config(format!("`{who}` has no layer `{label}`")));
+                    let agent = format!("of `{}`", agent.name());
+                    return Err(UnknownName::new("layer", label).within(agent).into());
                 }
             }
         }

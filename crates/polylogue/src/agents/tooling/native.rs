@@ -89,7 +89,7 @@ impl AssistantTurn<'_, '_> {
 struct Missing {
     /// Each with the number of reminders left.
     tools: Vec<(String, u32)>,
-    reminded: u32,
+    reminders: u32,
 }
 
 enum Reminder {
@@ -102,20 +102,20 @@ impl Missing {
     fn of(work: &AssistantTurn<'_, '_>) -> Self {
         let must = work.agent.prompted.iter().filter(|prompted| prompted.must && !work.is_private_question());
         let tools = must.map(|prompted| (prompted.name().to_owned(), prompted.max_call_errors)).collect();
-        Self { tools, reminded: 0 }
+        Self { tools, reminders: 0 }
     }
 
     fn called(&mut self, calls: &[Call]) {
         self.tools.retain(|(tool, _)| !calls.iter().any(|call| call.tool == *tool));
-        self.reminded = 0;
+        self.reminders = 0;
     }
 
     fn remind(&mut self) -> Reminder {
         match self.tools.first() {
             None => Reminder::None,
-            Some((_, limit)) if self.reminded >= *limit => Reminder::GiveUp(*limit),
+            Some((_, limit)) if self.reminders >= *limit => Reminder::GiveUp(*limit),
             Some((tool, _)) => {
-                self.reminded += 1;
+                self.reminders += 1;
                 Reminder::Tell(words::must_call(tool))
             }
         }

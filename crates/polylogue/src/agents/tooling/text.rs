@@ -101,7 +101,11 @@ impl<'w> AssistantTurn<'w, '_> {
     }
 
     /// Asks for the arguments until the tool accepts them.
-    pub(super) async fn call_by_text(&mut self, offer: OfferedTool<'w>, tells_how: bool) -> Result<ToolUse> {
+    pub(super) async fn call_by_text(
+        &mut self,
+        offer: OfferedTool<'w>,
+        with_instructions: bool,
+    ) -> Result<ToolUse> {
         let spec = offer.spec;
         if words::is_without_arguments(spec) {
             return self.try_call(offer, Value::Object(Map::new()), None).await.map(|tried| match tried {
@@ -110,7 +114,7 @@ impl<'w> AssistantTurn<'w, '_> {
                 Err(flaw) => ToolUse::Ran { parts: vec![Part::text(flaw.text.clone())], text: flaw.text },
             });
         }
-        let how = tells_how.then(|| words::how(spec, offer.prompted));
+        let how = with_instructions.then(|| words::how(spec, offer.prompted));
         self.prompt(words::call(spec, how, &self.task())).await?;
         let mut errors = Errors::default();
         loop {

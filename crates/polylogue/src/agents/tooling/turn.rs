@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
-    Act, Agent, AnyTool, Body, Call, Capability, Error, Finish, HistoryEntry, Interrupt, Model, ModelAttempt,
-    ModelCall, Name, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn, ViewOptions, plain,
+    Act, Agent, AnyTool, Body, Call, Capability, ConfigError, Error, Finish, HistoryEntry, Interrupt, Model,
+    ModelAttempt, ModelCall, Name, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn,
+    ViewOptions, plain,
 };
 use serde_json::Value;
 
 use super::support::{CallMode, ToolSupport};
 use super::words;
 use crate::agents::assistant::Assistant;
+use crate::agents::compaction::{self, Ask};
 use crate::agents::prompted::{PromptedTool, ToolHistory};
 use crate::tools::runner::{Finished, Runner};
 
@@ -126,10 +128,8 @@ impl<'w, 't> AssistantTurn<'w, 't> {
                 return Ok(act);
             }
             if self.call_mode() == mode {
-                let (me, model) = (self.turn.me(), self.agent.model.name());
-                return Err(Error::config(format!(
-                    "`{model}` does not support what the parameters of `{me}` request; for structured output, use `Assistant::output_schema`"
-                )));
+                let (model, who) = (self.agent.model.name().into(), self.turn.me().clone());
+                return Err(ConfigError::UnsupportedParameters { model, who }.into());
             }
         }
     }
@@ -260,13 +260,13 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     }
 
     async fn sample(&mut self, params: &Params) -> Result<Reply> {
+        let compaction = self.agent.active_compaction();
         let (turn, ask) = self.asking(&[], params);
         // Other missing capabilities do not matter here.
         let reply = loop {
-            if !matches!(turn.next_logged(), Some(Body::CapabilityMissing { .. })) {
-                break turn.ask_model(ask).await?;
-            }
-            if let ModelAttempt::Reply(reply) = turn.try_model(ask).await? {
+            let is_missing = matches!(turn.next_logged(), Some(Body::CapabilityMissing { .. }));
+            let how = if is_missing { Ask::Try } else { Ask::Plain };
+            if let ModelAttempt::Reply(reply) = compaction::ask(compaction, turn, ask, how).await? {
                 break reply;
             }
         };
@@ -284,13 +284,10 @@ impl<'w, 't> AssistantTurn<'w, 't> {
 
     /// Calls the model; `None` if a capability is missing that can be worked around.
     pub(super) async fn attempt(&mut self, tools: &[ToolSpec], params: &Params) -> Result<Option<Reply>> {
-        let is_auto = self.support.is_auto();
+        let how = if self.support.is_auto() { Ask::Try } else { Ask::Plain };
+        let compaction = self.agent.active_compaction();
         let (turn, ask) = self.asking(tools, params);
-        let attempt = match is_auto {
-            true => turn.try_model(ask).await?,
-            false => ModelAttempt::Reply(turn.ask_model(ask).await?),
-        };
-        match attempt {
+        match compaction::ask(compaction, turn, ask, how).await? {
             ModelAttempt::Reply(reply) => self.whole(reply, tools, params).await.map(Some),
             ModelAttempt::Unable(capability) => {
                 self.support.lose(capability);
@@ -307,7 +304,14 @@ impl<'w, 't> AssistantTurn<'w, 't> {
         let mode = self.mode.unwrap_or_else(|| self.support.calls());
         let has_words = !self.agent.specs.is_empty() && mode != CallMode::Native;
         let view = if has_words { &self.worded } else { &self.agent.view };
-        let ask = ModelCall { model: &self.agent.model, system: self.system.as_deref(), tools, params, view };
+        let ask = ModelCall {
+            model: &self.agent.model,
+            system: self.system.as_deref(),
+            tools,
+            params,
+            view,
+            compaction: None,
+        };
         (&mut *self.turn, ask)
     }
 

@@ -3,6 +3,7 @@
 use polylogue_core::ToolSpec;
 use serde_json::{Map, Value};
 
+pub(super) use crate::agents::check::form;
 use crate::agents::prompted::PromptedTool;
 
 /// Sent when the limit on tool calls per turn is reached.
@@ -192,11 +193,6 @@ pub(super) fn object_again(error: &str) -> String {
     format!(
         "That could not be used: {error}\n\nReply with one corrected JSON object of the form you were told, and nothing else."
     )
-}
-
-/// Asks for structured output.
-pub(super) fn form(schema: &Value) -> String {
-    format!("Write your answer as JSON that satisfies this JSON Schema, and nothing else:\n{schema}")
 }
 
 /// Asks a model without other context to repair an answer.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Act, Agent, AnyAgent, Error, Layer, Message, Name, Result, Turn};
+use polylogue_core::{Act, Agent, AnyAgent, Layer, Message, Name, Result, Turn, UnknownName};
 
 /// An agent with hooks: some change what it receives, others what it replies.
 ///
@@ -74,7 +74,8 @@ impl Around {
         if count > self.before.len() + self.after.len() {
             return Ok(());
         }
-        Err(Error::config("the hook does not exist; it may already be removed"))
+        let place = format!("of `{}`; it may already be removed", self.agent.name());
+        Err(UnknownName::new("hook", handle.0).within(place).into())
     }
 
     const fn handle(&mut self) -> Handle {

@@ -16,7 +16,7 @@ pub(super) fn is_over(chat: &Transcript, me: &Name, limit: u64) -> bool {
                 replies += u64::from(in_chat);
             }
             // This turn was counted at its end, and was the person's.
-            Body::InputProvided { to, text } if in_chat && to == me && !text.trim().is_empty() => {
+            Body::InputProvided { to, text, .. } if in_chat && to == me && !text.trim().is_empty() => {
                 return replies.saturating_sub(1) >= limit;
             }
             Body::Reopened { message: Some(_), .. } => return replies >= limit,

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::call_record::{CallRecord, RunState};
 use super::tool_table::ToolTable;
 use super::{Block, value};
-use crate::agents::tooling::check::check;
-use crate::agents::tooling::lenient;
+use crate::agents::check::check;
+use crate::agents::lenient;
 use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::runner::{Finished, Runner};
 
@@ -32,8 +32,6 @@ use crate::tools::runner::{Finished, Runner};
 /// use polylogue::tools::tool::Finish;
 /// use polylogue::kernel::Part;
 /// use polylogue::{Message, Session, toolkit};
-/// # use polylogue::kernel::{AnyStore, LogId};
-/// # use polylogue_store::Memory;
 ///
 /// struct Shop;
 ///
@@ -48,7 +46,7 @@ use crate::tools::runner::{Finished, Runner};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 /// let runner = Actions::new("runner")?.toolkit("Shop", Shop.tools()).tool(Finish::default());
-/// # let session = Session::create(AnyStore::new(Memory::new()), LogId::new("shop")?).await?;
+/// let session = Session::in_memory();
 /// let call = serde_json::json!({"name": "Shop.price", "parameters": {"article": "tea"}});
 /// let reply = session.call(&runner, Message { parts: vec![Part::Note(call)], ..Message::from("") }).await?;
 /// assert_eq!(reply.plain(), "tea: 5 EUR");

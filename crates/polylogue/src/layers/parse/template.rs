@@ -1,6 +1,6 @@
 //! Format instructions for plain text.
 
-use polylogue_core::Error;
+use polylogue_core::{Error, UnknownName};
 use serde_json::Value;
 
 use super::Parser;
@@ -23,7 +23,7 @@ impl Template {
             match after.split_once('}').filter(|(name, _)| is_name(name)) {
                 Some((name, behind)) => {
                     let field = fields.iter().find(|(field, _)| *field == name);
-                    filled.push_str(field.ok_or_else(|| missing(name))?.1);
+                    filled.push_str(field.ok_or_else(|| unknown(name, fields))?.1);
                     rest = behind;
                 }
                 None => {
@@ -43,8 +43,9 @@ impl Template {
     }
 }
 
-fn missing(field: &str) -> Error {
-    Error::config(format!("the field `{{{field}}}` of the template has no value"))
+fn unknown(field: &str, fields: &[(&str, &str)]) -> Error {
+    let known = fields.iter().map(|(field, _)| field);
+    UnknownName::new("field", field).within("in the template").known(known).into()
 }
 
 fn is_name(text: &str) -> bool {

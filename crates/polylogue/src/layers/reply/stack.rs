@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::stop::Reason;
-use polylogue_core::{Act, Agent, Error, Name, NameError, Result, StopReason, Turn};
+use polylogue_core::{Act, Agent, Name, NameError, Result, StopReason, Turn, UnknownName};
 
 use super::{ErasedReply, Reply};
 
@@ -60,13 +60,11 @@ impl Stack {
     /// When there is no such layer.
     pub fn without(mut self, label: &str) -> Result<Self> {
         let before = self.layers.len();
-        let labels: Vec<String> = self.layers.iter().map(|layer| format!("`{}`", layer.label())).collect();
+        let place = format!("of `{}`", self.name);
+        let unknown = UnknownName::new("layer", label).within(place);
+        let unknown = unknown.known(self.layers.iter().map(|layer| layer.label()));
         self.layers.retain(|layer| layer.label() != label);
-        if self.layers.len() < before {
-            return Ok(self);
-        }
-        let (name, labels) = (&self.name, labels.join(", "));
-        Err(Error::config(format!("`{name}` has no layer `{label}`; its layers are {labels}")))
+        if self.layers.len() < before { Ok(self) } else { Err(unknown.into()) }
     }
 
     /// Sets the description of the agent, which speaker selection reads.

@@ -73,7 +73,7 @@ impl Trigger {
         Self::on(|turn| turn.last_message().is_some())
     }
 
-    /// As long as there is no message of others.
+    /// As long as there is no message of others: the agent begins the chat. In AutoGen, the trigger `None`.
     #[must_use]
     pub fn no_message() -> Self {
         Self::on(|turn| turn.last_message().is_none())

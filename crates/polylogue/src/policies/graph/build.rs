@@ -1,6 +1,6 @@
 //! Builds a graph, and checks it.
 
-use polylogue_core::{Error, Name, Result};
+use polylogue_core::{Name, PatternFlaw, Result, UnknownName};
 
 use super::checked::{AfterLeaving, CheckedGraph, Join, roots};
 use super::edge::{Edge, EdgeCondition, Link};
@@ -64,33 +64,25 @@ fn checked(graph: Graph) -> Result<CheckedGraph> {
     }
     let starts = starts(&graph.starts, &nodes, &links)?;
     if !nodes.is_empty() && (0..nodes.len()).all(|node| links.iter().any(|link| link.from == node)) {
-        return wrong("the graph has no end: edges lead on from every node");
+        return Err(PatternFlaw::NoEnd.into());
     }
-    let name = |node: usize| nodes.get(node).map(ToString::to_string).unwrap_or_default();
-    for node in 0..nodes.len() {
-        check_conditions(node, &name(node), &links)?;
+    for (node, name) in nodes.iter().enumerate() {
+        check_conditions(node, name, &links)?;
     }
     let reached = reachable(&starts, &links);
-    if let Some(node) = (0..nodes.len()).find(|node| !reached.contains(node)) {
-        return wrong(format!("no way leads to `{}` from the beginning of the graph", name(node)));
+    if let Some((_, node)) = nodes.iter().enumerate().find(|(node, _)| !reached.contains(node)) {
+        return Err(PatternFlaw::Unreachable { node: node.clone() }.into());
     }
     let sure = |node: usize| {
         links.iter().filter(move |link| link.from == node && link.is_sure()).map(|link| link.to)
     };
     if let Some(endless) = cycle(nodes.len(), sure) {
-        let nodes: Vec<String> = endless.into_iter().map(name).collect();
-        return wrong(format!(
-            "the loop {} never ends; give an edge of it a condition or a bound",
-            nodes.join(" -> ")
-        ));
+        let nodes = endless.into_iter().filter_map(|node| nodes.get(node)).cloned().collect();
+        return Err(PatternFlaw::EndlessLoop { nodes }.into());
     }
     let forward = mark_back(&reached, &mut links);
     let leads = (0..nodes.len()).map(|node| leads(node, nodes.len(), &forward)).collect();
     Ok(CheckedGraph { nodes, starts, links, joins, leads, after_leaving: AfterLeaving::Close })
-}
-
-fn wrong<T>(what: impl Into<String>) -> Result<T> {
-    Err(Error::config(what.into()))
 }
 
 fn named(nodes: &[String]) -> Result<Vec<Name>> {
@@ -98,7 +90,7 @@ fn named(nodes: &[String]) -> Result<Vec<Name>> {
     for node in nodes {
         let name = Name::new(node)?;
         if names.contains(&name) {
-            return wrong(format!("the graph has the node `{node}` twice"));
+            return Err(PatternFlaw::ListedTwice { kind: "node", name: node.clone() }.into());
         }
         names.push(name);
     }
@@ -107,7 +99,7 @@ fn named(nodes: &[String]) -> Result<Vec<Name>> {
 
 fn number(node: &str, nodes: &[Name]) -> Result<usize> {
     let found = nodes.iter().position(|name| name.as_str() == node);
-    found.map_or_else(|| wrong(format!("the graph has no node `{node}`; name it in `Graph::of`")), Ok)
+    found.ok_or_else(|| UnknownName::new("node", node).within("in the graph").known(nodes).into())
 }
 
 fn linked(edges: &[Edge], nodes: &[Name]) -> Result<Vec<Link>> {
@@ -115,7 +107,8 @@ fn linked(edges: &[Edge], nodes: &[Name]) -> Result<Vec<Link>> {
     for Edge { from, to, when, at_most } in edges {
         let (start, end) = (number(from, nodes)?, number(to, nodes)?);
         if links.iter().any(|link| link.from == start && link.to == end) {
-            return wrong(format!("the graph has two edges from `{from}` to `{to}`"));
+            let name = format!("{from} -> {to}");
+            return Err(PatternFlaw::ListedTwice { kind: "edge", name }.into());
         }
         links.push(Link { from: start, to: end, when: when.clone(), at_most: *at_most, back: false });
     }
@@ -131,26 +124,30 @@ fn starts(named: &[String], nodes: &[Name], links: &[Link]) -> Result<Vec<usize>
     starts.sort_unstable();
     starts.dedup();
     if starts.is_empty() {
-        return wrong(
-            "the graph has no start: edges lead to every node; name the nodes with which it starts",
-        );
+        return Err(PatternFlaw::NoStart.into());
     }
     Ok(starts)
 }
 
 /// Whether the edges of a node fit together.
-fn check_conditions(node: usize, name: &str, links: &[Link]) -> Result<()> {
+fn check_conditions(node: usize, name: &Name, links: &[Link]) -> Result<()> {
     let of = |is: fn(&Link) -> bool| links.iter().any(|link| link.from == node && is(link));
     let always = of(Link::is_sure);
     let holds = of(|link| !link.is_sure() && !matches!(link.when, EdgeCondition::Otherwise));
     let otherwise = of(|link| matches!(link.when, EdgeCondition::Otherwise));
-    match (always, holds, otherwise) {
-        (true, true, _) | (true, _, true) => wrong(format!(
-            "`{name}` has edges with and without a condition; give each a condition, or use `otherwise`"
-        )),
-        (_, false, true) => wrong(format!("`{name}` has an edge for otherwise, and none with a condition")),
-        _ => Ok(()),
-    }
+    let (has, but, hint) = match (always, holds, otherwise) {
+        (true, true, _) | (true, _, true) => (
+            "has edges with a condition",
+            "also edges without one",
+            "give each a condition, or use `otherwise`",
+        ),
+        (_, false, true) => {
+            ("has an edge for otherwise", "none with a condition", "give another edge of it a condition")
+        }
+        _ => return Ok(()),
+    };
+    let of = format!("`{name}`").into();
+    Err(PatternFlaw::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into())
 }
 
 /// All nodes reachable from `starts`, nearest first.

@@ -190,8 +190,9 @@ impl Agent for Selector {
         loop {
             let Self { model, view, .. } = self;
             let system = Some(&*system);
-            let reply =
-                turn.ask_model(ModelCall { model, system, tools: &[], params: &params, view }).await?;
+            let reply = turn
+                .ask_model(ModelCall { model, system, tools: &[], params: &params, view, compaction: None })
+                .await?;
             let found = self.read(&reply, of, turn.transcript().participants());
             let correction = match &found {
                 Mention::One(name) => return Ok(Answer::Picked(name.clone()).said(&reply.plain())),

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use polylogue_core::{
-    Body, CacheSavings, ChargeReason, Event, Money, Name, Path, TotalUsage, UncertainUsage,
-};
+use polylogue_core::{Body, CallPurpose, ChargeReason, Event, Name, Path, TotalUsage};
 use serde::Serialize;
 
 /// The usage of one agent with one model for one purpose in one chat.
@@ -33,57 +31,15 @@ pub enum Purpose {
     Private,
     /// A turn in a nested chat.
     Nested,
-}
-
-/// Calls, tokens and cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Figures {
-    /// Model calls.
-    pub calls: u64,
-    /// Input and output tokens, where known.
-    pub tokens: u64,
-    /// Cost, where known.
-    pub cost: Money,
-}
-
-impl Figures {
-    /// The usage without replies from a cache.
-    #[must_use]
-    pub const fn excluding_cached(spent: &TotalUsage) -> Self {
-        Self { calls: spent.calls, tokens: spent.tokens(), cost: spent.cost }
-    }
-
-    /// The usage as it would be without a cache of replies.
-    #[must_use]
-    pub fn including_cached(spent: &TotalUsage) -> Self {
-        let saved = spent.saved;
-        Self {
-            calls: spent.calls + saved.calls,
-            tokens: spent.tokens() + saved.tokens,
-            cost: spent.cost + saved.cost,
-        }
-    }
+    /// A summary of an agent's older history, in any chat.
+    Compaction,
 }
 
 /// The sum of rows.
 pub(super) fn total<'r>(rows: impl IntoIterator<Item = &'r Row>) -> TotalUsage {
-    rows.into_iter().fold(TotalUsage::default(), |sum, Row { spent, .. }| TotalUsage {
-        calls: sum.calls + spent.calls,
-        input: sum.input + spent.input,
-        output: sum.output + spent.output,
-        unmetered: sum.unmetered + spent.unmetered,
-        cost: sum.cost + spent.cost,
-        unpriced: sum.unpriced + spent.unpriced,
-        saved: CacheSavings {
-            calls: sum.saved.calls + spent.saved.calls,
-            tokens: sum.saved.tokens + spent.saved.tokens,
-            cost: sum.saved.cost + spent.saved.cost,
-        },
-        uncertain: UncertainUsage {
-            calls: sum.uncertain.calls + spent.uncertain.calls,
-            tokens: sum.uncertain.tokens + spent.uncertain.tokens,
-            cost: sum.uncertain.cost + spent.uncertain.cost,
-        },
+    rows.into_iter().fold(TotalUsage::default(), |mut sum, Row { spent, .. }| {
+        sum.merge(spent);
+        sum
     })
 }
 
@@ -107,7 +63,10 @@ impl UsageTable {
         self.follow(event);
         if let Body::ModelReplied(sample) = &event.body {
             let (at, who) = (event.at.clone(), sample.who.clone());
-            let purpose = self.purpose(&at, &who);
+            let purpose = match sample.purpose {
+                CallPurpose::Turn => self.purpose(&at, &who),
+                CallPurpose::Compaction => Purpose::Compaction,
+            };
             self.rows.entry((at, who, Arc::clone(&sample.model), purpose)).or_default().add(sample);
         }
         if let Body::Charged(charge) = &event.body

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, Result};
+use polylogue_core::{Audience, Chat, ChatBuilder, Error, Name, PatternFlaw, Result, UnknownName};
 
 use super::member::Member;
 use super::plan::{Discussion, EndMode, GroupSolvePolicy, Plan};
@@ -71,21 +71,15 @@ impl Plan {
     }
 }
 
-fn wrong<T>(what: impl Into<String>) -> Result<T> {
-    Err(Error::config(what.into()))
-}
-
 /// Whether a solo task has no settings for groups.
 fn check_alone(task: &Task) -> Result<()> {
     task.check()?;
     if !task.is_flagged() && !task.keeps() {
         return Ok(());
     }
-    let (who, what) = (task.who(), if task.is_flagged() { "stops by itself" } else { "keeps reflections" });
-    wrong(format!(
-        "the task of `{who}` {what}, but is solved alone, where it is not asked whether it is complete: that is for tasks of a \
-         group"
-    ))
+    let has = if task.is_flagged() { "stops by itself" } else { "keeps reflections" };
+    let but = "is solved alone, where it is not asked whether it is complete";
+    Err(task.conflict(has, but, "that is a setting for tasks of a group"))
 }
 
 impl Group {
@@ -104,17 +98,18 @@ impl Group {
 
     fn check_size(&self) -> Result<()> {
         if self.tasks.len() < 2 {
-            return wrong("a group needs at least two tasks; to solve one alone, use `tasks::tasks`");
+            return Err(too_few("task", 2));
         }
         if self.max_iterations == 0 {
-            return wrong("a group needs at least 1 iteration; got `max_iterations(0)`");
+            return Err(too_few("iteration", 1));
         }
         let shifts = self.owner.is_some() || self.content.is_some();
         if self.tasks.len() > 2 && (shifts || self.reconciles) {
-            return wrong(
-                "the recipient of the first message, its text, and reconciled first messages are settings of two tasks; \
-                 in a larger group every agent receives all messages from the beginning",
-            );
+            return Err(conflict(
+                "sets the recipient or the text of the first message, or reconciles first messages",
+                "has more than two tasks",
+                "in a larger group every agent receives all messages from the beginning",
+            ));
         }
         Ok(())
     }
@@ -123,12 +118,11 @@ impl Group {
         for (index, task) in self.tasks.iter().enumerate() {
             let who = task.who();
             if self.tasks.iter().take(index).any(|other| other.who() == who) {
-                return wrong(format!("two tasks of the group are of `{who}`, who would talk to itself"));
+                return Err(PatternFlaw::ListedTwice { kind: "agent", name: who.to_string() }.into());
             }
             if self.tasks.len() > 2 && who.as_str() == MANAGER {
-                return wrong(format!(
-                    "no agent of a larger group can be named `{MANAGER}`, who gives the tasks"
-                ));
+                let has = format!("has an agent named `{MANAGER}`");
+                return Err(conflict(&has, "gives its tasks by this name", "rename the agent"));
             }
         }
         Ok(())
@@ -137,21 +131,24 @@ impl Group {
     fn check_flags(&self) -> Result<()> {
         for task in &self.tasks {
             task.check()?;
-            let who = task.who();
             if task.is_forgotten() {
-                return wrong(format!("the task of `{who}` forgets, and a talk needs what was said in it"));
+                let but = "the agents of a group need its messages";
+                return Err(task.conflict("forgets", but, "solve it alone, before or after the group"));
             }
             if task.keeps() && !task.is_flagged() {
-                return wrong(format!(
-                    "the task of `{who}` keeps reflections, but is never reflected on: it needs `self_terminating`, too"
+                return Err(task.conflict(
+                    "keeps reflections",
+                    "is never reflected on",
+                    "make it `self_terminating`, too",
                 ));
             }
         }
         if self.mode != EndMode::MaxIterations && !self.tasks.iter().any(Task::is_flagged) {
-            return wrong(
-                "the group ends when a task is complete, but no agent is asked whether one is: give a task `self_terminating`, \
-                 or end by `EndMode::MaxIterations`",
-            );
+            return Err(conflict(
+                "ends when a task is complete",
+                "asks no agent whether one is",
+                "make a task `self_terminating`, or end by `EndMode::MaxIterations`",
+            ));
         }
         Ok(())
     }
@@ -160,13 +157,18 @@ impl Group {
     fn owner(&self) -> Result<usize> {
         let Some(owner) = &self.owner else { return Ok(1) };
         let found = self.tasks.iter().position(|task| task.who().as_str() == owner);
-        found.map_or_else(
-            || {
-                let names: Vec<_> = self.tasks.iter().map(|task| format!("`{}`", task.who())).collect();
-                let names = names.join(" and ");
-                wrong(format!("`{owner}` is to be told the first message, but the tasks are of {names}"))
-            },
-            Ok,
-        )
+        found.ok_or_else(|| {
+            let unknown = UnknownName::new("agent", owner).within("as the recipient of the first message");
+            unknown.known(self.tasks.iter().map(Task::who)).into()
+        })
     }
+}
+
+fn too_few(what: &'static str, least: u64) -> Error {
+    PatternFlaw::TooFew { of: "a group", what, least }.into()
+}
+
+fn conflict(has: &str, but: &str, hint: &'static str) -> Error {
+    let of = "the group".into();
+    PatternFlaw::Conflict { of, has: has.into(), but: but.into(), hint: Some(hint) }.into()
 }

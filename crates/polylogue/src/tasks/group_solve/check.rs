@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Error, Params, Result};
+use polylogue_core::{ConfigError, Params, PatternFlaw, Result};
 use serde_json::{Value, json};
 
 use crate::Assistant;
+use crate::agents::lenient::without_thoughts;
 use crate::agents::tooling::ModelSettings;
-use crate::agents::tooling::lenient::without_thoughts;
 
 /// How agents are asked whether their task is complete: first what is left to do, in free text; then whether anything
 /// is, in one word.
@@ -123,22 +123,20 @@ impl Check {
     pub(super) fn validate(&self) -> Result<()> {
         let questions = [Some(&self.reflection), self.decision.as_ref(), self.again.as_ref()];
         if questions.into_iter().flatten().any(|question| question.trim().is_empty()) {
-            return Err(Error::config("the question to an agent about its task is empty"));
+            return Err(PatternFlaw::Blank { what: "the question to an agent about its task".into() }.into());
         }
         if let Some(temperature) = self.temperature.filter(|temperature| !(0.0..=2.0).contains(temperature)) {
-            return Err(Error::config(format!(
-                "the temperature of a decision is {temperature}, and must be between 0 and 2"
-            )));
+            let why = format!("{temperature} is not between 0 and 2");
+            return Err(ConfigError::invalid("the temperature of a decision", why).into());
         }
         let [open, complete] = [&self.open, &self.complete].map(|word| word.to_lowercase());
         let is_word = |word: &str| !word.is_empty() && word.chars().all(char::is_alphanumeric);
         if is_word(&open) && is_word(&complete) && open != complete {
             return Ok(());
         }
-        Err(Error::config(format!(
-            "`{}` and `{}` cannot tell whether a task is complete: they must be two different words, each of letters only",
-            self.open, self.complete
-        )))
+        let why =
+            format!("`{}` and `{}` are not two different words of letters only", self.open, self.complete);
+        Err(ConfigError::invalid("the decision on whether a task is complete", why).into())
     }
 
     /// Whether `reply` says that the task is complete; `None` when unclear.
@@ -261,7 +259,10 @@ mod tests {
         assert!(words.validate().is_ok());
         for (open, complete) in [("yes", "YES"), ("", "no"), ("not yet", "no")] {
             let error = Check::default().words(open, complete).validate().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("`{open}` and `{complete}` cannot tell")), "{error}");
+            assert!(
+                error.contains(&format!("`{open}` and `{complete}` are not two different words")),
+                "{error}"
+            );
         }
     }
 }

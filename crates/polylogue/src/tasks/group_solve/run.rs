@@ -96,13 +96,13 @@ impl<'a> SolveRun<'a> {
 
     /// An agent answers its own task.
     fn solve<'p>(&mut self, task: &'p Task, to: Audience) -> Replayed<'p, ()> {
-        let prompt = self.tell(task, task)?;
+        let prompt = self.give_task(task, task)?;
         self.speak(task, TurnRequest { who: task.who().clone(), prompt, to, choice: None })
     }
 
     /// Sends the prompt of `task` to the agent of `to`: in the next turn request, or, with media, as a message before
     /// it.
-    fn tell<'p>(&mut self, task: &Task, to: &Task) -> Replayed<'p, Option<Arc<str>>> {
+    fn give_task<'p>(&mut self, task: &Task, to: &Task) -> Replayed<'p, Option<Arc<str>>> {
         let prompt = task.prompt(self.chat.task());
         if !task.has_media() {
             return Ok(Some(prompt));
@@ -151,13 +151,13 @@ impl<'a> SolveRun<'a> {
         self.solve(one, only(one))?;
         let first = Arc::clone(&self.answer);
         if talk.reconciles {
-            let prompt = self.tell(one, two)?;
+            let prompt = self.give_task(one, two)?;
             self.learn(two, prompt, Arc::clone(&first))?;
         }
         self.solve(two, only(two))?;
         let second = Arc::clone(&self.answer);
         if talk.reconciles {
-            let prompt = self.tell(two, one)?;
+            let prompt = self.give_task(two, one)?;
             self.learn(one, prompt, Arc::clone(&second))?;
         }
         // The last one in the other's history: where both know both answers, that is the second.

@@ -7,13 +7,17 @@ use std::fmt::Write as _;
 /// code block where a host renders Markdown.
 pub const MARGIN: &str = "    │ ";
 
-/// Limit on blank lines and spaces in a row; longer runs are shown as a count, so that they hide nothing off the
+/// Limits on blank lines, spaces and tabs in a row; longer runs are shown as a count, so that they hide nothing off the
 /// screen.
 const BLANK_LINES: usize = 8;
 const SPACES: usize = 64;
+const TABS: usize = 16;
 
-/// `text` as a block of lines, each after a [`MARGIN`]: complete and verbatim, except that invisible or reordering
-/// characters are shown as `⟨U+202E⟩`, and long runs of spaces and blank lines as a count.
+/// What a tab is shown as: it indents, and differs from spaces, because a program may distinguish them.
+const TAB: &str = "→   ";
+
+/// `text` as a block of lines, each after a [`MARGIN`]: complete and verbatim, except that a tab is shown as an arrow and
+/// three spaces, invisible or reordering characters as `⟨U+202E⟩`, and long runs of spaces, tabs and blank lines as a count.
 ///
 /// ```
 /// use polylogue::tools::approval::exact;
@@ -59,31 +63,24 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    let mut spaces = 0;
-    for c in text.chars() {
-        if c == ' ' {
-            spaces += 1;
-            continue;
-        }
-        run(&mut shown, spaces);
-        spaces = 0;
-        if shows(c) {
-            shown.push(c);
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(shown, "⟨U+{:04X}⟩", u32::from(c));
-        }
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let is_blank = matches!(c, ' ' | '\t');
+        let after =
+            if is_blank { rest.trim_start_matches(c) } else { rest.get(c.len_utf8()..).unwrap_or("") };
+        let count = rest.len() - after.len();
+        // Writing to a string cannot fail.
+        let _ = match c {
+            ' ' if count > SPACES => write!(shown, "⟨{count} spaces⟩"),
+            '\t' if count > TABS => write!(shown, "⟨{count} tabs⟩"),
+            ' ' => write!(shown, "{:count$}", ""),
+            '\t' => write!(shown, "{}", TAB.repeat(count)),
+            c if shows(c) => write!(shown, "{c}"),
+            c => write!(shown, "⟨U+{:04X}⟩", u32::from(c)),
+        };
+        rest = after;
     }
-    run(&mut shown, spaces);
     Cow::Owned(shown)
-}
-
-fn run(shown: &mut String, spaces: usize) {
-    if spaces > SPACES {
-        let _ = write!(shown, "⟨{spaces} spaces⟩");
-    } else {
-        shown.extend(std::iter::repeat_n(' ', spaces));
-    }
 }
 
 /// Whether `c` is visible as itself: not a control character, a format character of Unicode (zero width, bidirectional,
@@ -114,7 +111,7 @@ mod tests {
         assert_eq!(exact("echo `whoami` **[x](http://y)**"), "    │ echo `whoami` **[x](http://y)**");
         assert_eq!(exact("a\n\nb\n"), "    │ a\n    │\n    │ b");
         assert_eq!(exact(""), "    │");
-        assert_eq!(exact("a\r\n\tb"), "    │ a⟨U+000D⟩\n    │ ⟨U+0009⟩b");
+        assert_eq!(exact("a\r\n\tb"), "    │ a⟨U+000D⟩\n    │ →   b");
         for (c, name) in [
             ('\u{9b}', "⟨U+009B⟩"),
             ('\u{7f}', "⟨U+007F⟩"),
@@ -136,12 +133,22 @@ mod tests {
     }
 
     #[test]
+    fn a_tab_indents_and_is_not_taken_for_spaces() {
+        // A shell ends this text at a line with a tab, and not at one with spaces.
+        let here = |blank: &str| exact(&format!("cat <<-END\n{blank}END\nrm x\n"));
+        assert_eq!(here("\t"), "    │ cat <<-END\n    │ →   END\n    │ rm x");
+        assert_ne!(here("\t"), here("    "));
+        assert_eq!(exact("if x:\n\tif y:\n\t\tz()"), "    │ if x:\n    │ →   if y:\n    │ →   →   z()");
+    }
+
+    #[test]
     fn blanks_push_nothing_out_of_sight() {
         assert_eq!(exact(&format!("ls{}; rm x", " ".repeat(900))), "    │ ls⟨900 spaces⟩; rm x");
         assert_eq!(
             exact(&format!("ls{}rm x", "\n".repeat(500))),
             "    │ ls\n    │ ⟨499 blank lines⟩\n    │ rm x"
         );
+        assert_eq!(exact(&format!("ls{}rm x", "\t".repeat(900))), "    │ ls⟨900 tabs⟩rm x");
         assert_eq!(exact("  a  b  "), "    │   a  b  ");
     }
 

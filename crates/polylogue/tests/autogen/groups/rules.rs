@@ -67,19 +67,16 @@ async fn who_may_repeat_can_be_said() {
 
 // Items 82 and 83. That a list is a list, and the kind of a graph given, the types see to.
 #[test]
-fn rules_that_contradict_or_name_strangers_are_errors() {
+fn rules_that_contradict_or_name_unknown_participants_are_errors() {
     let graph = Transitions::allowed([after("Ann", &["Bob"])]);
     let both = Group::round_robin().transitions(graph).repeat(Repeat::Yes);
-    assert_eq!(
-        error(&both),
-        "the group has transitions and a rule of repeats; the transitions alone say who may go on"
-    );
-    let unknown = "the group has `Zoe` in its transitions, who is not a participant";
+    assert_eq!(error(&both), "the group has transitions, but also a rule of repeats");
+    let unknown = "unknown participant `Zoe` in the transitions of the group";
     let graph = |after| Group::round_robin().transitions(Transitions::allowed([after]));
     assert_eq!(error(&graph(after("Zoe", &["Ann"]))), unknown);
     assert_eq!(error(&graph(after("Ann", &["Zoe"]))), unknown);
     let repeat = Group::round_robin().repeat(Repeat::Only(vec![name("Zoe")]));
-    assert_eq!(error(&repeat), "the group has `Zoe` in its rule of repeats, who is not a participant");
+    assert_eq!(error(&repeat), "unknown participant `Zoe` in the rule of repeats of the group");
 }
 
 // Item 83: missing checks are reported before the first turn.
@@ -91,7 +88,7 @@ async fn a_chat_checks_its_rules_before_the_first_turn() {
         group_chat(until(max_turns(3), group)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the policy of `group` has `Zoe` in its transitions, who is not a participant"
+        "the policy of `group` is invalid: unknown participant `Zoe` in the transitions of the group"
     );
     assert_eq!(log.events().await.len(), 1, "no participant had a turn");
 }

@@ -237,9 +237,9 @@ async fn a_custom_rule_names_a_participant_or_a_method_or_the_end() {
     assert_eq!(closed(&status).0, "no participant may speak after Ann");
 }
 
-// Item 80: a stranger is an error of the rule, and what was said before is in the log.
+// Item 80: an unknown participant is an error of the rule, and what was said before is in the log.
 #[tokio::test]
-async fn a_rule_that_names_a_stranger_is_an_error() {
+async fn a_rule_that_names_an_unknown_participant_is_an_error() {
     let rule = |chat: &Transcript, _: &[Name]| name(["Ann", "Zoe"][usize::from(chat.turns() > 0)]).into();
     let mut log = log().await;
     let error = group_chat(Group::by(rule)).build().unwrap().run_in(&mut log, "hi").await.unwrap_err();

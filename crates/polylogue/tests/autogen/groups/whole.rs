@@ -281,7 +281,7 @@ async fn a_group_continues_until_one_is_left() {
 
 // A late joiner that was never added is a configuration error.
 #[tokio::test]
-async fn a_stranger_cannot_join() {
+async fn an_agent_that_is_no_participant_cannot_join() {
     let group = joining(name("Zoe"), max_turns(1), JoinHistory::All, Group::round_robin());
     let error = group_chat(group).build().unwrap().run_in(&mut log().await, "hi").await.unwrap_err();
     assert_eq!(error.to_string(), "the policy of `group` admits `Zoe`, who is not waiting to join");

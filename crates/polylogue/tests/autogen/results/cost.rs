@@ -5,10 +5,12 @@ use std::sync::Arc;
 use polylogue::policies::order::{TAKEAWAY, reflecting};
 use polylogue::policies::{Selector, until};
 use polylogue::runs::Report;
-use polylogue::runs::report::{Figures, Purpose};
+use polylogue::runs::report::Purpose;
 use polylogue::stop::max_turns;
 use polylogue::{AnyModel, Assistant, Chat, Group, Limits, Message, Name, round_robin, sequential};
-use polylogue_core::{DeltaSink, Event, Model, ModelError, Money, Reply, Request, Usage};
+use polylogue_core::{
+    CacheSavings, DeltaSink, Event, Model, ModelError, Money, Reply, Request, TotalUsage, Usage,
+};
 use polylogue_models::Cache;
 
 use crate::stage::{log, name, run, script};
@@ -40,12 +42,15 @@ fn assistant(who: &str, model: &AnyModel) -> Assistant {
     Assistant::new(who, model.clone()).unwrap()
 }
 
-fn figures(calls: u64) -> Figures {
-    Figures {
-        calls,
-        tokens: 10 * calls,
-        cost: Money { picodollars: calls * Money::dollars(0.01).picodollars },
-    }
+/// The usage of so many calls, none of them from a cache.
+fn usage(calls: u64) -> CacheSavings {
+    let cost = Money { picodollars: calls * Money::dollars(0.01).picodollars };
+    CacheSavings { calls, tokens: 10 * calls, cost }
+}
+
+/// Without replies from a cache.
+fn spent(usage: &TotalUsage) -> CacheSavings {
+    CacheSavings { calls: usage.calls, tokens: usage.tokens(), cost: usage.cost }
 }
 
 #[tokio::test]
@@ -59,16 +64,13 @@ async fn a_cached_reply_adds_only_to_what_it_would_have_cost() {
         Chat::named("pair").participant(ann).participant(bob).policy(policy).build().unwrap()
     };
     let first = Report::of(&run(&chat(), "go").await.1);
-    assert_eq!(Figures::excluding_cached(&first.spent), figures(2));
-    assert_eq!(Figures::including_cached(&first.spent), figures(2));
+    assert_eq!((spent(&first.spent), first.spent.saved), (usage(2), usage(0)));
     let second = Report::of(&run(&chat(), "go").await.1);
-    assert_eq!(Figures::excluding_cached(&second.spent), figures(0));
-    assert_eq!(Figures::including_cached(&second.spent), figures(2));
+    assert_eq!((spent(&second.spent), second.spent.saved), (usage(0), usage(2)));
     assert_eq!(second.messages, first.messages);
     // Per model, too.
-    let spent = second.usage_of(|row| &*row.model == "script:test");
-    assert_eq!(Figures::including_cached(&spent), figures(2));
-    assert_eq!(second.usage_of(|row| &*row.model == "other:model"), polylogue_core::TotalUsage::default());
+    assert_eq!(second.usage_of(|row| &*row.model == "script:test").saved, usage(2));
+    assert_eq!(second.usage_of(|row| &*row.model == "other:model"), TotalUsage::default());
 }
 
 #[tokio::test]
@@ -80,7 +82,7 @@ async fn without_a_cache_every_call_is_made() {
     };
     for _ in 0..2 {
         let report = Report::of(&run(&chat(), "go").await.1);
-        assert_eq!(Figures::excluding_cached(&report.spent), figures(1));
+        assert_eq!(spent(&report.spent), usage(1));
     }
 }
 
@@ -127,7 +129,7 @@ async fn every_call_of_a_run_is_attributed_and_no_other() {
     ];
     let first = Report::of(&log.events().await);
     assert_eq!(rows(&first), once);
-    assert_eq!(Figures::excluding_cached(&first.spent), figures(6));
+    assert_eq!(spent(&first.spent), usage(6));
     assert_eq!(first.usage_of(|row| row.purpose == Purpose::Private).calls, 4);
     assert_eq!(first.spent, log.usage().await);
 

@@ -238,9 +238,9 @@ async fn what_every_person_answers_is_in_the_report_with_their_name_and_the_ques
         .unwrap();
     let (_, events) = answered(&chat, &["fine", "", "bye"]).await;
     let reported = |report: &Report| -> Vec<String> {
-        let tell =
+        let as_text =
             |a: &polylogue::runs::report::Answer| format!("{} {} `{}` `{}`", a.at, a.who, a.question, a.text);
-        report.answers.iter().map(tell).collect()
+        report.answers.iter().map(as_text).collect()
     };
     let report = Report::of(&events);
     assert_eq!(reported(&report), [" Me `Well?` `fine`", "/inner.1 You `And you?` ``", " Me `Well?` `bye`"]);

@@ -2,131 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod apis;
+#[path = "../common/mod.rs"]
 mod common;
+mod server;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::{KEY, quick};
 use polylogue_core::{ModelError, ModelErrorKind as Kind};
-use polylogue_memory::{Embed, Embedded};
-use polylogue_models::{Config, Embedder, Endpoint, Key, Limits, Retries, Timeouts};
+use polylogue_memory::{Embed, EmbedPurpose, Embedded};
+use polylogue_models::{Config, Embedder, Endpoint, Limits, Retries, Timeouts};
 use serde_json::{Value, json};
+use server::{Does, Server};
 
-/// What comes of one request.
-#[derive(Clone)]
-enum Does {
-    /// A vector for each text: its length in letters, and 1.
-    Embeds,
-    Json(Value),
-    Status(u16, &'static str),
-    /// These bytes, and nothing more.
-    Raw(Vec<u8>),
-    /// Answers after so long.
-    Late(Duration),
-    /// Never answers, and keeps the connection.
-    Hangs,
-}
-
-/// What was asked: the path, the key, and the body.
-type Asked = (String, String, Value);
-
-struct Server {
-    address: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
-}
-
-impl Server {
-    /// Does one after the other, and the last repeatedly.
-    fn start(does: impl IntoIterator<Item = Does>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let (asked, does): (Arc<Mutex<Vec<Asked>>>, Vec<Does>) = (Arc::default(), does.into_iter().collect());
-        let seen = Arc::clone(&asked);
-        // Ends with the test's process.
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (seen, does) = (Arc::clone(&seen), does.clone());
-                std::thread::spawn(move || serve(stream.unwrap(), &seen, &does));
-            }
-        });
-        Self { address, asked }
-    }
-
-    fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
-    }
-
-    fn config(&self) -> Config {
-        Config {
-            provider: "test".into(),
-            key: Key::new(KEY),
-            retries: Retries::none(),
-            timeouts: Timeouts { total: Duration::from_secs(30), ..Timeouts::default() },
-            ..Config::new(format!("http://{}/v1", self.address))
-        }
-    }
-}
-
-fn serve(stream: TcpStream, seen: &Mutex<Vec<Asked>>, does: &[Does]) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let (mut lines, mut line) = (Vec::new(), String::new());
-    while reader.read_line(&mut line).ok()? > 2 {
-        lines.push(std::mem::take(&mut line));
-    }
-    let header = |name: &str| {
-        let found = lines.iter().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
-        });
-        found.unwrap_or_default()
-    };
-    let mut body = vec![0; header("content-length").parse().ok()?];
-    reader.read_exact(&mut body).ok()?;
-    let body: Value = serde_json::from_slice(&body).ok()?;
-    let path = lines[0].split(' ').nth(1)?.to_owned();
-    let nth = {
-        let mut seen = seen.lock().unwrap();
-        seen.push((path.clone(), header("authorization"), body.clone()));
-        seen.len() - 1
-    };
-    let does = does.get(nth).or(does.last())?;
-    let answer = match does {
-        Does::Embeds => answer(200, &embeds(&path, &body)),
-        Does::Json(json) => answer(200, json),
-        Does::Status(status, text) => answer(*status, &json!({"error": {"message": text}})),
-        Does::Raw(bytes) => bytes.clone(),
-        Does::Late(time) => {
-            std::thread::sleep(*time);
-            answer(200, &embeds(&path, &body))
-        }
-        Does::Hangs => loop {
-            std::thread::park();
-        },
-    };
-    (&stream).write_all(&answer).ok()
-}
-
-fn answer(status: u16, json: &Value) -> Vec<u8> {
-    let body = json.to_string();
-    let head = "content-type: application/json\r\nretry-after: 0\r\nconnection: close";
-    format!("HTTP/1.1 {status} x\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
-}
-
-/// A proper answer, in the wrong order where it has numbers.
-fn embeds(path: &str, body: &Value) -> Value {
-    let texts = body["input"].as_array().unwrap();
-    let vector = |text: &Value| json!([text.as_str().unwrap().len(), 1]);
-    if path == "/api/embed" {
-        let vectors: Vec<Value> = texts.iter().map(vector).collect();
-        return json!({"model": "m", "embeddings": vectors, "prompt_eval_count": texts.len() * 2});
-    }
-    let row = |(index, text): (usize, &Value)| json!({"index": index, "embedding": vector(text)});
-    let rows: Vec<Value> = texts.iter().enumerate().rev().map(|(index, text)| row((index, text))).collect();
-    json!({"object": "list", "data": rows, "usage": {"prompt_tokens": texts.len() * 3, "total_tokens": 99}})
-}
+const STORE: EmbedPurpose = EmbedPurpose::Store;
 
 fn embedder(config: Config) -> Embedder {
     Endpoint::new(config).unwrap().embedder("m").unwrap()
@@ -136,13 +26,13 @@ fn texts(count: usize) -> Vec<String> {
     (0..count).map(|n| "x".repeat(n % 9 + 1)).collect()
 }
 
-/// The first numbers of the vectors.
+/// The lengths of the texts in letters, by the directions of their vectors.
 fn lengths(embedded: &Embedded) -> Vec<f32> {
-    embedded.vectors.iter().map(|vector| vector[0]).collect()
+    embedded.vectors.iter().map(|vector| (vector[0] / vector[1]).round()).collect()
 }
 
 async fn fails(does: Does) -> ModelError {
-    embedder(Server::start([does]).config()).embed(&texts(2)).await.unwrap_err()
+    embedder(Server::start([does]).config()).embed(&texts(2), STORE).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -150,15 +40,15 @@ async fn both_apis_give_vectors_in_order_and_tokens() {
     let server = Server::start([Does::Embeds]);
     let model = embedder(server.config());
     assert_eq!(model.name(), "test:m");
-    let embedded = model.embed(&texts(3)).await.unwrap();
-    assert_eq!(embedded.vectors, [[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]);
+    let embedded = model.embed(&texts(3), STORE).await.unwrap();
+    assert_eq!(lengths(&embedded), [1.0, 2.0, 3.0]);
     assert_eq!(embedded.usage.input, Some(9));
     let body = json!({"model": "m", "input": ["x", "xx", "xxx"]});
     assert_eq!(server.asked(), [("/v1/embeddings".into(), format!("Bearer {KEY}"), body.clone())]);
 
     let server = Server::start([Does::Embeds]);
     let config = Config { retries: Retries::none(), ..Config::ollama(&server.address) };
-    let embedded = embedder(config).embed(&texts(3)).await.unwrap();
+    let embedded = embedder(config).embed(&texts(3), STORE).await.unwrap();
     assert_eq!((lengths(&embedded), embedded.usage.input), (vec![1.0, 2.0, 3.0], Some(6)));
     assert_eq!(server.asked(), [("/api/embed".into(), String::new(), body)]);
 }
@@ -167,15 +57,15 @@ async fn both_apis_give_vectors_in_order_and_tokens() {
 async fn many_texts_are_sent_in_batches_and_none_in_no_request() {
     let server = Server::start([Does::Embeds]);
     let model = embedder(server.config());
-    let embedded = model.embed(&texts(150)).await.unwrap();
+    let embedded = model.embed(&texts(150), STORE).await.unwrap();
     let expected: Vec<f32> = texts(150).iter().map(|text| text.len() as f32).collect();
     assert_eq!((lengths(&embedded), embedded.usage.input), (expected, Some(450)));
     let sizes: Vec<usize> =
         server.asked().iter().map(|(_, _, body)| body["input"].as_array().unwrap().len()).collect();
     assert_eq!(sizes, [64, 64, 22]);
-    assert_eq!(model.embed(&[]).await.unwrap().vectors.len(), 0);
+    assert_eq!(model.embed(&[], STORE).await.unwrap().vectors.len(), 0);
     assert_eq!(server.asked().len(), 3);
-    let error = model.embed(&["x".into(), " ".into()]).await.unwrap_err();
+    let error = model.embed(&["x".into(), " ".into()], STORE).await.unwrap_err();
     assert_eq!((error.kind, server.asked().len()), (Kind::Config, 3));
 }
 
@@ -188,7 +78,7 @@ async fn what_may_pass_is_tried_again_and_each_batch_for_itself() {
         let does = [failing.clone(), failing.clone(), Does::Embeds, failing, Does::Embeds];
         let server = Server::start(does);
         let model = embedder(Config { retries: quick(3), ..server.config() });
-        assert_eq!(model.embed(&texts(65)).await.unwrap().vectors.len(), 65);
+        assert_eq!(model.embed(&texts(65), STORE).await.unwrap().vectors.len(), 65);
         assert_eq!(server.asked().len(), 5);
     }
 }
@@ -197,14 +87,15 @@ async fn what_may_pass_is_tried_again_and_each_batch_for_itself() {
 async fn permanent_errors_are_returned_at_once_and_show_no_key() {
     let server = Server::start([Does::Status(401, "no such key sk-a-key-that-no-one-may-see")]);
     let model = embedder(Config { retries: quick(5), ..server.config() });
-    let error = model.embed(&texts(1)).await.unwrap_err();
+    let error = model.embed(&texts(1), STORE).await.unwrap_err();
     assert_eq!((error.kind, error.status, server.asked().len()), (Kind::Config, Some(401), 1));
     assert!(!format!("{error:?}{model:?}").contains(KEY), "{error:?}");
     let server = Server::start([Does::Status(500, "down")]);
-    let error = embedder(Config { retries: quick(3), ..server.config() }).embed(&texts(1)).await.unwrap_err();
+    let error =
+        embedder(Config { retries: quick(3), ..server.config() }).embed(&texts(1), STORE).await.unwrap_err();
     assert!(error.message.ends_with("down (tried 3 times)"), "{error}");
     let without = Config { key: None, needs_key: true, ..server.config() };
-    let error = embedder(without).embed(&texts(1)).await.unwrap_err();
+    let error = embedder(without).embed(&texts(1), STORE).await.unwrap_err();
     assert!(error.message.contains("no API key") && server.asked().len() == 3, "{error}");
 }
 
@@ -241,10 +132,10 @@ async fn answers_that_are_no_vectors_are_errors_that_say_why() {
 
 #[tokio::test]
 async fn numbers_of_servers_that_count_nothing_are_unknown_and_rows_may_lack_numbers() {
-    let rows = json!({"data": [{"embedding": [3, 4]}, {"embedding": [5, 6]}]});
+    let rows = json!({"data": [{"embedding": [3, 4]}, {"embedding": [8, 6]}]});
     let server = Server::start([Does::Json(rows)]);
-    let embedded = embedder(server.config()).embed(&texts(2)).await.unwrap();
-    assert_eq!((embedded.vectors, embedded.usage.input), (vec![vec![3.0, 4.0], vec![5.0, 6.0]], None));
+    let embedded = embedder(server.config()).embed(&texts(2), STORE).await.unwrap();
+    assert_eq!((embedded.vectors, embedded.usage.input), (vec![vec![0.6, 0.8], vec![0.8, 0.6]], None));
 }
 
 #[tokio::test]
@@ -257,7 +148,7 @@ async fn a_body_without_end_and_a_server_that_hangs_are_bounded() {
     let server = Server::start([Does::Hangs]);
     let timeouts = Timeouts { total: Duration::from_millis(300), ..Timeouts::default() };
     let begun = Instant::now();
-    let error = embedder(Config { timeouts, ..server.config() }).embed(&texts(1)).await.unwrap_err();
+    let error = embedder(Config { timeouts, ..server.config() }).embed(&texts(1), STORE).await.unwrap_err();
     assert_eq!(error.kind, Kind::Timeout);
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
@@ -269,7 +160,7 @@ async fn the_limits_of_the_endpoint_hold_for_vectors_too() {
     let model = embedder(Config { limits, ..server.config() });
     let begun = Instant::now();
     let (one, two, three) = (texts(1), texts(2), texts(3));
-    let all = tokio::join!(model.embed(&one), model.embed(&two), model.embed(&three));
+    let all = tokio::join!(model.embed(&one, STORE), model.embed(&two, STORE), model.embed(&three, STORE));
     assert!(all.0.is_ok() && all.1.is_ok() && all.2.is_ok());
     assert!(begun.elapsed() >= Duration::from_millis(600), "one at a time");
 }

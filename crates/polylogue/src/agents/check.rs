@@ -195,6 +195,11 @@ fn excerpt(value: &Value) -> String {
     }
 }
 
+/// Asks for structured output.
+pub(crate) fn form(schema: &Value) -> String {
+    format!("Write your answer as JSON that satisfies this JSON Schema, and nothing else:\n{schema}")
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -28,7 +28,7 @@ pub(crate) fn without_thoughts(text: &str) -> String {
 
 /// The JSON value in model output: all of it, or the first object or list in it. Skips reasoning, code fences and
 /// surrounding text; tolerates wrong quotes, unquoted names, and misplaced commas.
-pub(super) fn value(text: &str) -> Option<Value> {
+pub(crate) fn value(text: &str) -> Option<Value> {
     let text = without_thoughts(text);
     serde_json::from_str(text.trim()).ok().or_else(|| within(&text, &['{', '[']))
 }

@@ -1,0 +1,82 @@
+//! The commands that steer conversations, whichever process runs them.
+
+use clap::Args;
+
+use super::shared::Limits;
+use crate::attachments::Attach;
+
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+
+    /// The message; `@FILE` reads it from a file, `-` from standard input
+    pub(crate) text: String,
+
+    /// Author of the message: a participant. Default: `user`
+    #[arg(long = "as", value_name = "NAME", conflicts_with = "system")]
+    pub(crate) speaker: Option<String>,
+
+    /// Send the message as `system`, who is no participant
+    #[arg(long)]
+    pub(crate) system: bool,
+
+    #[command(flatten)]
+    pub(crate) attach: Attach,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+
+    /// Abort model and tool calls in flight, instead of letting the turn end; the text of a reply that has arrived is kept
+    #[arg(long)]
+    pub(crate) now: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pause {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Next {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+
+    /// The participant who speaks next
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Raise {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Waiting {
+    /// Print one line of JSON for each question
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// The conversation: its id, the beginning of its id, or `last`
+    pub(crate) id: String,
+
+    /// The answer, after the number of the question that `waiting` lists if there are several; `@FILE` reads the answer from a file, `-`
+    /// from standard input
+    #[arg(required = true, num_args = 1..=2, value_names = ["[QUESTION]", "TEXT"])]
+    pub(crate) answer: Vec<String>,
+
+    /// The name of the person who answers, for the log
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+}

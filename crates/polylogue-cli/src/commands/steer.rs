@@ -1,0 +1,133 @@
+//! `polylogue send`, `cancel`, `pause`, `next`, `raise`: instructions to a conversation, whichever process runs it.
+
+use polylogue::Name;
+use polylogue_core::{Body, Instruction, LogId, Store as _};
+use polylogue_runtime::{Runtime, Steered};
+
+use crate::error::{CliError, Exit};
+use crate::stderr::print_note_wrapped;
+use crate::text_arg::text_of;
+use crate::{args, attachments, place};
+
+pub(crate) async fn send(cli: &args::Cli, args: &args::steer::Send) -> Result<Exit, CliError> {
+    let (runtime, id) = found(cli, &args.id).await?;
+    let (text, attached) = (text_of(&args.text)?, args.attach.parts()?);
+    if text.trim().is_empty() {
+        return Err(CliError::usage("there is no text to send"));
+    }
+    let author = match &args.speaker {
+        Some(speaker) => participant(&runtime, &id, speaker).await?,
+        None if args.system => Name::system(),
+        None => Name::user(),
+    };
+    let message = attachments::message(author, text, attached);
+    let later = format!("sent; `polylogue resume {id}` continues the conversation");
+    let texts = Texts { done: "sent", idle: &later };
+    give(&runtime, &id, Instruction::Send(message), &texts).await
+}
+
+pub(crate) async fn cancel(cli: &args::Cli, args: &args::steer::Cancel) -> Result<Exit, CliError> {
+    let (runtime, id) = found(cli, &args.id).await?;
+    if !is_running(&runtime, &id).await? {
+        return Err(CliError::usage(format!("no process runs `{id}`, so there is nothing to cancel"))
+            .hint(format!("`polylogue resume {id}` continues it")));
+    }
+    let texts = Texts { done: "cancelled", idle: "it had stopped before" };
+    give(&runtime, &id, Instruction::Cancel { now: args.now }, &texts).await
+}
+
+pub(crate) async fn pause(cli: &args::Cli, args: &args::steer::Pause) -> Result<Exit, CliError> {
+    let (runtime, id) = found(cli, &args.id).await?;
+    let done = format!("paused; `polylogue resume {id}` continues it");
+    give(&runtime, &id, Instruction::Pause, &Texts { done: &done, idle: &done }).await
+}
+
+/// Continues a conversation that another process has paused. Returns `None` if it is not one.
+pub(crate) async fn unpause(runtime: &Runtime, id: &LogId) -> Result<Option<Exit>, CliError> {
+    let events = runtime.store().read(id, 0).await?;
+    let is_paused = events.iter().rev().find_map(|event| match event.body {
+        Body::Paused => Some(true),
+        Body::Resumed => Some(false),
+        _ => None,
+    });
+    if is_paused != Some(true) || !is_running(runtime, id).await? {
+        return Ok(None);
+    }
+    let texts = Texts { done: "the process that runs it continues", idle: "it had stopped before" };
+    give(runtime, id, Instruction::Resume, &texts).await.map(Some)
+}
+
+pub(crate) async fn next(cli: &args::Cli, args: &args::steer::Next) -> Result<Exit, CliError> {
+    let (runtime, id) = found(cli, &args.id).await?;
+    let who = participant(&runtime, &id, &args.name).await?;
+    let done = format!("{who} speaks next");
+    let later = format!(
+        "{who} speaks next if the chat allows it; `polylogue resume {id}` continues the conversation"
+    );
+    give(&runtime, &id, Instruction::NextSpeaker { who }, &Texts { done: &done, idle: &later }).await
+}
+
+pub(crate) async fn raise(cli: &args::Cli, args: &args::steer::Raise) -> Result<Exit, CliError> {
+    let (runtime, id) = found(cli, &args.id).await?;
+    let more = args.limits.overrides();
+    if more.is_empty() {
+        return Err(CliError::usage("there is no limit to raise")
+            .hint("name what it may use from now on, such as `--max-cost 0.50`"));
+    }
+    let idle = format!("raised; `polylogue resume {id}` continues the conversation");
+    give(&runtime, &id, Instruction::RaiseLimits(more), &Texts { done: "raised", idle: &idle }).await
+}
+
+/// What is said when an instruction was given.
+pub(super) struct Texts<'a> {
+    /// To a process that runs the conversation.
+    pub(super) done: &'a str,
+    /// To a conversation that no process runs.
+    pub(super) idle: &'a str,
+}
+
+pub(super) async fn give(
+    runtime: &Runtime,
+    id: &LogId,
+    instruction: Instruction,
+    texts: &Texts<'_>,
+) -> Result<Exit, CliError> {
+    let steered = runtime.steer(id, instruction).await?;
+    let is_running = is_running(runtime, id).await?;
+    match steered {
+        Steered::Refused(why) => return Err(CliError::usage(format!("`{id}` refuses it: {why}"))),
+        Steered::Done if is_running => print_note_wrapped(texts.done),
+        Steered::Posted if is_running => {
+            print_note_wrapped("stored; the process that runs the conversation takes it when its turn ends");
+        }
+        Steered::Done | Steered::Posted => print_note_wrapped(texts.idle),
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) async fn found(cli: &args::Cli, id: &str) -> Result<(Runtime, LogId), CliError> {
+    let runtime = place::existing(cli.store.as_deref())?;
+    let id = runtime.find(id).await?;
+    Ok((runtime, id))
+}
+
+/// Whether a process has claimed the conversation.
+async fn is_running(runtime: &Runtime, id: &LogId) -> Result<bool, CliError> {
+    Ok(runtime.is_claimed(id).await?)
+}
+
+/// The participant of the outermost chat that `text` names.
+async fn participant(runtime: &Runtime, id: &LogId, text: &str) -> Result<Name, CliError> {
+    let events = runtime.store().read(id, 0).await?;
+    let opening = events.iter().find_map(|event| match &event.body {
+        Body::Opened(opening) if event.at.is_root() => Some(opening),
+        _ => None,
+    });
+    let names =
+        || opening.into_iter().flat_map(|opening| opening.participants.iter().chain(&opening.late_joiners));
+    names().find(|name| name.as_str() == Name::composed(text)).cloned().ok_or_else(|| {
+        let names: Vec<String> = names().map(|name| format!("`{name}`")).collect();
+        CliError::usage(format!("there is no participant `{text}`"))
+            .hint(format!("there are {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,104 @@
+//! `polylogue waiting` and `polylogue answer`: the questions of all conversations that wait for people.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use polylogue_core::{Instruction, LogId, OpenQuestion, Timestamp};
+use polylogue_runtime::{Runtime, WaitingRun};
+use serde_json::json;
+
+use super::runs::age;
+use super::steer::{Texts, found, give};
+use super::{unwritable, write};
+use crate::error::{CliError, Exit};
+use crate::prompt::question::meant;
+use crate::screen::Sanitized;
+use crate::stderr::print_note;
+use crate::text_arg::text_of;
+use crate::{args, place};
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::steer::Waiting) -> Result<Exit, CliError> {
+    let runtime = place::existing(cli.store.as_deref())?;
+    let waiting = runtime.waiting().await?;
+    if waiting.is_empty() && !args.json {
+        print_note("no question waits for an answer");
+    }
+    for run in &waiting {
+        for open in &run.questions {
+            write(&if args.json { as_json(run, open)? } else { shown(run, open) })?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) async fn answer(cli: &args::Cli, args: &args::steer::Answer) -> Result<Exit, CliError> {
+    let (runtime, id) = found(cli, &args.id).await?;
+    let (number, text) = match args.answer.as_slice() {
+        [number, text] => (Some(number_of(number)?), text),
+        [text] => (None, text),
+        _ => return Err(CliError::usage("expected an answer, or the number of a question and an answer")),
+    };
+    let open = chosen(&runtime, &id, number).await?;
+    let text = meant(&open.question, text_of(text)?).into();
+    let by = args.by.as_deref().map(Into::into);
+    let idle = format!("answered; `polylogue resume {id}` continues the conversation");
+    let texts = Texts { done: "answered", idle: &idle };
+    give(&runtime, &id, Instruction::Answer { question: open.seq, text, by }, &texts).await
+}
+
+fn number_of(text: &str) -> Result<u64, CliError> {
+    text.parse().map_err(|_| {
+        CliError::usage(format!("`{text}` is not the number of a question"))
+            .hint("`polylogue waiting` lists them; quote an answer of several words")
+    })
+}
+
+/// The question with this number, or the only one.
+async fn chosen(runtime: &Runtime, id: &LogId, number: Option<u64>) -> Result<OpenQuestion, CliError> {
+    let mut open = runtime.open_questions(id).await?;
+    let numbers = || open.iter().map(|open| open.seq.to_string()).collect::<Vec<_>>().join(", ");
+    match number {
+        _ if open.is_empty() => Err(polylogue_runtime::Error::NoQuestion { id: id.clone() }.into()),
+        Some(number) => match open.iter().position(|open| open.seq == number) {
+            Some(at) => Ok(open.swap_remove(at)),
+            None => Err(CliError::usage(format!("`{id}` has no open question {number}"))
+                .hint(format!("open: {}", numbers()))),
+        },
+        None if open.len() > 1 => Err(CliError::usage(format!("`{id}` has {} open questions", open.len()))
+            .hint(format!("name one: `polylogue answer {id} NUMBER TEXT`, of {}", numbers()))),
+        None => Ok(open.swap_remove(0)),
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A question in two lines: where, who asks, since when, until when; and what.
+fn shown(run: &WaitingRun, open: &OpenQuestion) -> Sanitized {
+    let (now, id) = (now().0, &run.listing.id);
+    let asks = if open.question.is_approval() { "asks for approval" } else { "asks" };
+    let chat = if open.at.is_root() { String::new() } else { format!(" in `{}`", open.at) };
+    let since = age(now.saturating_sub(open.asked.0) / 1000);
+    let until = match (open.until(), &open.question.default) {
+        (Some(until), Some(default)) => {
+            let left = age(until.0.saturating_sub(now) / 1000);
+            format!("; in {left} the answer is `{}`", default.text)
+        }
+        _ => String::new(),
+    };
+    let who = &open.question.who;
+    let head = format!("{id} {}  {}: {who} {asks}{chat}, {since} ago{until}", open.seq, run.listing.title);
+    let text: Vec<String> = open.question.text.lines().map(|line| format!("    {line}")).collect();
+    Sanitized::plain(&format!("{head}\n{}\n", text.join("\n")))
+}
+
+fn as_json(run: &WaitingRun, open: &OpenQuestion) -> Result<Sanitized, CliError> {
+    let question = &open.question;
+    let row = json!({
+        "run": run.listing.id, "title": run.listing.title, "question": open.seq, "at": open.at, "who": question.who,
+        "text": question.text, "call": question.call, "asked_ms": open.asked, "until_ms": open.until(),
+        "default_answer": question.default.as_ref().map(|default| &default.text),
+    });
+    Sanitized::json(&row).map_err(unwritable)
+}

@@ -1,0 +1,130 @@
+//! Steering a run by key at its terminal: Ctrl-\ asks what to do.
+//!
+//! Ctrl-\ is a signal, as Ctrl-C is: the mode of the terminal stays as it was, and no key that is typed ahead is read.
+
+use std::pin::{Pin, pin};
+
+use clap::Parser;
+use futures_util::future::{Either, select};
+use polylogue::{Message, Name};
+use polylogue_core::Instruction;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::args;
+use crate::error::CliError;
+use crate::prompt::{self, Typed};
+use crate::signals::Signals;
+use crate::stderr::{print_note, print_note_wrapped};
+
+/// What the status line says of the keys.
+pub(crate) const KEYS: &str = "Ctrl-C stops after the turn, Ctrl-\\ steers";
+
+const HELP: &str = "Enter continues. A text is a message to the chat. /pause, /resume, /next NAME, /raise --max-cost 0.50 (or --max-turns, \
+                    --max-tokens, --max-calls), /stop after the turn, /now at once.";
+
+/// The key that asks what to do.
+pub(crate) struct SteeringKey(Option<Signal>);
+
+impl SteeringKey {
+    /// The key, if there `is_person` at the terminal.
+    pub(crate) fn at_terminal(is_person: bool) -> Self {
+        Self(is_person.then(|| signal(SignalKind::quit()).ok()).flatten())
+    }
+
+    /// Waits until it is pressed.
+    pub(crate) async fn pressed(&mut self) {
+        match &mut self.0 {
+            Some(key) => drop(key.recv().await),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Asks the person what to do, while the run continues. Returns the instruction, and the result of the run if it has ended meanwhile.
+pub(crate) async fn ask<S>(
+    run: Pin<&mut impl Future<Output = S>>,
+    signals: &mut Signals,
+) -> (Option<Instruction>, Option<S>) {
+    print_note_wrapped(HELP);
+    let (typed, ended) = match select(pin!(prompt::message("steer> ", Vec::new(), signals)), run).await {
+        Either::Left((typed, _)) => (typed, None),
+        Either::Right((ended, prompt)) => (prompt.await, Some(ended)),
+    };
+    let instruction = match typed.map(|typed| parsed(&typed)) {
+        Ok(Ok(instruction)) => instruction,
+        Ok(Err(error)) | Err(error) => {
+            print_note(&error.to_string());
+            None
+        }
+    };
+    (instruction, ended)
+}
+
+/// The limits after `/raise`.
+#[derive(Parser)]
+#[command(name = "/raise", no_binary_name = true, disable_help_flag = true)]
+struct Raise {
+    #[command(flatten)]
+    limits: args::Limits,
+}
+
+fn parsed(typed: &Typed) -> Result<Option<Instruction>, CliError> {
+    let Typed::Text(text) = typed else { return Ok(None) };
+    let text = text.trim();
+    let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    Ok(Some(match command {
+        "" => return Ok(None),
+        "/pause" => Instruction::Pause,
+        "/resume" => Instruction::Resume,
+        "/stop" => Instruction::Cancel { now: false },
+        "/now" => Instruction::Cancel { now: true },
+        "/next" => {
+            let who = Name::new(rest.trim()).map_err(|error| CliError::usage(error.to_string()))?;
+            Instruction::NextSpeaker { who }
+        }
+        "/raise" => {
+            let raise = Raise::try_parse_from(rest.split_whitespace())
+                .map_err(|error| CliError::usage(error.kind().to_string()).hint(HELP))?;
+            let more = raise.limits.overrides();
+            if more.is_empty() {
+                return Err(CliError::usage("there is no limit to raise").hint(HELP));
+            }
+            Instruction::RaiseLimits(more)
+        }
+        unknown if unknown.starts_with('/') => {
+            return Err(CliError::usage(format!("there is no command `{unknown}`")).hint(HELP));
+        }
+        _ => Instruction::Send(Message::text(Name::user(), text)),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use polylogue_core::LimitOverrides;
+
+    use super::*;
+
+    fn typed(text: &str) -> Result<Option<Instruction>, String> {
+        parsed(&Typed::Text(text.to_owned())).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_typed_is_a_command_or_a_message() {
+        assert_eq!(typed("  "), Ok(None));
+        assert_eq!(typed("/pause"), Ok(Some(Instruction::Pause)));
+        assert_eq!(typed("/now"), Ok(Some(Instruction::Cancel { now: true })));
+        let who = Name::new("Ann B").unwrap();
+        assert_eq!(typed("/next Ann B"), Ok(Some(Instruction::NextSpeaker { who })));
+        let more = LimitOverrides { turns: Some(3), ..LimitOverrides::default() };
+        assert_eq!(typed("/raise --max-turns 3"), Ok(Some(Instruction::RaiseLimits(more))));
+        let message = Message::text(Name::user(), "be brief");
+        assert_eq!(typed("be brief\n"), Ok(Some(Instruction::Send(message))));
+    }
+
+    #[test]
+    fn what_is_no_command_is_refused_and_not_said() {
+        for wrong in ["/stp", "/raise", "/raise --max-turns many", "/raise 5", "/next", "/next \u{7}"] {
+            assert!(typed(wrong).is_err(), "{wrong}");
+        }
+    }
+}

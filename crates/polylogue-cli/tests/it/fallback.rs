@@ -1,0 +1,110 @@
+//! Fallback among models, and the cache of replies.
+
+use crate::home::{Home, of_type, serve};
+use polylogue_test::server::{Answer, Playbook, Server};
+use serde_json::Value;
+
+/// Two servers, `a` and `b`, for a list of models.
+fn team(a: &Server, b: &Server, more: &str) -> String {
+    format!(
+        "name: two\nmodel: [a:one, b:two]\ntask: Say hello.\n{more}endpoints:\n  a: {{base_url: \"{}\", retries: 0}}\n  \
+         b: {{base_url: \"{}\", retries: 0}}\nprices: {{\"a:one\": {{input: 100, output: 100}}, \"b:two\": {{input: 3, output: 3}}}}\n\
+         agents:\n  - {{name: Ann, system: Be brief.}}\nchat: {{participants: [Ann], stop: {{max_turns: 2}}}}\n",
+        a.base_url(),
+        b.base_url()
+    )
+}
+
+fn home(a: &Server, b: &Server, more: &str) -> Home {
+    let home = Home::new();
+    home.file("team.yaml", &team(a, b, more));
+    home
+}
+
+const RUN: [&str; 4] = ["run", "team.yaml", "--allow", "endpoints"];
+
+#[test]
+fn the_next_model_replies_at_its_own_price_and_the_screen_and_the_log_say_so() {
+    let a = serve(Playbook::always(Answer::status(503)));
+    let b =
+        serve(Playbook::list([Answer::text("Hello.").usage(1000, 0), Answer::text("Again.").usage(1000, 0)]));
+    let home = home(&a, &b, "");
+    let ran = home.run(&RUN).ok();
+    let line = "b:two replies for Ann: a:one failed";
+    assert_eq!(ran.out.matches(line).count(), 1, "once, while it stays so: {}", ran.out);
+    assert!(ran.out.contains("$0.0060"), "{}", ran.out);
+    let events = home.events();
+    let replies = of_type(&events, "model_replied");
+    assert_eq!(replies.len(), 2);
+    assert!(
+        replies.iter().all(|reply| (&reply["model"], &reply["asked"]) == (&"b:two".into(), &"a:one".into()))
+    );
+    let cost = home.run(&["show", "last", "--cost"]).ok().out;
+    let row = cost.lines().find(|line| line.contains("b:two")).unwrap();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["Ann", "speaking", "b:two", "2", "2,000", "tokens", "$0.0060"]
+    );
+    let shown = home.run(&["show", "last"]).ok().out;
+    assert_eq!(shown.matches(line).count(), 1, "{shown}");
+    assert_eq!((a.violations(), b.violations()), (vec![], vec![]));
+}
+
+#[test]
+fn a_class_that_is_not_named_ends_the_run_with_the_first_models_error() {
+    let (a, b) = (serve(Playbook::always(Answer::status(503))), serve(Playbook::always(Answer::text("No."))));
+    let home = home(&a, &b, "fallback: [rate]\n");
+    let ran = home.run(&RUN).exits(1);
+    assert!(ran.err.contains("a:one") && b.count() == 0, "{}", ran.err);
+    home.file("team.yaml", &team(&a, &b, "fallback: [sometimes]\n"));
+    let ran = home.run(&RUN).exits(2);
+    assert!(ran.err.contains("`sometimes`") && ran.err.contains("`too_long`"), "{}", ran.err);
+}
+
+#[test]
+fn a_resumed_run_asks_no_other_model_for_a_finished_call() {
+    let a = serve(Playbook::list([Answer::status(503), Answer::text("I am back.")]));
+    let b = serve(Playbook::list([Answer::text("Hello.")]));
+    let home = home(&a, &b, "");
+    home.run(&[&RUN[..], &["--max-turns", "1"]].concat()).exits(3);
+    assert_eq!((a.count(), b.count()), (1, 1));
+    home.run(&["resume", "last", "--max-turns", "1"]).ok();
+    assert_eq!((a.count(), b.count()), (2, 1), "the next turn begins with the first model");
+    let models: Vec<Value> =
+        of_type(&home.events(), "model_replied").iter().map(|reply| reply["model"].clone()).collect();
+    assert_eq!(models, ["b:two", "a:one"]);
+}
+
+#[test]
+fn a_list_on_the_command_line_replaces_all_models() {
+    let (a, b) =
+        (serve(Playbook::always(Answer::status(503))), serve(Playbook::always(Answer::text("Hello."))));
+    let home = home(&a, &b, "");
+    home.run(&[&RUN[..], &["--model", "a:x, b:y"]].concat()).ok();
+    assert!(b.requests().iter().all(|request| request.model() == "y") && a.count() == 2);
+    let bad = home.run(&[&RUN[..], &["--model", "a:x,nowhere:y"]].concat());
+    assert!(bad.err.contains("there is no provider `nowhere`"), "{}", bad.err);
+}
+
+#[test]
+fn replies_are_taken_from_the_cache_file_and_cost_nothing() {
+    let a =
+        serve(Playbook::list([Answer::text("Hello.").usage(1000, 0), Answer::text("Again.").usage(1000, 0)]));
+    let home = home(&a, &a, "");
+    let args = [&RUN[..], &["--cache", "replies.jsonl"]].concat();
+    let first = home.run(&args).ok();
+    assert!(first.out.contains("$0.2000") && !first.out.contains("from the cache"), "{}", first.out);
+    let second = home.run(&args).ok();
+    assert!(
+        second.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.2000 saved)"),
+        "{}",
+        second.out
+    );
+    assert!(second.out.contains(" · $0 · ") && a.count() == 2, "{}", second.out);
+    home.run(&[&args[..], &["--max-turns", "1"]].concat()).exits(3);
+    let resumed = home.run(&["resume", "last", "--max-turns", "1", "--cache", "replies.jsonl"]).ok();
+    assert!(resumed.out.contains("2 of 2 calls from the cache") && a.count() == 2, "{}", resumed.out);
+    home.file("other.txt", "not a cache");
+    let refused = home.run(&[&RUN[..], &["--cache", "other.txt"]].concat()).exits(2);
+    assert!(refused.err.contains("`other.txt` is not a cache of replies"), "{}", refused.err);
+}

@@ -1,0 +1,169 @@
+//! Conversations that are steered while they run: by key, and from another process.
+
+use std::time::Duration;
+
+use polylogue_test::server::{Answer, Playbook, Quirk, Server};
+use serde_json::{Value, json};
+
+use crate::home::{Home, of_type, serve, until};
+use crate::terminal::Terminal;
+
+/// A server whose model takes about a second to write its reply.
+fn slow() -> Server {
+    let words: String = (0..100).map(|n| format!("word{n} ")).collect();
+    serve(Playbook::always(Answer::text(words).with(Quirk::Pace(Duration::from_millis(10)))))
+}
+
+/// A server whose model takes half a minute to write its first reply, and no time for the others.
+fn stuck() -> Server {
+    let words: String = (0..3_000).map(|n| format!("word{n} ")).collect();
+    serve(Playbook::new(move |_, earlier| match earlier {
+        0 => Answer::text(words.as_str()).with(Quirk::Pace(Duration::from_millis(10))),
+        _ => Answer::text("Done."),
+    }))
+}
+
+const PAIR: &str = "name: pair\ntask: Go.\nagents: [{name: A, system: a}, {name: B, system: b}]\n\
+                    chat: {participants: [A, B], pattern: round_robin, loop_detection: off, stop: {max_turns: 3}}\n";
+
+const RUN: [&str; 4] = ["run", "team.yaml", "-m", "openai:test"];
+
+fn home(server: &Server) -> Home {
+    let home = Home::at(server);
+    home.file("team.yaml", PAIR);
+    home
+}
+
+#[test]
+fn another_process_pauses_a_running_conversation_speaks_to_it_and_continues_it() {
+    let server = slow();
+    let home = home(&server);
+    let run = home.start(&RUN);
+    until("a model is asked", || server.count() > 0);
+    assert!(home.run(&["pause", "last"]).ok().err.contains("paused; `polylogue resume "));
+    until("the turn is over", || of_type(&home.events(), "message").len() == 1);
+    assert_eq!(home.listed()[0]["state"], "paused");
+    home.run(&["send", "last", "shorter, please"]).ok();
+    home.run(&["send", "last", "time is short", "--system"]).ok();
+    home.run(&["next", "last", "A"]).ok();
+    home.run(&["raise", "last", "--max-calls", "7"]).ok();
+    let unknown = home.run(&["next", "last", "Zoe"]).exits(2);
+    assert!(unknown.err.contains("there is no participant `Zoe`"), "{}", unknown.err);
+    assert_eq!(server.count(), 1, "nothing is asked during the pause");
+    assert!(home.run(&["resume", "last"]).ok().err.contains("the process that runs it continues"));
+    let ran = run.end().ok();
+    assert!(ran.out.contains("A was chosen to speak next"), "{}", ran.out);
+    let events = home.events();
+    let count = |kind| of_type(&events, kind).len();
+    assert_eq!(["paused", "resumed", "sent", "next_speaker", "limits_changed"].map(count), [1, 1, 2, 1, 1]);
+    let mut numbers: Vec<u64> = events.iter().filter_map(|event| event["inbox"].as_u64()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=6).collect::<Vec<u64>>(), "each instruction is in the log once");
+    let speakers: Vec<&Value> = of_type(&events, "message").iter().map(|event| &event["from"]).collect();
+    assert_eq!(speakers, ["A", "A", "B"]);
+}
+
+#[test]
+fn another_process_cancels_a_reply_at_once_whose_beginning_is_kept() {
+    let server = stuck();
+    let home = home(&server);
+    let run = Terminal::open(&home, (100, 40), &RUN);
+    run.wait_for("word9 ");
+    home.run(&["cancel", "last", "--now"]).ok();
+    let (code, seen) = run.end();
+    assert_eq!(code, 6, "{seen}");
+    let events = home.events();
+    let cut = of_type(&events, "reply_interrupted");
+    assert_eq!(cut.len(), 1, "{events:?}");
+    assert!(cut[0]["text"].as_str().unwrap().starts_with("word0 "));
+    assert_eq!(of_type(&events, "charged").len(), 1, "{events:?}");
+    assert_eq!(of_type(&events, "cancelled")[0]["now"], true);
+    let nothing = home.run(&["cancel", "last"]).exits(2);
+    assert!(nothing.err.contains("so there is nothing to cancel"), "{}", nothing.err);
+    home.run(&["resume", "last"]).ok();
+    assert_eq!(of_type(&home.events(), "message").len(), 3);
+}
+
+const OFFICE: &str = "name: office\ntask: Decide.\n\
+    agents: [{name: Kim, human: true}, {name: Bot, system: You are Bot.}]\n\
+    chat: {pattern: sequential, participants: [meeting], summary: last}\n\
+    chats: [{name: meeting, participants: [Bot, Kim], stop: {max_turns: 4, says: {text: agreed, by: Kim}}}]\n\
+    script: [{Bot: Shall we?}, {Bot: Then not.}]\n";
+
+#[test]
+fn questions_within_chats_are_listed_and_answered_while_a_terminal_shows_them() {
+    let home = Home::new();
+    home.file("team.yaml", OFFICE);
+    let terminal = Terminal::open(&home, (80, 40), &["run", "team.yaml"]);
+    terminal.wait_for("\nKim>");
+    let waiting = home.run(&["waiting", "--json"]).ok().lines();
+    assert_eq!(waiting.len(), 1);
+    assert_eq!((&waiting[0]["who"], &waiting[0]["run"]), (&json!("Kim"), &json!(home.id())));
+    assert!(waiting[0]["at"].as_str().unwrap().contains("meeting"), "{waiting:?}");
+    let number = waiting[0]["question"].to_string();
+    let wrong = home.run(&["answer", "last", "99", "agreed"]).exits(2);
+    assert!(wrong.err.contains("has no open question 99"), "{}", wrong.err);
+    home.run(&["answer", "last", &number, "agreed", "--by", "Lee"]).ok();
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    let events = home.events();
+    let answers = of_type(&events, "input_provided");
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0]["by"], json!({"person": "Lee"}));
+    assert!(home.run(&["waiting"]).ok().err.contains("no question waits"));
+    home.run(&["answer", "last", &number, "no"]).exits(2);
+}
+
+#[test]
+fn a_question_without_an_answer_in_time_gets_the_default_one_though_no_process_runs_it() {
+    let home = Home::new();
+    home.file(
+        "team.yaml",
+        &OFFICE.replace("human: true", "human: true, default_answer: {timeout: 1 ms, text: agreed}"),
+    );
+    home.run(&["run", "team.yaml"]).exits(5);
+    until("the time is up", || home.run(&["waiting"]).ok().err.contains("no question waits"));
+    let ran = home.run(&["resume", "last"]).ok();
+    assert!(ran.out.contains("agreed"), "{}", ran.out);
+    let events = home.events();
+    assert_eq!(of_type(&events, "input_provided")[0]["by"], "timeout");
+    assert!(home.run(&["show", "last"]).ok().out.contains("no answer for Kim in time: the default counts"));
+}
+
+#[test]
+fn a_key_asks_what_to_do_while_the_run_continues() {
+    let server = slow();
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (100, 40), &RUN);
+    terminal.wait_for("word9 ");
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("/oops\r");
+    terminal.wait_for("there is no command `/oops`");
+    terminal.press("\u{1c}");
+    terminal.wait_for_question("a message to the chat");
+    terminal.press("shorter, please\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    let events = home.events();
+    assert_eq!(of_type(&events, "sent")[0]["parts"][0]["text"], "shorter, please");
+    assert_eq!(of_type(&events, "message").len(), 3, "nothing is lost");
+}
+
+#[test]
+fn a_key_stops_a_reply_at_once_and_what_was_shown_of_it_stays() {
+    let server = stuck();
+    let home = home(&server);
+    let mut terminal = Terminal::open(&home, (100, 40), &RUN);
+    terminal.wait_for("word9 ");
+    terminal.press("\u{1c}");
+    terminal.wait_for("steer>");
+    terminal.press("/now\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, 6, "{seen}");
+    assert!(seen.contains("was cut off"), "{seen}");
+    let events = home.events();
+    assert_eq!(of_type(&events, "cancelled").len(), 1, "{events:?}");
+    let cut = of_type(&events, "reply_interrupted");
+    assert!(cut[0]["text"].as_str().unwrap().starts_with("word0 word1 "), "{events:?}");
+}

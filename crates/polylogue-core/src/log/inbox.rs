@@ -1,0 +1,247 @@
+//! The inbox of a conversation: instructions from outside of its run.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, oneshot};
+
+use super::clock::Timestamp;
+use crate::{LimitOverrides, Message, Name};
+
+/// An instruction to a conversation from outside: by a user, another process, or the program that runs it.
+///
+/// Each is exactly one event once it is carried out. It can be given [to a log that is open](crate::LogHandle::instruct), or
+/// [posted](crate::Store::post) to the store, whichever process runs the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Instruction {
+    /// Says a message in the outermost chat: [`Body::Sent`](crate::Body::Sent), or
+    /// [`Body::Reopened`](crate::Body::Reopened) if the conversation is closed. Agents see it from their next turn on.
+    Send(Message),
+    /// Answers an open question: [`Body::InputProvided`](crate::Body::InputProvided).
+    Answer {
+        /// The `seq` of the event that asks.
+        question: u64,
+        /// The answer.
+        text: Arc<str>,
+        /// The name of the person, if known.
+        by: Option<Arc<str>>,
+    },
+    /// Chooses the next speaker of the outermost chat: [`Body::NextSpeaker`](crate::Body::NextSpeaker).
+    NextSpeaker {
+        /// The participant.
+        who: Name,
+    },
+    /// Allows this much more than was used so far: [`Body::LimitsChanged`](crate::Body::LimitsChanged).
+    RaiseLimits(LimitOverrides),
+    /// Lets open turns end and begins no other until [`Resume`](Self::Resume): [`Body::Paused`](crate::Body::Paused).
+    Pause,
+    /// Continues a paused conversation: [`Body::Resumed`](crate::Body::Resumed).
+    Resume,
+    /// Ends the run; running it again continues it: [`Body::Cancelled`](crate::Body::Cancelled).
+    Cancel {
+        /// Aborts model and tool calls in flight, instead of letting open turns end.
+        now: bool,
+    },
+}
+
+/// An [`Instruction`] in the store, until the process that runs the conversation takes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InboxMessage {
+    /// Identifies it: a second message with the same key is not posted.
+    pub key: Arc<str>,
+    /// When it was posted.
+    #[serde(rename = "posted_ms")]
+    pub posted: Timestamp,
+    /// What to do.
+    pub instruction: Instruction,
+}
+
+/// When an instruction can be carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// At any time: no transcript contains it.
+    Now,
+    /// Between two steps of the outermost chat.
+    BetweenSteps,
+    /// When the run waits or has ended.
+    AtRest,
+}
+
+impl Instruction {
+    pub(crate) const fn timing(&self) -> Timing {
+        match self {
+            Self::Send(_) | Self::NextSpeaker { .. } => Timing::BetweenSteps,
+            Self::Answer { .. } => Timing::AtRest,
+            Self::RaiseLimits(_) | Self::Pause | Self::Resume | Self::Cancel { .. } => Timing::Now,
+        }
+    }
+}
+
+/// Why an instruction was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InstructionError {
+    /// The conversation does not allow it. The log says so, too: [`Body::Refused`](crate::Body::Refused).
+    #[error("{0}")]
+    Refused(Arc<str>),
+    /// The log could not be written, or was dropped.
+    #[error("the log could not be written, or was closed")]
+    Lost,
+}
+
+/// Confirms that an instruction was carried out.
+#[derive(Debug)]
+pub struct Confirmation(oneshot::Receiver<Result<(), InstructionError>>);
+
+impl Confirmation {
+    /// Waits until the event of the instruction is in the log.
+    ///
+    /// # Errors
+    /// [`InstructionError`] when it is not carried out.
+    pub async fn confirmed(self) -> Result<(), InstructionError> {
+        self.0.await.unwrap_or(Err(InstructionError::Lost))
+    }
+}
+
+/// An instruction that waits to be carried out, and who waits for that.
+pub(crate) struct Pending {
+    /// Its number in the inbox of the store, if it is from there.
+    pub(crate) number: Option<u64>,
+    pub(crate) instruction: Instruction,
+    confirm: oneshot::Sender<Result<(), InstructionError>>,
+}
+
+impl Pending {
+    /// Reports that it was carried out, or refused.
+    pub(crate) fn confirm(self, result: Result<(), InstructionError>) {
+        // Fails only if the sender does not wait.
+        let _ = self.confirm.send(result);
+    }
+}
+
+/// Instructions that the run carries out when it can.
+#[derive(Clone, Default)]
+pub(crate) struct Inbox(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<VecDeque<Pending>>,
+    changed: Notify,
+}
+
+impl Inbox {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Pending>> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an instruction, unless one with its number waits already.
+    pub(crate) fn push(&self, number: Option<u64>, instruction: Instruction) -> Confirmation {
+        let (confirm, confirmed) = oneshot::channel();
+        let mut queue = self.queue();
+        if number.is_none() || queue.iter().all(|pending| pending.number != number) {
+            queue.push_back(Pending { number, instruction, confirm });
+        }
+        drop(queue);
+        self.0.changed.notify_waiters();
+        Confirmation(confirmed)
+    }
+
+    /// Takes the first instruction that can be carried out at one of these times.
+    pub(crate) fn take(&self, timings: &[Timing]) -> Option<Pending> {
+        let mut queue = self.queue();
+        let at = queue.iter().position(|pending| timings.contains(&pending.instruction.timing()))?;
+        queue.remove(at)
+    }
+
+    /// Puts an instruction back that cannot be carried out yet, before all others.
+    pub(crate) fn put_back(&self, pending: Pending) {
+        self.queue().push_front(pending);
+    }
+
+    /// Whether instructions of these times wait.
+    pub(crate) fn has(&self, timings: &[Timing]) -> bool {
+        self.queue().iter().any(|pending| timings.contains(&pending.instruction.timing()))
+    }
+
+    /// Waits until instructions of these times wait.
+    pub(crate) async fn changed(&self, timings: &[Timing]) {
+        loop {
+            // Subscribed before the check, so that no change is missed.
+            let changed = self.0.changed.notified();
+            if self.has(timings) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// The numbers of the inbox messages that are in the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TakenNumbers {
+    /// All up to this one.
+    until: u64,
+    /// Those beyond it.
+    beyond: BTreeSet<u64>,
+}
+
+impl TakenNumbers {
+    pub(crate) fn add(&mut self, number: u64) {
+        self.beyond.insert(number);
+        while self.beyond.remove(&self.until.saturating_add(1)) {
+            self.until += 1;
+        }
+    }
+
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        number <= self.until || self.beyond.contains(&number)
+    }
+
+    /// The number up to which all were taken.
+    pub(crate) const fn until(&self) -> u64 {
+        self.until
+    }
+}
+
+impl fmt::Display for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send(message) => write!(f, "a message by {}", message.from),
+            Self::Answer { question, .. } => write!(f, "the answer to question {question}"),
+            Self::NextSpeaker { who } => write!(f, "{who} as the next speaker"),
+            Self::RaiseLimits(_) => f.write_str("a higher limit"),
+            Self::Pause => f.write_str("the pause"),
+            Self::Resume => f.write_str("the continuation"),
+            Self::Cancel { .. } => f.write_str("the cancellation"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_in_any_order() {
+        let mut taken = TakenNumbers::default();
+        taken.add(3);
+        assert!(taken.contains(3) && !taken.contains(1) && taken.until() == 0);
+        taken.add(1);
+        assert_eq!(taken.until(), 1);
+        taken.add(2);
+        assert_eq!(taken, TakenNumbers { until: 3, beyond: BTreeSet::new() });
+    }
+
+    #[test]
+    fn an_instruction_of_the_store_waits_once() {
+        let inbox = Inbox::default();
+        drop(inbox.push(Some(1), Instruction::Pause));
+        drop(inbox.push(Some(1), Instruction::Pause));
+        assert!(inbox.take(&[Timing::Now]).is_some());
+        assert!(inbox.take(&[Timing::Now]).is_none());
+    }
+}

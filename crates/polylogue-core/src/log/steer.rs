@@ -1,0 +1,134 @@
+//! Instructions that are carried out while a conversation runs: pauses, cancellations, higher limits.
+
+use std::convert::Infallible;
+use std::sync::{Arc, PoisonError};
+
+use futures_util::future::{Either, select};
+use std::pin::pin;
+
+use super::{Body, Event, Instruction, Log, Pending, Timing};
+use crate::limits::CancelMode;
+use crate::{LimitOverrides, Limits, Path, Result};
+
+impl Log {
+    /// Appends the event of an instruction.
+    pub(crate) async fn append_instructed(
+        &self,
+        at: &Path,
+        number: Option<u64>,
+        body: Body,
+    ) -> Result<Vec<Arc<Event>>> {
+        let mut buffer = self.ready().await?;
+        let batch = buffer.stage_from(at, self.now(), [(number, body)]);
+        self.settle(&mut buffer).await?;
+        Ok(batch)
+    }
+
+    /// The limits that apply now.
+    pub(crate) fn limits_now(&self) -> Limits {
+        *self.limits.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carries out instructions that need not wait for a step, while it is polled, next to the run.
+    pub(crate) async fn obey_at_once(&self) -> Infallible {
+        loop {
+            self.inbox.changed(&[Timing::Now]).await;
+            // When the log cannot be written, its run notices that, too; the sender learns that it was lost.
+            let _ = self.obey_waiting().await;
+        }
+    }
+
+    /// Carries out the instructions that wait and need not wait for a step.
+    pub(crate) async fn obey_waiting(&self) -> Result<()> {
+        while let Some(pending) = self.inbox.take(&[Timing::Now]) {
+            self.obey(pending).await?;
+        }
+        Ok(())
+    }
+
+    /// Carries out an instruction that no transcript contains: appends its event, and then does what it says.
+    pub(crate) async fn obey(&self, pending: Pending) -> Result<()> {
+        let body = match &pending.instruction {
+            Instruction::RaiseLimits(more) => {
+                let raised = self.limits_beyond(*more).await;
+                Body::LimitsChanged(
+                    raised.or(LimitOverrides::last_of(&self.events().await).unwrap_or_default()),
+                )
+            }
+            Instruction::Pause => Body::Paused,
+            Instruction::Resume => Body::Resumed,
+            Instruction::Cancel { now } => Body::Cancelled { now: *now },
+            Instruction::Send(_) | Instruction::Answer { .. } | Instruction::NextSpeaker { .. } => {
+                return Ok(());
+            }
+        };
+        self.append_instructed(&Path::root(), pending.number, body.clone()).await?;
+        match body {
+            Body::LimitsChanged(limits) => self.set_limits(limits),
+            Body::Paused => self.set_paused(true),
+            Body::Resumed => self.set_paused(false),
+            Body::Cancelled { now: true } => self.cancellation.now(),
+            Body::Cancelled { now: false } => self.cancellation.after_step(),
+            _ => {}
+        }
+        pending.confirm(Ok(()));
+        Ok(())
+    }
+
+    /// Ends a pause of this process, without an event.
+    pub(crate) fn unpause(&self) {
+        self.set_paused(false);
+    }
+
+    fn set_limits(&self, limits: LimitOverrides) {
+        let mut now = self.limits.write().unwrap_or_else(PoisonError::into_inner);
+        *now = limits.over(*now);
+        drop(now);
+        // Calls that wait for others to be settled may fit now.
+        self.account.changed.send_replace(());
+    }
+
+    fn set_paused(&self, paused: bool) {
+        let (time, _) = self.now();
+        if paused {
+            self.running.stop(time)
+        } else {
+            self.running.start(time)
+        }
+        self.paused.send_replace(paused);
+    }
+
+    /// Whether the conversation is paused in this process.
+    pub(crate) fn is_paused(&self) -> bool {
+        *self.paused.borrow()
+    }
+
+    /// Logs that the conversation continues, if it was paused in an earlier process: running it resumes it.
+    pub(crate) async fn resume_paused(&self) -> Result<()> {
+        if self.buffer.lock().await.totals.is_paused && !self.is_paused() {
+            self.append(&Path::root(), [Body::Resumed]).await?;
+        }
+        Ok(())
+    }
+
+    /// While the conversation is paused, waits until it is not, it is cancelled, or instructions wait that are carried out between
+    /// two steps.
+    pub(crate) async fn pause_ended(&self) -> Result<()> {
+        if !self.is_paused() {
+            return Ok(());
+        }
+        // Nothing is left unwritten for that long.
+        self.flush().await?;
+        let mut paused = self.paused.subscribe();
+        let resumed = pin!(paused.wait_for(|paused| !paused));
+        let cancelled = pin!(self.cancellation.wait(CancelMode::AfterStep));
+        let instructed = pin!(self.inbox.changed(&[Timing::BetweenSteps]));
+        let others = pin!(async {
+            match select(cancelled, instructed).await {
+                Either::Left(_) | Either::Right(_) => {}
+            }
+        });
+        let _ = select(resumed, others).await;
+        Ok(())
+    }
+}

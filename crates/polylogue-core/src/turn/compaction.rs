@@ -1,0 +1,69 @@
+//! The journal of compactions, by which an agent replaces the older part of its history with a summary.
+
+use serde_json::Value;
+
+use super::{ModelCall, Turn};
+use crate::{Body, Capability, Compacted, ModelError, ModelErrorKind, Result};
+
+impl Turn<'_> {
+    /// Estimated tokens of the request that `ask` would send now.
+    pub fn context_tokens(&mut self, ask: ModelCall<'_>) -> u64 {
+        let text = |length: usize| (length as u64).div_ceil(4);
+        let tool = |parameters: &Value| text(parameters.to_string().len());
+        let tools = ask.tools.iter().map(|spec| text(spec.description.len()) + tool(&spec.parameters));
+        let others = text(ask.system.map_or(0, str::len)) + tools.sum::<u64>();
+        self.view(ask.view).tokens(others)
+    }
+
+    /// Whether the log has a compaction next, before a model call; `None` if the log does not say what is next.
+    #[must_use]
+    pub fn compacts_next(&self) -> Option<bool> {
+        let is_before = |body: &Body| {
+            body.is_of_form()
+                || matches!(
+                    body,
+                    Body::CapabilityMissing { capability: Capability::Schema | Capability::Json, .. }
+                )
+        };
+        let mut next = self.past.iter().map(|event| &event.body).skip_while(|body| is_before(body));
+        next.next().map(|body| body.is_of_compaction() && !matches!(body, Body::TooLong { .. }))
+    }
+
+    /// Replaces the older part of the agent's history with a summary, from here on.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn compact(&mut self, compacted: Compacted) -> Result<()> {
+        if let Some(event) = self.past.pop_front() {
+            if !matches!(event.body, Body::Compacted(_)) {
+                return Err(self.diverged(&event, "compacts its history"));
+            }
+            self.replay_event(event);
+            return Ok(());
+        }
+        self.record([Body::Compacted(compacted)]).await
+    }
+
+    /// The limit that a provider named when it refused the next request as too long, if the log says that it did. The
+    /// agent then compacts its history, as it did before the turn was resumed.
+    pub fn replay_too_long(&mut self) -> Option<Option<u64>> {
+        self.replay_forms();
+        let Some(Body::TooLong { limit, .. }) = self.past.front().map(|event| &event.body) else {
+            return None;
+        };
+        let limit = limit.map(u64::from);
+        self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
+        Some(limit)
+    }
+
+    /// Logs that a provider refused a request as too long, with its `error`. Returns the limit that the provider named.
+    ///
+    /// # Errors
+    /// When the log cannot be written, and `error` itself, if it is another one.
+    pub async fn record_too_long(&mut self, error: ModelError) -> Result<Option<u64>> {
+        let ModelErrorKind::TooLong { tokens, limit } = error.kind else { return Err(error.into()) };
+        let (who, model, why) = (self.me().clone(), error.model.into(), error.message.into());
+        self.record([Body::TooLong { who, model, tokens, limit, why }]).await?;
+        Ok(limit.map(u64::from))
+    }
+}

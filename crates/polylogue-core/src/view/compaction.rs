@@ -1,0 +1,97 @@
+//! Replaces the older part of a view by a summary.
+
+use std::ops::Range;
+
+use super::View;
+use super::entry::Entry;
+use super::window::tokens;
+use super::words::is_spoken;
+use crate::{Compacted, HistorySummary, Part};
+
+/// The part of a view that a compaction can replace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compactable {
+    /// The entries, an earlier summary not included.
+    pub entries: Range<usize>,
+    /// The last event that they are from.
+    pub through: u64,
+}
+
+impl View {
+    /// Estimated tokens of a request for this view: those reported for the last one and what followed it, or else all of it
+    /// at four ASCII characters or one other character each, and `others` for the system message and the tools.
+    #[must_use]
+    pub fn tokens(&self, others: u64) -> u64 {
+        let (known, since) = self.measured.unwrap_or((others, 0));
+        known.saturating_add(estimate(self.entries.get(since..).unwrap_or_default()))
+    }
+
+    /// The summary that earlier entries were replaced by.
+    #[must_use]
+    pub const fn summary(&self) -> Option<&HistorySummary> {
+        self.summary.as_ref()
+    }
+
+    /// The event that the entry at `index` is from, by `seq`.
+    #[must_use]
+    pub fn origin(&self, index: usize) -> Option<u64> {
+        self.origins.get(index).copied()
+    }
+
+    /// The part that a compaction can replace so that at most `keep_tokens` of the latest entries stay, but not fewer than
+    /// `keep_messages`, a call and its results counted as one. Never the opening. `None` if nothing can be replaced.
+    #[must_use]
+    pub fn compactable(&self, keep_tokens: u64, keep_messages: usize) -> Option<Compactable> {
+        let first = self.pinned + usize::from(self.summary.is_some());
+        let starts: Vec<usize> = (first..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();
+        let latest = starts.len().checked_sub(keep_messages.max(1)).filter(|index| *index > 0)?;
+        let cuts = starts
+            .get(1..=latest)?
+            .iter()
+            .copied()
+            .filter(|&at| self.origins.get(at) > self.origins.get(at - 1));
+        let cuts: Vec<usize> = cuts.collect();
+        let fits = |at: &&usize| estimate(self.entries.get(**at..).unwrap_or_default()) <= keep_tokens;
+        let end = *cuts.iter().find(fits).or(cuts.last())?;
+        let through = self.origin(end - 1)?;
+        Some(Compactable { entries: first..end, through })
+    }
+
+    /// Replaces the entries up to an event by their summary, after those that stay verbatim.
+    pub(super) fn compact(&mut self, compacted: &Compacted) {
+        let is_older = |at: usize| self.origins.get(at).is_some_and(|origin| *origin <= compacted.through);
+        let mut cut = self.pinned;
+        while is_older(cut)
+            || (cut > self.pinned && matches!(self.entries.get(cut), Some(Entry::Tool { .. })))
+        {
+            cut += 1;
+        }
+        let is_kept =
+            |at: &usize| self.origins.get(*at).is_some_and(|origin| compacted.kept.contains(origin));
+        let had_summary = usize::from(self.summary.is_some());
+        let kept = (self.pinned + had_summary..cut).filter(is_kept);
+        let mut head: Vec<Entry> = kept.filter_map(|at| verbatim(self.entries.get(at)?)).collect();
+        let pinned = self.pinned + head.len();
+        head.push(Entry::user(compacted.summary.text()));
+        self.replace(cut, head);
+        self.pinned = pinned;
+        self.summary = Some(compacted.summary.clone());
+    }
+}
+
+/// The text of an entry without calls and results.
+fn verbatim(entry: &Entry) -> Option<Entry> {
+    let parts = entry.parts();
+    let is_text = |part: &&Part| is_spoken(part, parts) && !matches!(part, Part::Call(_));
+    let parts: Vec<Part> = parts.iter().filter(is_text).cloned().collect();
+    match entry {
+        _ if parts.is_empty() => None,
+        Entry::Tool { .. } => None,
+        Entry::Assistant { .. } => Some(Entry::own(parts)),
+        Entry::User { .. } | Entry::System { .. } => Some(Entry::User { parts }),
+    }
+}
+
+fn estimate(entries: &[Entry]) -> u64 {
+    entries.iter().map(|entry| tokens(entry) as u64).sum()
+}

@@ -1,0 +1,100 @@
+//! Errors of model files.
+
+use std::path::{Path, PathBuf};
+
+use polylogue_core::{ModelError, ModelErrorKind};
+
+/// Why a model file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("cannot read `{}`: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        reason: String,
+    },
+    /// The file is no GGUF file, or is cut off or damaged.
+    #[error("`{}` is not a whole GGUF file: {reason}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        reason: String,
+    },
+    /// The file is a GGUF file that needs something that is not supported: an architecture, a tokenizer, a chat
+    /// template.
+    #[error("`{}` is not supported: {reason}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What it needs.
+        reason: String,
+        /// What is supported.
+        hint: String,
+    },
+    /// The model needs more memory than there is, or than is allowed.
+    #[error("`{}` needs {needed} MiB of memory, and {limit} MiB are available", path.display())]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// MiB that it needs with one conversation.
+        needed: u64,
+        /// MiB that it may use.
+        limit: u64,
+    },
+}
+
+impl LoadError {
+    /// How to fix it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Unreadable { .. } => "write `local:` and the path of a GGUF file, relative to the team file".into(),
+            Self::Broken { .. } => "download the file again, and compare its size with the original".into(),
+            Self::Unsupported { hint, .. } => hint.clone(),
+            Self::Memory { .. } => {
+                "choose a smaller context window (`POLYLOGUE_LOCAL_WINDOW`), or a file with a stronger quantization".into()
+            }
+        }
+    }
+
+    /// The error as one of the model `name`.
+    pub(crate) fn of_model(&self, name: &str) -> ModelError {
+        ModelError::new(ModelErrorKind::Config, name, self.to_string()).hint(self.hint())
+    }
+}
+
+/// What is wrong in a file, before its path is known.
+#[derive(Debug, Clone)]
+pub(crate) enum Defect {
+    Broken(String),
+    Unsupported { reason: String, hint: String },
+}
+
+impl Defect {
+    pub(crate) fn broken(reason: impl Into<String>) -> Self {
+        Self::Broken(reason.into())
+    }
+
+    pub(crate) fn unsupported(reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Unsupported { reason: reason.into(), hint: hint.into() }
+    }
+
+    pub(crate) fn at(self, path: &Path) -> LoadError {
+        let path = path.to_owned();
+        match self {
+            Self::Broken(reason) => LoadError::Broken { path, reason },
+            Self::Unsupported { reason, hint } => LoadError::Unsupported { path, reason, hint },
+        }
+    }
+}
+
+impl From<candle_core::Error> for Defect {
+    fn from(error: candle_core::Error) -> Self {
+        // The display of an error can have a backtrace after its first line.
+        Self::Broken(error.to_string().lines().next().unwrap_or_default().to_owned())
+    }
+}

@@ -1,0 +1,251 @@
+//! A model of a GGUF file, as a [`Model`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use polylogue_core::{
+    Capabilities, Delta, DeltaRef, DeltaSink, Model, ModelError, ModelErrorKind, Money, Params, Reply,
+    Request, ToolChoice, Usage,
+};
+use tokio::sync::mpsc;
+
+use crate::call_format::CallFormat;
+use crate::error::LoadError;
+use crate::event::{Event, Failure};
+use crate::gguf::GgufFile;
+use crate::grammar::Grammar;
+use crate::hyperparameters::Hyperparameters;
+use crate::memory::{Memory, available};
+use crate::messages::{TEMPLATE_FIELD, prompt};
+use crate::options::LocalOptions;
+use crate::reply_writer::ReplyForm;
+use crate::sampler::Sampler;
+use crate::sequence::{CHUNK, Job};
+use crate::template::Template;
+use crate::tokenizer::Tokenizer;
+use crate::weights;
+use crate::worker::Worker;
+
+/// A model of a GGUF file, computed in this process.
+///
+/// Opening reads and checks the header of the file; the weights are loaded with the first request, by the thread that
+/// then owns the model. Cloning shares the model. It is unloaded with its last clone.
+#[derive(Clone)]
+pub struct LocalModel {
+    name: Arc<str>,
+    memory: Memory,
+    window: usize,
+    tokenizer: Arc<Tokenizer>,
+    template: Arc<Template>,
+    format: Option<&'static CallFormat>,
+    jobs: mpsc::Sender<Job>,
+}
+
+impl LocalModel {
+    /// Opens the GGUF file at `path`. Its name is `local:` and the path.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is damaged, needs something that is not supported, or needs more memory than it
+    /// may use.
+    pub fn open(path: impl AsRef<Path>, options: LocalOptions) -> Result<Self, LoadError> {
+        let path = path.as_ref();
+        // The reader of metadata is not ours.
+        std::panic::catch_unwind(|| Self::of_file(GgufFile::open(path)?, &options)).unwrap_or_else(|_| {
+            Err(LoadError::Broken { path: path.to_owned(), reason: "its header cannot be read".into() })
+        })
+    }
+
+    fn of_file(file: GgufFile, options: &LocalOptions) -> Result<Self, LoadError> {
+        let path = file.path().to_owned();
+        let at = |defect: crate::error::Defect| defect.at(&path);
+        let sizes = Hyperparameters::of(&file).map_err(at)?;
+        let weights = weights::check(&file, &sizes).map_err(at)?;
+        let tokenizer = Arc::new(Tokenizer::of(&file, sizes.vocabulary).map_err(at)?);
+        let template = Template::of(&file, &tokenizer).map_err(at)?;
+        let wanted = options.window.unwrap_or(LocalOptions::WINDOW).max(1);
+        let window = sizes.trained_window.min(usize::try_from(wanted).unwrap_or(usize::MAX));
+        let limit = options.memory.unwrap_or_else(available);
+        let memory = Memory::new(&sizes, weights, window, CHUNK, (options.sequences, limit));
+        if memory.least() > limit {
+            let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+            return Err(LoadError::Memory { path, needed: mib(memory.least()), limit: limit >> 20 });
+        }
+        tracing::info!(
+            file = %path.display(), weights = memory.weights, cache = memory.cache, caches = memory.caches, window,
+            "a model in this process: bytes of memory, and the context window in tokens"
+        );
+        let sequences = usize::try_from(memory.caches).unwrap_or(1);
+        let format = CallFormat::of(template.source());
+        let worker = Worker { file, sizes, tokenizer: Arc::clone(&tokenizer), window, sequences };
+        let unreadable =
+            |error: std::io::Error| LoadError::Unreadable { path: path.clone(), reason: error.to_string() };
+        let jobs = worker.start().map_err(unreadable)?;
+        let name = format!("local:{}", path.display()).into();
+        Ok(Self { name, memory, window, tokenizer, template: Arc::new(template), format, jobs })
+    }
+
+    /// The same model with another name, such as one relative to a team file.
+    #[must_use]
+    pub fn named(self, name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// The memory that it needs.
+    #[must_use]
+    pub const fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// Its context window, in tokens.
+    #[must_use]
+    pub const fn window(&self) -> usize {
+        self.window
+    }
+
+    /// The number of tokens of `text`.
+    #[must_use]
+    pub fn count(&self, text: &str) -> usize {
+        self.tokenizer.encode(&self.tokenizer.defused(text)).len()
+    }
+
+    fn error(&self, kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
+        ModelError::new(kind, &*self.name, message)
+    }
+
+    /// `request` for the worker, and where its events arrive.
+    fn job(&self, request: &Request<'_>) -> Result<(Job, mpsc::UnboundedReceiver<Event>), ModelError> {
+        self.check(request)?;
+        let params = request.params;
+        let calls =
+            self.format.filter(|_| !request.tools.is_empty() && params.tool_choice != Some(ToolChoice::None));
+        let text = prompt(request, &self.template, &self.tokenizer, calls.is_some(), &self.name)?;
+        let prompt = self.tokenizer.encode(&text);
+        self.check_length(prompt.len())?;
+        let is_thinking = text.trim_end().ends_with("<think>");
+        let grammar = Grammar::of(params, request.tools, calls, is_thinking);
+        let form = ReplyForm {
+            format: calls,
+            stops: params.stop.iter().cloned().chain(self.template.stop.map(str::to_owned)).collect(),
+            call_ids: format!("call_{}_", request.origin.nth),
+            skips_space: self.tokenizer.vocabulary.adds_space,
+            is_thinking,
+        };
+        let max_tokens =
+            params.max_tokens.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
+        let (events, received) = mpsc::unbounded_channel();
+        Ok((Job { prompt, sampler: Sampler::new(params), max_tokens, grammar, form, events }, received))
+    }
+
+    /// Refuses what it does not know instead of ignoring it.
+    fn check(&self, request: &Request<'_>) -> Result<(), ModelError> {
+        if let Some(field) = request.params.extra.keys().find(|field| *field != TEMPLATE_FIELD) {
+            let what = format!("a model in the process does not know the parameter `{field}`");
+            let hint =
+                format!("remove it; the only further field is `{TEMPLATE_FIELD}`, for the chat template");
+            return Err(self.error(ModelErrorKind::Config, what).hint(hint));
+        }
+        if !request.tools.is_empty() && self.format.is_none() {
+            let what = "its chat template does not say how to call tools";
+            return Err(self.error(ModelErrorKind::Unsupported(polylogue_core::Capability::Tools), what));
+        }
+        Ok(())
+    }
+
+    /// Refuses a prompt that leaves no room for a reply, and one without a token.
+    fn check_length(&self, tokens: usize) -> Result<(), ModelError> {
+        if tokens == 0 {
+            let what = "its chat template makes an empty prompt of the conversation";
+            return Err(self.error(ModelErrorKind::Config, what).hint("use another edition of the model"));
+        }
+        if tokens < self.window {
+            return Ok(());
+        }
+        let [length, limit] = [tokens, self.window].map(|count| u32::try_from(count).ok());
+        let kind = ModelErrorKind::TooLong { tokens: length, limit };
+        let what = format!("the request has {tokens} tokens, and the context window {}", self.window);
+        Err(self
+            .error(kind, what)
+            .hint("shorten the conversation with `view: {window: ...}`, or set `POLYLOGUE_LOCAL_WINDOW`"))
+    }
+
+    fn failed(&self, failure: Failure) -> ModelError {
+        match failure {
+            Failure::Defect(defect) => {
+                let path = self.name.strip_prefix("local:").unwrap_or(&self.name);
+                defect.at(Path::new(path)).of_model(&self.name)
+            }
+            Failure::Lacks(capability, why) => self
+                .error(ModelErrorKind::Unsupported(capability), format!("no grammar for the reply: {why}")),
+            Failure::Bug(what) => self.error(ModelErrorKind::Bug, what),
+        }
+    }
+}
+
+impl Model for LocalModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Dropping the future stops the computation at the next token.
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let (job, mut events) = self.job(request)?;
+        let gone = || self.error(ModelErrorKind::Bug, "the thread of the model has ended");
+        self.jobs.send(job).await.map_err(|_| gone())?;
+        loop {
+            match events.recv().await.ok_or_else(gone)? {
+                Event::Delta(delta) => pass(&delta, deltas),
+                Event::End(result) => return result.map_err(|failure| self.failed(failure)),
+            }
+        }
+    }
+
+    fn cost(&self, _: &Usage) -> Option<Money> {
+        Some(Money::default())
+    }
+
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        let most = params.max_tokens.map_or(u64::MAX, u64::from);
+        Some(most.min(self.window as u64))
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        Some(self.window as u64)
+    }
+
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        let effort = params.effort.is_some() && !self.template.source().contains("enable_thinking");
+        let thinking = params.thinking.is_some().then_some("thinking");
+        effort.then_some("effort").into_iter().chain(thinking).collect()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            tools: Some(self.format.is_some()),
+            schema: Some(true),
+            json: Some(true),
+            vision: Some(false),
+            ..Capabilities::default()
+        }
+    }
+}
+
+fn pass(delta: &Delta, deltas: &mut dyn DeltaSink) {
+    match delta {
+        Delta::Text(text) => deltas.push(DeltaRef::Text(text)),
+        Delta::Thought(text) => deltas.push(DeltaRef::Thought(text)),
+        Delta::Call { index, tool, args } => {
+            deltas.push(DeltaRef::Call { index: *index, tool: tool.as_deref(), args });
+        }
+        // A model in the process neither retries nor starts over.
+        _ => {}
+    }
+}
+
+impl std::fmt::Debug for LocalModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalModel")
+            .field("name", &self.name)
+            .field("memory", &self.memory)
+            .finish_non_exhaustive()
+    }
+}

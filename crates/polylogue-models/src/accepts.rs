@@ -1,0 +1,157 @@
+//! What a model accepts of a request besides its messages, as the table of models says.
+
+use polylogue_core::{Capability, Effort, Params, ToolChoice};
+
+use crate::catalog::KnownModel;
+use crate::schema::anthropic::enforced;
+
+/// What a model accepts of a request besides its messages. A model that is not in the table accepts everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Accepts {
+    /// The maximum tokens of a reply, if it is known.
+    pub(crate) max_output: Option<u64>,
+    /// The maximum tokens of a request, if it is known.
+    pub(crate) max_input: Option<u64>,
+    /// The minimum tokens of a prefix that its provider caches, if it is known.
+    pub(crate) cache_min: Option<u64>,
+    /// Whether it reasons; `None` if the table does not say.
+    pub(crate) thinks: Option<bool>,
+    /// How it reasons.
+    pub(crate) thinking: ThinkingForm,
+    /// Whether Gemini's field for how much it reasons is a level: earlier models have a number of tokens there, and sign
+    /// no calls.
+    pub(crate) thinking_level: bool,
+    /// Whether its reasoning can be switched off.
+    pub(crate) no_thinking: bool,
+    /// The highest effort, if it has a field for the effort.
+    pub(crate) effort: Option<Effort>,
+    /// Whether it takes a temperature and its like.
+    pub(crate) sampling: bool,
+    /// Whether it can be forced to call a tool.
+    pub(crate) forced_tools: bool,
+    /// Whether its provider enforces a schema.
+    pub(crate) strict_schema: bool,
+    /// Whether a message after one of others can have the role `system`.
+    pub(crate) system_within: bool,
+    /// Whether its reasoning is bound to what came before it, and it can be asked to ignore what is not.
+    pub(crate) block_binding: bool,
+}
+
+/// How much a model reasons is its own decision, or a number of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ThinkingForm {
+    /// It does not reason.
+    None,
+    /// It decides itself.
+    Adaptive,
+    /// It reasons for a number of tokens.
+    Budget,
+}
+
+impl Accepts {
+    /// What is tried with a model that is not in the table.
+    pub(crate) const UNKNOWN: Self = Self {
+        max_output: None,
+        max_input: None,
+        cache_min: None,
+        thinks: None,
+        thinking: ThinkingForm::Adaptive,
+        thinking_level: true,
+        no_thinking: true,
+        effort: Some(Effort::Max),
+        sampling: true,
+        forced_tools: true,
+        strict_schema: true,
+        system_within: false,
+        block_binding: false,
+    };
+
+    /// As the row of the table says.
+    pub(crate) fn of(known: &KnownModel) -> Self {
+        let takes = |word: &str| known.takes.iter().any(|option| option == word);
+        let refuses = |word: &str| known.refuses.iter().any(|option| option == word);
+        let thinking = match known.thinks() {
+            Some(false) => ThinkingForm::None,
+            Some(true) if !takes("adaptive_thinking") => ThinkingForm::Budget,
+            _ => ThinkingForm::Adaptive,
+        };
+        let highest = match () {
+            () if takes("max_effort") => Effort::Max,
+            () if takes("xhigh_effort") => Effort::XHigh,
+            () => Effort::High,
+        };
+        Self {
+            max_output: known.max_output,
+            max_input: known.max_input,
+            cache_min: known.cache_min,
+            thinks: known.thinks(),
+            thinking,
+            thinking_level: thinking != ThinkingForm::None && !takes("thinking_budget"),
+            no_thinking: !refuses("no_thinking"),
+            effort: takes("effort").then_some(highest),
+            sampling: !refuses("sampling"),
+            forced_tools: !refuses("forced_tools"),
+            strict_schema: takes("strict_schema"),
+            system_within: takes("system_within"),
+            block_binding: takes("block_binding"),
+        }
+    }
+
+    /// The names of those of `params` that the model does not accept, whatever the API.
+    pub(crate) fn refused(&self, params: &Params) -> Vec<&'static str> {
+        let forced = matches!(params.tool_choice, Some(ToolChoice::Any | ToolChoice::Tool(_)));
+        let is_refused = |name: &&str| match *name {
+            "temperature" | "top_p" | "top_k" => !self.sampling,
+            "effort" | "thinking" => self.thinking == ThinkingForm::None,
+            "tool_choice" => forced && !self.forced_tools,
+            _ => false,
+        };
+        params.set().into_iter().filter(is_refused).collect()
+    }
+
+    /// The form of a reply that an API with the schemas of Claude does not enforce, and why.
+    pub(crate) fn unenforced(&self, params: &Params) -> Option<(Capability, String)> {
+        match &params.schema {
+            Some(_) if !self.strict_schema => {
+                Some((Capability::Schema, "the model enforces no JSON Schema".to_owned()))
+            }
+            Some(schema) => {
+                let why = enforced(schema).err()?;
+                Some((Capability::Schema, format!("the API cannot enforce the JSON Schema: {why}")))
+            }
+            None if params.json => {
+                Some((Capability::Json, "the API has no field for JSON without a schema".to_owned()))
+            }
+            None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepts(model: &str) -> Accepts {
+        Accepts::of(&KnownModel::find("anthropic", model).unwrap())
+    }
+
+    #[test]
+    fn the_table_says_how_a_model_reasons_and_what_it_refuses() {
+        let (old, new) = (accepts("claude-sonnet-4-5-20250929"), accepts("claude-sonnet-5-5"));
+        assert_eq!((old.thinking, old.effort, old.sampling), (ThinkingForm::Budget, None, true));
+        assert_eq!((new.thinking, new.effort), (ThinkingForm::Adaptive, Some(Effort::Max)));
+        assert_eq!((new.sampling, new.forced_tools, new.no_thinking), (false, false, false));
+        assert_eq!((new.cache_min, new.max_output), (Some(512), Some(128_000)));
+        assert_eq!(accepts("claude-opus-4-5").effort, Some(Effort::High));
+        let params = Params {
+            temperature: Some(0.5),
+            tool_choice: Some(ToolChoice::Any),
+            effort: Some(Effort::Low),
+            ..Params::default()
+        };
+        assert_eq!(new.refused(&params), ["temperature", "tool_choice"]);
+        assert_eq!(old.refused(&params), [""; 0]);
+        let auto = Params { tool_choice: Some(ToolChoice::Auto), ..params };
+        assert_eq!(new.refused(&auto), ["temperature"]);
+    }
+}

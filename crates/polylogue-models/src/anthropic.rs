@@ -1,0 +1,124 @@
+//! Anthropic's Messages API.
+
+mod decode;
+mod event;
+mod message;
+mod tail;
+
+use bytes::BytesMut;
+use polylogue_core::{Capability, DeltaSink, Params, Part, Request};
+use polylogue_http::header::HeaderName;
+use polylogue_http::{HeaderMap, HeaderValue};
+use serde_json::{Map, Value};
+
+use crate::accepts::Accepts;
+use crate::api::{Api, BETA};
+use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::json;
+use crate::wire::marks::CacheMark;
+use crate::wire::protocol::{Own, Protocol, Style, SystemWithin, ToolResult};
+
+/// The Messages API.
+#[derive(Debug, Default)]
+pub(crate) struct Messages(decode::Reading);
+
+/// The older version of the API, which alone takes a temperature and its like.
+const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+const OLD: HeaderValue = HeaderValue::from_static("2023-06-01");
+
+/// What a request uses that is not part of the API's version.
+const BINDING: HeaderValue = HeaderValue::from_static("thinking-binding-controls-2026-08-01");
+
+impl Protocol for Messages {
+    const API: Api = Api::Messages;
+    const REPLY: &'static str = "a message";
+    const CORE: &'static str = "content";
+    const NO_FIELD: &'static [&'static str] = &["seed"];
+    const MAX_OUTPUT: Option<u64> = Some(tail::MAX_TOKENS);
+    const CACHE_MARK: Option<CacheMark> =
+        Some(CacheMark { bytes: message::MARK, back: "}]}".len(), only_known: false });
+    const GROUPS_RESULTS: bool = true;
+    const PICTURES_IN_RESULTS: bool = true;
+    const SYSTEM_WITHIN: SystemWithin = SystemWithin::AfterUser;
+    type Chunk<'a> = event::Event<'a>;
+
+    fn sealer(_: &Style) -> Option<&'static str> {
+        Some("anthropic")
+    }
+
+    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
+        tail::ignored(params, accepts)
+    }
+
+    fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
+        accepts.unenforced(request.params)
+    }
+
+    fn headers(headers: &mut HeaderMap, request: &Request<'_>, style: &Style) {
+        let Params { temperature, top_p, top_k, extra, .. } = request.params;
+        let sampling = ["temperature", "top_p", "top_k"].iter().any(|name| extra.contains_key(*name));
+        let is_old = sampling || temperature.is_some() || top_p.is_some() || top_k.is_some();
+        if is_old {
+            headers.insert(VERSION, OLD);
+        }
+        if tail::is_bound(request.params, &style.accepts) {
+            headers.insert(BETA, BINDING);
+        }
+    }
+
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        tail::check(extra)
+    }
+
+    fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
+        out.extend_from_slice(br#"{"model":"#);
+        json::string(out, model);
+        if let Some(text) = system {
+            out.extend_from_slice(br#","system":["#);
+            message::text_block(out, |out| json::escape(out, text));
+            // This mark is after the tools, too, because the provider reads them first.
+            if style.marks {
+                out.truncate(out.len() - 1);
+                out.extend_from_slice(message::MARK);
+                out.extend_from_slice(b"}");
+            }
+            out.extend_from_slice(b"]");
+        }
+        out.extend_from_slice(br#","messages":["#);
+    }
+
+    fn system(out: &mut BytesMut, text: &str) {
+        message::system(out, text);
+    }
+
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+        message::user(out, parts);
+    }
+
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
+        message::assistant(out, message);
+    }
+
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        words: impl IntoIterator<Item = &'a Part> + Clone,
+        style: &Style,
+    ) {
+        message::results(out, results, words, style);
+    }
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        tail::write_tail(out, request, style);
+    }
+
+    fn take(
+        &mut self,
+        chunk: &Self::Chunk<'_>,
+        raw: &[u8],
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        self.0.take(chunk, raw, reply, deltas)
+    }
+}

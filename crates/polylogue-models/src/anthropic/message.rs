@@ -1,0 +1,207 @@
+//! Single messages of a request to Anthropic.
+
+use bytes::{BufMut, BytesMut};
+use polylogue_core::{Call, Media, OutcomeStatus, Part};
+use serde_json::Value;
+
+use crate::wire::ids::legal_id;
+use crate::wire::json;
+use crate::wire::pictures;
+use crate::wire::protocol::{Own, Style, ToolResult};
+use crate::wire::words::{NOTHING, in_words, is_wordless, legal_name, words};
+
+/// The mark of a block up to which the prompt is cached.
+pub(super) const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+
+/// Writes a message of others.
+pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>) {
+    message(out, "user", |out| parts.into_iter().for_each(|part| content(out, part, true)));
+}
+
+/// Writes a system message within the conversation.
+pub(super) fn system(out: &mut BytesMut, text: &str) {
+    message(out, "system", |out| content(out, &Part::text(text), false));
+}
+
+/// Writes a message with results, all of one turn, and then the words of others.
+pub(super) fn results<'a>(
+    out: &mut BytesMut,
+    results: &[ToolResult<'_>],
+    words: impl IntoIterator<Item = &'a Part>,
+    style: &Style,
+) {
+    message(out, "user", |out| {
+        results.iter().for_each(|one| result(out, one, style));
+        words.into_iter().for_each(|part| content(out, part, true));
+    });
+}
+
+fn result(out: &mut BytesMut, &ToolResult { id, outcome, .. }: &ToolResult<'_>, style: &Style) {
+    block(out, "tool_result");
+    out.extend_from_slice(br#","tool_use_id":"#);
+    json::string(out, &legal_id(id));
+    out.extend_from_slice(br#","content":"#);
+    blocks(out, |out| {
+        for part in &outcome.parts {
+            content(out, part, style.vision && (pictures::is_shown(part) || is_document(part)));
+        }
+    });
+    if outcome.status == OutcomeStatus::Failed {
+        out.extend_from_slice(br#","is_error":true"#);
+    }
+    out.put_u8(b'}');
+}
+
+/// Writes an assistant message: its blocks in order, each with its seal if that is sent.
+pub(super) fn assistant(out: &mut BytesMut, own: &Own<'_>) {
+    message(out, "assistant", |out| {
+        for (at, part) in own.parts.iter().enumerate() {
+            match (part, own.seal(at, part)) {
+                (Part::Call(call), _) => tool_use(out, own.id(call), call, &own.arguments(at, call)),
+                (Part::Thought(text), Some(seal)) => thought(out, text, seal),
+                (Part::Text(text), Some(seal)) => sealed_text(out, text, seal),
+                // Media cannot be in an assistant message.
+                (part, _) => content(out, part, false),
+            }
+        }
+    });
+}
+
+/// Writes a thought with what its provider added: the signature, or the thought itself in a form that only the provider can read.
+fn thought(out: &mut BytesMut, text: &str, seal: &Value) {
+    if let Some(data) = seal.get(REDACTED) {
+        block(out, "redacted_thinking");
+        field(out, "data", data);
+    } else if let Some(signature) = seal.get(SIGNATURE) {
+        block(out, "thinking");
+        out.extend_from_slice(br#","thinking":"#);
+        json::string(out, text);
+        field(out, "signature", signature);
+    } else {
+        return;
+    }
+    out.put_u8(b'}');
+}
+
+/// Writes a text with its citations, or a block of a tool that the provider executed itself.
+fn sealed_text(out: &mut BytesMut, text: &str, seal: &Value) {
+    match (seal.get(BLOCK), seal.get(CITATIONS)) {
+        (Some(of_provider), _) => {
+            json::separate(out);
+            json::value(out, of_provider);
+        }
+        (None, Some(citations)) if !text.trim().is_empty() => {
+            block(out, "text");
+            out.extend_from_slice(br#","text":"#);
+            json::string(out, text);
+            field(out, "citations", citations);
+            out.put_u8(b'}');
+        }
+        _ => text_block(out, |out| json::escape(out, text)),
+    }
+}
+
+/// The fields of seals.
+pub(super) const SIGNATURE: &str = "signature";
+pub(super) const REDACTED: &str = "redacted";
+pub(super) const CITATIONS: &str = "citations";
+pub(super) const BLOCK: &str = "block";
+
+fn tool_use(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
+    block(out, "tool_use");
+    out.extend_from_slice(br#","id":"#);
+    json::string(out, &legal_id(id));
+    out.extend_from_slice(br#","name":"#);
+    json::string(out, &legal_name(&call.tool));
+    out.extend_from_slice(br#","input":"#);
+    out.extend_from_slice(arguments.as_bytes());
+    out.put_u8(b'}');
+}
+
+/// Writes a part of a message, if it says anything; media as such or in words.
+fn content(out: &mut BytesMut, part: &Part, media: bool) {
+    match part {
+        part if is_wordless(part) => {}
+        Part::Media(file) if media => media_block(out, file),
+        part => text_block(out, |out| words(out, part)),
+    }
+}
+
+/// Pictures and documents go by URL, too. Everything else is named in the text.
+fn media_block(out: &mut BytesMut, media: &Media) {
+    let kind = match &*media.kind {
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp" => "image",
+        PDF => "document",
+        _ => return text_block(out, |out| json::escape(out, &in_words(media))),
+    };
+    match (inline(media), media.url.starts_with("https://") || media.url.starts_with("http://")) {
+        (Some(data), _) => {
+            block(out, kind);
+            out.extend_from_slice(br#","source":{"type":"base64","media_type":"#);
+            json::string(out, &media.kind);
+            out.extend_from_slice(br#","data":"#);
+            json::string(out, data);
+            out.extend_from_slice(b"}}");
+        }
+        (None, true) => {
+            block(out, kind);
+            out.extend_from_slice(br#","source":{"type":"url","url":"#);
+            json::string(out, &media.url);
+            out.extend_from_slice(b"}}");
+        }
+        (None, false) => text_block(out, |out| json::escape(out, &in_words(media))),
+    }
+}
+
+const PDF: &str = "application/pdf";
+
+fn is_document(part: &Part) -> bool {
+    matches!(part, Part::Media(media) if &*media.kind == PDF && inline(media).is_some())
+}
+
+/// The base64 of media that is not elsewhere.
+fn inline(media: &Media) -> Option<&str> {
+    let (_, data) = media.url.strip_prefix("data:")?.split_once(";base64,")?;
+    Some(data).filter(|data| !data.is_empty())
+}
+
+fn message(out: &mut BytesMut, role: &str, write: impl FnOnce(&mut BytesMut)) {
+    out.extend_from_slice(br#"{"role":"#);
+    json::string(out, role);
+    out.extend_from_slice(br#","content":"#);
+    blocks(out, write);
+    out.put_u8(b'}');
+}
+
+/// Writes a list of blocks, which must not be empty.
+fn blocks(out: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) {
+    out.put_u8(b'[');
+    let start = out.len();
+    write(out);
+    if out.len() == start {
+        text_block(out, |out| out.extend_from_slice(NOTHING.as_bytes()));
+    }
+    out.put_u8(b']');
+}
+
+/// Writes a text block; `words` writes the text within its quotes.
+pub(super) fn text_block(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) {
+    block(out, "text");
+    out.extend_from_slice(br#","text":""#);
+    words(out);
+    out.extend_from_slice(br#""}"#);
+}
+
+/// Begins a block of a list.
+fn block(out: &mut BytesMut, kind: &str) {
+    json::separate(out);
+    out.extend_from_slice(br#"{"type":"#);
+    json::string(out, kind);
+}
+
+fn field(out: &mut BytesMut, name: &str, value: &Value) {
+    out.put_u8(b',');
+    json::string(out, name);
+    out.put_u8(b':');
+    json::value(out, value);
+}

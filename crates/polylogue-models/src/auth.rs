@@ -1,0 +1,34 @@
+//! How requests are authorized.
+
+use polylogue_http::{HeaderName, Key};
+
+use crate::aws::Aws;
+use crate::google::GoogleCredentials;
+
+/// How requests to an endpoint are authorized.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Auth {
+    /// The header `Authorization: Bearer KEY`.
+    #[default]
+    Bearer,
+    /// A header whose value is the key, such as `x-api-key`.
+    Header(HeaderName),
+    /// Signatures of Amazon's services. There is no key.
+    Aws(Aws),
+    /// Access tokens of Google's cloud: a key is one, or else they are requested with these credentials.
+    Google(Option<GoogleCredentials>),
+}
+
+impl Auth {
+    /// The secrets that are known before a call.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let (aws, google) = match self {
+            Self::Aws(aws) => (Some(aws), None),
+            Self::Google(credentials) => (None, credentials.as_ref()),
+            Self::Bearer | Self::Header(_) => (None, None),
+        };
+        let keys = aws.into_iter().flat_map(Aws::secrets).map(Key::reveal);
+        keys.chain(google.into_iter().flat_map(GoogleCredentials::secrets))
+    }
+}

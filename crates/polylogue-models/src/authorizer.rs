@@ -1,0 +1,111 @@
+//! Authorizes requests whose headers depend on the time or on the request itself.
+
+use polylogue_http::header::{AUTHORIZATION, DATE};
+use polylogue_http::{HeaderMap, HeaderValue, Key, Method};
+use url::Url;
+
+use crate::auth::Auth;
+use crate::aws::{Signer, Unsigned};
+use crate::config::Config;
+use crate::failure::{ErrorContext, Failure};
+use crate::token_source::TokenSource;
+
+/// Authorizes the requests of an endpoint. Tokens and credentials are kept until they expire.
+#[derive(Debug)]
+pub(crate) enum Authorizer {
+    /// The headers of every request have the key.
+    Key,
+    /// Signatures.
+    Aws(Box<Signer>),
+    /// Access tokens of Google's cloud.
+    Google(Box<TokenSource>),
+}
+
+/// A request to be authorized.
+pub(crate) struct Unauthorized<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) url: &'a Url,
+    pub(crate) body: &'a [u8],
+}
+
+/// What authorized a request.
+#[derive(Debug, Default)]
+pub(crate) struct Authorized {
+    /// The secrets among its headers.
+    pub(crate) secrets: Vec<Key>,
+    /// How many seconds our clock was corrected by.
+    skew: i64,
+}
+
+/// The content type of every request.
+pub(crate) const JSON: &str = "application/json";
+
+impl Authorizer {
+    pub(crate) fn new(config: &Config) -> Self {
+        match &config.auth {
+            Auth::Google(Some(credentials)) if config.keys().next().is_none() => {
+                let (timeouts, proxies) = (config.timeouts, config.proxies.clone());
+                Self::Google(Box::new(TokenSource::new(credentials.clone(), timeouts, proxies)))
+            }
+            Auth::Bearer | Auth::Header(_) | Auth::Google(_) => Self::Key,
+            Auth::Aws(aws) => Self::Aws(Box::new(Signer::new(aws.clone()))),
+        }
+    }
+
+    /// Adds what authorizes `request` to its `headers`.
+    ///
+    /// # Errors
+    /// When there are no credentials.
+    pub(crate) async fn authorize(
+        &self,
+        request: Unauthorized<'_>,
+        headers: &mut HeaderMap,
+        context: &ErrorContext<'_>,
+    ) -> Result<Authorized, Failure> {
+        let unsendable = || context.unauthorized("the credentials cannot be sent", "check their characters");
+        let signer = match self {
+            Self::Key => return Ok(Authorized::default()),
+            Self::Google(tokens) => {
+                let token = tokens.token(context).await?;
+                let value = secret(&format!("Bearer {}", token.reveal())).ok_or_else(unsendable)?;
+                headers.insert(AUTHORIZATION, value);
+                return Ok(Authorized { secrets: vec![token], skew: 0 });
+            }
+            Self::Aws(signer) => signer,
+        };
+        let Unauthorized { method, url, body } = request;
+        let unsigned = Unsigned { method: method.as_str(), url, content_type: JSON, body };
+        let signed = signer.sign(&unsigned).await;
+        let signed = signed.map_err(|error| context.unauthorized(&error.to_string(), error.hint()))?;
+        for (name, value) in &signed.headers {
+            headers.insert(*name, secret(value).ok_or_else(unsendable)?);
+        }
+        Ok(Authorized { secrets: signed.secrets, skew: signed.skew })
+    }
+
+    /// Whether a request that was refused with `status` and `headers` is accepted if it is authorized once more, because the
+    /// refusal shows how.
+    pub(crate) fn corrects(&self, refused: &Authorized, status: u16, headers: &HeaderMap) -> bool {
+        let date = headers.get(DATE).and_then(|value| value.to_str().ok());
+        match self {
+            Self::Key => false,
+            Self::Google(tokens) => status == 401 && refused.secrets.iter().any(|token| tokens.forget(token)),
+            Self::Aws(_) if !matches!(status, 400 | 401 | 403) => false,
+            Self::Aws(signer) if has_expired(headers) => signer.renews(&refused.secrets),
+            Self::Aws(signer) => signer.corrects(refused.skew, date),
+        }
+    }
+}
+
+/// Whether an Amazon service says that it does not accept the credentials, or no longer.
+fn has_expired(headers: &HeaderMap) -> bool {
+    let kind = headers.get("x-amzn-errortype").and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("ExpiredToken") || kind.starts_with("UnrecognizedClient"))
+}
+
+/// The value of a header that is not shown, if it can be sent.
+fn secret(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}

@@ -1,0 +1,85 @@
+//! What Amazon's services need beyond HTTP: credentials, a region, and signed requests.
+
+mod credentials;
+mod sign;
+mod signer;
+
+use polylogue_core::{ModelError, ModelErrorKind};
+use polylogue_http::{Env, Key};
+
+use credentials::{Credentials, CredentialsError, Source};
+
+pub(crate) use signer::{Signer, Unsigned};
+
+/// Signs requests to Amazon Bedrock (Signature Version 4), with credentials that are found as the `aws` program finds them:
+/// `AWS_ACCESS_KEY_ID` with `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, or the profile that `AWS_PROFILE` names, with keys
+/// or a `credential_process`.
+///
+/// ```
+/// use polylogue_models::{Aws, Env};
+/// let env = Env::of([("AWS_REGION", "eu-west-1"), ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"), ("AWS_SECRET_ACCESS_KEY", "secret")]);
+/// assert_eq!(Aws::of(&env)?.region(), "eu-west-1");
+/// # Ok::<(), polylogue_core::ModelError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Aws {
+    region: String,
+    /// Where the credentials are found again once a service no longer accepts them.
+    env: Env,
+    /// Missing credentials are an error of the first call, as a missing key is.
+    source: Result<Source, CredentialsError>,
+}
+
+/// Equal if the region and the credentials are.
+impl PartialEq for Aws {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.region, &self.source) == (&other.region, &other.source)
+    }
+}
+
+impl Eq for Aws {}
+
+impl Aws {
+    /// The region and the credentials of `env`.
+    ///
+    /// # Errors
+    /// When no region is set, or the files of the `aws` program cannot be read.
+    pub fn of(env: &Env) -> Result<Self, ModelError> {
+        let fail = |message: String, hint: &str| {
+            ModelError::new(ModelErrorKind::Config, "bedrock", message).hint(hint.to_owned())
+        };
+        let region = credentials::region(env).map_err(|error| fail(error.to_string(), error.hint()))?;
+        let hint = "set AWS_REGION, such as `us-east-1`, or `region` in the profile";
+        let region = region.ok_or_else(|| fail("no region is set".to_owned(), hint))?;
+        if !is_region(&region) {
+            return Err(fail("the region is not the name of one".to_owned(), hint));
+        }
+        Ok(Self { region, env: env.clone(), source: Source::find(env) })
+    }
+
+    /// The region, such as `us-east-1`.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+
+    /// The address of Bedrock's models in the region.
+    pub(crate) fn address(&self) -> String {
+        let suffix = if self.region.starts_with("cn-") { ".cn" } else { "" };
+        format!("https://bedrock-runtime.{}.amazonaws.com{suffix}", self.region)
+    }
+
+    /// The secrets that are known before a call.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Key> {
+        let known = match &self.source {
+            Ok(Source::Known(known)) => Some(known),
+            _ => None,
+        };
+        known.into_iter().flat_map(Credentials::secrets)
+    }
+}
+
+/// Whether `text` can be a part of a host's name.
+fn is_region(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}

@@ -1,0 +1,116 @@
+//! Amazon Bedrock's Converse API.
+//!
+//! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html>
+
+mod chunk;
+mod decode;
+mod media;
+mod message;
+mod tail;
+
+use bytes::BytesMut;
+use polylogue_core::{Capability, DeltaSink, Params, Part, Request};
+use serde_json::{Map, Value};
+
+use crate::accepts::Accepts;
+use crate::address::strict_segment;
+use crate::api::Api;
+use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::json;
+use crate::wire::marks::CacheMark;
+use crate::wire::protocol::{Own, Protocol, Style, SystemWithin, ToolResult};
+use crate::wire::think::Kind;
+
+/// Bedrock's Converse.
+#[derive(Debug, Default)]
+pub(crate) struct Converse {
+    /// The block of text or reasoning that was begun last.
+    block: Option<(u64, Kind)>,
+    /// Its signature so far.
+    signature: String,
+}
+
+/// The mark at the end of a list up to which the provider caches the prompt.
+const MARK: &[u8] = br#",{"cachePoint":{"type":"default"}}"#;
+
+impl Protocol for Converse {
+    const API: Api = Api::Converse;
+    const REPLY: &'static str = "a reply of Amazon Bedrock";
+    const CORE: &'static str = "output";
+    const GROUPS_RESULTS: bool = true;
+    const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;
+    const FRAMES: bool = true;
+    const CACHE_MARK: Option<CacheMark> = Some(CacheMark { bytes: MARK, back: "]}".len(), only_known: true });
+    const NO_FIELD: &'static [&'static str] = &["top_k", "seed", "thinking", "parallel_tool_calls"];
+    type Chunk<'a> = chunk::Chunk<'a>;
+
+    fn sealer(_: &Style) -> Option<&'static str> {
+        Some("bedrock")
+    }
+
+    fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
+        tail::ignored(params, accepts)
+    }
+
+    fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<(Capability, String)> {
+        accepts.unenforced(request.params)
+    }
+
+    fn target(model: &str, stream: bool) -> Option<String> {
+        let model = strict_segment(model);
+        Some(format!("/model/{model}/{}", if stream { "converse-stream" } else { "converse" }))
+    }
+
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        tail::check(extra)
+    }
+
+    fn begin(out: &mut BytesMut, _: &str, system: Option<&str>, style: &Style) {
+        out.extend_from_slice(b"{");
+        if let Some(text) = system {
+            out.extend_from_slice(br#""system":[{"text":"#);
+            json::string(out, text);
+            out.extend_from_slice(b"}");
+            if style.marks {
+                out.extend_from_slice(MARK);
+            }
+            out.extend_from_slice(b"],");
+        }
+        out.extend_from_slice(br#""messages":["#);
+    }
+
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+        message::user(out, parts);
+    }
+
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
+        message::assistant(out, message);
+    }
+
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        words: impl IntoIterator<Item = &'a Part> + Clone,
+        _: &Style,
+    ) {
+        message::results(out, results, words);
+    }
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        tail::write_tail(out, request, style);
+    }
+
+    fn take(
+        &mut self,
+        chunk: &Self::Chunk<'_>,
+        raw: &[u8],
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        self.chunk(chunk, raw, reply, deltas)
+    }
+}
+
+#[cfg(test)]
+#[path = "bedrock/tests.rs"]
+mod tests;

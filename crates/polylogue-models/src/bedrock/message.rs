@@ -1,0 +1,118 @@
+//! Single messages of a request to Bedrock.
+
+use bytes::BytesMut;
+use polylogue_core::{Call, Part};
+use serde_json::Value;
+
+use super::media::{self, Readable, readable};
+use crate::wire::ids::legal_id;
+use crate::wire::json::{self, separate};
+use crate::wire::protocol::{Own, ToolResult};
+use crate::wire::words::{NOTHING, is_wordless, legal_name, text, words};
+
+/// Writes a user message.
+pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    out.extend_from_slice(br#"{"role":"user","content":["#);
+    content(out, parts);
+    end(out);
+}
+
+/// Writes the results of calls, and then `words`.
+pub(super) fn results<'a>(
+    out: &mut BytesMut,
+    results: &[ToolResult<'_>],
+    words: impl IntoIterator<Item = &'a Part> + Clone,
+) {
+    out.extend_from_slice(br#"{"role":"user","content":["#);
+    for ToolResult { id, outcome, .. } in results {
+        separate(out);
+        out.extend_from_slice(br#"{"toolResult":{"toolUseId":"#);
+        json::string(out, &legal_id(id));
+        // The field for its status is left out: only some models have it, and the text of a failure says that it is one.
+        out.extend_from_slice(br#","content":[{"text":"#);
+        text(out, &outcome.parts);
+        out.extend_from_slice(b"}]}}");
+    }
+    content(out, words);
+    end(out);
+}
+
+/// Writes an assistant message.
+pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
+    out.extend_from_slice(br#"{"role":"assistant","content":["#);
+    for (at, part) in message.parts.iter().enumerate() {
+        match part {
+            Part::Thought(thought) => reasoning(out, thought, message.seal(at, part)),
+            Part::Call(call) => tool_use(out, message.id(call), call, &message.arguments(at, call)),
+            part if is_wordless(part) => {}
+            part => block(out, part),
+        }
+    }
+    end(out);
+}
+
+/// Ends a message, which is never empty.
+fn end(out: &mut BytesMut) {
+    if out.last() == Some(&b'[') {
+        block(out, &Part::text(NOTHING));
+    }
+    out.extend_from_slice(b"]}");
+}
+
+/// Writes texts, pictures and documents. A message with documents has a text, too.
+fn content<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    let (mut has_text, mut has_document) = (false, false);
+    for part in parts.into_iter().filter(|part| !is_wordless(part)) {
+        match readable(part) {
+            Some(media) => {
+                separate(out);
+                media::block(out, media);
+                has_document |= matches!(media, Readable::Document { .. });
+            }
+            None => {
+                block(out, part);
+                has_text = true;
+            }
+        }
+    }
+    if has_document && !has_text {
+        block(out, &Part::text(NOTHING));
+    }
+}
+
+/// Writes a text.
+fn block(out: &mut BytesMut, part: &Part) {
+    separate(out);
+    out.extend_from_slice(br#"{"text":""#);
+    words(out, part);
+    out.extend_from_slice(br#""}"#);
+}
+
+/// Writes a thought as its model wrote it; none without its seal.
+fn reasoning(out: &mut BytesMut, thought: &str, seal: Option<&Value>) {
+    let field = |name: &str| seal.and_then(|seal| seal.get(name)).and_then(Value::as_str);
+    if let Some(data) = field("redacted") {
+        separate(out);
+        out.extend_from_slice(br#"{"reasoningContent":{"redactedContent":"#);
+        json::string(out, data);
+        out.extend_from_slice(b"}}");
+    } else if let Some(signature) = field("signature") {
+        separate(out);
+        out.extend_from_slice(br#"{"reasoningContent":{"reasoningText":{"text":"#);
+        json::string(out, thought);
+        out.extend_from_slice(br#","signature":"#);
+        json::string(out, signature);
+        out.extend_from_slice(b"}}}");
+    }
+}
+
+fn tool_use(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
+    separate(out);
+    out.extend_from_slice(br#"{"toolUse":{"toolUseId":"#);
+    json::string(out, &legal_id(id));
+    out.extend_from_slice(br#","name":"#);
+    json::string(out, &legal_name(&call.tool));
+    out.extend_from_slice(br#","input":"#);
+    out.extend_from_slice(arguments.as_bytes());
+    out.extend_from_slice(b"}}");
+}

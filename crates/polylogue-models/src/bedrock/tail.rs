@@ -1,0 +1,145 @@
+//! The fields of a request to Bedrock after its messages: tools, parameters, extra fields.
+
+use std::collections::BTreeSet;
+
+use bytes::BytesMut;
+use polylogue_core::{Effort, Entry, Params, Part, Request, ToolChoice};
+use serde_json::{Map, Value, json};
+
+use crate::accepts::Accepts;
+use crate::schema::{anthropic::enforced, arguments};
+use crate::wire::fields::Fields;
+use crate::wire::protocol::Style;
+use crate::wire::words::legal_name;
+
+/// The fields of a request. Every other extra field is one of the model's own.
+const FIELDS: [&str; 10] = [
+    "additionalModelRequestFields",
+    "additionalModelResponseFieldPaths",
+    "guardrailConfig",
+    "inferenceConfig",
+    "outputConfig",
+    "performanceConfig",
+    "promptVariables",
+    "requestMetadata",
+    "serviceTier",
+    "toolConfig",
+];
+
+/// Extra fields that are part of the path.
+const ELSEWHERE: [&str; 2] = ["model", "stream"];
+
+/// The field with those of the model.
+const OWN: &str = "additionalModelRequestFields";
+
+/// Refuses extra fields that cannot be sent.
+pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+    match extra.get(OWN) {
+        Some(own) if !own.is_object() => Err("`additionalModelRequestFields` is not an object"),
+        _ if extra.contains_key("system") => Err("`system` cannot be an extra field"),
+        _ => Ok(()),
+    }
+}
+
+/// Writes everything after the messages, the closing brace included.
+pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+    let (params, accepts) = (request.params, &style.accepts);
+    let mut fields = Fields::new(out, &params.extra);
+    fields.add("toolConfig", tools(request, style).as_ref());
+    fields.add("inferenceConfig", inference(params).as_ref());
+    fields.add("outputConfig", output(params, accepts).as_ref());
+    let own = own_fields(params);
+    if !own.is_empty() {
+        fields.put(OWN, &own);
+    }
+    for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
+        if name != OWN {
+            fields.put(name, value);
+        }
+    }
+    fields.end();
+}
+
+fn own_fields(params: &Params) -> Map<String, Value> {
+    let is_own = |name: &String| !FIELDS.contains(&name.as_str()) && !ELSEWHERE.contains(&name.as_str());
+    let further = params.extra.iter().filter(|(name, _)| is_own(name));
+    let further = further.map(|(name, value)| (name.clone(), value.clone()));
+    let own = params.extra.get(OWN).and_then(Value::as_object).cloned().unwrap_or_default();
+    further.chain(own).collect()
+}
+
+fn inference(params: &Params) -> Option<Value> {
+    let finite = |number: Option<f64>| number.filter(|n| n.is_finite()).map(Value::from);
+    let known = [
+        ("maxTokens", params.max_tokens.map(Value::from)),
+        ("temperature", finite(params.temperature)),
+        ("topP", finite(params.top_p)),
+        ("stopSequences", Some(Value::from(params.stop.clone())).filter(|_| !params.stop.is_empty())),
+    ];
+    let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let known: Map<String, Value> = known.collect();
+    (!known.is_empty()).then_some(Value::Object(known))
+}
+
+fn output(params: &Params, accepts: &Accepts) -> Option<Value> {
+    let mut output = Map::new();
+    if let Some(Ok(schema)) = params.schema.as_ref().map(enforced) {
+        // The schema is a text.
+        let schema = json!({"jsonSchema": {"name": "reply", "schema": schema.to_string()}});
+        output.insert("textFormat".to_owned(), json!({"type": "json_schema", "structure": schema}));
+    }
+    if let (Some(asked), Some(highest)) = (params.effort, accepts.effort) {
+        output.insert("effort".to_owned(), asked.clamp(Effort::Low, highest).as_str().into());
+    }
+    (!output.is_empty()).then_some(Value::Object(output))
+}
+
+/// The names of parameters whose values Converse has no form for: no effort at all, and no call of a tool.
+pub(super) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
+    let no_effort =
+        params.effort.is_some() && accepts.effort.is_none() || params.effort == Some(Effort::None);
+    let no_call = params.tool_choice == Some(ToolChoice::None);
+    let ignored = [("effort", no_effort), ("tool_choice", no_call)];
+    ignored.into_iter().filter_map(|(name, is_ignored)| is_ignored.then_some(name)).collect()
+}
+
+/// The tools that are offered. A conversation with calls needs some even if none is offered: then those that it called.
+fn tools(request: &Request<'_>, style: &Style) -> Option<Value> {
+    let mut tools: Vec<Value> = match request.tools {
+        [] => called(request.entries),
+        offered => offered.iter().map(|tool| spec(&tool.name, &tool.description, &tool.parameters)).collect(),
+    };
+    if tools.is_empty() {
+        return None;
+    }
+    // The mark of a system text covers the tools before it.
+    if style.marks && request.system.is_none_or(|text| text.trim().is_empty()) {
+        tools.push(json!({"cachePoint": {"type": "default"}}));
+    }
+    let choice = match &request.params.tool_choice {
+        _ if request.tools.is_empty() => None,
+        None | Some(ToolChoice::None) => None,
+        Some(ToolChoice::Auto) => Some(json!({"auto": {}})),
+        Some(ToolChoice::Any) => Some(json!({"any": {}})),
+        Some(ToolChoice::Tool(name)) => Some(json!({"tool": {"name": name}})),
+    };
+    let choice = choice.map(|choice| ("toolChoice".to_owned(), choice));
+    let config: Map<String, Value> =
+        std::iter::once(("tools".to_owned(), tools.into())).chain(choice).collect();
+    Some(config.into())
+}
+
+fn spec(name: &str, description: &str, schema: &Value) -> Value {
+    let description = if description.trim().is_empty() { name } else { description };
+    json!({"toolSpec": {"name": name, "description": description, "inputSchema": {"json": arguments(schema)}}})
+}
+
+/// The tools that `entries` call, as far as that is known.
+fn called(entries: &[Entry]) -> Vec<Value> {
+    let name = |part: &Part| match part {
+        Part::Call(call) => Some(legal_name(&call.tool).into_owned()),
+        _ => None,
+    };
+    let names: BTreeSet<String> = entries.iter().flat_map(Entry::parts).filter_map(name).collect();
+    names.iter().map(|name| spec(name, "It is no longer offered.", &json!({}))).collect()
+}

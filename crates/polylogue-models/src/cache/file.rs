@@ -1,0 +1,98 @@
+//! The file of a cache of replies: a line of JSON for each reply, oldest first.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use polylogue_core::{Digest, ModelError, ModelErrorKind, Reply};
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+/// The first line: the format and its version.
+const HEADER: &str = "{\"polylogue_cache\":1}\n";
+
+/// An open file of replies.
+#[derive(Debug)]
+pub(super) struct CacheFile {
+    file: File,
+    place: String,
+}
+
+/// A stored reply. Owned when read, borrowed when written.
+#[derive(Serialize, Deserialize)]
+struct Line<'a> {
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    namespace: Cow<'a, str>,
+    request: Digest,
+    reply: Cow<'a, Reply>,
+}
+
+/// What a file has: namespace, request and reply.
+type Stored = Vec<(Arc<str>, Digest, Reply)>;
+
+impl CacheFile {
+    /// Opens the file `place`, or creates it.
+    pub(super) fn open(place: &Path) -> Result<(Self, Stored), ModelError> {
+        let shown = place.display().to_string();
+        let failed = |error: io::Error| {
+            let message = format!("the file `{shown}` cannot be used as a cache of replies: {error}");
+            ModelError::new(ModelErrorKind::Config, "cache", message)
+        };
+        let options = OpenOptions::new().read(true).append(true).create(true).open(place);
+        let this = Self { file: options.map_err(failed)?, place: shown.clone() };
+        let text = this.locked(|mut file| Self::content(&mut file)).map_err(failed)?;
+        let Some(lines) = text.strip_prefix(HEADER) else {
+            let message = format!("the file `{shown}` is not a cache of replies of this version");
+            let error = ModelError::new(ModelErrorKind::Config, "cache", message);
+            return Err(error.hint("name another file, or one that does not exist"));
+        };
+        // A line that cannot be read is one reply less: it is asked for again.
+        let read = |line: &str| serde_json::from_str::<Line<'_>>(line).ok();
+        let stored = lines
+            .lines()
+            .filter_map(read)
+            .map(|line| (line.namespace.into(), line.request, line.reply.into_owned()));
+        Ok((this, stored.collect()))
+    }
+
+    /// The text of the file. Writes the header of a new one, and ends a last line that was truncated.
+    fn content(file: &mut &File) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        file.read_to_end(&mut bytes)?;
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if text.is_empty() {
+            file.write_all(HEADER.as_bytes())?;
+            text = HEADER.to_owned();
+        } else if text.starts_with(HEADER) && !text.ends_with('\n') {
+            file.write_all(b"\n")?;
+        }
+        Ok(text)
+    }
+
+    /// Appends a reply. One that cannot be written is asked for again by the next process.
+    pub(super) fn append(&self, namespace: &str, request: Digest, reply: &Reply) {
+        let line = Line { namespace: namespace.into(), request, reply: Cow::Borrowed(reply) };
+        let written = serde_json::to_string(&line)
+            .map_err(io::Error::other)
+            .and_then(|line| self.locked(|mut file| file.write_all(format!("{line}\n").as_bytes())));
+        if let Err(error) = written {
+            warn!(file = self.place, %error, "a reply could not be written to the cache");
+        }
+    }
+
+    /// Runs `action` while no other process writes to the file.
+    fn locked<T>(&self, action: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+        match self.file.lock() {
+            // Where files cannot be locked, lines of two processes may mix, and such lines are skipped.
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
+            _ => {}
+        }
+        let result = action(&self.file);
+        // Closing the file unlocks it, too.
+        let _ = self.file.unlock();
+        result
+    }
+}

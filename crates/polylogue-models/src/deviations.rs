@@ -1,0 +1,98 @@
+//! How the chat completions of providers deviate from OpenAI's in what they accept. What they send is read leniently in all of
+//! its forms.
+
+/// Which reasoning an OpenAI-compatible server expects back with the messages of its own model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SendReasoning {
+    /// None: most servers ignore or refuse it.
+    #[default]
+    Never,
+    /// That of the same model.
+    Always,
+    /// That of the same model, and an empty one with every other message of the agent.
+    AlwaysOrEmpty,
+}
+
+/// What an endpoint accepts by other names than OpenAI's chat completions, or refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Deviations {
+    /// The name of the field for the seed.
+    pub seed: &'static str,
+    /// Whether a tool can be chosen by its name. Otherwise any tool is.
+    pub named_tool_choice: bool,
+    /// Whether models that reason accept stop texts. The reply is cut at them in any case.
+    pub stop_while_reasoning: bool,
+    /// Parameters that it refuses.
+    pub refuses: &'static [&'static str],
+}
+
+impl Deviations {
+    /// None.
+    pub const NONE: Self =
+        Self { seed: "seed", named_tool_choice: true, stop_while_reasoning: true, refuses: &[] };
+}
+
+impl Default for Deviations {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// The deviations of a provider.
+pub(crate) struct Row {
+    provider: &'static str,
+    /// Whether `stream_options` requests usage.
+    pub(crate) stream_usage: bool,
+    /// The exact length of the ids of calls.
+    pub(crate) call_id_length: Option<usize>,
+    /// Which reasoning it expects back.
+    pub(crate) reasoning: SendReasoning,
+    pub(crate) fields: Deviations,
+}
+
+/// A provider that accepts what OpenAI accepts.
+const USUAL: Row = Row {
+    provider: "",
+    stream_usage: true,
+    call_id_length: None,
+    reasoning: SendReasoning::Never,
+    fields: Deviations::NONE,
+};
+
+const ROWS: &[Row] = &[
+    // It rejects unknown fields, and reports usage unasked.
+    Row {
+        provider: "mistral",
+        stream_usage: false,
+        call_id_length: Some(9),
+        reasoning: SendReasoning::Always,
+        fields: Deviations { seed: "random_seed", refuses: &["top_k"], ..Deviations::NONE },
+    },
+    // It requires a call of any tool, or of none.
+    Row {
+        provider: "cohere",
+        fields: Deviations {
+            named_tool_choice: false,
+            refuses: &["top_k", "parallel_tool_calls"],
+            ..Deviations::NONE
+        },
+        ..USUAL
+    },
+    Row { provider: "deepseek", reasoning: SendReasoning::AlwaysOrEmpty, ..USUAL },
+    // It hands `reasoning_details` on to the provider behind it.
+    Row { provider: "openrouter", reasoning: SendReasoning::Always, ..USUAL },
+    Row { provider: "groq", fields: Deviations { refuses: &["top_k"], ..Deviations::NONE }, ..USUAL },
+    Row { provider: "xai", fields: Deviations { stop_while_reasoning: false, ..Deviations::NONE }, ..USUAL },
+    Row {
+        provider: "lmstudio",
+        fields: Deviations { named_tool_choice: false, ..Deviations::NONE },
+        ..USUAL
+    },
+];
+
+/// The deviations of the provider named `provider`.
+pub(crate) fn of(provider: &str) -> &'static Row {
+    ROWS.iter().find(|row| row.provider == provider).unwrap_or(&USUAL)
+}

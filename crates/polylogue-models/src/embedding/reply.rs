@@ -1,0 +1,221 @@
+//! Replies with vectors, in the forms of all APIs.
+
+use polylogue_core::Usage;
+use polylogue_memory::Embedded;
+use serde::Deserialize;
+use serde_json::Number;
+
+use crate::wire::draft::DecodeError;
+
+/// A reply of any API.
+#[derive(Deserialize)]
+struct Answer {
+    /// OpenAI's and Mistral's.
+    #[serde(default)]
+    data: Option<Vec<Row>>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+    /// Ollama's, Gemini's and Cohere's.
+    #[serde(default)]
+    embeddings: Option<Vectors>,
+    /// Titan's and Gemini's for a single text.
+    #[serde(default)]
+    embedding: Option<Vector>,
+    /// Vertex AI's.
+    #[serde(default)]
+    predictions: Option<Vec<Prediction>>,
+    /// Gemini's newer models'.
+    #[serde(default, rename = "usageMetadata")]
+    counted: Option<Counted>,
+    /// Ollama's.
+    #[serde(default)]
+    prompt_eval_count: Option<u64>,
+    /// Titan's.
+    #[serde(default, rename = "inputTextTokenCount")]
+    input_text_token_count: Option<u64>,
+    /// Cohere's.
+    #[serde(default)]
+    meta: Option<Meta>,
+    /// Some servers report errors with a success status.
+    #[serde(default)]
+    error: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    #[serde(default)]
+    index: Option<usize>,
+    embedding: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    total_tokens: Option<u64>,
+}
+
+/// Vectors, as a list or in Cohere's object.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Vectors {
+    List(Vec<Vector>),
+    Typed { float: Vec<Vec<f32>> },
+}
+
+impl Vectors {
+    fn all(self) -> Vec<Vec<f32>> {
+        match self {
+            Self::List(vectors) => vectors.into_iter().map(Vector::numbers).collect(),
+            Self::Typed { float } => float,
+        }
+    }
+}
+
+/// A vector, bare or in Gemini's object.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Vector {
+    Bare(Vec<f32>),
+    Object { values: Vec<f32> },
+}
+
+impl Vector {
+    fn numbers(self) -> Vec<f32> {
+        match self {
+            Self::Bare(values) | Self::Object { values } => values,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Prediction {
+    embeddings: Predicted,
+}
+
+#[derive(Deserialize)]
+struct Predicted {
+    values: Vec<f32>,
+    #[serde(default)]
+    statistics: Option<Statistics>,
+}
+
+#[derive(Deserialize)]
+struct Statistics {
+    #[serde(default)]
+    token_count: Option<Number>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Counted {
+    prompt_token_count: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(default)]
+    billed_units: Option<Billed>,
+}
+
+#[derive(Deserialize)]
+struct Billed {
+    #[serde(default)]
+    input_tokens: Option<Number>,
+}
+
+impl Answer {
+    /// The tokens of the texts, as far as the reply says.
+    fn input(&self) -> Option<u64> {
+        let usage = self.usage.as_ref();
+        let billed = || self.meta.as_ref()?.billed_units.as_ref()?.input_tokens.as_ref();
+        let of_openai = usage.and_then(|usage| usage.prompt_tokens.or(usage.total_tokens));
+        of_openai
+            .or(self.prompt_eval_count)
+            .or(self.input_text_token_count)
+            .or_else(|| self.counted.as_ref()?.prompt_token_count)
+            .or_else(|| whole(billed()?))
+            .or_else(|| self.predictions.as_deref()?.iter().map(Prediction::tokens).sum())
+    }
+
+    /// The vectors in the order of the texts.
+    fn vectors(self) -> Result<Vec<Vec<f32>>, &'static str> {
+        if let Some(rows) = self.data {
+            return in_order(rows);
+        }
+        let single = self.embedding.map(|vector| vec![vector.numbers()]);
+        let predicted = |all: Vec<Prediction>| all.into_iter().map(|one| one.embeddings.values).collect();
+        let several = self.embeddings.map(Vectors::all).or_else(|| self.predictions.map(predicted));
+        several.or(single).ok_or("it has neither `data` nor `embeddings`")
+    }
+}
+
+impl Prediction {
+    fn tokens(&self) -> Option<u64> {
+        whole(self.embeddings.statistics.as_ref()?.token_count.as_ref()?)
+    }
+}
+
+/// A count that may be written as `4.0`.
+fn whole(number: &Number) -> Option<u64> {
+    number.as_u64().or_else(|| format!("{:.0}", number.as_f64()?).parse().ok())
+}
+
+/// The vectors of `texts` texts in `body`, each of length 1.
+pub(crate) fn decode(body: &[u8], texts: usize) -> Result<Embedded, DecodeError> {
+    let excerpt =
+        || String::from_utf8_lossy(body.get(..body.len().min(500)).unwrap_or_default()).into_owned();
+    let unreadable = |why: String| DecodeError::Unreadable { why, excerpt: excerpt() };
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(DecodeError::Empty);
+    }
+    let answer: Answer = serde_json::from_slice(body).map_err(|why| unreadable(why.to_string()))?;
+    if answer.error.is_some() {
+        return Err(DecodeError::Error(String::from_utf8_lossy(body).into_owned()));
+    }
+    let usage = Usage { input: answer.input(), ..Usage::default() };
+    let vectors = answer.vectors().map_err(|why| unreadable(why.to_owned()))?;
+    let sound = |vector: &Vec<f32>| !vector.is_empty() && vector.iter().all(|number| number.is_finite());
+    if vectors.len() != texts {
+        return Err(unreadable(format!("it has {} vectors for {texts} texts", vectors.len())));
+    }
+    match vectors.iter().all(sound) {
+        true => Ok(Embedded { vectors: vectors.into_iter().map(normalized).collect(), usage, cost: None }),
+        false => Err(unreadable("one of its vectors is empty, or has a number that is none".to_owned())),
+    }
+}
+
+/// The vectors in the order of the texts, by their indices if they have any.
+fn in_order(mut rows: Vec<Row>) -> Result<Vec<Vec<f32>>, &'static str> {
+    if rows.iter().any(|row| row.index.is_some()) {
+        rows.sort_by_key(|row| row.index);
+        if !rows.iter().enumerate().all(|(place, row)| row.index == Some(place)) {
+            return Err("its vectors are not numbered from 0 on");
+        }
+    }
+    Ok(rows.into_iter().map(|row| row.embedding).collect())
+}
+
+/// The vector of length 1 in the same direction: shortened vectors of some models have another length. A vector of zeros
+/// has no direction and stays one.
+fn normalized(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|number| *number = (f64::from(*number) / length) as f32);
+    }
+    vector
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_have_length_one_and_their_direction() {
+        assert_eq!(normalized(vec![3.0, 4.0]), [0.6, 0.8]);
+        assert_eq!(normalized(vec![0.0, 0.0]), [0.0, 0.0]);
+        // Squares that no 32-bit float can hold.
+        assert_eq!(normalized(vec![f32::MAX, 0.0]), [1.0, 0.0]);
+    }
+}

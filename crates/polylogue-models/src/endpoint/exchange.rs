@@ -1,0 +1,56 @@
+//! Single requests of an endpoint.
+
+use bytes::Bytes;
+use polylogue_http::{HeaderMap, Key, Method, Response};
+use url::Url;
+
+use super::key_pool::KeyPool;
+use super::read::refusal;
+use crate::authorizer::Unauthorized;
+use crate::failure::{ErrorContext, Failure};
+use crate::retry::RetryAdvice;
+use crate::timeouts::{Clock, Limit};
+
+/// A request to be sent once.
+pub(super) struct Outgoing<'a> {
+    pub(super) method: Method,
+    /// `None` is that of chat requests.
+    pub(super) url: Option<&'a Url>,
+    /// Instead of those of every request with the same names.
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl KeyPool {
+    /// Sends a request within `limit` of `clock` with the key `bound`, or the next one. Returns the index of the key, and the
+    /// response, which is none of an error.
+    pub(super) async fn exchange(
+        &self,
+        outgoing: Outgoing<'_>,
+        bound: Option<usize>,
+        (clock, limit): (&Clock, Limit),
+        context: &ErrorContext<'_>,
+    ) -> Result<(usize, Response<'_>), Failure> {
+        let (key, transport) = self.next(bound).ok_or_else(|| context.no_credit(self.len()))?;
+        let Outgoing { method, url, mut headers, body } = outgoing;
+        let unauthorized = Unauthorized { method: &method, url: url.unwrap_or(&self.url), body: &body };
+        let authorizing = self.authorizer.authorize(unauthorized, &mut headers, context);
+        let late = |limit| self.but_for(key, context.late(limit, clock.timeouts()));
+        let authorized = clock.wait(limit, authorizing).await.map_err(late)??;
+        let sent = clock.wait(limit, transport.ask(method, url, headers, body)).await.map_err(late)?;
+        let unsent = |why| self.but_for(key, context.unsent(why, clock.timeouts()));
+        let mut response = sent.map_err(unsent)?;
+        let status = response.status();
+        if (200..300).contains(&status) {
+            return Ok((key, response));
+        }
+        // Some providers quote the headers of a request that they refuse.
+        let redactor = context.redactor.with(authorized.secrets.iter().map(Key::reveal));
+        let context = ErrorContext { redactor: &redactor, ..*context };
+        let failure = self.but_for(key, refusal(&mut response, clock, &context).await);
+        match self.authorizer.corrects(&authorized, status, response.headers()) {
+            true => Err(Failure { again: RetryAdvice::Now, ..failure }),
+            false => Err(failure),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Which keys can be used, and whether an endpoint works.
+
+use std::time::Duration;
+
+use polylogue_core::ModelError;
+use tokio::time::Instant;
+
+use crate::failure_class::FailureClass;
+
+/// What is known of a key.
+#[derive(Debug)]
+pub(super) struct KeyState {
+    /// Its share of the requests, at least 1.
+    weight: i64,
+    /// How far it is ahead of its share, if negative, or behind.
+    credit: i64,
+    /// Its account has no credit left.
+    pub(super) is_spent: bool,
+    /// It met a rate limit, which lasts until then.
+    pub(super) cools_until: Option<Instant>,
+}
+
+impl KeyState {
+    /// The wait after a rate limit, if the provider does not say.
+    const USUAL: Duration = Duration::from_secs(5);
+    /// The longest wait that a provider can ask for.
+    const LONGEST: Duration = Duration::from_secs(600);
+    /// Shorter waits do not keep a key from being used.
+    const SHORTEST: Duration = Duration::from_secs(1);
+
+    pub(super) fn new(weight: u32) -> Self {
+        Self { weight: i64::from(weight.max(1)), credit: 0, is_spent: false, cools_until: None }
+    }
+
+    /// Whether it has credit left and meets no rate limit.
+    pub(super) fn is_ready(&self, now: Instant) -> bool {
+        !self.is_spent && self.cools_for(now).is_zero()
+    }
+
+    /// How long its rate limit lasts.
+    pub(super) fn cools_for(&self, now: Instant) -> Duration {
+        self.cools_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
+
+    /// Notes a rate limit with the wait that the provider asks for.
+    pub(super) fn cool(&mut self, asked: Option<Duration>, now: Instant) {
+        let wait = asked.unwrap_or(Self::USUAL).min(Self::LONGEST);
+        if wait >= Self::SHORTEST {
+            self.cools_until = Some(now + wait);
+        }
+    }
+
+    /// Chooses one of the keys `ready` by weight. Requests of a key are spread evenly: weights 2 and 1 give a, b, a, a, b, a
+    /// (smooth weighted round robin, as in nginx).
+    pub(super) fn choose(keys: &mut [Self], ready: &[usize]) -> Option<usize> {
+        let (mut total, mut best) = (0, None);
+        for nth in ready {
+            let Some(key) = keys.get_mut(*nth) else { continue };
+            key.credit += key.weight;
+            total += key.weight;
+            if best.is_none_or(|(_, credit)| key.credit > credit) {
+                best = Some((*nth, key.credit));
+            }
+        }
+        let (nth, _) = best?;
+        keys.get_mut(nth)?.credit -= total;
+        Some(nth)
+    }
+}
+
+/// The circuit breaker of an endpoint: open after several failures in a row.
+///
+/// While it is open, models with a fallback skip the endpoint. Then one call tries it: a reply closes the circuit, another
+/// failure keeps it open. Calls without a fallback are sent in any case.
+#[derive(Debug, Default)]
+pub(super) struct Circuit {
+    /// Failures in a row.
+    failures: u32,
+    open_until: Option<Instant>,
+}
+
+impl Circuit {
+    /// So many failures in a row open it.
+    const FAILURES: u32 = 5;
+    /// So long it is open.
+    const OPEN: Duration = Duration::from_secs(30);
+
+    /// Counts a failure of the endpoint. Refusals of a request or a key are none.
+    pub(super) fn note(&mut self, error: &ModelError, now: Instant) {
+        let is_of_endpoint = matches!(
+            FailureClass::of(error),
+            Some(
+                FailureClass::Overload
+                    | FailureClass::Server
+                    | FailureClass::Timeout
+                    | FailureClass::Connection
+            )
+        );
+        if is_of_endpoint {
+            self.failures = self.failures.saturating_add(1);
+            if self.failures >= Self::FAILURES {
+                self.open_until = Some(now + Self::OPEN);
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        *self = Self::default();
+    }
+
+    /// How long it is open. When that is over, the first caller gets `None` and tries the endpoint; for others it stays
+    /// open meanwhile.
+    pub(super) fn open_for(&mut self, now: Instant) -> Option<Duration> {
+        let left = self.open_until?.saturating_duration_since(now);
+        if left.is_zero() {
+            self.open_until = Some(now + Self::OPEN);
+            return None;
+        }
+        Some(left)
+    }
+}

@@ -1,0 +1,86 @@
+use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind};
+
+use super::*;
+
+fn state(weights: &[u32]) -> State {
+    let keys = weights.iter().map(|weight| KeyState::new(*weight)).collect();
+    State { keys, circuit: Circuit::default() }
+}
+
+fn failure(status: u16, again: RetryAdvice) -> Failure {
+    let kind = if status < 429 { ModelErrorKind::Config } else { ModelErrorKind::Refused };
+    let error = ModelError { status: Some(status), ..ModelError::new(kind, "m", "no") };
+    Failure { error, again, ended: FailedAttempt::Refused, is_malformed: false }
+}
+
+fn order(state: &mut State, count: usize) -> Vec<usize> {
+    (0..count).map(|_| state.next(None, Instant::now()).unwrap()).collect()
+}
+
+async fn pass(seconds: u64) {
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn keys_share_requests_by_weight() {
+    assert_eq!(order(&mut state(&[1, 1, 1]), 6), [0, 1, 2, 0, 1, 2]);
+    assert_eq!(order(&mut state(&[2, 1]), 6), [0, 1, 0, 0, 1, 0]);
+    let mut uneven = state(&[5, 1, 0]);
+    let chosen = order(&mut uneven, 700);
+    let count = |key| chosen.iter().filter(|nth| **nth == key).count();
+    assert_eq!([count(0), count(1), count(2)], [500, 100, 100], "a weight of 0 counts as 1");
+    assert_eq!(uneven.next(Some(2), Instant::now()), Some(2), "a conversation stays with its key");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_for_its_rate_limit_and_others_are_used() {
+    let mut keys = state(&[1, 1]);
+    let limited = |asked| failure(429, RetryAdvice::Yes(asked));
+    let after = keys.failed(0, limited(Some(20 * SECOND)), Instant::now());
+    assert_eq!(after.again, RetryAdvice::Yes(Some(Duration::ZERO)), "the other key at once");
+    assert_eq!(order(&mut keys, 3), [1, 1, 1]);
+    assert_eq!(keys.next(Some(0), Instant::now()), Some(1), "even if a conversation is bound to the first");
+    assert_eq!(keys.cooling_for(Instant::now()), None);
+    // Without a wait from the provider: 5 s.
+    let after = keys.failed(1, limited(None), Instant::now());
+    assert_eq!(after.again, RetryAdvice::Yes(None), "no other key is left");
+    assert_eq!(keys.cooling_for(Instant::now()), Some(5 * SECOND));
+    assert_eq!(keys.next(None, Instant::now()), Some(1), "the one that is ready first");
+    pass(5).await;
+    assert_eq!((keys.cooling_for(Instant::now()), order(&mut keys, 2)), (None, vec![1, 1]));
+    pass(15).await;
+    assert!(order(&mut keys, 2).contains(&0));
+    keys.failed(0, limited(Some(Duration::from_secs(86_400))), Instant::now());
+    assert_eq!(keys.keys[0].cools_for(Instant::now()), 600 * SECOND, "no longer than ten minutes");
+    let after = keys.failed(1, limited(Some(Duration::ZERO)), Instant::now());
+    assert_eq!(
+        (after.again, keys.next(None, Instant::now())),
+        (RetryAdvice::Yes(Some(Duration::ZERO)), Some(1))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_failures_in_a_row_open_the_circuit_and_one_call_tries_it_after_30_s() {
+    let mut keys = state(&[1]);
+    let fail =
+        |keys: &mut State, status| drop(keys.failed(0, failure(status, RetryAdvice::No), Instant::now()));
+    for status in [500, 503, 529, 502, 400, 401, 404, 429] {
+        fail(&mut keys, status);
+        assert_eq!(keys.circuit.open_for(Instant::now()), None, "{status}");
+    }
+    fail(&mut keys, 500);
+    assert_eq!(keys.circuit.open_for(Instant::now()), Some(30 * SECOND));
+    pass(30).await;
+    assert_eq!(keys.circuit.open_for(Instant::now()), None, "one tries it");
+    assert_eq!(keys.circuit.open_for(Instant::now()), Some(30 * SECOND), "and others do not");
+    pass(10).await;
+    fail(&mut keys, 500);
+    assert_eq!(keys.circuit.open_for(Instant::now()), Some(30 * SECOND), "it failed again");
+    pass(30).await;
+    assert_eq!(keys.circuit.open_for(Instant::now()), None);
+    keys.circuit.close();
+    fail(&mut keys, 500);
+    assert_eq!(keys.circuit.open_for(Instant::now()), None, "a reply closed it");
+}

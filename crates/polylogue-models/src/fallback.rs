@@ -1,0 +1,249 @@
+//! Fallback: models that are asked in order, when those before them fail.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_core::{
+    AnsweredBy, AnyModel, Capabilities, DeltaRef, DeltaSink, FailedAttempt, Finish, Model, ModelError,
+    ModelErrorKind, Money, Params, Reply, Request, Usage,
+};
+
+use crate::catalog::KnownModel;
+use crate::failure_class::FailureClass;
+use crate::unsupported::asked_for;
+
+/// Models that are asked in order: the next one after a failure of the one before.
+///
+/// The next model is asked after failures of these [classes](FailureClass), once the model's own retries are used up.
+/// What streamed of a failed reply is [discarded](DeltaRef::Restart): replies of two models are never joined. Models
+/// that are known to lack what a request needs are skipped, and those whose endpoint fails or is at its rate limit, if
+/// another one is left. The log says which model replied, and the cost is at its
+/// price; under a budget, a call is reserved at the price of the most expensive one.
+///
+/// A turn that calls tools stays with the model that replied, so that models do not alternate within it; the next turn
+/// begins with the first model again.
+///
+/// ```
+/// use polylogue_models::{Env, FailureClass, Fallback, Models};
+/// let models = Models::new(Env::process());
+/// let model = Fallback::new([
+///     models.model("anthropic:claude-sonnet-4-5")?.into(),
+///     models.model("openai:gpt-4o")?.into(),
+/// ]);
+/// let model = model.on([FailureClass::Overload, FailureClass::TooLong]);
+/// # let _ = model;
+/// # Ok::<(), polylogue_core::ModelError>(())
+/// ```
+#[derive(Clone)]
+pub struct Fallback {
+    models: Arc<[AnyModel]>,
+    on: Arc<[FailureClass]>,
+}
+
+impl fmt::Debug for Fallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.models.iter().map(Model::name)).finish()
+    }
+}
+
+impl From<Fallback> for AnyModel {
+    fn from(model: Fallback) -> Self {
+        Self::new(model)
+    }
+}
+
+impl Fallback {
+    /// These models in order, after failures of the [default classes](FailureClass::DEFAULT).
+    #[must_use]
+    pub fn new(models: impl IntoIterator<Item = AnyModel>) -> Self {
+        Self { models: models.into_iter().collect(), on: FailureClass::DEFAULT.into() }
+    }
+
+    /// Asks the next model after failures of these classes only.
+    #[must_use]
+    pub fn on(self, classes: impl IntoIterator<Item = FailureClass>) -> Self {
+        Self { on: classes.into_iter().collect(), ..self }
+    }
+
+    /// The models that can reply to `request`, in the order in which they are asked: the one that replied last in the
+    /// turn first.
+    fn candidates(&self, request: &Request<'_>) -> Vec<&AnyModel> {
+        let needs = asked_for(request);
+        let is_able = |model: &&AnyModel| {
+            let capabilities = model.capabilities();
+            let lacks = needs.iter().any(|need| capabilities.has(*need) == Some(false));
+            !lacks && (!request.params.strict || model.ignored(request.params).is_empty())
+        };
+        let mut models: Vec<&AnyModel> = self.models.iter().filter(is_able).collect();
+        if models.is_empty() {
+            // The first one says what it lacks.
+            models.extend(self.models.first());
+        }
+        let last =
+            request.origin.last_model.and_then(|last| models.iter().position(|model| model.name() == last));
+        models.rotate_left(last.unwrap_or(0));
+        models
+    }
+
+    /// Why the next model is asked, if the result is a failure of one of the classes.
+    fn failure(
+        &self,
+        model: &AnyModel,
+        result: &Result<Reply, ModelError>,
+    ) -> Option<(FailureClass, ModelError)> {
+        let (class, error) = match result {
+            Ok(Reply { finish: finish @ (Finish::Filter | Finish::Refused { .. }), .. }) => {
+                let message = format!("the reply is {finish}");
+                (FailureClass::Refusal, ModelError::new(ModelErrorKind::Refused, model.name(), message))
+            }
+            Ok(_) => return None,
+            Err(error) => (FailureClass::of(error)?, error.clone()),
+        };
+        self.on.contains(&class).then_some((class, error))
+    }
+}
+
+/// The context window of the model called `name`, if the table has it.
+fn window(name: &str) -> Option<u64> {
+    let (provider, model) = name.split_once(':')?;
+    KnownModel::find(provider, model)?.max_input
+}
+
+/// Whether `other` can be asked after `failed` failed with an error of `class`.
+fn helps(other: &AnyModel, failed: &AnyModel, class: FailureClass) -> bool {
+    let windows = || window(other.name()).zip(window(failed.name()));
+    class != FailureClass::TooLong || windows().is_none_or(|(other, failed)| other > failed)
+}
+
+/// Takes the next model to be asked: the first that is available, or else the first.
+fn take_next<'a>(models: &mut Vec<&'a AnyModel>) -> Option<&'a AnyModel> {
+    let ready = models.iter().position(|model| model.unavailable_for().is_none());
+    (!models.is_empty()).then(|| models.remove(ready.unwrap_or(0)))
+}
+
+/// Why a call failed, in a few words.
+fn cause(error: &ModelError) -> String {
+    error.status.map_or_else(|| error.message.clone(), |status| format!("{status} from {}", error.model))
+}
+
+/// The last error, with those before it.
+fn with_earlier(error: ModelError, failed: &[String]) -> ModelError {
+    if failed.is_empty() {
+        return error;
+    }
+    let message = format!("{} (before: {})", error.message, failed.join("; "));
+    ModelError { message, ..error }
+}
+
+impl Model for Fallback {
+    fn name(&self) -> &str {
+        self.models.first().map_or("", |model| model.name())
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let mut models = self.candidates(request);
+        let mut failed: Vec<String> = Vec::new();
+        let mut streamed = Streamed { deltas, any: false };
+        let mut next = take_next(&mut models);
+        while let Some(model) = next {
+            let result = model.complete(request, &mut streamed).await;
+            let failure = self.failure(model, &result);
+            if let Some((class, _)) = &failure {
+                models.retain(|other| helps(other, model, *class));
+            }
+            next = failure.as_ref().and_then(|_| take_next(&mut models));
+            let (Some((_, error)), Some(next)) = (failure, next) else {
+                return match result {
+                    Ok(reply) => Ok(answered(model, reply)),
+                    Err(error) => Err(with_earlier(error, &failed)),
+                };
+            };
+            streamed.restart(&cause(&error), next.name());
+            if let Some(reserved) = request.reserved {
+                // Counts a reply that was refused; other failures are counted already.
+                reserved.fail(FailedAttempt::Broken);
+                // Every attempt counts, and may not fit into a limit.
+                if !reserved.again().await {
+                    return Err(with_earlier(error, &failed));
+                }
+            }
+            failed.push(error.to_string());
+        }
+        Err(ModelError::new(ModelErrorKind::Config, self.name(), "there is no model to ask"))
+    }
+
+    /// That of the most expensive model; unknown if it is unknown for any.
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        let costs = self.models.iter().map(|model| model.cost(usage));
+        costs.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// The longest of all models; unknown if it is unknown for any.
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        let lengths = self.models.iter().map(|model| model.max_output(params));
+        lengths.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// The smallest of all models; unknown if it is unknown for any.
+    fn context_window(&self) -> Option<u64> {
+        let windows = self.models.iter().map(Model::context_window);
+        windows.collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    /// The parameters that no model accepts. Each model leaves out those that it does not accept itself.
+    fn ignored(&self, params: &Params) -> Vec<&'static str> {
+        let mut models = self.models.iter().map(|model| model.ignored(params));
+        let first = models.next().unwrap_or_default();
+        models.fold(first, |mut all, own| {
+            all.retain(|name| own.contains(name));
+            all
+        })
+    }
+
+    /// Until one of the models is available.
+    fn unavailable_for(&self) -> Option<Duration> {
+        let waits: Option<Vec<Duration>> = self.models.iter().map(Model::unavailable_for).collect();
+        waits?.into_iter().min()
+    }
+
+    /// Those of the first model.
+    fn capabilities(&self) -> Capabilities {
+        self.models.first().map(Model::capabilities).unwrap_or_default()
+    }
+}
+
+/// The reply with the model that gave it, and its cost.
+fn answered(model: &AnyModel, mut reply: Reply) -> Reply {
+    if reply.answered_by.is_none() {
+        let by = AnsweredBy { model: model.name().into(), cost: model.call_cost(&reply.usage) };
+        reply.answered_by = Some(Arc::new(by));
+    }
+    reply
+}
+
+/// Forwards deltas, and discards those of a failed reply.
+struct Streamed<'a> {
+    deltas: &'a mut dyn DeltaSink,
+    any: bool,
+}
+
+impl Streamed<'_> {
+    fn restart(&mut self, cause: &str, model: &str) {
+        if std::mem::take(&mut self.any) {
+            self.deltas.push(DeltaRef::Restart);
+        }
+        self.deltas.push(DeltaRef::Fallback { cause, model });
+    }
+}
+
+impl DeltaSink for Streamed<'_> {
+    fn push(&mut self, delta: DeltaRef<'_>) {
+        match delta {
+            DeltaRef::Restart => self.any = false,
+            DeltaRef::Retry { .. } | DeltaRef::Fallback { .. } => {}
+            _ => self.any = true,
+        }
+        self.deltas.push(delta);
+    }
+}

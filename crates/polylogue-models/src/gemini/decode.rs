@@ -1,0 +1,142 @@
+//! Decodes pieces of Gemini's replies: each has new parts.
+
+use polylogue_core::{DeltaSink, Finish};
+
+use super::Gemini;
+use super::chunk::{Candidate, Chunk, Feedback, FunctionCall, Part};
+use super::finish::{End, end};
+use super::open::Open;
+use crate::wire::calls::Piece;
+use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::think::Kind;
+
+impl Gemini {
+    /// Adds one object of a stream, or a whole reply.
+    ///
+    /// # Errors
+    /// When it is an error, or exceeds a limit.
+    pub(super) fn chunk(
+        &mut self,
+        chunk: &Chunk<'_>,
+        raw: &[u8],
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        if chunk.error.is_some() {
+            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
+        }
+        if let Some(tokens) = &chunk.usage_metadata {
+            reply.meter(tokens.usage());
+        }
+        if let Some(feedback) = &chunk.prompt_feedback {
+            blocked(feedback, reply);
+        }
+        chunk.candidates.iter().flatten().try_for_each(|candidate| self.candidate(candidate, reply, deltas))
+    }
+
+    fn candidate(
+        &mut self,
+        candidate: &Candidate<'_>,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        let index = candidate.index.0.unwrap_or(0);
+        if *self.candidate.get_or_insert(index) != index {
+            return Ok(());
+        }
+        reply.said = true;
+        for part in candidate.content.iter().filter_map(|content| content.parts.as_ref()).flatten() {
+            self.part(part, reply, deltas)?;
+        }
+        if let Some(token) = candidate.continuation_token.get() {
+            reply.continuation = Some(token.to_owned());
+        }
+        let Some(reason) = candidate.finish_reason.get() else { return Ok(()) };
+        match end(reason, candidate.finish_message.get(), self.has_content) {
+            // What has no token is not continued.
+            End::With(Finish::Paused) if reply.continuation.is_none() => reply.stop_with(Finish::Length),
+            End::With(finish) => reply.stop_with(finish),
+            End::Error(error) => return Err(DecodeError::Error(error.to_string())),
+            End::Not => {}
+        }
+        Ok(())
+    }
+
+    fn part(
+        &mut self,
+        part: &Part<'_>,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        let signature = part.thought_signature.get();
+        if let Some(call) = &part.function_call {
+            return self.call(call, signature, reply, deltas);
+        }
+        let kind = if part.thought == Some(true) { Kind::Thought } else { Kind::Text };
+        match &part.text.0 {
+            Some(text) => self.words(kind, text, signature, reply, deltas),
+            None => Ok(()),
+        }
+    }
+
+    /// Calls are never split into pieces.
+    fn call(
+        &mut self,
+        call: &FunctionCall<'_>,
+        signature: Option<&str>,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        (self.open, self.has_content) = (None, true);
+        let piece = Piece {
+            index: None,
+            id: call.id.get().unwrap_or_default(),
+            tool: call.name.get().unwrap_or_default(),
+            args: call.args.0.get().unwrap_or_default(),
+            whole: true,
+        };
+        reply.call(&piece, deltas)?;
+        signature.into_iter().for_each(|signature| reply.seal(signature.into()));
+        Ok(())
+    }
+
+    /// Adds a piece of a text or thought. Pieces of one kind in a row are one part; which of them are signed is in its
+    /// seal, because a signature is sent back on exactly its piece.
+    fn words(
+        &mut self,
+        kind: Kind,
+        text: &str,
+        signature: Option<&str>,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        if text.is_empty() && signature.is_none() {
+            return Ok(());
+        }
+        if self.open.as_ref().is_none_or(|open| !open.takes(kind)) {
+            reply.open(kind);
+            self.open = Some(Open::new(kind));
+        }
+        reply.write(text, deltas)?;
+        self.has_content |= !text.is_empty();
+        let signatures = self.open.as_mut().and_then(|open| open.push(text, signature));
+        signatures.into_iter().for_each(|signatures| reply.seal(signatures));
+        Ok(())
+    }
+}
+
+/// Ends a reply that Gemini refused to begin: it has no candidates.
+fn blocked(feedback: &Feedback<'_>, reply: &mut Draft) {
+    let Some(reason) = feedback.block_reason.get().filter(|reason| !reason.ends_with("_UNSPECIFIED")) else {
+        return;
+    };
+    reply.said = true;
+    reply.stop_with(Finish::Refused {
+        category: Some(reason.to_ascii_lowercase().into()),
+        explanation: feedback.block_reason_message.get().map(Into::into),
+    });
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

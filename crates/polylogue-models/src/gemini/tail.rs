@@ -1,0 +1,191 @@
+//! The fields of a request to Gemini after its contents: tools, parameters, extra fields.
+
+use bytes::{BufMut, BytesMut};
+use polylogue_core::{Effort, Params, Request, Thinking, ToolChoice, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use super::message::name;
+use crate::accepts::Accepts;
+use crate::schema;
+use crate::wire::fields::Fields;
+use crate::wire::json;
+use crate::wire::protocol::Style;
+
+/// The fields of a request. Every other extra field is one of `generationConfig`.
+const FIELDS: [&str; 10] = [
+    "cachedContent",
+    "cached_content",
+    "continuationToken",
+    "labels",
+    "safetySettings",
+    "safety_settings",
+    "serviceTier",
+    "store",
+    "toolConfig",
+    "tools",
+];
+
+/// Extra fields that are written elsewhere.
+const ELSEWHERE: [&str; 4] = ["contents", "model", "stream", CONFIG];
+
+const CONFIG: &str = "generationConfig";
+
+/// The most stop sequences that are accepted. A reply is cut before any other by the caller.
+const MAX_STOPS: usize = 5;
+
+/// Refuses extra fields that cannot be sent.
+pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+    match extra.get(CONFIG) {
+        Some(config) if !config.is_object() => Err("`generationConfig` is not an object"),
+        _ => Ok(()),
+    }
+}
+
+/// Why a reply cannot be held to the schema of `request`, if it cannot.
+pub(super) fn lacks(request: &Request<'_>, accepts: &Accepts) -> Option<String> {
+    let schema = request.params.schema.as_ref()?;
+    if !accepts.thinking_level && !request.tools.is_empty() {
+        return Some("models before Gemini 3 take no schema of the reply together with tools".to_owned());
+    }
+    let unfit = schema::gemini::enforced(schema).err()?;
+    Some(format!("Gemini cannot enforce the schema of the reply: {unfit}"))
+}
+
+/// Writes everything after the contents, the closing brace included.
+pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+    let params = request.params;
+    let mut fields = Fields::new(out, &params.extra);
+    if !request.tools.is_empty() {
+        fields.raw("tools", |out| write_tools(out, request.tools));
+        fields.add("toolConfig", params.tool_choice.as_ref().map(tool_config).as_ref());
+    }
+    let config = generation_config(params, style);
+    if !config.is_empty() {
+        fields.put(CONFIG, &config);
+    }
+    for (name, value) in params.extra.iter().filter(|(name, _)| FIELDS.contains(&name.as_str())) {
+        fields.put(name, value);
+    }
+    fields.end();
+}
+
+fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
+    out.extend_from_slice(br#"[{"functionDeclarations":["#);
+    for tool in tools {
+        json::separate(out);
+        out.extend_from_slice(br#"{"name":"#);
+        json::string(out, &name(&tool.name));
+        out.extend_from_slice(br#","description":"#);
+        json::string(out, &tool.description);
+        if let Some(schema) = arguments(&tool.parameters) {
+            out.extend_from_slice(br#","parametersJsonSchema":"#);
+            json::value(out, &schema);
+        }
+        out.put_u8(b'}');
+    }
+    out.extend_from_slice(b"]}]");
+}
+
+/// The schema of arguments; none if there are no arguments. One that Gemini refuses is described instead.
+fn arguments(schema: &Value) -> Option<Value> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let is_open = schema.as_object().is_some_and(|fields| {
+        fields.keys().any(|key| {
+            !["type", "properties", "required", "additionalProperties", "$schema"].contains(&key.as_str())
+        })
+    });
+    if properties.is_none_or(Map::is_empty) && !is_open {
+        return None;
+    }
+    let schema = schema::arguments(schema);
+    Some(schema::gemini::enforced(&schema).unwrap_or_else(|_| {
+        let description = format!("Matches this JSON Schema: {schema}");
+        json!({"type": "object", "description": description})
+    }))
+}
+
+fn tool_config(choice: &ToolChoice) -> Value {
+    let config = match choice {
+        ToolChoice::Auto => json!({"mode": "AUTO"}),
+        ToolChoice::None => json!({"mode": "NONE"}),
+        ToolChoice::Any => json!({"mode": "ANY"}),
+        ToolChoice::Tool(tool) => json!({"mode": "ANY", "allowedFunctionNames": [name(tool)]}),
+    };
+    json!({"functionCallingConfig": config})
+}
+
+/// The parameters, then extra fields, then those of an extra `generationConfig`.
+fn generation_config(params: &Params, style: &Style) -> Map<String, Value> {
+    let finite = |number: Option<f64>| number.filter(|n| n.is_finite()).map(Value::from);
+    let stops = params.stop.get(..params.stop.len().min(MAX_STOPS)).filter(|stops| !stops.is_empty());
+    let schema = params.schema.as_ref().and_then(|schema| schema::gemini::enforced(schema).ok());
+    let is_json = params.json || schema.is_some();
+    let known = [
+        ("temperature", finite(params.temperature)),
+        ("topP", finite(params.top_p)),
+        ("topK", params.top_k.map(Value::from)),
+        ("seed", params.seed.map(seed)),
+        ("maxOutputTokens", params.max_tokens.map(Value::from)),
+        ("stopSequences", stops.map(Value::from)),
+        ("responseMimeType", is_json.then(|| "application/json".into())),
+        ("responseJsonSchema", schema),
+        ("thinkingConfig", thinking(params, style)),
+    ];
+    let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let is_further = |name: &str| !FIELDS.contains(&name) && !ELSEWHERE.contains(&name);
+    let further = params.extra.iter().filter(|(name, _)| is_further(name));
+    let further = further.map(|(name, value)| (option_name(name).to_owned(), value.clone()));
+    let own = params.extra.get(CONFIG).and_then(Value::as_object).cloned().unwrap_or_default();
+    known.chain(further).chain(own).collect()
+}
+
+/// The same number for the same seed, within the 31 bits that are accepted.
+fn seed(seed: i64) -> Value {
+    seed.rem_euclid(1 << 31).into()
+}
+
+/// Gemini's name of an option of other servers. Names in snake case are accepted.
+fn option_name(name: &str) -> &str {
+    match name {
+        "max_tokens" | "max_completion_tokens" => "maxOutputTokens",
+        "n" => "candidateCount",
+        name => name,
+    }
+}
+
+/// How much the model thinks, and whether it shows that. Models of one generation take a number of tokens, later ones a
+/// level; both together are refused.
+fn thinking(params: &Params, style: &Style) -> Option<Value> {
+    let mut config = Map::new();
+    match params.effort {
+        Some(effort) if !style.accepts.thinking_level => {
+            config.insert("thinkingBudget".into(), budget(effort).into())
+        }
+        Some(effort) => config.insert("thinkingLevel".into(), level(effort).into()),
+        None => None,
+    };
+    let shows = params.thinking.map(|thinking| thinking == Thinking::Summary);
+    config.extend(shows.map(|shows| ("includeThoughts".to_owned(), shows.into())));
+    (!config.is_empty()).then(|| config.into())
+}
+
+/// Tokens, as Google's compatible API takes the words.
+const fn budget(effort: Effort) -> u32 {
+    match effort {
+        Effort::None => 0,
+        Effort::Minimal | Effort::Low => 1_024,
+        Effort::Medium => 8_192,
+        Effort::High | Effort::XHigh | Effort::Max => 24_576,
+    }
+}
+
+/// These models cannot stop thinking altogether.
+const fn level(effort: Effort) -> &'static str {
+    match effort {
+        Effort::None | Effort::Minimal => "MINIMAL",
+        Effort::Low => "LOW",
+        Effort::Medium => "MEDIUM",
+        Effort::High => "HIGH",
+        Effort::XHigh | Effort::Max => "XHIGH",
+    }
+}

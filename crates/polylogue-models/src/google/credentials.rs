@@ -1,0 +1,279 @@
+//! Google's credentials, and the cache of their access token.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use polylogue_http::{Env, Key};
+use serde::Deserialize;
+use url::Url;
+
+use super::service_account::ServiceAccount;
+use super::token::{AccessToken, TokenError};
+use super::user::User;
+
+/// Where tokens are issued, unless the credentials name another address.
+const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
+
+/// The file of credentials in the folder of gcloud's settings.
+const OF_GCLOUD: &str = "application_default_credentials.json";
+
+/// Google's credentials, as in a JSON file: of a service account, or of a user as written by
+/// `gcloud auth application-default login`. Cloning shares the access token, which is requested when it is needed.
+///
+/// ```
+/// use polylogue_models::GoogleCredentials;
+/// let file = r#"{"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "r"}"#;
+/// assert_eq!(GoogleCredentials::parse(file)?.project(), None);
+/// assert!(GoogleCredentials::parse("{}").is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone)]
+pub struct GoogleCredentials(Arc<Inner>);
+
+struct Inner {
+    kind: Kind,
+    /// Where tokens are issued.
+    address: Url,
+    /// The last token.
+    last: Mutex<Last>,
+    /// Held while a token is requested, so that only one is.
+    requesting: tokio::sync::Mutex<()>,
+}
+
+/// The last token of the credentials.
+#[derive(Default)]
+struct Last {
+    token: Option<AccessToken>,
+    /// Whether it replaces one that was refused.
+    is_replacement: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    ServiceAccount(Box<ServiceAccount>),
+    User(User),
+}
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(rename = "type")]
+    kind: String,
+    token_uri: Option<String>,
+}
+
+/// Shows whose they are, and no secret.
+impl fmt::Debug for GoogleCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("GoogleCredentials").field(&self.0.kind).finish()
+    }
+}
+
+/// Credentials are equal if they share an access token.
+impl PartialEq for GoogleCredentials {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for GoogleCredentials {}
+
+impl GoogleCredentials {
+    /// Parses the JSON of a file of credentials.
+    ///
+    /// # Errors
+    /// The reason, without secrets.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        Self::parsed(json).map_err(|why| why.to_string())
+    }
+
+    fn parsed(json: &str) -> Result<Self, TokenError> {
+        let file: File = serde_json::from_str(json).map_err(|_| TokenError::File)?;
+        let kind = match file.kind.as_str() {
+            "service_account" => Kind::ServiceAccount(Box::new(ServiceAccount::parse(json)?)),
+            "authorized_user" => Kind::User(User::parse(json)?),
+            _ => return Err(TokenError::Kind(file.kind)),
+        };
+        let address = address(file.token_uri.as_deref().unwrap_or(TOKEN_URI))?;
+        Ok(Self(Arc::new(Inner {
+            kind,
+            address,
+            last: Mutex::default(),
+            requesting: tokio::sync::Mutex::default(),
+        })))
+    }
+
+    /// The credentials of `env`: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, or else the one that gcloud wrote.
+    /// `None` if there is neither.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or has no credentials; with its path and without secrets.
+    pub fn of_env(env: &Env) -> Result<Option<Self>, String> {
+        let named = env.address("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from);
+        let Some(path) = named.or_else(|| of_gcloud(env)) else { return Ok(None) };
+        let fail = |why: &dyn fmt::Display| format!("`{}` cannot be used: {why}", path.display());
+        let json = std::fs::read_to_string(&path).map_err(|why| fail(&why))?;
+        Self::parsed(&json).map(Some).map_err(|why| fail(&why))
+    }
+
+    /// The project that they belong to, or that is billed, if they name one.
+    #[must_use]
+    pub fn project(&self) -> Option<&str> {
+        match &self.0.kind {
+            Kind::ServiceAccount(account) => account.project.as_deref(),
+            Kind::User(user) => user.quota_project_id.as_deref(),
+        }
+    }
+
+    /// Where tokens are issued.
+    pub(crate) fn address(&self) -> &Url {
+        &self.0.address
+    }
+
+    /// What must not be shown.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let secrets = match &self.0.kind {
+            Kind::ServiceAccount(_) => None,
+            Kind::User(user) => Some(user.secrets()),
+        };
+        secrets.into_iter().flatten()
+    }
+
+    /// The body of the request for a token.
+    pub(crate) fn request(&self, now: SystemTime) -> Result<String, TokenError> {
+        match &self.0.kind {
+            Kind::ServiceAccount(account) => account.request(self.0.address.as_str(), now),
+            Kind::User(user) => Ok(user.request()),
+        }
+    }
+
+    /// A valid token: the last one, or else one that `request` gets.
+    pub(crate) async fn token<E>(
+        &self,
+        request: impl AsyncFnOnce() -> Result<AccessToken, E>,
+    ) -> Result<Key, E> {
+        let requesting = &self.0.requesting;
+        if let Some(token) = self.valid() {
+            return Ok(token);
+        }
+        let _alone = requesting.lock().await;
+        if let Some(token) = self.valid() {
+            return Ok(token);
+        }
+        let token = request().await?;
+        let key = token.token.clone();
+        self.last().token = Some(token);
+        Ok(key)
+    }
+
+    /// Forgets `refused`, which a server did not accept. Returns whether another token will be requested, which it is
+    /// not for the token after one that was refused: then it is not the token that is wrong.
+    pub(crate) fn forget(&self, refused: &Key) -> bool {
+        let mut last = self.last();
+        match &last.token {
+            Some(token) if token.token != *refused => true,
+            Some(_) if !last.is_replacement => {
+                *last = Last { token: None, is_replacement: true };
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn valid(&self) -> Option<Key> {
+        let mut last = self.last();
+        match &last.token {
+            Some(token) if token.is_valid(SystemTime::now()) => Some(token.token.clone()),
+            Some(_) => {
+                *last = Last::default();
+                None
+            }
+            None => None,
+        }
+    }
+
+    fn last(&self) -> std::sync::MutexGuard<'_, Last> {
+        self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An address that secrets may be sent to.
+fn address(text: &str) -> Result<Url, TokenError> {
+    let url = Url::parse(text).map_err(|_| TokenError::Address(text.to_owned()))?;
+    match url.scheme() == "https" || url.scheme() == "http" && polylogue_http::is_loopback(&url) {
+        true => Ok(url),
+        false => Err(TokenError::Address(text.to_owned())),
+    }
+}
+
+/// The file that gcloud writes, if it is there.
+fn of_gcloud(env: &Env) -> Option<PathBuf> {
+    let folder = env.address("CLOUDSDK_CONFIG").map(PathBuf::from);
+    let home = || env.address("HOME").map(|home| Path::new(&home).join(".config/gcloud"));
+    let windows = || env.address("APPDATA").map(|data| Path::new(&data).join("gcloud"));
+    let path = folder.or_else(home).or_else(windows)?.join(OF_GCLOUD);
+    path.is_file().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USER: &str = r#"{"type":"authorized_user","client_id":"id","client_secret":"secret-1",
+        "refresh_token":"secret-2","quota_project_id":"acme"}"#;
+
+    #[test]
+    fn credentials_are_found_where_gcloud_writes_them() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::of([("HOME", home.path().to_str().unwrap())]);
+        assert_eq!(GoogleCredentials::of_env(&env), Ok(None));
+        let folder = home.path().join(".config/gcloud");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(OF_GCLOUD), USER).unwrap();
+        let found = GoogleCredentials::of_env(&env).unwrap().unwrap();
+        assert_eq!(found.project(), Some("acme"));
+        assert_eq!(found.address().as_str(), TOKEN_URI);
+        assert!(!format!("{found:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key.json");
+        let env = Env::of([("GOOGLE_APPLICATION_CREDENTIALS", path.to_str().unwrap())]);
+        let error = || GoogleCredentials::of_env(&env).unwrap_err();
+        assert!(error().contains("key.json"), "{}", error());
+        for (content, why) in [
+            ("<html>", "not the JSON"),
+            (r#"{"type":"external_account"}"#, "`external_account`"),
+            (r#"{"type":"service_account","client_email":"a","private_key":"b"}"#, "private key"),
+            (
+                &USER.replace("\"client_id\"", "\"token_uri\":\"http://example.com\",\"client_id\""),
+                "https://",
+            ),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            assert!(error().contains(why) && error().contains("key.json"), "{}", error());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_is_requested_once_and_again_when_it_is_refused() {
+        let credentials = GoogleCredentials::parse(USER).unwrap();
+        let issue = |name: &'static str| {
+            async move || {
+                let body = format!(r#"{{"access_token":"{name}","expires_in":3600}}"#);
+                AccessToken::parse(body.as_bytes(), SystemTime::now())
+            }
+        };
+        let first = credentials.token(issue("first")).await.unwrap();
+        assert_eq!(credentials.token(issue("second")).await.unwrap(), first);
+        assert!(credentials.forget(&first));
+        let second = credentials.token(issue("second")).await.unwrap();
+        assert_eq!(second.reveal(), "second");
+        // A request that was sent with the first is sent again with the second, which is not replaced.
+        assert!(credentials.forget(&first) && !credentials.forget(&second));
+        assert_eq!(credentials.clone().token(issue("third")).await.unwrap(), second);
+    }
+}

@@ -1,0 +1,89 @@
+//! Access tokens, and why there is none.
+
+use std::time::{Duration, SystemTime};
+
+use polylogue_http::Key;
+use serde::Deserialize;
+
+/// How long a token is used at most: as long as Google's are valid.
+const MAX_LIFETIME: Duration = Duration::from_secs(3600);
+
+/// How long before its end a token is replaced, so that no request arrives with one that has expired.
+const MARGIN: Duration = Duration::from_secs(300);
+
+/// Why there is no access token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TokenError {
+    #[error("it is not the JSON of Google's credentials")]
+    File,
+    #[error("it has credentials of the type `{0}`, which is not supported")]
+    Kind(String),
+    #[error("its private key cannot be used")]
+    PrivateKey,
+    #[error("its address for tokens, `{0}`, is not one with `https://`")]
+    Address(String),
+    #[error("the request for a token could not be signed")]
+    Signing,
+    #[error("the reply to the request for a token is not a token")]
+    Reply,
+}
+
+/// A token, sent as `authorization: Bearer`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AccessToken {
+    pub(crate) token: Key,
+    /// When it is replaced.
+    until: SystemTime,
+}
+
+#[derive(Deserialize)]
+struct Issued {
+    access_token: String,
+    expires_in: u64,
+}
+
+impl AccessToken {
+    /// Decodes the reply of the token server.
+    pub(crate) fn parse(body: &[u8], now: SystemTime) -> Result<Self, TokenError> {
+        let issued: Issued = serde_json::from_slice(body).map_err(|_| TokenError::Reply)?;
+        let lifetime = Duration::from_secs(issued.expires_in).min(MAX_LIFETIME);
+        Ok(Self {
+            token: Key::new(&issued.access_token).ok_or(TokenError::Reply)?,
+            until: now + lifetime.saturating_sub(MARGIN),
+        })
+    }
+
+    /// Whether it can still be sent.
+    pub(crate) fn is_valid(&self, now: SystemTime) -> bool {
+        now < self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_token_is_replaced_before_it_expires() {
+        let body = br#"{"access_token":"ya29.x","expires_in":3599,"token_type":"Bearer"}"#;
+        let token = AccessToken::parse(body, at(1000)).unwrap();
+        assert_eq!(token.token.reveal(), "ya29.x");
+        assert!(token.is_valid(at(1000)) && token.is_valid(at(4298)));
+        assert!(!token.is_valid(at(4299)));
+        let short = AccessToken::parse(br#"{"access_token":"x","expires_in":10}"#, at(1000)).unwrap();
+        assert!(!short.is_valid(at(1000)), "one that expires within the margin is not kept");
+        for body in
+            [&br#"{"error":"invalid_grant"}"#[..], br#"{"access_token":" ","expires_in":9}"#, b"<html>"]
+        {
+            assert_eq!(AccessToken::parse(body, at(0)), Err(TokenError::Reply));
+        }
+        let forever = br#"{"access_token":"x","expires_in":18446744073709551615}"#;
+        assert!(!AccessToken::parse(forever, at(0)).unwrap().is_valid(at(3600)));
+    }
+}

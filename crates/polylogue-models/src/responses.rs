@@ -1,0 +1,84 @@
+//! The Responses API of OpenAI and of Azure.
+
+mod chunk;
+mod decode;
+mod item;
+mod tail;
+
+use bytes::BytesMut;
+use polylogue_core::{DeltaSink, Part, Request};
+use serde_json::{Map, Value};
+
+use crate::api::Api;
+use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::json;
+use crate::wire::protocol::{Own, Protocol, Style, ToolResult};
+
+/// The Responses API. Nothing is kept on the server: every request has the whole conversation, with the encrypted
+/// reasoning of earlier replies.
+#[derive(Debug, Default)]
+pub(crate) struct Responses(decode::Output);
+
+impl Protocol for Responses {
+    const API: Api = Api::Responses;
+    const REPLY: &'static str = "a response";
+    const CORE: &'static str = "output";
+    const MESSAGES: &'static str = "input";
+    const PICTURES_IN_RESULTS: bool = true;
+    const NO_FIELD: &'static [&'static str] = &["top_k", "seed"];
+    const REFUSED_BY_REASONING: &'static [&'static str] = &["temperature", "top_p"];
+    type Chunk<'a> = chunk::Chunk<'a>;
+
+    fn sealer(_: &Style) -> Option<&'static str> {
+        Some("responses")
+    }
+
+    fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+        tail::check(extra)
+    }
+
+    fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, _: &Style) {
+        out.extend_from_slice(br#"{"model":"#);
+        json::string(out, model);
+        if let Some(system) = system {
+            out.extend_from_slice(br#","instructions":"#);
+            json::string(out, system);
+        }
+        out.extend_from_slice(br#","input":["#);
+    }
+
+    fn system(out: &mut BytesMut, text: &str) {
+        item::system(out, text);
+    }
+
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+        item::user(out, parts);
+    }
+
+    fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
+        item::assistant(out, message);
+    }
+
+    fn results<'a>(
+        out: &mut BytesMut,
+        results: &[ToolResult<'_>],
+        _: impl IntoIterator<Item = &'a Part> + Clone,
+        style: &Style,
+    ) {
+        results.iter().for_each(|result| item::output(out, result, style.vision));
+    }
+
+    fn tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+        tail::write_tail(out, request, style);
+    }
+
+    fn take(
+        &mut self,
+        chunk: &Self::Chunk<'_>,
+        raw: &[u8],
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        self.0.take(chunk, raw, reply, deltas)
+    }
+}

@@ -1,0 +1,412 @@
+//! Decodes events of the Responses API, and whole responses.
+
+use polylogue_core::{DeltaSink, Finish};
+use serde_json::{Map, Value, json};
+
+use super::chunk::{Chunk, Incomplete, Tokens};
+use crate::wire::calls::Piece;
+use crate::wire::draft::{DecodeError, Draft};
+use crate::wire::think::Kind;
+
+/// The names of a call that stands for several calls, which models sometimes write though no such tool is declared.
+const WRAPPERS: [&str; 2] = ["multi_tool_use.parallel", "parallel"];
+
+/// The output so far.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    /// The item that was begun last.
+    open: Option<Item>,
+    /// How many items are complete.
+    done: u64,
+    /// Whether the model refused to reply.
+    is_refused: bool,
+    has_calls: bool,
+    /// Whether there was reasoning that cannot be sent back. The items after it cannot have their ids then, either.
+    is_unsealed: bool,
+}
+
+/// An item that is incomplete.
+#[derive(Debug)]
+struct Item {
+    index: u64,
+    of: Of,
+    /// How many bytes of its text or arguments came.
+    written: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Reasoning, and the summary whose pieces came last.
+    Reasoning(u64),
+    Message,
+    Call,
+    /// A call that stands for several, whose pieces are not shown.
+    Wrapper,
+}
+
+/// How a response ended.
+struct End<'a> {
+    status: Option<&'a str>,
+    output: &'a [Value],
+    usage: Option<&'a Tokens>,
+    incomplete: Option<&'a Incomplete>,
+    error: Option<&'a Value>,
+}
+
+impl Output {
+    /// Adds an event, or a whole response.
+    ///
+    /// # Errors
+    /// When it is an error, or exceeds a limit.
+    pub(super) fn take(
+        &mut self,
+        chunk: &Chunk<'_>,
+        raw: &[u8],
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        reply.needs_end = true;
+        let index = chunk.output_index.0.unwrap_or(self.done);
+        let Some(kind) = chunk.kind.get() else { return self.whole(chunk, raw, reply, deltas) };
+        match kind {
+            "error" => Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned())),
+            "response.output_item.added" => {
+                chunk.item.iter().try_for_each(|item| self.begin(index, item, reply, deltas))
+            }
+            "response.reasoning_summary_text.delta" => {
+                self.summary(index, chunk.summary_index.0.unwrap_or(0), piece(chunk), reply, deltas)
+            }
+            "response.reasoning_text.delta" => self.write(index, piece(chunk), reply, deltas),
+            "response.output_text.delta" => self.write(index, piece(chunk), reply, deltas),
+            "response.refusal.delta" => self.write(index, piece(chunk), reply, deltas),
+            "response.function_call_arguments.delta" => self.arguments(index, piece(chunk), reply, deltas),
+            // Some servers send texts and arguments in one piece, at their end.
+            "response.output_text.done" if self.is_unwritten(index) => {
+                self.write(index, chunk.text.get().unwrap_or_default(), reply, deltas)
+            }
+            "response.refusal.done" if self.is_unwritten(index) => {
+                self.write(index, chunk.refusal.get().unwrap_or_default(), reply, deltas)
+            }
+            "response.function_call_arguments.done" if self.is_unwritten(index) => {
+                self.arguments(index, chunk.arguments.0.get().unwrap_or_default(), reply, deltas)
+            }
+            "response.output_item.done" => {
+                chunk.item.iter().try_for_each(|item| self.complete(index, item, reply, deltas))
+            }
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                let response = chunk.response.as_deref();
+                let end = End {
+                    status: response.and_then(|response| response.status.as_deref()),
+                    output: response.and_then(|response| response.output.as_deref()).unwrap_or_default(),
+                    usage: response.and_then(|response| response.usage.as_deref()),
+                    incomplete: response.and_then(|response| response.incomplete_details.as_ref()),
+                    error: response.and_then(|response| response.error.as_ref()),
+                };
+                let status = kind.strip_prefix("response.");
+                self.end(&End { status: end.status.or(status), ..end }, reply, deltas)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a response that is not streamed.
+    fn whole(
+        &mut self,
+        chunk: &Chunk<'_>,
+        raw: &[u8],
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        let odd = chunk.output.is_none() && chunk.object.get() != Some("response");
+        let says = chunk.error.is_some() || chunk.message.is_some() || chunk.detail.is_some();
+        if odd && says {
+            return Err(DecodeError::Error(String::from_utf8_lossy(raw).into_owned()));
+        }
+        if odd {
+            return Ok(());
+        }
+        let end = End {
+            status: chunk.status.as_deref(),
+            output: chunk.output.as_deref().unwrap_or_default(),
+            usage: chunk.usage.as_deref(),
+            incomplete: chunk.incomplete_details.as_ref(),
+            error: chunk.error.as_ref(),
+        };
+        self.end(&end, reply, deltas)
+    }
+
+    /// Begins an item.
+    fn begin(
+        &mut self,
+        index: u64,
+        item: &Value,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        let Some(of) = kind_of(item) else { return Ok(()) };
+        self.open = Some(Item { index, of, written: 0 });
+        match of {
+            Of::Reasoning(_) => reply.open(Kind::Thought),
+            Of::Message => reply.open(Kind::Text),
+            Of::Call => reply.call(&call(index, item, ""), deltas)?,
+            Of::Wrapper => {}
+        }
+        Ok(())
+    }
+
+    /// Whether nothing of the item `index` came yet, which was begun last.
+    fn is_unwritten(&self, index: u64) -> bool {
+        self.open.as_ref().is_some_and(|open| open.index == index && open.written == 0)
+    }
+
+    /// Writes a piece of the text of the item `index`. Pieces of another item than the one that was begun last are not shown:
+    /// they are in the whole item.
+    fn write(
+        &mut self,
+        index: u64,
+        piece: &str,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        match &mut self.open {
+            Some(item) if item.index == index && matches!(item.of, Of::Reasoning(_) | Of::Message) => {
+                item.written += piece.len();
+                reply.write(piece, deltas)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a piece of the summary `nth` of reasoning.
+    fn summary(
+        &mut self,
+        index: u64,
+        nth: u64,
+        piece: &str,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        if let Some(Item { of: Of::Reasoning(last), written, .. }) = &mut self.open
+            && std::mem::replace(last, nth) != nth
+            && *written > 0
+        {
+            self.write(index, BETWEEN, reply, deltas)?;
+        }
+        self.write(index, piece, reply, deltas)
+    }
+
+    /// Adds a piece of the arguments of the call `index`.
+    fn arguments(
+        &mut self,
+        index: u64,
+        piece: &str,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        match &mut self.open {
+            Some(Item { index: open, of: Of::Call, written }) if *open == index => {
+                *written += piece.len();
+                reply.call(&Piece { index: Some(index), args: piece, ..Piece::default() }, deltas)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the whole item `index`: what of it did not come in pieces, and its seal.
+    fn complete(
+        &mut self,
+        index: u64,
+        item: &Value,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        reply.said = true;
+        self.done = index.saturating_add(1);
+        if self.open.as_ref().is_none_or(|open| open.index != index) {
+            self.begin(index, item, reply, deltas)?;
+        }
+        let Some(Item { of, written, .. }) = self.open.take().filter(|open| open.index == index) else {
+            return Ok(());
+        };
+        match of {
+            Of::Reasoning(_) => {
+                reply.write(rest(&thought(item), written), deltas)?;
+                self.seal_reasoning(item, reply);
+            }
+            Of::Message => {
+                let (text, is_refusal) = words(item);
+                reply.write(rest(&text, written), deltas)?;
+                self.is_refused |= is_refusal;
+                if !text.trim().is_empty() {
+                    self.seal(item, &["id", "phase"], reply);
+                }
+            }
+            Of::Call => {
+                let args = arguments(item);
+                reply.call(&call(index, item, rest(&args, written)), deltas)?;
+                self.has_calls = true;
+                self.seal(item, &["id"], reply);
+            }
+            Of::Wrapper => {
+                self.has_calls = true;
+                unwrap_calls(index, item, reply, deltas)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn seal_reasoning(&mut self, item: &Value, reply: &mut Draft) {
+        let is_encrypted =
+            item.get("encrypted_content").and_then(Value::as_str).is_some_and(|e| !e.is_empty());
+        if is_encrypted && !self.is_unsealed {
+            reply.seal(pick(item, &["type", "id", "summary", "content", "encrypted_content"]));
+        }
+        self.is_unsealed |= !is_encrypted;
+    }
+
+    /// Seals an item with those of its fields that have to come back with it.
+    fn seal(&self, item: &Value, names: &[&str], reply: &mut Draft) {
+        let seal = pick(item, names);
+        if !self.is_unsealed && seal.get("id").is_some() {
+            reply.seal(seal);
+        }
+    }
+
+    /// Takes the end of a response.
+    fn end(
+        &mut self,
+        end: &End<'_>,
+        reply: &mut Draft,
+        deltas: &mut dyn DeltaSink,
+    ) -> Result<(), DecodeError> {
+        if let Some(tokens) = end.usage {
+            reply.meter(tokens.usage());
+        }
+        let status = end.status.unwrap_or("completed");
+        if matches!(status, "failed" | "cancelled") {
+            let unknown = json!({"message": format!("the response is {status}")});
+            let error = end.error.filter(|error| !error.is_null()).unwrap_or(&unknown);
+            return Err(DecodeError::Error(json!({ "error": error }).to_string()));
+        }
+        reply.said = true;
+        // Some servers send items at the end only.
+        for (index, item) in (0..).zip(end.output).skip(usize::try_from(self.done).unwrap_or(usize::MAX)) {
+            self.complete(index, item, reply, deltas)?;
+        }
+        let is_over = matches!(status, "completed" | "incomplete");
+        reply.is_unfinished = !is_over;
+        if is_over {
+            reply.stop_with(self.finish(status, end.incomplete));
+            reply.ended = true;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, status: &str, incomplete: Option<&Incomplete>) -> Finish {
+        match (status, incomplete.and_then(|why| why.reason.as_deref())) {
+            _ if self.is_refused && !self.has_calls => Finish::REFUSED,
+            ("completed", _) => Finish::Stop,
+            (_, Some("max_output_tokens")) => Finish::Length,
+            (_, Some("content_filter")) => Finish::Filter,
+            _ => Finish::Unknown,
+        }
+    }
+}
+
+/// Between two summaries of the same reasoning.
+const BETWEEN: &str = "\n\n";
+
+fn piece<'a>(chunk: &'a Chunk<'_>) -> &'a str {
+    chunk.delta.get().unwrap_or_default()
+}
+
+fn kind_of(item: &Value) -> Option<Of> {
+    Some(match item.get("type")?.as_str()? {
+        "reasoning" => Of::Reasoning(0),
+        "message" => Of::Message,
+        "function_call" if WRAPPERS.contains(&field(item, "name")) => Of::Wrapper,
+        "function_call" => Of::Call,
+        _ => return None,
+    })
+}
+
+fn field<'a>(item: &'a Value, name: &str) -> &'a str {
+    item.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The arguments of a call: a text, or the object itself from servers that do not write it as text.
+fn arguments(item: &Value) -> String {
+    match item.get("arguments") {
+        Some(Value::String(text)) => text.clone(),
+        Some(object @ Value::Object(_)) => object.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn call<'a>(index: u64, item: &'a Value, args: &'a str) -> Piece<'a> {
+    let (id, tool) = (field(item, "call_id"), field(item, "name"));
+    Piece { index: Some(index), id, tool, args, whole: false }
+}
+
+/// The calls that a call stands for; the call itself, if it is another one than it seems.
+fn unwrap_calls(
+    index: u64,
+    item: &Value,
+    reply: &mut Draft,
+    deltas: &mut dyn DeltaSink,
+) -> Result<(), DecodeError> {
+    let args = arguments(item);
+    let inner: Option<Vec<(String, String)>> = serde_json::from_str::<Value>(&args).ok().and_then(|args| {
+        let uses = args.get("tool_uses")?.as_array()?.iter();
+        let inner = |each: &Value| {
+            let tool = each.get("recipient_name")?.as_str()?.strip_prefix("functions.")?;
+            Some((tool.to_owned(), each.get("parameters")?.to_string()))
+        };
+        uses.map(inner).collect()
+    });
+    let Some(inner) = inner.filter(|inner| !inner.is_empty()) else {
+        return reply.call(&call(index, item, &args), deltas);
+    };
+    inner.iter().enumerate().try_for_each(|(nth, (tool, args))| {
+        let id = format!("{}_{nth}", field(item, "call_id"));
+        reply.call(&Piece { index: None, id: &id, tool, args, whole: true }, deltas)
+    })
+}
+
+/// What of `text` did not come in pieces of `written` bytes.
+fn rest(text: &str, written: usize) -> &str {
+    text.get(written..).unwrap_or_default()
+}
+
+/// The text of reasoning: its summaries, or else the reasoning itself.
+fn thought(item: &Value) -> String {
+    let texts = |name: &str| -> Vec<&str> {
+        item.get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .map(|part| field(part, "text"))
+            .collect()
+    };
+    match texts("summary") {
+        summaries if !summaries.is_empty() => summaries.join(BETWEEN),
+        _ => texts("content").concat(),
+    }
+}
+
+/// The text of a message, and whether it is a refusal.
+fn words(item: &Value) -> (String, bool) {
+    let parts = || item.get("content").and_then(Value::as_array).into_iter().flatten();
+    let text = parts().flat_map(|part| [field(part, "text"), field(part, "refusal")]).collect();
+    (text, parts().any(|part| !field(part, "refusal").is_empty()))
+}
+
+/// The object of those fields of `item` that have a value.
+fn pick(item: &Value, names: &[&str]) -> Value {
+    let fields = names.iter().filter_map(|name| Some(((*name).to_owned(), item.get(name)?.clone())));
+    Value::Object(fields.filter(|(_, value)| !value.is_null()).collect::<Map<_, _>>())
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

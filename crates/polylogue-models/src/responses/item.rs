@@ -1,0 +1,188 @@
+//! Single items of the input of a request.
+
+use bytes::{BufMut, BytesMut};
+use polylogue_core::{Call, Media, Part};
+use serde_json::Value;
+
+use crate::openai::sound_format;
+use crate::wire::ids::bounded_id;
+use crate::wire::json::{self, separate};
+use crate::wire::pictures;
+use crate::wire::protocol::{Own, ToolResult};
+use crate::wire::words::{in_words, is_wordless, legal_name, text, words};
+
+/// The maximum bytes of the id of a call. Ids of other providers can be longer.
+const MAX_ID: usize = 64;
+
+/// Writes a message of the developer within the conversation.
+pub(super) fn system(out: &mut BytesMut, text: &str) {
+    out.extend_from_slice(br#"{"role":"developer","content":"#);
+    json::string(out, text);
+    out.put_u8(b'}');
+}
+
+/// Writes a user message: a plain text, or a list of parts if it has media.
+pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    out.extend_from_slice(br#"{"role":"user","content":"#);
+    if parts.clone().into_iter().any(|part| matches!(part, Part::Media(_))) {
+        content(out, parts);
+    } else {
+        text(out, parts);
+    }
+    out.put_u8(b'}');
+}
+
+/// Writes the items of a reply in their order: reasoning, texts, calls.
+pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
+    let parts = message.parts;
+    let is_item = |part: &Part| matches!(part, Part::Call(_)) || !is_wordless(part);
+    // The API refuses reasoning that nothing follows.
+    let Some(last) = parts.iter().rposition(is_item) else { return plain(out, parts) };
+    let mut at = 0;
+    while let Some(part) = parts.get(at).filter(|_| at <= last) {
+        let end = at + unsealed_texts(message, at).max(1);
+        match (part, message.seal(at, part)) {
+            (Part::Thought(_), Some(item)) => each(out, |out| json::value(out, item)),
+            (Part::Call(call), seal) => {
+                each(out, |out| function_call(out, message, at, call, seal));
+            }
+            (Part::Text(text), Some(seal)) if !part.is_blank() => {
+                each(out, |out| sealed_text(out, text, seal))
+            }
+            (part, _) if is_wordless(part) => {}
+            _ => each(out, |out| plain(out, parts.get(at..end).unwrap_or_default())),
+        }
+        at = end;
+    }
+}
+
+/// Writes an item after those before it.
+fn each(out: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) {
+    if out.last() == Some(&b'}') {
+        out.put_u8(b',');
+    }
+    write(out);
+}
+
+/// The number of parts from `at` on that are one message without an id.
+fn unsealed_texts(message: &Own<'_>, at: usize) -> usize {
+    let parts = message.parts.iter().enumerate().skip(at);
+    let is_plain = |(at, part): &(usize, &Part)| {
+        !matches!(part, Part::Call(_) | Part::Thought(_)) && message.seal(*at, part).is_none()
+    };
+    parts.take_while(is_plain).count()
+}
+
+/// Writes a message of the model without an id.
+fn plain(out: &mut BytesMut, parts: &[Part]) {
+    out.extend_from_slice(br#"{"role":"assistant","content":"#);
+    text(out, parts);
+    out.put_u8(b'}');
+}
+
+/// Writes a message of the model with its id and phase.
+fn sealed_text(out: &mut BytesMut, text: &str, seal: &Value) {
+    out.extend_from_slice(br#"{"type":"message","role":"assistant","status":"completed""#);
+    fields_of(out, seal, &["id", "phase"]);
+    out.extend_from_slice(br#","content":[{"type":"output_text","text":"#);
+    json::string(out, text);
+    out.extend_from_slice(br#","annotations":[]}]}"#);
+}
+
+fn function_call(out: &mut BytesMut, message: &Own<'_>, at: usize, call: &Call, seal: Option<&Value>) {
+    out.extend_from_slice(br#"{"type":"function_call""#);
+    seal.into_iter().for_each(|seal| fields_of(out, seal, &["id"]));
+    out.extend_from_slice(br#","call_id":"#);
+    json::string(out, &bounded_id(message.id(call), MAX_ID));
+    out.extend_from_slice(br#","name":"#);
+    json::string(out, &legal_name(&call.tool));
+    out.extend_from_slice(br#","arguments":"#);
+    json::string(out, &message.arguments(at, call));
+    out.put_u8(b'}');
+}
+
+/// Writes those of the fields `names` that a seal has.
+fn fields_of(out: &mut BytesMut, seal: &Value, names: &[&str]) {
+    for name in names {
+        if let Some(value) = seal.get(name) {
+            out.put_u8(b',');
+            json::string(out, name);
+            out.put_u8(b':');
+            json::value(out, value);
+        }
+    }
+}
+
+/// Writes the result of a call: a text, or a list of parts if it has pictures for a model with vision.
+pub(super) fn output(out: &mut BytesMut, result: &ToolResult<'_>, vision: bool) {
+    out.extend_from_slice(br#"{"type":"function_call_output","call_id":"#);
+    json::string(out, &bounded_id(result.id, MAX_ID));
+    out.extend_from_slice(br#","output":"#);
+    let parts = &result.outcome.parts;
+    if vision && parts.iter().any(pictures::is_shown) {
+        parts_of_output(out, parts);
+    } else {
+        text(out, parts);
+    }
+    out.put_u8(b'}');
+}
+
+/// Writes the parts of a result with its inline pictures. Other media is named in the text.
+fn parts_of_output(out: &mut BytesMut, parts: &[Part]) {
+    list(out, parts, |out, part| match part {
+        Part::Media(media) if pictures::is_shown(part) => media_part(out, media),
+        other => text_part(out, |out| words(out, other)),
+    });
+}
+
+fn content<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>) {
+    list(out, parts, |out, part| match part {
+        Part::Media(media) => media_part(out, media),
+        other => text_part(out, |out| words(out, other)),
+    });
+}
+
+fn list<'a>(
+    out: &mut BytesMut,
+    parts: impl IntoIterator<Item = &'a Part>,
+    write: impl Fn(&mut BytesMut, &Part),
+) {
+    out.put_u8(b'[');
+    for part in parts.into_iter().filter(|part| !is_wordless(part)) {
+        separate(out);
+        write(out, part);
+    }
+    out.put_u8(b']');
+}
+
+fn text_part(out: &mut BytesMut, words: impl FnOnce(&mut BytesMut)) {
+    out.extend_from_slice(br#"{"type":"input_text","text":""#);
+    words(out);
+    out.extend_from_slice(br#""}"#);
+}
+
+/// Pictures and documents are sent inline or by URL. Sound can only be inline, so other sound is named in the text.
+fn media_part(out: &mut BytesMut, media: &Media) {
+    let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    if media.kind.starts_with("image/") {
+        out.extend_from_slice(br#"{"type":"input_image","image_url":"#);
+        json::string(out, &media.url);
+        out.put_u8(b'}');
+    } else if let (Some(format), Some((_, data))) = (sound_format(&media.kind), inline) {
+        out.extend_from_slice(br#"{"type":"input_audio","input_audio":{"data":"#);
+        json::string(out, data);
+        out.extend_from_slice(br#","format":"#);
+        json::string(out, format);
+        out.extend_from_slice(b"}}");
+    } else if media.kind == "application/pdf" {
+        let start: &[u8] = match inline {
+            Some(_) => br#"{"type":"input_file","filename":"document.pdf","file_data":"#,
+            None => br#"{"type":"input_file","file_url":"#,
+        };
+        out.extend_from_slice(start);
+        json::string(out, &media.url);
+        out.put_u8(b'}');
+    } else {
+        text_part(out, |out| json::escape(out, &in_words(media)));
+    }
+}

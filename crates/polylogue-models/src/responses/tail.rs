@@ -1,0 +1,135 @@
+//! The fields of a request after its input: tools, parameters, extra fields.
+
+use bytes::{BufMut, BytesMut};
+use polylogue_core::{Params, Request, Thinking, ToolChoice, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use crate::openai::is_strict;
+use crate::wire::fields::Fields;
+use crate::wire::json;
+use crate::wire::protocol::Style;
+
+/// The smallest limit on the tokens of a reply that the API accepts.
+const MIN_TOKENS: u32 = 16;
+
+/// Extra fields that keep the conversation on the server, and why they cannot be sent.
+const REFUSED: [(&str, &str); 4] = [
+    (
+        "instructions",
+        "`instructions` cannot be an extra field: the system message of the agent is sent there",
+    ),
+    (
+        "previous_response_id",
+        "`previous_response_id` cannot be an extra field: the whole conversation is sent",
+    ),
+    ("conversation", "`conversation` cannot be an extra field: the whole conversation is sent"),
+    ("background", "`background` cannot be an extra field: replies are awaited"),
+];
+
+/// Refuses extra fields that cannot be sent.
+pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
+    REFUSED.iter().find(|(name, _)| extra.contains_key(*name)).map_or(Ok(()), |(_, why)| Err(why))
+}
+
+/// Writes everything after the input, the closing brace included.
+pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Style) {
+    let params = request.params;
+    let mut fields = Fields::new(out, &params.extra);
+    if !request.tools.is_empty() {
+        fields.raw("tools", |out| write_tools(out, request.tools));
+        fields.add("tool_choice", params.tool_choice.as_ref().map(tool_choice).as_ref());
+        fields.add("parallel_tool_calls", params.parallel_tool_calls.as_ref());
+    }
+    let finite = |number: Option<f64>| number.filter(|n| n.is_finite());
+    fields.add("temperature", finite(params.temperature).as_ref());
+    fields.add("top_p", finite(params.top_p).as_ref());
+    fields.add("max_output_tokens", params.max_tokens.map(|tokens| tokens.max(MIN_TOKENS)).as_ref());
+    for (name, own) in [("reasoning", reasoning(params)), ("text", format(params))] {
+        let value = with_extra(own, params.extra.get(name));
+        if let Some(value) = value {
+            fields.put(name, &value);
+        }
+    }
+    fields.add("store", Some(&false));
+    if style.accepts.thinks != Some(false) {
+        fields.raw("include", |out| out.extend_from_slice(br#"["reasoning.encrypted_content"]"#));
+    }
+    fields.add("stream", style.stream.then_some(&true));
+    if style.stream && style.stream_usage {
+        // Padding against observers of encrypted traffic: several times the text.
+        fields.raw("stream_options", |out| out.extend_from_slice(br#"{"include_obfuscation":false}"#));
+    }
+    let elsewhere = ["model", "input", "reasoning", "text"];
+    for (name, value) in params.extra.iter().filter(|(name, _)| !elsewhere.contains(&&***name)) {
+        fields.put(name, value);
+    }
+    fields.end();
+}
+
+/// The value of a field with what an extra field of the same name adds to it or replaces.
+fn with_extra(own: Map<String, Value>, extra: Option<&Value>) -> Option<Value> {
+    let mut all = own;
+    match extra {
+        Some(Value::Object(more)) => all.extend(more.clone()),
+        Some(other) => return Some(other.clone()),
+        None => {}
+    }
+    (!all.is_empty()).then_some(Value::Object(all))
+}
+
+fn reasoning(params: &Params) -> Map<String, Value> {
+    let effort = params.effort.map(|effort| ("effort", effort.as_str()));
+    let summary = (params.thinking == Some(Thinking::Summary)).then_some(("summary", "auto"));
+    let fields = effort.into_iter().chain(summary);
+    fields.map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
+}
+
+/// The form of the reply.
+fn format(params: &Params) -> Map<String, Value> {
+    let form = match (&params.schema, params.json) {
+        (Some(schema), _) => {
+            json!({"type": "json_schema", "name": "reply", "schema": schema, "strict": is_strict(schema)})
+        }
+        (None, true) => json!({"type": "json_object"}),
+        (None, false) => return Map::new(),
+    };
+    Map::from_iter([("format".to_owned(), form)])
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => "auto".into(),
+        ToolChoice::None => "none".into(),
+        ToolChoice::Any => "required".into(),
+        ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
+    }
+}
+
+/// Writes the list of tools. Tools are strict unless they say otherwise, so each says it.
+fn write_tools(out: &mut BytesMut, tools: &[ToolSpec]) {
+    out.put_u8(b'[');
+    for (index, tool) in tools.iter().enumerate() {
+        if index > 0 {
+            out.put_u8(b',');
+        }
+        out.extend_from_slice(br#"{"type":"function","name":"#);
+        json::string(out, &tool.name);
+        out.extend_from_slice(br#","description":"#);
+        json::string(out, &tool.description);
+        out.extend_from_slice(br#","parameters":"#);
+        let is_object = tool.parameters.get("type").is_some_and(|kind| kind == "object");
+        if is_object {
+            json::value(out, &tool.parameters);
+        } else {
+            // The API refuses schemas that do not say it.
+            json::value(
+                out,
+                &with_extra(Map::from_iter([("type".to_owned(), "object".into())]), Some(&tool.parameters)),
+            );
+        }
+        out.extend_from_slice(br#","strict":"#);
+        json::value(out, &(is_object && is_strict(&tool.parameters)));
+        out.put_u8(b'}');
+    }
+    out.put_u8(b']');
+}

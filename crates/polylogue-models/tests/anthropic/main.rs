@@ -1,0 +1,29 @@
+//! Anthropic's Messages API, over real sockets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod errors;
+mod marks;
+mod parameters;
+mod replies;
+mod requests;
+
+use common::KEY;
+use polylogue_models::{Config, Endpoint, EndpointModel, Key, Provider, Retries};
+use polylogue_test::server::Server;
+
+/// How `server` is reached: with a key and without retries.
+fn config(server: &Server) -> Config {
+    Config {
+        key: Key::new(KEY),
+        key_variables: vec!["ANTHROPIC_API_KEY".into()],
+        retries: Retries::none(),
+        ..Provider::find("anthropic").unwrap().config_at(&server.root_url())
+    }
+}
+
+fn claude(server: &Server, model: &str) -> EndpointModel {
+    Endpoint::new(config(server)).unwrap().model(model)
+}

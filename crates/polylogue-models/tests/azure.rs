@@ -1,0 +1,138 @@
+//! OpenAI's models at Azure: addresses, keys, deployments, errors.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Asked, KEY, ask, quick, reply, text};
+use polylogue_core::{Fault, Model as _, ModelErrorKind as Kind};
+use polylogue_models::{Api, Config, Endpoint, EndpointModel, Env, Models, Provider, list_price};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use serde_json::json;
+
+async fn server(answer: Answer) -> Server {
+    Server::start(Behavior::from(Playbook::always(answer)).key(KEY)).await
+}
+
+/// The configuration by the environment that is given besides the address of `server`.
+fn config(server: &Server, variables: &[(&str, &str)]) -> Config {
+    let address = server.root_url();
+    let all = [("AZURE_OPENAI_ENDPOINT", &*address)].into_iter().chain(variables.iter().copied());
+    let config = Provider::find("azure").unwrap().config(&Env::of(all)).unwrap();
+    Config { retries: quick(3), ..config }
+}
+
+/// A deployment of `gpt-5`, and one of an unknown model.
+fn deployments(config: Config) -> (EndpointModel, EndpointModel) {
+    let deployments = Some(BTreeMap::from([("prod".to_owned(), "gpt-5".to_owned())]));
+    let endpoint = Endpoint::new(Config { deployments, ..config }).unwrap();
+    (endpoint.model("prod"), endpoint.model("gpt-4o"))
+}
+
+/// P97: the v1 address and that of a deployment, with a key or a token.
+#[tokio::test]
+async fn every_address_and_key_is_accepted() {
+    let server = server(Answer::text("Sunny.")).await;
+    let key = ("AZURE_OPENAI_API_KEY", KEY);
+    for (variables, chat, responses) in [
+        (vec![key], "/openai/v1/chat/completions", "/openai/v1/responses"),
+        (vec![("AZURE_OPENAI_AD_TOKEN", KEY)], "/openai/v1/chat/completions", "/openai/v1/responses"),
+        (
+            vec![key, ("AZURE_OPENAI_API_VERSION", "2024-10-21")],
+            "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21",
+            "/openai/responses?api-version=2024-10-21",
+        ),
+        (
+            vec![key, ("OPENAI_API_VERSION", "preview")],
+            "/openai/v1/chat/completions?api-version=preview",
+            "/openai/v1/responses?api-version=preview",
+        ),
+    ] {
+        let (known, unknown) = deployments(config(&server, &variables));
+        for (model, path, deployment) in [(&unknown, chat, "gpt-4o"), (&known, responses, "prod")] {
+            assert_eq!(text(&reply(model).await.unwrap()), "Sunny.", "{path}");
+            let sent = server.requests().pop().unwrap();
+            assert_eq!((&*sent.path, sent.model()), (path, deployment));
+            let is_token = variables[0].0 == "AZURE_OPENAI_AD_TOKEN";
+            assert_eq!(
+                (sent.header("api-key").is_some(), sent.header("authorization").is_some()),
+                (!is_token, is_token)
+            );
+        }
+    }
+    assert_eq!(server.violations(), [""; 0]);
+}
+
+/// The name of a deployment says nothing of its model.
+#[test]
+fn what_is_known_of_a_deployment_is_what_is_said_of_it() {
+    let models = Models::new(Env::of([("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com")]));
+    let model = models.model("azure:gpt-4o").unwrap();
+    assert_eq!((model.price(), model.api(), model.name()), (None, Api::ChatCompletions, "azure:gpt-4o"));
+    let (known, unknown) = deployments(models.config("azure").unwrap());
+    assert_eq!((known.price(), known.api()), (list_price("azure", "gpt-5"), Api::Responses));
+    assert!(known.price().is_some() && unknown.price().is_none());
+}
+
+/// P98: a first piece with the results of the filter, and without a choice.
+#[tokio::test]
+async fn the_results_of_the_filter_are_no_reply() {
+    let filtered = json!({"hate": {"filtered": false, "severity": "safe"}});
+    let chunks = [
+        json!({"choices": [], "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": filtered}]}),
+        json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Sun"}, "content_filter_results": {}}]}),
+        json!({"choices": [{"index": 0, "delta": {"content": "ny."}, "content_filter_results": filtered}]}),
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "content_filter_results": {}}]}),
+    ];
+    let body = chunks.map(|chunk| format!("data: {chunk}\n\n")).concat() + "data: [DONE]\n\n";
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n");
+    let server = Server::start(Behavior::raw(head + &body)).await;
+    let (_, model) = deployments(config(&server, &[("AZURE_OPENAI_API_KEY", KEY)]));
+    let (reply, received) = ask(&model, &Asked::default()).await;
+    assert_eq!((text(&reply.unwrap()), &*received), ("Sunny.".to_owned(), "Sunny."));
+}
+
+/// P99: a prompt that the filter refuses is no mistake of the configuration, and is not tried again.
+#[tokio::test]
+async fn a_filtered_prompt_is_refused() {
+    let message =
+        "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.";
+    let server = server(Answer::error(400, message).code("content_filter")).await;
+    let (known, unknown) = deployments(config(&server, &[("AZURE_OPENAI_API_KEY", KEY)]));
+    for model in [known, unknown] {
+        let error = reply(&model).await.unwrap_err();
+        assert_eq!((error.kind, error.fault()), (Kind::Refused, Fault::Provider), "{error:?}");
+        assert!(error.hint.as_ref().unwrap().contains("content filter"), "{error:?}");
+    }
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test]
+async fn a_wrong_deployment_is_an_error_that_says_what_the_name_is() {
+    let message = "The API deployment for this resource does not exist.";
+    let server = server(Answer::error(404, message).code("DeploymentNotFound")).await;
+    let (_, model) = deployments(config(&server, &[("AZURE_OPENAI_API_KEY", KEY)]));
+    let error = reply(&model).await.unwrap_err();
+    assert_eq!((error.kind, server.count()), (Kind::Config, 1));
+    assert!(error.hint.as_ref().unwrap().contains("the name of a deployment"), "{error:?}");
+    assert!(!format!("{error:?}").contains(KEY));
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named() {
+    let azure = Provider::find("azure").unwrap();
+    let error = azure.config(&Env::default()).unwrap_err();
+    assert!(error.message.contains("`AZURE_OPENAI_ENDPOINT` is not set"), "{error}");
+    assert!(error.hint.unwrap().contains("https://NAME.openai.azure.com"));
+    let server = server(Answer::text("Sunny.")).await;
+    let (_, model) = deployments(config(&server, &[]));
+    let error = reply(&model).await.unwrap_err();
+    assert!(error.hint.unwrap().contains("`AZURE_OPENAI_API_KEY`"));
+    let (_, model) = deployments(config(&server, &[("AZURE_OPENAI_API_KEY", "another")]));
+    let error = reply(&model).await.unwrap_err();
+    assert_eq!((error.kind, error.status, server.count()), (Kind::Config, Some(401), 1));
+}

@@ -1,0 +1,22 @@
+//! Amazon Bedrock's Converse API, over real sockets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod access;
+#[path = "../common/mod.rs"]
+mod common;
+mod conversations;
+mod replies;
+mod requests;
+
+use polylogue_models::{Api, Config, Retries};
+use polylogue_test::server::Server;
+
+/// How `server` is reached: without a key and without retries.
+fn config(server: &Server) -> Config {
+    Config {
+        provider: "bedrock".into(),
+        retries: Retries::none(),
+        ..Config::of(Api::Converse, &server.root_url())
+    }
+}

@@ -1,0 +1,199 @@
+//! Gemini at Vertex AI: its address, its credentials, and its access tokens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome};
+use polylogue_models::{Config, Endpoint, Env, GoogleCredentials, Models, Provider, Retries};
+use polylogue_test::server::{Answer, Behavior, Playbook, Server};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use crate::NEW;
+use crate::common::{Asked, ask, quick, weather};
+
+/// A server that issues `token-1`, `token-2` and so on, or refuses to.
+struct Tokens {
+    address: String,
+    count: Arc<AtomicUsize>,
+}
+
+impl Tokens {
+    async fn start(status: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}/token", listener.local_addr().unwrap());
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut received = Vec::new();
+                while !String::from_utf8_lossy(&received).contains("refresh_token=") {
+                    let mut piece = [0; 1024];
+                    match stream.read(&mut piece).await {
+                        Ok(length) if length > 0 => received.extend(&piece[..length]),
+                        _ => break,
+                    }
+                }
+                let nth = counted.fetch_add(1, Ordering::Relaxed) + 1;
+                let body = match status {
+                    200 => {
+                        json!({"access_token": format!("token-{nth}"), "expires_in": 3599, "token_type": "Bearer"})
+                    }
+                    _ => json!({"error": "invalid_grant", "error_description": "Token has been revoked."}),
+                };
+                let body = body.to_string();
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                let _ = stream.write_all((head + &body).as_bytes()).await;
+            }
+        });
+        Self { address, count }
+    }
+
+    fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The file of a user's credentials for tokens of this server.
+    fn file(&self, folder: &tempfile::TempDir) -> String {
+        let path = folder.path().join("credentials.json");
+        let file = json!({
+            "type": "authorized_user", "client_id": "id", "client_secret": "a-client-secret",
+            "refresh_token": "a-refresh-token", "quota_project_id": "acme", "token_uri": self.address,
+        });
+        std::fs::write(&path, file.to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+fn env(server: &Server, file: &str) -> Env {
+    Env::of([
+        ("VERTEX_BASE_URL", server.root_url()),
+        ("GOOGLE_CLOUD_LOCATION", "europe-west4".to_owned()),
+        ("GOOGLE_APPLICATION_CREDENTIALS", file.to_owned()),
+    ])
+}
+
+fn config(server: &Server, file: &str, retries: Retries) -> Config {
+    let config = Provider::find("vertex").unwrap().config(&env(server, file)).unwrap();
+    assert!(!config.needs_key, "the credentials are enough");
+    Config { retries, ..config }
+}
+
+/// P67: tokens are cached, and one that the server refuses is replaced once.
+#[tokio::test]
+async fn a_token_is_requested_once_for_many_requests_and_again_when_it_is_refused() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200).await);
+    let server = Server::start(Behavior::from("fine").key("token-2")).await;
+    let endpoint = Endpoint::new(config(&server, &tokens.file(&folder), Retries::none())).unwrap();
+    let model = endpoint.model(NEW);
+    for _ in 0..3 {
+        ask(&model, &Asked::default()).await.0.unwrap();
+    }
+    let sent: Vec<_> =
+        server.requests().iter().map(|request| request.header("authorization").unwrap().to_owned()).collect();
+    assert_eq!(sent, ["Bearer token-1", "Bearer token-2", "Bearer token-2", "Bearer token-2"]);
+    assert_eq!(tokens.count(), 2);
+    let path = "/v1/projects/acme/locations/europe-west4/publishers/google/models/gemini-3-pro:streamGenerateContent?alt=sse";
+    assert_eq!(server.requests()[0].path, path);
+    assert_eq!(server.requests()[0].header("x-goog-api-key"), None);
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_every_token_is_an_error_and_not_a_loop() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200).await);
+    let server = Server::start(Behavior::from("fine").key("another")).await;
+    let endpoint = Endpoint::new(config(&server, &tokens.file(&folder), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, error.status, server.count()), (&Kind::Config, Some(401), 2));
+    assert!(error.hint.unwrap().contains("`GOOGLE_APPLICATION_CREDENTIALS`"));
+}
+
+#[tokio::test]
+async fn revoked_credentials_are_an_error_without_secrets() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(400).await);
+    let server = Server::start(Behavior::from("fine")).await;
+    let endpoint = Endpoint::new(config(&server, &tokens.file(&folder), quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count(), tokens.count()), (&Kind::Config, 0, 1));
+    assert!(error.message.starts_with("no access token: ") && error.message.contains("revoked"), "{error:?}");
+    assert!(error.hint.clone().unwrap().contains("gcloud auth"), "{error:?}");
+    assert!(!format!("{error:?} {endpoint:?}").contains("a-refresh-token"));
+}
+
+#[tokio::test]
+async fn a_token_server_that_is_away_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/token", gone.local_addr().unwrap());
+    drop(gone);
+    let server = Server::start(Behavior::from("fine")).await;
+    let file = Tokens { address, count: Arc::default() }.file(&folder);
+    let endpoint = Endpoint::new(config(&server, &file, quick(3))).unwrap();
+    let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
+    assert_eq!((&error.kind, server.count()), (&Kind::Connection, 0));
+    assert!(error.message.contains("no access token") && error.message.contains("3 "), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_given_token_is_sent() {
+    let server = Server::start(Behavior::from("fine").key("given")).await;
+    let env = Env::of([
+        ("VERTEX_BASE_URL", server.root_url()),
+        ("GOOGLE_CLOUD_PROJECT", "acme".to_owned()),
+        ("GOOGLE_CLOUD_LOCATION", "global".to_owned()),
+        ("GOOGLE_OAUTH_ACCESS_TOKEN", "given".to_owned()),
+    ]);
+    let models = Models::new(env);
+    assert!(ask(&models.model("vertex:gemini-3-pro").unwrap(), &Asked::default()).await.0.is_ok());
+}
+
+/// Vertex AI refuses ids of calls, which the strict server does, too.
+#[tokio::test]
+async fn calls_and_results_have_no_ids() {
+    let server = Server::start(Playbook::list([
+        Answer::text("I look.").think("Hm.").call("weather", json!({})).call("weather", json!({"a": 1})),
+        Answer::text("Sunny."),
+    ]))
+    .await;
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200).await);
+    let endpoint = Endpoint::new(config(&server, &tokens.file(&folder), Retries::none())).unwrap();
+    let model = endpoint.model(NEW);
+    let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
+    let reply = ask(&model, &asked).await.0.unwrap();
+    asked.entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
+    for call in reply.calls() {
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("sunny") });
+    }
+    ask(&model, &asked).await.0.unwrap();
+    assert_eq!(server.violations(), [""; 0]);
+    assert!(!server.requests()[1].body["contents"].to_string().contains("\"id\""));
+}
+
+#[test]
+fn missing_credentials_project_or_region_are_errors_with_a_hint() {
+    let error =
+        |vars: &[(&str, &str)]| Models::new(Env::of(vars.iter().copied())).model("vertex:m").unwrap_err();
+    for (vars, says, hint) in [
+        (&[("GOOGLE_CLOUD_LOCATION", "eu")][..], "no project", "`GOOGLE_CLOUD_PROJECT`"),
+        (&[("GOOGLE_CLOUD_PROJECT", "p")], "no region", "`GOOGLE_CLOUD_LOCATION`"),
+        (&[("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json")], "`/nowhere.json`", "gcloud"),
+    ] {
+        let error = error(vars);
+        assert_eq!(error.kind, Kind::Config);
+        assert!(error.message.contains(says) && error.hint.clone().unwrap().contains(hint), "{error:?}");
+    }
+    assert!(GoogleCredentials::parse("[]").is_err());
+}
+
+#[tokio::test]
+async fn without_credentials_nothing_is_sent() {
+    let env = Env::of([("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "global")]);
+    let model = Models::new(env).model("vertex:m").unwrap();
+    let error = ask(&model, &Asked::default()).await.0.unwrap_err();
+    assert!(error.message.contains("no API key"), "{error:?}");
+    assert!(error.hint.unwrap().contains("`GOOGLE_APPLICATION_CREDENTIALS`"));
+}

@@ -1,0 +1,53 @@
+//! Brings the messages in the inbox of the store to the conversations that this process runs.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use polylogue_core::{AnyStore, LogHandle, Store as _, StoreError};
+use tracing::warn;
+
+/// How often a running conversation looks into its inbox.
+const POLL: Duration = Duration::from_millis(200);
+
+/// How much that grows with every running conversation of this process: together they look 500 times a second at most.
+const POLL_EACH: Duration = Duration::from_millis(2);
+
+/// How many conversations of this process look into their inboxes.
+static POLLING: AtomicUsize = AtomicUsize::new(0);
+
+/// Brings the messages of the inbox of the store to the log that `handle` is of, while it is polled.
+pub(crate) async fn deliver(store: AnyStore, handle: LogHandle) -> Infallible {
+    let _polling = Polling::begin();
+    loop {
+        if let Err(error) = fetch(&store, &handle).await {
+            warn!(id = %handle.id(), %error, "the inbox cannot be read");
+        }
+        let others = u32::try_from(POLLING.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+        tokio::time::sleep(POLL.max(POLL_EACH.saturating_mul(others))).await;
+    }
+}
+
+/// Brings the messages that are there now.
+async fn fetch(store: &AnyStore, handle: &LogHandle) -> Result<(), StoreError> {
+    for (number, message) in store.inbox(handle.id(), handle.taken_until().await).await? {
+        // The event in the log confirms it.
+        drop(handle.deliver(number, message.instruction).await);
+    }
+    Ok(())
+}
+
+struct Polling;
+
+impl Polling {
+    fn begin() -> Self {
+        POLLING.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Polling {
+    fn drop(&mut self) {
+        POLLING.fetch_sub(1, Ordering::Relaxed);
+    }
+}

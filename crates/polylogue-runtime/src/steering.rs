@@ -1,0 +1,176 @@
+//! Instructions to conversations from outside: posted to the inbox in the store, and taken by the process that runs them.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use polylogue_core::{
+    Body, Event, InboxMessage, Instruction, ListQuery, Listing, Log, LogId, LogState, Message, OpenQuestion,
+    Store as _, StoreError, Timestamp,
+};
+
+use crate::{Error, Result, Runtime, fresh_id};
+
+/// What became of an instruction that was given to a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Steered {
+    /// Its event is in the log.
+    Done,
+    /// The conversation does not allow it, for this reason. The log says so, too.
+    Refused(Arc<str>),
+    /// It is stored. The process that runs the conversation takes it, or the next one that does.
+    Posted,
+}
+
+/// The questions of one conversation that wait for people.
+#[derive(Debug, Clone)]
+pub struct WaitingRun {
+    /// The conversation.
+    pub listing: Listing,
+    /// Its open questions, oldest first.
+    pub questions: Vec<OpenQuestion>,
+}
+
+/// How often the sender of an instruction looks whether it is carried out.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How long the sender of an instruction waits for the process that runs the conversation.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl Runtime {
+    /// Sends `message` into the conversation `id`, as [`Conversation::send`](crate::Conversation::send) does if this process has it open, and else as
+    /// [`steer`](Self::steer) does.
+    ///
+    /// # Errors
+    /// When it has not begun, or the store cannot be written.
+    pub async fn send(&self, id: &LogId, message: Message) -> Result<()> {
+        if let Some(conversation) = self.get(id) {
+            return conversation.send(message).await;
+        }
+        match self.steer(id, Instruction::Send(message)).await? {
+            Steered::Done | Steered::Posted => Ok(()),
+            Steered::Refused(_) => Err(Error::NotSent { id: id.clone() }),
+        }
+    }
+
+    /// Gives `instruction` to the conversation `id`, whichever process runs it, if any. It is stored before anything else, and in the
+    /// log exactly once, even if this process or the one that runs the conversation is killed. If no process runs it, it is carried
+    /// out here; else this waits for at most three seconds until the other process has done it.
+    ///
+    /// # Errors
+    /// [`Error::NotBegun`], or when the store cannot be written.
+    pub async fn steer(&self, id: &LogId, instruction: Instruction) -> Result<Steered> {
+        self.steer_once(id, instruction, fresh_id().as_str()).await
+    }
+
+    /// As [`steer`](Self::steer), with an idempotency key: an instruction with the key of an earlier one is not given again, and this
+    /// returns what became of that one.
+    ///
+    /// # Errors
+    /// As [`steer`](Self::steer).
+    pub async fn steer_once(&self, id: &LogId, instruction: Instruction, key: &str) -> Result<Steered> {
+        if self.store().read(id, 0).await?.is_empty() {
+            return Err(Error::NotBegun { id: id.clone() });
+        }
+        let message = InboxMessage { key: key.into(), posted: now(), instruction };
+        let number = self.store().post(id, &message).await?;
+        let begun = std::time::Instant::now();
+        loop {
+            if let Some(steered) = self.carried_out(id, number).await? {
+                return Ok(steered);
+            }
+            let is_free = self.get(id).is_none() && self.take_in_inbox(id).await?;
+            if let Some(steered) = self.carried_out(id, number).await? {
+                return Ok(steered);
+            }
+            if is_free || begun.elapsed() > PATIENCE {
+                return Ok(Steered::Posted);
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// What became of the message `number`, if the log has it.
+    async fn carried_out(&self, id: &LogId, number: u64) -> Result<Option<Steered>> {
+        let events = self.store().read(id, 0).await?;
+        let event: Option<&Event> = events.iter().rev().find(|event| event.inbox == Some(number));
+        Ok(event.map(|event| match &event.body {
+            Body::Refused { why, .. } => Steered::Refused(Arc::clone(why)),
+            _ => Steered::Done,
+        }))
+    }
+
+    /// Whether a process has the conversation open.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn is_claimed(&self, id: &LogId) -> Result<bool> {
+        if self.get(id).is_some() {
+            return Ok(true);
+        }
+        match self.store().claim(id).await {
+            Ok(claim) => Ok(self.store().release(claim).await.map(|()| false)?),
+            Err(StoreError::Busy { .. }) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Carries out what is in the inbox of a conversation that no process runs. Returns whether none does.
+    async fn take_in_inbox(&self, id: &LogId) -> Result<bool> {
+        let mut log = match Log::open(self.store().clone(), id.clone()).await {
+            Err(polylogue_core::Error::Store(StoreError::Busy { .. })) => return Ok(false),
+            log => log?,
+        };
+        let messages = self.store().inbox(id, log.handle().taken_until().await).await?;
+        log.take_in_inbox(messages).await?;
+        log.release().await?;
+        Ok(true)
+    }
+
+    /// The conversations with questions that wait for people, newest first. Questions whose time is up, in conversations that no
+    /// process runs, get their default answers, and are not among them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn waiting(&self) -> Result<Vec<WaitingRun>> {
+        let states = vec![LogState::Waiting, LogState::Paused, LogState::Failed];
+        let listings = self.list(&ListQuery { states, ..ListQuery::default() }).await?.logs;
+        let mut waiting = Vec::new();
+        for listing in listings.into_iter().filter(|listing| !listing.summary.questions.is_empty()) {
+            let mut questions = self.open_questions(&listing.id).await?;
+            if questions.iter().any(|open| open.until().is_some_and(|until| until <= now()))
+                && self.answer_expired(&listing.id).await?
+            {
+                questions = self.open_questions(&listing.id).await?;
+            }
+            if !questions.is_empty() {
+                waiting.push(WaitingRun { listing, questions });
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// The questions of the conversation `id` that wait for people, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn open_questions(&self, id: &LogId) -> Result<Vec<OpenQuestion>> {
+        let events: Vec<Arc<Event>> = self.store().read(id, 0).await?.into_iter().map(Arc::new).collect();
+        Ok(OpenQuestion::of(&events))
+    }
+
+    /// Gives the default answers whose time is up, if no process runs the conversation.
+    async fn answer_expired(&self, id: &LogId) -> Result<bool> {
+        let log = match Log::open(self.store().clone(), id.clone()).await {
+            Err(polylogue_core::Error::Store(StoreError::Busy { .. })) => return Ok(false),
+            log => log?,
+        };
+        log.answer_expired().await?;
+        log.release().await?;
+        Ok(true)
+    }
+}

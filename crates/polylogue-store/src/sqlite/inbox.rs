@@ -1,0 +1,59 @@
+//! The inboxes of logs: written by any process, read by the one that runs the conversation.
+
+use std::path::Path;
+
+use polylogue_core::{InboxMessage, LogId, StoreError};
+use rusqlite::params;
+
+use super::reader::Reader;
+use super::rows::find;
+use super::transaction::WriteTransaction;
+use super::write_error::WriteError;
+use crate::io_error::show;
+
+impl WriteTransaction<'_> {
+    /// Adds a message, unless there is one with its key. Returns its number.
+    pub(super) fn post(&self, id: &LogId, message: &InboxMessage) -> Result<u64, WriteError> {
+        let log = self.log(id)?;
+        let sql = "SELECT nr FROM inbox WHERE log = ?1 AND key = ?2";
+        if let Some(earlier) = self.get::<i64>(sql, params![log, &*message.key])? {
+            return Ok(earlier.cast_unsigned());
+        }
+        let last = self.get::<Option<i64>>("SELECT max(nr) FROM inbox WHERE log = ?1", [log])?.flatten();
+        let number = last.unwrap_or(0) + 1;
+        let json = serde_json::to_string(message)
+            .map_err(|error| StoreError::Io { place: id.to_string(), why: error.to_string() })?;
+        let sql = "INSERT INTO inbox(log, nr, key, json) VALUES(?1, ?2, ?3, ?4)";
+        self.execute(sql, params![log, number, &*message.key, json])?;
+        Ok(number.cast_unsigned())
+    }
+}
+
+impl Reader {
+    /// The messages after the number `after`.
+    pub(super) fn inbox(
+        &mut self,
+        place: &Path,
+        id: &LogId,
+        after: u64,
+    ) -> Result<Vec<(u64, InboxMessage)>, StoreError> {
+        let rows = self.reading(place, |connection| {
+            let Some(log) = find(connection, id)? else { return Ok(None) };
+            let sql = "SELECT nr, json FROM inbox WHERE log = ?1 AND nr > ?2 ORDER BY nr";
+            let mut select = connection.prepare_cached(sql)?;
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+            let rows = select.query_map(params![log, after.cast_signed()], row)?;
+            rows.collect::<rusqlite::Result<Vec<_>>>().map(Some)
+        })?;
+        let rows = rows.ok_or_else(|| StoreError::NotFound { id: id.clone() })?;
+        rows.into_iter()
+            .map(|(number, json)| match serde_json::from_str(&json) {
+                Ok(message) => Ok((number.cast_unsigned(), message)),
+                Err(error) => {
+                    let place = format!("the inbox of `{id}` in {}", show(place));
+                    Err(StoreError::Io { place, why: format!("message {number} cannot be read: {error}") })
+                }
+            })
+            .collect()
+    }
+}

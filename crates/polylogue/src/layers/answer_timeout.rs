@@ -1,0 +1,59 @@
+//! A default answer to the questions of an agent, after a time limit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use polylogue_core::{Act, Agent, AnyAgent, DefaultAnswer, Layer, Name, Result, Turn};
+
+/// An agent whose questions to its person have a time limit: when it is up, a default answer counts. Also for questions that ask for
+/// approval; there, give an answer such as `no`.
+///
+/// The time is that of the clock on the wall, from when the question was asked. It is in the log with the question, so that it does not
+/// begin again when the conversation is resumed, and it passes while no process runs the conversation: the default answer then counts
+/// when it is resumed.
+///
+/// ```
+/// use std::time::Duration;
+/// use polylogue::Human;
+/// use polylogue::layers::AnswerTimeout;
+///
+/// let pat = AnswerTimeout::new(Human::new("Pat")?, Duration::from_secs(600), "Go ahead.");
+/// # Ok::<(), polylogue::kernel::NameError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct AnswerTimeout {
+    agent: AnyAgent,
+    default: DefaultAnswer,
+}
+
+impl AnswerTimeout {
+    /// `agent`, whose questions are answered by `answer` after `limit`.
+    #[must_use]
+    pub fn new(agent: impl Agent, limit: Duration, answer: impl Into<Arc<str>>) -> Self {
+        let after_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        Self { agent: AnyAgent::new(agent), default: DefaultAnswer { after_ms, text: answer.into() } }
+    }
+}
+
+impl Agent for AnswerTimeout {
+    fn name(&self) -> &Name {
+        self.agent.name()
+    }
+
+    fn description(&self) -> &str {
+        self.agent.description()
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        self.agent.layers()
+    }
+
+    async fn act(&self, turn: &mut Turn<'_>) -> Result<Act> {
+        Ok(match self.agent.act(turn).await? {
+            ask @ (Act::Ask(_) | Act::Approve { .. }) => {
+                Act::AskWithDefault { ask: Box::new(ask), default: self.default.clone() }
+            }
+            act => act,
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! Conversations with thoughts and tools by every API that takes thoughts back: resumed and forked at every event, trimmed by a
+//! window, and with another model in between. The servers are strict: those of providers that sign thoughts check every
+//! signature, and most of them together with everything that was sent before it.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use polylogue::layers::executor::Declared;
+use polylogue::models::{Env, Models};
+use polylogue::policies::until;
+use polylogue::stop::max_turns;
+use polylogue::{AnyModel, Assistant, Chat, Log, round_robin};
+use polylogue_core::{
+    AnyStore, Body, DeltaSink, Entry, Event, LogId, Meta, Model, ModelError, Reply, Request, Store as _,
+    Timestamp, Verbatim, ViewOptions, Window,
+};
+use polylogue_store::Memory;
+use polylogue_test::cut::{Calls, Cut};
+use polylogue_test::server::{Answer, Behavior, Dialect, Playbook, Received, Server};
+use serde_json::{Value, json};
+
+const KEY: &str = "a-key-that-no-one-may-see";
+
+/// An API: two of its models, the variables of its address and key, and the field with the signature of a thought.
+struct Api {
+    models: [&'static str; 2],
+    variables: fn(&Server) -> Vec<(&'static str, String)>,
+    /// Where there is none, thoughts go back as texts.
+    signature: Option<&'static str>,
+}
+
+fn with_key(address: (&'static str, String), key: &'static str) -> Vec<(&'static str, String)> {
+    vec![address, (key, KEY.to_owned())]
+}
+
+const APIS: [Api; 7] = [
+    Api {
+        models: ["anthropic:claude-sonnet-5", "anthropic:claude-opus-5"],
+        variables: |server| with_key(("ANTHROPIC_BASE_URL", server.root_url()), "ANTHROPIC_API_KEY"),
+        signature: Some("signature"),
+    },
+    Api {
+        models: ["openai-responses:gpt-5", "openai-responses:o3"],
+        variables: |server| with_key(("OPENAI_BASE_URL", server.base_url()), "OPENAI_API_KEY"),
+        signature: Some("encrypted_content"),
+    },
+    Api {
+        models: ["gemini:gemini-3-pro", "gemini:gemini-3-flash"],
+        variables: |server| with_key(("GEMINI_BASE_URL", server.root_url()), "GEMINI_API_KEY"),
+        signature: Some("thoughtSignature"),
+    },
+    Api {
+        models: ["vertex:gemini-3-pro", "vertex:gemini-3-flash"],
+        variables: |server| {
+            let place = [("GOOGLE_CLOUD_PROJECT", "acme"), ("GOOGLE_CLOUD_LOCATION", "global")];
+            let place = place.map(|(name, value)| (name, value.to_owned()));
+            let mut all = with_key(("VERTEX_BASE_URL", server.root_url()), "GOOGLE_OAUTH_ACCESS_TOKEN");
+            all.extend(place);
+            all
+        },
+        signature: Some("thoughtSignature"),
+    },
+    Api {
+        models: [
+            "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "bedrock:anthropic.claude-opus-4-5-v1:0",
+        ],
+        variables: |server| {
+            let address = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", server.root_url());
+            with_key(address, "AWS_BEARER_TOKEN_BEDROCK")
+        },
+        signature: Some("signature"),
+    },
+    Api {
+        models: ["deepseek:deepseek-reasoner", "deepseek:deepseek-chat"],
+        variables: |server| with_key(("DEEPSEEK_BASE_URL", server.base_url()), "DEEPSEEK_API_KEY"),
+        signature: None,
+    },
+    Api {
+        models: ["openrouter:a/one", "openrouter:a/two"],
+        variables: |server| with_key(("OPENROUTER_BASE_URL", server.base_url()), "OPENROUTER_API_KEY"),
+        signature: None,
+    },
+];
+
+/// What `model` thinks after `messages`: another text after another past.
+fn thought(model: &str, messages: &[Value]) -> String {
+    let mut hasher = DefaultHasher::new();
+    (model, Value::from(messages).to_string()).hash(&mut hasher);
+    format!("Thought {:016x}.", hasher.finish())
+}
+
+/// Thinks, calls the tool, and speaks when it has returned.
+fn answer(request: &Received, _: usize) -> Answer {
+    let answer = Answer::text("I look.").think(thought(request.model(), request.messages()));
+    match &*request.last_text() {
+        "Sunny." => answer,
+        _ => answer.call("weather", json!({"b": 1, "a": [2]})),
+    }
+}
+
+impl Api {
+    async fn server(&self) -> Server {
+        Server::start(Behavior::from(Playbook::new(answer))).await
+    }
+
+    /// Its two models, at `server`.
+    fn models(&self, server: &Server) -> [AnyModel; 2] {
+        let models = Models::new(Env::of((self.variables)(server)));
+        self.models.map(|name| AnyModel::new(models.model(name).unwrap()))
+    }
+
+    /// Checks that the server refused nothing, that thoughts went back, and that those without a signature went back as they were,
+    /// to their own model, after the same messages.
+    fn check(&self, server: &Server, case: &str) {
+        let case = format!("{}, {case}", self.models[0]);
+        assert_eq!(server.violations(), [""; 0], "{case}");
+        let requests = server.requests();
+        let texts: Vec<String> = requests.iter().map(|request| request.body.to_string()).collect();
+        let field = format!("\"{}\":", self.signature.unwrap_or("reasoning_content"));
+        let returned = texts.iter().filter(|text| text.contains(&field)).count();
+        assert!(returned > 1, "{case}: thoughts went back in {returned} requests");
+        for request in requests.iter().filter(|one| one.dialect() == Some(Dialect::ChatCompletions)) {
+            assert_eq!(altered_thought(request.model(), request.messages()), None, "{case}");
+        }
+    }
+}
+
+/// The first thought that `model` did not have after the messages before it.
+fn altered_thought<'a>(model: &str, messages: &'a [Value]) -> Option<&'a str> {
+    (0..).zip(messages).find_map(|(at, message): (usize, _)| {
+        let text = message["reasoning_content"].as_str().filter(|text| !text.is_empty())?;
+        (text != thought(model, &messages[..at])).then_some(text)
+    })
+}
+
+/// Two models in turn, by the number of the agent's own messages.
+#[derive(Clone)]
+struct Alternating([AnyModel; 2]);
+
+impl Model for Alternating {
+    fn name(&self) -> &str {
+        self.0[0].name()
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let own = request.entries.iter().filter(|entry| matches!(entry, Entry::Assistant { .. })).count();
+        self.0[own.div_ceil(2) % 2].complete(request, deltas).await
+    }
+}
+
+fn pair(model: &AnyModel, window: Window, turns: u64) -> Chat {
+    let agent = |name: &str| {
+        let weather = Declared::new("weather", "Tells the weather.", async |_: Value| Ok("Sunny."));
+        let view = ViewOptions { window, ..ViewOptions::default() };
+        Assistant::new(name, model.clone()).unwrap().tool(weather.repeatable()).view(view)
+    };
+    let policy = until(max_turns(turns), round_robin());
+    Chat::named("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
+}
+
+/// Continues a log that begins with `events`, and is empty without any.
+async fn continued(events: &[Arc<Event>], chat: &Chat) -> Vec<Arc<Event>> {
+    let (store, id) = (AnyStore::new(Memory::new()), LogId::new("log").unwrap());
+    let claim = store.create(&id, &Meta::default()).await.unwrap();
+    if !events.is_empty() {
+        store.append(&claim, events).await.unwrap();
+    }
+    store.release(claim).await.unwrap();
+    let mut log = Log::open(store, id).await.unwrap().clock(|| Timestamp(0));
+    match events {
+        [] => chat.run_in(&mut log, "Talk.").await.unwrap(),
+        _ => chat.resume(&mut log).await.unwrap(),
+    };
+    log.events().await
+}
+
+fn replies(events: &[Arc<Event>]) -> usize {
+    events.iter().filter(|event| matches!(event.body, Body::ModelReplied(_))).count()
+}
+
+/// P24: wherever a log is cut, the resumed run sends requests that the uncut one sent, byte for byte.
+#[tokio::test]
+async fn every_api_accepts_what_a_resumed_run_sends() {
+    for api in APIS {
+        let server = api.server().await;
+        let [model, _] = api.models(&server);
+        let chat = |calls: &Calls| pair(&calls.through(model.clone()), Window::All, 3);
+        let store = || AnyStore::new(Memory::new());
+        let cut = Cut { task: "Talk.", chat: &chat, store: &store, answer: &|_, _, _| String::new() };
+        let events = cut.everywhere().await.unwrap_or_else(|flaw| panic!("{}: {flaw}", api.models[0]));
+        api.check(&server, "resumed");
+        let requests = server.requests();
+        let (whole, resumed) = requests.split_at(replies(&events));
+        let sent: HashSet<&[u8]> = whole.iter().map(|request| &*request.bytes).collect();
+        assert!(resumed.len() > whole.len(), "{}", api.models[0]);
+        assert!(resumed.iter().all(|request| sent.contains(&*request.bytes)), "{}", api.models[0]);
+    }
+}
+
+/// P107: from every event on another model continues, and the first one again after it.
+#[tokio::test]
+async fn every_api_accepts_a_change_of_model_and_back() {
+    for api in APIS {
+        let server = api.server().await;
+        let [first, second] = api.models(&server);
+        let events = continued(&[], &pair(&first, Window::All, 3)).await;
+        let other = AnyModel::new(Alternating([second, first]));
+        for at in 1..events.len() {
+            let forked = continued(&events[..at], &pair(&other, Window::All, 5)).await;
+            assert!(replies(&forked) >= replies(&events), "{} at {at}", api.models[0]);
+        }
+        api.check(&server, "with another model");
+        let named: HashSet<String> = server.requests().iter().map(|one| one.model().to_owned()).collect();
+        assert_eq!(named.len(), 2, "{}", api.models[0]);
+    }
+}
+
+/// P106: a window that leaves entries out ends the use of the seals behind it.
+#[tokio::test]
+async fn every_api_accepts_what_a_window_leaves() {
+    for api in APIS {
+        let server = api.server().await;
+        let [model, _] = api.models(&server);
+        for messages in 2..7 {
+            continued(&[], &pair(&model, Window::Messages(messages), 6)).await;
+        }
+        api.check(&server, "with a window");
+    }
+}
+
+/// A model whose seals are damaged on the way.
+#[derive(Clone)]
+struct Damaging(AnyModel);
+
+impl Model for Damaging {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        let mut reply = self.0.complete(request, deltas).await?;
+        let mut verbatim = reply.verbatim.as_deref().cloned().unwrap_or_else(Verbatim::default);
+        let seals = verbatim.seals.iter_mut().flat_map(|seals| &mut seals.parts);
+        seals.for_each(|seal| damage(&mut seal.data));
+        reply.verbatim = Some(Arc::new(verbatim));
+        Ok(reply)
+    }
+}
+
+/// Changes every signature in `value`.
+fn damage(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() == 32 => *text = text.chars().rev().collect(),
+        Value::Array(values) => values.iter_mut().for_each(damage),
+        Value::Object(fields) => fields.values_mut().for_each(damage),
+        _ => {}
+    }
+}
+
+/// The checks above can fail: a signature that was changed is refused, and so is a thought in another place.
+#[tokio::test]
+async fn damaged_thoughts_are_noticed_by_every_api() {
+    for api in APIS.iter().filter(|api| api.signature.is_some()) {
+        let server = api.server().await;
+        let [model, _] = api.models(&server);
+        let events = continued(&[], &pair(&AnyModel::new(Damaging(model)), Window::All, 3)).await;
+        let refused = events.iter().filter(|event| matches!(event.body, Body::SealsRefused { .. })).count();
+        assert!(refused > 0 && !server.violations().is_empty(), "{}: {refused}", api.models[0]);
+    }
+    let messages = [json!({"role": "user", "content": "Talk."})];
+    let own = |model: &str| json!({"role": "assistant", "reasoning_content": thought(model, &messages)});
+    let sent = [messages[0].clone(), own("a/one")];
+    assert_eq!(altered_thought("a/one", &sent), None);
+    assert!(altered_thought("a/two", &sent).is_some());
+    assert!(altered_thought("a/one", &sent[1..]).is_some());
+}
