@@ -1,0 +1,98 @@
+//! The program with models in the process: chats of tiny random models, which the tests write.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+#[path = "../../polylogue-local/tests/common/tiny.rs"]
+#[allow(dead_code, reason = "other tests use more")]
+mod tiny;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tiny::Tiny;
+
+const TEAM: &str = "name: pair
+task: Say something.
+model: local:models/tiny.gguf
+agents:
+  - {name: Ann, system: You are Ann., parameters: {seed: 1, max_tokens: 12}}
+  - {name: Bob, system: You are Bob., parameters: {seed: 2, max_tokens: 60}, output_schema: {type: object, properties: {ok: {type: boolean}}, required: [ok], additionalProperties: false}}
+chat: {pattern: round_robin, participants: [Ann, Bob], max_turns: 4}
+";
+
+/// The exit code of a conversation that ended at its limit.
+const LIMIT: i32 = 3;
+
+fn run(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polylogue"));
+    command.args(arguments).current_dir(folder).env_clear().env("HOME", folder).env("PATH", "/usr/bin:/bin");
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+fn texts(output: &Output) -> (String, String) {
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+/// A folder with a team and its model.
+fn team(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("teams/models")).unwrap();
+    std::fs::write(folder.path().join("teams/pair.yaml"), text).unwrap();
+    Tiny::default().write(&folder.path().join("teams/models"), "tiny.gguf");
+    folder
+}
+
+#[test]
+fn a_chat_of_two_agents_runs_from_a_file_next_to_the_team() {
+    let folder = team(TEAM);
+    let first = run(folder.path(), &["run", "teams/pair.yaml"], &[]);
+    let (out, errors) = texts(&first);
+    assert_eq!(first.status.code(), Some(LIMIT), "{out}\n{errors}");
+    assert!(out.contains("{\"ok\":true}") || out.contains("{\"ok\":false}"), "{out}");
+    // A seed makes the second conversation the same as the first.
+    let (again, _) = texts(&run(folder.path(), &["run", "teams/pair.yaml"], &[]));
+    // The last line has the time that the run took.
+    let spoken =
+        |text: &str| text.lines().filter(|line| !line.starts_with("limit:")).map(str::to_owned).collect();
+    let (first, second): (Vec<_>, Vec<_>) = (spoken(&out), spoken(&again));
+    assert_eq!(first, second);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_an_error_before_the_run() {
+    let folder = team(TEAM);
+    let model = folder.path().join("teams/models/tiny.gguf");
+    let refused = |variables: &[(&str, &str)]| {
+        let output = run(folder.path(), &["run", "teams/pair.yaml"], variables);
+        let (out, errors) = texts(&output);
+        assert!(!output.status.success(), "{out}");
+        errors
+    };
+    let memory = refused(&[("POLYLOGUE_LOCAL_MEMORY", "1")]);
+    assert!(memory.contains("1 MiB are available") && memory.contains("POLYLOGUE_LOCAL_WINDOW"), "{memory}");
+    let number = refused(&[("POLYLOGUE_LOCAL_WINDOW", "many")]);
+    assert!(number.contains("is not a number: `many`"), "{number}");
+    std::fs::write(&model, "no model").unwrap();
+    let broken = refused(&[]);
+    assert!(
+        broken.contains("is not a whole GGUF file") && broken.contains("download the file again"),
+        "{broken}"
+    );
+    std::fs::remove_file(&model).unwrap();
+    let missing = refused(&[]);
+    assert!(missing.contains("cannot read") && missing.contains("relative to the team file"), "{missing}");
+}
+
+#[test]
+fn a_file_outside_of_the_folder_of_the_team_must_be_allowed() {
+    let folder = team(&TEAM.replace("local:models/tiny.gguf", "local:../elsewhere.gguf"));
+    Tiny::default().write(folder.path(), "elsewhere.gguf");
+    let refused = run(folder.path(), &["run", "teams/pair.yaml"], &[]);
+    let (_, errors) = texts(&refused);
+    assert!(!refused.status.success() && errors.contains("--allow readable"), "{errors}");
+    let allowed = run(folder.path(), &["run", "teams/pair.yaml", "--allow", "readable"], &[]);
+    let (out, errors) = texts(&allowed);
+    assert_eq!(allowed.status.code(), Some(LIMIT), "{out}\n{errors}");
+}
