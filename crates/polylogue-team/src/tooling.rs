@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 use polylogue::agents::tooling::{PromptedTool, ToolCalling, ToolHistory};
+use polylogue::tools::search::ToolSearch;
 use polylogue_config::{At, Config};
 use polylogue_core::{AnyTool, Outcome, StateScope, Tool as _};
 use polylogue_tools::LimitedTool;
@@ -40,6 +41,24 @@ pub(crate) enum ToolHistoryKey {
     /// Five messages: the task, the question whether to use the tool, the decision, the arguments, and the result,
     /// which is also the reply.
     Full,
+}
+
+/// When a model searches an agent's tools.
+#[derive(Debug, Clone, PartialEq, Eq, Config)]
+#[config(name = "ToolSearch")]
+pub struct ToolSearchKeys {
+    /// Number of tools up to which the model receives the definitions of all.
+    #[key(default = ToolSearch::DEFAULT_ABOVE)]
+    pub above: usize,
+    /// Names of tools whose definitions the model always receives.
+    #[key(unique)]
+    pub always: Vec<String>,
+}
+
+impl ToolSearchKeys {
+    pub(crate) fn built(&self) -> ToolSearch {
+        ToolSearch::default().above(self.above).always(&self.always)
+    }
 }
 
 /// Limits on each call of an agent's tools.

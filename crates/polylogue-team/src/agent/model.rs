@@ -13,7 +13,7 @@ use crate::output_blocks::OutputBlock;
 use crate::parameters::Parameters;
 use crate::reasoning::{Example, Reasoning};
 use crate::text::{ParticipantOrUser, ParticipantRef, Schema, Template, ToolRef};
-use crate::tooling::{ToolCallingKey, ToolEntry, ToolHistoryKey};
+use crate::tooling::{ToolCallingKey, ToolEntry, ToolHistoryKey, ToolSearchKeys};
 use crate::working::AgentTool;
 
 /// What only an agent with a model has.
@@ -36,6 +36,10 @@ pub struct ModelKeys {
     /// Messages that remain in the agent's history after a turn in which it called tools step by step.
     #[key(as = At<ToolHistoryKey>, default = ToolHistory::Answer)]
     pub tool_history: At<ToolHistory>,
+    /// Searches the agent's tools instead of sending the definitions of all: the model finds them by `search_tools` and
+    /// calls them by `call_tool`.
+    #[key(default = Switch::On(ToolSearchKeys::absent()))]
+    pub tool_search: At<Switch<ToolSearchKeys>>,
     /// Maximum number of rounds of tool calls in a turn. After the last one, the model is prompted to answer without
     /// tools.
     #[key(default = Assistant::DEFAULT_MAX_ROUNDS, range = 1..=1_000)]

@@ -97,6 +97,10 @@ impl<'a> AgentBuilder<'a> {
             .params(Params::from(keys.parameters.value.clone()))
             .view(keys.view.options());
         assistant = assistant.set(keys.parameters.max_continuations, Assistant::max_continuations);
+        assistant = match keys.tool_search.on() {
+            Some(search) => assistant.tool_search(search.built()),
+            None => assistant.without_tool_search(),
+        };
         let (system, packages) = (keys.system.value.clone(), self.team.packages_for_code());
         Ok(match (keys.system.is_empty(), packages) {
             (true, None) => assistant,

@@ -55,6 +55,8 @@ fn check_reasoning(
             ("tool_calling", keys.tool_calling.given()),
             ("tool_history", keys.tool_history.given()),
             ("max_tool_rounds", keys.max_tool_rounds.given()),
+            // A plan of ReWOO has all tools.
+            ("tool_search", keys.tool_search.given().filter(|_| way == "rewoo")),
             ("output_schema", schema),
             ("output_retries", keys.output_retries.as_ref().map(At::key)),
             ("agent_tools", keys.agent_tools.given()),

@@ -228,3 +228,33 @@ async fn max_tool_rounds_limits_the_tool_calls_of_a_turn() {
         assert!(reason.to_string().starts_with(&expected), "{reason}");
     }
 }
+
+#[tokio::test]
+async fn tool_search_offers_a_search_and_what_is_always_offered() {
+    let offered = async |search: &str| {
+        let team = team(&format!(
+            "{{name: t, model: 'a:b', agents: [{{name: A, tools: [calculator, chess, get_history]{search}}}],
+              chat: {{participants: [A], pattern: sequential}},
+              script: [{{A: {{calls: [{{tool: nothing}}]}}}}, {{A: Done.}}]}}"
+        ));
+        let (log, _, _) = run(&team, &[]).await;
+        let events = log.events().await;
+        let found = events.iter().find_map(|event| match &event.body {
+            Body::ToolReturned { outcome, .. } => Some(outcome.plain().into_owned()),
+            _ => None,
+        });
+        found.unwrap()
+    };
+    let all = "There is `calculator`, `chess`, `get_history`.";
+    let searched = "There is `calculator`, `chess`, `get_history`, `search_tools`, `call_tool`.";
+    for (search, tools) in [
+        ("", all),
+        (", tool_search: false", all),
+        (", tool_search: true", all),
+        (", tool_search: {above: 2}", searched),
+        (", tool_search: {above: 0, always: [chess, calculator, get_history]}", all),
+    ] {
+        let error = offered(search).await;
+        assert!(error.ends_with(tools), "{search}: {error}");
+    }
+}

@@ -12,6 +12,8 @@ use super::prompted::{PromptedTool, ToolCalling, ToolHistory};
 use crate::tools::agent_tool::AgentTool;
 use crate::tools::approval::{Approval, ApprovalRequest};
 use crate::tools::known::known;
+use crate::tools::runner::Runner;
+use crate::tools::search::{self, ToolSearch};
 
 /// An agent backed by a language model: a system message, tools, and a view of the chat.
 ///
@@ -36,13 +38,19 @@ pub struct Assistant {
     system: Option<SystemFn>,
     /// The agent's own tools.
     pub(crate) prompted: Vec<PromptedTool>,
+    /// When its model searches the own tools.
+    tool_search: Option<ToolSearch>,
+    /// The tools that search, if it does.
+    pub(super) searching: Vec<PromptedTool>,
     /// Agents and chats offered as tools.
     pub(crate) agent_tools: Vec<AgentTool>,
     /// Tools that other participants run.
     pub(crate) advertised: Vec<ToolSpec>,
-    /// Specs of both, own tools first.
+    /// Those that the model receives, own tools first.
     pub(crate) specs: Vec<ToolSpec>,
-    /// Both; a suggested tool that runs here is refused.
+    /// The number of its own tools in `specs`.
+    pub(super) offered_own: usize,
+    /// All tools; a suggested tool that runs here is refused.
     pub(crate) callable: Vec<AnyTool>,
     pub(crate) params: Params,
     pub(crate) view: ViewOptions,
@@ -82,9 +90,12 @@ impl Assistant {
             model: model.into(),
             system: None,
             prompted: Vec::new(),
+            tool_search: Some(ToolSearch::default()),
+            searching: Vec::new(),
             agent_tools: Vec::new(),
             advertised: Vec::new(),
             specs: Vec::new(),
+            offered_own: 0,
             callable: Vec::new(),
             params: Params::default(),
             view: ViewOptions::default(),
@@ -144,7 +155,7 @@ impl Assistant {
     pub fn agent_tool(self, agent_tool: AgentTool) -> Self {
         let mut other = self.tool(agent_tool.tool());
         other.agent_tools.push(agent_tool);
-        other
+        other.with_specs()
     }
 
     /// Sets which calls of the agent's own tools need approval by a person, [agent tools](Self::agent_tool) included.
@@ -197,6 +208,19 @@ impl Assistant {
         other.with_specs()
     }
 
+    /// Sets when the model [searches](crate::tools::search) the agent's own tools instead of receiving the definitions
+    /// of all. Default: if there are more than [`DEFAULT_ABOVE`](ToolSearch::DEFAULT_ABOVE).
+    #[must_use]
+    pub fn tool_search(self, search: ToolSearch) -> Self {
+        Self { tool_search: Some(search), ..self }.with_specs()
+    }
+
+    /// Sends the model the definitions of all tools, however many there are.
+    #[must_use]
+    pub fn without_tool_search(self) -> Self {
+        Self { tool_search: None, ..self }.with_specs()
+    }
+
     /// The same agent without tools and without an output schema.
     pub(crate) fn without_tools(self) -> Self {
         let params = Params { schema: None, ..self.params };
@@ -212,14 +236,46 @@ impl Assistant {
     }
 
     fn with_specs(self) -> Self {
-        let own = || self.prompted.iter().map(PromptedTool::tool);
-        let specs = own().map(Tool::spec).chain(&self.advertised).cloned().collect();
+        let searching = self.searching();
+        let is_searching = !searching.is_empty();
+        let offered = self.prompted.iter().filter(|prompted| !is_searching || !self.is_searched(prompted));
+        let own = offered.chain(&searching).map(|prompted| prompted.tool().spec());
+        let mut specs: Vec<ToolSpec> = own.cloned().collect();
+        let offered_own = specs.len();
+        specs.extend(self.advertised.iter().cloned());
         // A refusal has no side effects.
         let refuse = |spec: &ToolSpec| {
             known(spec.clone().repeatable(), Vec::new(), format!("Nobody runs `{}` here.", spec.name))
         };
-        let callable = own().cloned().chain(self.advertised.iter().map(refuse)).collect();
-        Self { specs, callable, ..self }
+        let own = self.prompted.iter().chain(&searching).map(|prompted| prompted.tool().clone());
+        let callable = own.chain(self.advertised.iter().map(refuse)).collect();
+        Self { specs, offered_own, callable, searching, ..self }
+    }
+
+    /// The tools that search, if there are enough to search.
+    fn searching(&self) -> Vec<PromptedTool> {
+        if !self.tool_search.as_ref().is_some_and(|search| search.is_active(self.prompted.len())) {
+            return Vec::new();
+        }
+        let specs = || self.prompted.iter().map(|prompted| prompted.tool().spec());
+        let searched = self.prompted.iter().filter(|prompted| self.is_searched(prompted));
+        let searched = searched.map(|prompted| prompted.tool().spec().clone()).collect();
+        let tools = search::tools(searched, specs().chain(&self.advertised));
+        tools.into_iter().flatten().map(PromptedTool::of).collect()
+    }
+
+    /// Whether a search finds the tool, instead of the model receiving its definition.
+    fn is_searched(&self, prompted: &PromptedTool) -> bool {
+        let is_agent = self.agent_tools.iter().any(|agent_tool| agent_tool.name() == prompted.name());
+        let defers = |search: &ToolSearch| search.defers(prompted.tool().spec());
+        !prompted.must && !is_agent && self.tool_search.as_ref().is_some_and(defers)
+    }
+
+    /// Its own tools that the model receives.
+    pub(super) fn offered(&self) -> impl Iterator<Item = &PromptedTool> {
+        let own = self.specs.get(..self.offered_own).unwrap_or_default();
+        let all = || self.prompted.iter().chain(&self.searching);
+        own.iter().filter_map(move |spec| all().find(|prompted| prompted.name() == spec.name))
     }
 
     /// Sets sampling parameters, such as the temperature.
@@ -289,7 +345,8 @@ impl Assistant {
         &self.view
     }
 
-    /// The tools that its model receives.
+    /// The tools that its model receives: all, or those of a [search](crate::tools::search) and those that are always
+    /// offered.
     #[must_use]
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
@@ -303,7 +360,12 @@ impl Assistant {
 
     /// The tools that it runs itself.
     pub(crate) fn own_tools(&self) -> &[AnyTool] {
-        self.callable.get(..self.prompted.len()).unwrap_or_default()
+        self.callable.get(..self.prompted.len() + self.searching.len()).unwrap_or_default()
+    }
+
+    /// Runs calls of `tools`, its own.
+    pub(crate) fn runner<'a>(&'a self, tools: &'a [AnyTool]) -> Runner<'a> {
+        Runner { tools, approval: &self.approval, searches: !self.searching.is_empty() }
     }
 
     /// Whether another participant runs the tool.

@@ -101,7 +101,7 @@ impl Reply for Executor {
             return Ok(None);
         }
         let calls = due.iter().zip(distinct(&due)).map(|((who, _), call)| (who.clone(), call)).collect();
-        let runner = Runner { tools: &self.tools, approval: &self.approval };
+        let runner = Runner { tools: &self.tools, approval: &self.approval, searches: false };
         let finished = match runner.run_for(turn, calls).await? {
             ControlFlow::Continue(finished) => finished,
             ControlFlow::Break(act) => return Ok(Some(act)),

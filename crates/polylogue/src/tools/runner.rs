@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::approval::{Approval, ApprovalRequest, Verdict, asked, choices, is_code, rejected, visible};
 use super::known::known;
+use super::search::{is_harmless, unwrapped};
 
 /// Arguments up to this length, in characters, are on the line of the question.
 const SHORT: usize = 160;
@@ -19,6 +20,8 @@ const SHORT: usize = 160;
 pub(crate) struct Runner<'a> {
     pub(crate) tools: &'a [AnyTool],
     pub(crate) approval: &'a Approval<ApprovalRequest>,
+    /// Whether the model [searches](super::search) its tools.
+    pub(crate) searches: bool,
 }
 
 /// A call that was run, or rejected.
@@ -66,7 +69,8 @@ impl Runner<'_> {
         })
     }
 
-    /// Asks about each call of its tools that needs approval. None runs before all are decided.
+    /// Asks about each call of its tools that needs approval. None runs before all are decided. A call by the tool of a
+    /// [search](super::search) is one of the named tool from here on.
     pub(crate) async fn decide(
         &self,
         turn: &mut Turn<'_>,
@@ -75,7 +79,9 @@ impl Runner<'_> {
         let mut decided = Vec::with_capacity(calls.len());
         let outside = turn.outside().await;
         for (who, call) in calls {
-            let is_own = self.tools.iter().any(|tool| tool.spec().name == call.tool);
+            let call = if self.searches { unwrapped(call, self.tools) } else { call };
+            let is_harmless = self.searches && is_harmless(&call.tool);
+            let is_own = !is_harmless && self.tools.iter().any(|tool| tool.spec().name == call.tool);
             let mut wanted = ApprovalRequest { who, call, outside: outside.clone() };
             let decision = if is_own && wanted.call.args.is_object() {
                 match decide(self.approval, turn, &mut wanted) {

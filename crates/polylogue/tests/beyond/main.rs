@@ -14,4 +14,5 @@ mod orchestrator;
 mod origins;
 mod stage;
 mod state;
+mod tool_search;
 mod used;

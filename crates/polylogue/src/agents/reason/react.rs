@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::Assistant;
 use crate::agents::compaction::{self, Ask};
 use crate::agents::tooling::{continued, marked};
-use crate::tools::runner::{Finished, Runner};
+use crate::tools::runner::Finished;
 
 /// An agent that calls tools in rounds until it has an answer.
 ///
@@ -115,7 +115,7 @@ impl React {
 
     /// Runs the calls. Returns the act that ends the turn, if a tool ends it or an approval is pending.
     async fn act_on(&self, turn: &mut Turn<'_>, way: &CallMode, calls: &[Call]) -> Result<Option<Act>> {
-        let runner = Runner { tools: &self.agent.callable, approval: &self.agent.approval };
+        let runner = self.agent.runner(&self.agent.callable);
         let finished = match runner.run(turn, self.name(), calls).await? {
             ControlFlow::Continue(finished) => finished,
             ControlFlow::Break(act) => return Ok(Some(act)),

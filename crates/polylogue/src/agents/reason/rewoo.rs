@@ -98,7 +98,7 @@ impl Agent for Rewoo {
             let mut space = MAX_ARGUMENTS;
             let args = filled(self.args(&tool, &args), &evidence, &mut space);
             let call = Call { id: format!("{begun}-{}", label.trim_start_matches('#')), tool, args };
-            let runner = Runner { tools: &self.tools, approval: &self.approval };
+            let runner = Runner { tools: &self.tools, approval: &self.approval, searches: false };
             let outcome = match runner.run(turn, &self.name, &[call]).await? {
                 ControlFlow::Continue(finished) => finished.into_iter().next().map(|call| call.outcome),
                 ControlFlow::Break(act) => return Ok(act),

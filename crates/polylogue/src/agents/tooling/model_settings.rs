@@ -1,6 +1,6 @@
 //! The kinds of requests that an assistant makes, to identify a logged request.
 
-use polylogue_core::{Params, Tool, ToolSpec, ViewOptions};
+use polylogue_core::{Params, ToolSpec, ViewOptions};
 
 use super::object;
 use super::turn::OfferedTool;
@@ -22,7 +22,7 @@ impl Assistant {
     /// The [digest](polylogue_core::View::digest) of a request identifies its kind.
     #[must_use]
     pub fn asks(&self) -> Vec<ModelSettings> {
-        let own = self.specs.get(..self.prompted.len()).unwrap_or_default();
+        let own = self.specs.get(..self.offered_own).unwrap_or_default();
         let mut all =
             vec![self.asking(&self.specs, self.params.clone()), self.asking(own, self.params.clone())];
         let free = Params { schema: None, json: false, ..self.params.clone() };
@@ -45,10 +45,7 @@ impl Assistant {
 
     /// The schemas of its requests.
     fn schemas(&self) -> Vec<serde_json::Value> {
-        let own = self
-            .prompted
-            .iter()
-            .map(|prompted| OfferedTool { spec: prompted.tool().spec(), prompted: Some(prompted) });
+        let own = self.offered().map(OfferedTool::own);
         let others = self.advertised.iter().map(|spec| OfferedTool { spec, prompted: None });
         let tools: Vec<OfferedTool<'_>> = own.chain(others).collect();
         let answers = self.answers.as_deref();

@@ -50,7 +50,7 @@ impl AssistantTurn<'_, '_> {
 
     async fn ask_with_tools(&mut self) -> Result<Option<Reply>> {
         let agent = self.agent;
-        let offered = if self.is_private() { agent.prompted.len() } else { agent.specs.len() };
+        let offered = if self.is_private() { agent.offered_own } else { agent.specs.len() };
         self.attempt(agent.specs.get(..offered).unwrap_or_default(), &agent.params).await
     }
 

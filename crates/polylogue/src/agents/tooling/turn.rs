@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::stop::{ModelMistake, Reason};
 use polylogue_core::{
     Act, Agent, AnyTool, Body, Call, Capability, ConfigError, Error, Finish, HistoryEntry, Interrupt, Model,
-    ModelAttempt, ModelCall, Name, Outcome, Params, Part, Reply, Result, StopReason, ToolSpec, Turn,
-    ViewOptions, plain,
+    ModelAttempt, ModelCall, Name, Outcome, Params, Part, Reply, Result, StopReason, Tool as _, ToolSpec,
+    Turn, ViewOptions, plain,
 };
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use super::words;
 use crate::agents::assistant::Assistant;
 use crate::agents::compaction::{self, Ask};
 use crate::agents::prompted::{PromptedTool, ToolHistory};
-use crate::tools::runner::{Finished, Runner};
+use crate::tools::runner::Finished;
 
 /// One turn of an assistant.
 pub(crate) struct AssistantTurn<'w, 't> {
@@ -54,7 +54,11 @@ pub(super) struct OfferedTool<'w> {
     pub(super) prompted: Option<&'w PromptedTool>,
 }
 
-impl OfferedTool<'_> {
+impl<'w> OfferedTool<'w> {
+    pub(super) fn own(prompted: &'w PromptedTool) -> Self {
+        Self { spec: prompted.tool().spec(), prompted: Some(prompted) }
+    }
+
     pub(super) fn must(&self) -> bool {
         self.prompted.is_some_and(|prompted| prompted.must)
     }
@@ -172,10 +176,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     }
 
     pub(super) fn tools(&self) -> Vec<OfferedTool<'w>> {
-        let own = self.agent.prompted.iter().map(|prompted| {
-            let spec = polylogue_core::Tool::spec(prompted.tool());
-            OfferedTool { spec, prompted: Some(prompted) }
-        });
+        let own = self.agent.offered().map(OfferedTool::own);
         // In a private turn, no other participant could run its tools.
         let others = self.agent.advertised.iter().filter(|_| !self.is_private());
         own.chain(others.map(|spec| OfferedTool { spec, prompted: None })).collect()
@@ -328,7 +329,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
     pub(super) async fn call(&mut self, calls: &[Call]) -> Result<Vec<Finished>> {
         let me = self.turn.me().clone();
         let calls = calls.iter().map(|call| (me.clone(), call.clone())).collect();
-        let runner = Runner { tools: self.agent.own_tools(), approval: &self.agent.approval };
+        let runner = self.agent.runner(self.agent.own_tools());
         match runner.decide(self.turn, calls).await {
             ControlFlow::Continue(decided) => {
                 let tools = self.agent_tool(&decided.made()).await?;
@@ -353,7 +354,7 @@ impl<'w, 't> AssistantTurn<'w, 't> {
                 *asked += 1;
                 outcomes.push((call.id.clone(), outcome));
             }
-            let others = |tool: &AnyTool| polylogue_core::Tool::spec(tool).name != agent_tool.name();
+            let others = |tool: &AnyTool| tool.spec().name != agent_tool.name();
             tools.retain(others);
             tools.push(agent_tool.found(outcomes));
         }

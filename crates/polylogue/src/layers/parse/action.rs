@@ -198,7 +198,7 @@ impl Agent for Actions {
         };
         let id = format!("action-{}", turn.transcript().turns_begun_by(turn.me()));
         let call = Call { id, tool: tool.spec().name.clone(), args: ran.args.clone() };
-        let runner = Runner { tools: std::slice::from_ref(tool), approval: &self.approval };
+        let runner = Runner { tools: std::slice::from_ref(tool), approval: &self.approval, searches: false };
         let caller = turn.message().from;
         Ok(match runner.run(turn, &caller, &[call]).await?.map_continue(|mut all| all.pop()) {
             ControlFlow::Break(act) => act,
