@@ -13,7 +13,7 @@ mod modules;
 mod repo;
 mod source;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use repo::Repo;
@@ -49,7 +49,13 @@ fn main() -> ExitCode {
 
 /// The repository that this program is part of.
 fn open() -> Result<Repo, ExitCode> {
-    open_at(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")))
+    open_at(&root())
+}
+
+/// The folder of the repository: Cargo names that of this program, also where the program was built for another clone.
+fn root() -> PathBuf {
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&own).parent().unwrap_or(Path::new(".")).to_owned()
 }
 
 fn open_at(root: &Path) -> Result<Repo, ExitCode> {
@@ -108,8 +114,7 @@ fn tidy() -> ExitCode {
 }
 
 fn model_table(source: &Path, version: &str, date: &str) -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-    let place = root.join("crates/polylogue-models/data/models.jsonl");
+    let place = root().join("crates/polylogue-models/data/models.jsonl");
     let made = model_table::table(source, version, date);
     match made.and_then(|table| std::fs::write(&place, table).map_err(|error| error.to_string())) {
         Ok(()) => {

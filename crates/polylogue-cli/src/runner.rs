@@ -83,7 +83,7 @@ impl Runner {
                 return Ok(status);
             };
             view.rest();
-            match self.answered(at, question, signals).await? {
+            match self.answered(view, at, question, signals).await? {
                 InputOutcome::Yes => {}
                 InputOutcome::No => return Ok(status),
             }
@@ -151,10 +151,12 @@ impl Runner {
     /// Asks the person, if there is one.
     async fn answered(
         &mut self,
+        view: &mut View,
         at: &Path,
         question: &Question,
         signals: &mut Signals,
     ) -> Result<InputOutcome, CliError> {
+        let is_typed = self.answer.is_none() && prompt::is_possible() && self.is_seen();
         let text = match self.answer.take() {
             Some(text) => Some(text),
             None if prompt::is_possible() => {
@@ -181,6 +183,9 @@ impl Runner {
         };
         let Some(text) = text else { return Ok(InputOutcome::No) };
         let text = self.always.answer(question, meant(question, text))?;
+        if is_typed {
+            view.screen.typed(at, question, &text);
+        }
         self.conversation.answer(at, &question.who, text).await?;
         Ok(InputOutcome::Yes)
     }

@@ -30,8 +30,8 @@ pub(crate) fn run(args: &args::new::New) -> Result<Exit, CliError> {
     save(&args.file, args.force, &named(template, &args.file))?;
     let file = shell_word(&args.file);
     print_note(&format!("wrote {file}: {}", template.about()));
-    print_note(&format!("check it:  polylogue check {file}"));
-    print_note(&format!("run it:    polylogue run {file} --model openai:gpt-4o-mini"));
+    print_note(&format!("try it without a model:  polylogue run {file} --offline"));
+    print_note(&format!("run it with a model:     polylogue run {file} --model openai:gpt-4o-mini"));
     Ok(Exit::Done)
 }
 
@@ -54,7 +54,13 @@ fn named(template: &Template, file: &Path) -> String {
     let name = file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| *stem != "team");
     match name.filter(|name| polylogue::Name::new(name).is_ok()) {
         Some(name) => {
-            template.text.replacen(&format!("\nname: {}\n", template.name), &format!("\nname: {name}\n"), 1)
+            let text = template.text.replacen(
+                &format!("\nname: {}\n", template.name),
+                &format!("\nname: {name}\n"),
+                1,
+            );
+            // Steps of the script for the selector of the outermost chat have the name of the team, too.
+            text.replace(&format!("\n  - {}_", template.name), &format!("\n  - {name}_"))
         }
         None => template.text.to_owned(),
     }

@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::exact::{self, SetApart};
 use super::notice;
 use super::style::{Color, Style};
-use super::text::Line;
+use super::text::{Line, folded};
 use polylogue_runtime::presentation::{
     Detail, Item, Kind, Presentation, ResultShown, ShownMessage, Source, ToolResult, TurnKey, ValueText,
     result_text, value_text,
@@ -332,8 +332,13 @@ impl AutoGenRenderer {
                     self.body_notice(body);
                 }
             }
-            body if notice::is_of_model(body) => self.body_notice(body),
-            _ => {}
+            body => {
+                if notice::is_of_model(body) {
+                    self.body_notice(body);
+                }
+                // AutoGen has nothing like steering from outside: it is a notice here.
+                notice::of_run(body).iter().for_each(|done| self.notice(&folded(done), NOTICE));
+            }
         }
     }
 

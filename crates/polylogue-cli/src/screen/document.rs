@@ -131,6 +131,7 @@ impl File {
             }
             Kind::Notice(body) => {
                 notice::of(body).iter().for_each(|(who, does)| self.note(&format!("{who} {does}")));
+                notice::of_run(body).iter().for_each(|done| self.note(&sentence(done)));
             }
             Kind::ChatClosed { reason, summary, source } => {
                 let is_shown = *source == SummarySource::LastMessage;
@@ -300,6 +301,12 @@ fn written(call: &Call) -> String {
 /// In which chat, if it is not the outermost.
 fn place(at: &Path) -> String {
     if at.is_root() { String::new() } else { format!(" · {}", chat_name::of(at)) }
+}
+
+/// `text` with a capital letter.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn one_line(text: &str) -> String {

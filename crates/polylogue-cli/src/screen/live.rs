@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use polylogue_core::{Body, Delta, Event, Message, ModelReply, Name, Path};
+use polylogue_core::{Body, Delta, Event, Message, ModelReply, Name, Path, Question};
 
 use super::call::calls_tools;
 use super::draft::Draft;
@@ -82,6 +82,11 @@ impl Live {
     /// Shows pictures so.
     pub(crate) fn show(&mut self, pictures: Pictures) {
         self.renderer.pictures = pictures;
+    }
+
+    /// The person has typed this answer on the screen.
+    pub(crate) fn typed(&mut self, at: &Path, question: &Question, text: &str) {
+        self.renderer.typed(at, question, text);
     }
 
     /// A piece of a reply arrived. Returns what to write, if it is time for a frame.
@@ -183,6 +188,8 @@ impl Live {
                 self.seal();
             }
             Body::InputRequired(question) => self.end_turn(&key(&question.who)),
+            // What a person typed becomes the message at once: no model thinks about it.
+            Body::InputProvided { to, text, .. } if self.renderer.is_typed_message(&event.at, to, text) => {}
             Body::InputProvided { to, .. } => {
                 let audience = self.fold.audience(&key(to));
                 self.turns.of(&key(to), &audience, now);

@@ -15,7 +15,7 @@
 
 use std::io::{self, Write};
 
-use polylogue_core::{Body, Event, LogId, Name, Update};
+use polylogue_core::{Body, Event, LogId, Name, Path, Question, Update};
 
 mod autogen;
 mod call;
@@ -285,6 +285,16 @@ impl<W: Write> Screen<W> {
             _ => String::new(),
         };
         self.write(&text)
+    }
+
+    /// Takes note that the person has typed `text` on this screen, as the answer to `question` of the chat `at`: it is not
+    /// shown again, except in the layout of AutoGen, which shows it.
+    pub(crate) fn typed(&mut self, at: &Path, question: &Question, text: &str) {
+        match &mut self.kind {
+            Kind::Live(live) => live.typed(at, question, text),
+            Kind::Plain(plain) => plain.typed(at, question, text),
+            Kind::Json | Kind::Result { .. } | Kind::AutoGen { .. } => {}
+        }
     }
 
     /// The run waits, for a person's answer for instance: nothing changes in place, and the cursor stands at the

@@ -1,6 +1,6 @@
 //! A run as text that never moves the cursor: for files, pipes and people without colors.
 
-use polylogue_core::Event;
+use polylogue_core::{Event, Path, Question};
 
 use super::end::RunEnd;
 use super::picture::Pictures;
@@ -27,6 +27,11 @@ impl Plain {
     /// Shows pictures so.
     pub(crate) fn show(&mut self, pictures: Pictures) {
         self.renderer.pictures = pictures;
+    }
+
+    /// The person has typed this answer on the screen.
+    pub(crate) fn typed(&mut self, at: &Path, question: &Question, text: &str) {
+        self.renderer.typed(at, question, text);
     }
 
     pub(crate) fn recall(&mut self, event: &Event) {

@@ -2,6 +2,7 @@
 //! in when and how the lines are written.
 
 mod parts;
+mod typed;
 
 use std::collections::HashMap;
 
@@ -43,6 +44,16 @@ enum Last {
     Speech,
 }
 
+/// An answer that a person has typed on the screen.
+#[derive(Debug, Clone)]
+struct TypedAnswer {
+    at: Path,
+    who: Name,
+    text: String,
+    /// Whether it allows or refuses something; otherwise it is what `who` says.
+    is_approval: bool,
+}
+
 /// Turns items into lines.
 #[derive(Debug, Clone)]
 pub(crate) struct Renderer {
@@ -52,6 +63,8 @@ pub(crate) struct Renderer {
     participants: HashMap<Path, Vec<Name>>,
     /// Whether the line of the last call has all of its handoff's note.
     note_is_shown: bool,
+    /// The answer that the person has typed on this screen, until the conversation has it.
+    typed: Option<TypedAnswer>,
     last: Last,
     depth: usize,
     out: Vec<Line>,
@@ -68,6 +81,7 @@ impl Renderer {
             palette: Palette::default(),
             participants: HashMap::new(),
             note_is_shown: false,
+            typed: None,
             last: Last::Nothing,
             depth: 0,
             out: Vec::new(),
@@ -101,6 +115,7 @@ impl Renderer {
             Kind::Prompted { who, text } => self.private(at, &format!("{who} is prompted: "), text),
             Kind::ToolReturned(returned) => self.returned(at, returned),
             Kind::Message(said) if said.is_note && (self.format.whole || self.note_is_shown) => {}
+            Kind::Message(said) if self.is_typed(at, &said.message) => self.end_typed(at),
             Kind::Message(said) => self.said(at, said),
             Kind::PrivateReply { who, text } => {
                 // A task that was made specific is worth some rows, a ledger in JSON is not.
@@ -112,6 +127,7 @@ impl Renderer {
             }
             Kind::InputRequired(question) => self.asked(at, question),
             Kind::InputProvided { is_repeated: true, .. } => {}
+            Kind::InputProvided { to, text, .. } if self.is_typed_answer(at, to, text) => self.end_typed(at),
             Kind::InputProvided { to, text, .. } => self.answered(at, to, text.trim()),
             Kind::Failed { who, error } => self.failed(at, who, error),
             Kind::Notice(body) => self.moved(at, body),
@@ -365,6 +381,7 @@ impl Renderer {
     }
 
     fn asked(&mut self, at: &Path, question: &Question) {
+        self.typed = None;
         self.interrupted();
         let separation = self.separation(at);
         self.out.extend(separation);

@@ -76,18 +76,12 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
         ┊ Kim, it is your turn. Enter passes, exit leaves.
         Kim> Why not **tomorrow**?
         ┊
-        ┊ Kim → Bot · meeting
-        ┊ Why not tomorrow?
-        ┊
         ┊ Bot → Kim · meeting
         ┊ Then not.
         ┊
         ┊ Kim is asked:
         ┊ Kim, it is your turn. Enter passes, exit leaves.
         Kim> agreed
-        ┊
-        ┊ Kim → Bot · meeting
-        ┊ agreed
         ┊
         ┊ meeting ends: Kim said `agreed`
 

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
+use polylogue_test::server::{Answer, Behavior, Playbook};
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ElicitRequestParams,
     ElicitResult, ElicitationAction, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
@@ -11,7 +12,7 @@ use rmcp::service::{NotificationContext, RequestContext, RunningService};
 use rmcp::{ClientHandler, RoleClient, serve_client};
 use serde_json::{Map, Value, json};
 
-use crate::home::{Home, PROGRAM, of_type, shipped, until};
+use crate::home::{Home, KEY, PROGRAM, of_type, serve, shipped, until};
 
 /// A host, and what it received and was asked.
 #[derive(Clone, Default)]
@@ -56,8 +57,12 @@ type Service = RunningService<RoleClient, Host>;
 
 /// The program, which serves `args`, and a host at its other end.
 async fn connect(home: &Home, host: &Host, args: &[&str]) -> (Service, tokio::process::Child) {
-    let args = [&["mcp", "--offline"], args].concat();
-    let mut command = tokio::process::Command::from(home.command(PROGRAM, &args));
+    connect_by(home, host, &[&["mcp", "--offline"], args].concat()).await
+}
+
+/// The same by the command line `args`.
+async fn connect_by(home: &Home, host: &Host, args: &[&str]) -> (Service, tokio::process::Child) {
+    let mut command = tokio::process::Command::from(home.command(PROGRAM, args));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let mut child = command.spawn().unwrap();
     let pipes = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
@@ -119,6 +124,20 @@ async fn wrong_arguments_are_results_that_failed_and_begin_nothing() {
     let unknown = service.call_tool(CallToolRequestParams::new("unknown")).await.unwrap_err();
     assert!(unknown.to_string().contains("there is no tool `unknown`"), "{unknown}");
     assert!(home.listed().is_empty());
+}
+
+#[tokio::test]
+async fn the_result_of_a_call_that_fails_has_the_hint_of_the_error() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("Hello"))).key(KEY));
+    let home = Home::new().var("OPENAI_API_KEY", "another-key").var("OPENAI_BASE_URL", &server.base_url());
+    let team = shipped("writer-critic");
+    let (service, _child) = connect_by(&home, &Host::default(), &["mcp", "-m", "openai:test", &team]).await;
+    let result = call(&service, "writer-critic", json!({})).await;
+    assert_eq!(result.is_error, Some(true));
+    let (texts, value) = (texts(&result), result.structured_content.unwrap());
+    let has_hint = |text: &str| text.contains("; hint: ") && text.contains("OPENAI_API_KEY");
+    assert!(has_hint(&texts[0]) && has_hint(value["ended"].as_str().unwrap()), "{texts:?} {value}");
+    assert!(!texts[0].contains("another-key"), "{texts:?}");
 }
 
 #[tokio::test]

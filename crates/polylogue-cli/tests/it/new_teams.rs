@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::home::{Home, PROGRAM};
+use crate::home::{Home, PROGRAM, of_type};
+use crate::pictures::can_enclose;
 
 /// The names in the first column of the list of templates.
 fn templates(home: &Home) -> Vec<String> {
@@ -19,13 +20,40 @@ fn every_template_is_written_under_the_name_of_its_file_and_checked() {
     for template in &templates {
         let file = format!("my-{template}.yaml");
         let wrote = home.run(&["new", template, &file]).ok();
-        assert!(wrote.err.contains(&format!("polylogue run {file}")), "{}", wrote.err);
+        assert!(wrote.err.contains(&format!("  polylogue run {file} --offline\n")), "{}", wrote.err);
         let text = fs::read_to_string(home.path(&file)).unwrap();
         assert!(text.starts_with("# ") && text.contains(&format!("\nname: my-{template}\n")), "{text}");
         let checked = home.run(&["check", &file]).ok();
         assert!(!checked.err.contains("warning"), "{}", checked.err);
     }
 }
+
+#[test]
+fn every_template_plays_its_whole_script_offline_up_to_its_end() {
+    let home = Home::new();
+    for template in &templates(&home) {
+        let needs_a_sandbox = template == "code" || template == "tools";
+        if needs_a_sandbox && !can_enclose() {
+            continue;
+        }
+        home.run(&["new", template, "team.yaml", "--force"]).ok();
+        // Where a person is asked, these are the answers.
+        let ended = match template.as_str() {
+            "handoffs" => home.run_reading("The date is missing.\nThanks.\ngoodbye\n", RUN).ok(),
+            // A person who leaves stops the chat.
+            "person" => home.run_reading("Say when.\nAnd the children?\nexit\n", RUN).exits(6),
+            _ => home.run(RUN).ok(),
+        };
+        assert!(!ended.out.trim().is_empty(), "{template}: {}", ended.err);
+        let text = fs::read_to_string(home.path("team.yaml")).unwrap();
+        let (_, script) = text.split_once("\nscript:\n").unwrap();
+        let steps = script.lines().filter(|line| line.starts_with("  - ")).count();
+        let replies = of_type(&home.events(), "model_replied").len();
+        assert_eq!(replies, steps, "{template}: {}", ended.out);
+    }
+}
+
+const RUN: &[&str] = &["run", "team.yaml", "--offline", "--quiet"];
 
 #[test]
 fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {

@@ -6,6 +6,7 @@ mod documents;
 mod groups;
 mod outputs;
 mod recovery;
+mod steering;
 mod streaming;
 mod talk;
 mod tasks;

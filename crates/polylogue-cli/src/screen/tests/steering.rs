@@ -1,0 +1,127 @@
+//! What people do from outside of a conversation, in each layout.
+
+use expect_test::{Expect, expect};
+use polylogue_core::{Instruction, Responder};
+
+use super::*;
+
+fn events() -> Vec<Event> {
+    let mut stage = Stage::live(80, 24);
+    let refused = Instruction::NextSpeaker { who: name("Zoe") };
+    let cut = Body::ReplyInterrupted { who: name("B"), model: "script:test".into(), text: "One\ntwo".into() };
+    let late = Body::InputProvided { to: name("A"), text: "Not today.".into(), by: Responder::Timeout };
+    let list = [
+        opened(&["A", "B"], "user", "Count"),
+        Body::NextSpeaker { who: name("B") },
+        Body::Paused,
+        Body::Resumed,
+        Body::Refused { instruction: Box::new(refused), why: "`Zoe` is no participant".into() },
+        cut,
+        late,
+        said("A", "Not today."),
+        Body::Cancelled { now: false },
+        Body::Cancelled { now: true },
+    ];
+    list.into_iter().map(|body| stage.event_at(&Path::root(), body)).collect()
+}
+
+fn check(shown: &Sanitized, expected: &Expect) {
+    expected.assert_eq(&shown.to_string());
+}
+
+#[test]
+fn show_prints_a_line_for_each_steering_event() {
+    check(
+        &document::shown(&events(), None, Pictures::default()),
+        &expect![[r#"
+        with A, B
+
+        user -> all:
+        Count
+
+        B was chosen to speak next
+        paused: turns that have begun end, and no other begins
+        continued after the pause
+        Zoe as the next speaker was refused: `Zoe` is no participant
+        B was cut off after: One (+1 line)
+        no answer for A in time: the default counts
+
+        A -> B:
+        Not today.
+
+        stopped after the turn
+        stopped at once
+    "#]],
+    );
+}
+
+#[test]
+fn the_autogen_layout_prints_a_line_for_each_steering_event() {
+    check(
+        &document::autogen("club", &events(), false),
+        &expect![[r#"
+        user (to club):
+
+        Count
+
+        --------------------------------------------------------------------------------
+
+        >>>>>>>> B was chosen to speak next
+
+        >>>>>>>> paused: turns that have begun end, and no other begins
+
+        >>>>>>>> continued after the pause
+
+        >>>>>>>> Zoe as the next speaker was refused: `Zoe` is no participant
+
+        >>>>>>>> B was cut off after: One (+1 line)
+
+        >>>>>>>> no answer for A in time: the default counts
+        A (to B):
+
+        Not today.
+
+        --------------------------------------------------------------------------------
+
+        >>>>>>>> stopped after the turn
+
+        >>>>>>>> stopped at once
+    "#]],
+    );
+}
+
+#[test]
+fn the_markdown_document_has_a_line_for_each_steering_event() {
+    check(
+        &document::markdown("Count", &events(), Pictures::default()),
+        &expect![[r#"
+        # Count
+
+        *With A, B*
+
+        ### user
+
+        Count
+
+        *B was chosen to speak next*
+
+        *Paused: turns that have begun end, and no other begins*
+
+        *Continued after the pause*
+
+        *Zoe as the next speaker was refused: \`Zoe\` is no participant*
+
+        *B was cut off after: One (+1 line)*
+
+        *No answer for A in time: the default counts*
+
+        ### A
+
+        Not today.
+
+        *Stopped after the turn*
+
+        *Stopped at once*
+    "#]],
+    );
+}
