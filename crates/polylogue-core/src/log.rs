@@ -3,6 +3,7 @@
 mod buffer;
 pub mod chain;
 mod clock;
+mod doubt;
 mod event;
 mod handle;
 mod in_memory;
@@ -40,6 +41,7 @@ use self::buffer::EventBuffer;
 pub(crate) use self::buffer::{RunTotals, calls_before};
 pub use self::clock::{Clock, Timestamp};
 use self::clock::{Stopwatch, system_time};
+pub(crate) use self::doubt::UncheckedTurn;
 pub use self::event::{Body, Event, HistoryEntry, JoinHistory, Opening};
 pub use self::handle::LogHandle;
 use self::inbox::Inbox;
@@ -52,8 +54,8 @@ pub use self::meter::Meter;
 pub use self::open_question::OpenQuestion;
 pub use self::question::{DefaultAnswer, Question, Responder};
 pub use self::request::{Choice, Chooser, TurnRequest};
+pub(crate) use self::reservation::ReservationRequest;
 pub use self::reservation::{FailedAttempt, Reservation};
-pub(crate) use self::reservation::{ReservationRequest, UncheckedTurn};
 pub use self::resources::{ResourceKey, Resources};
 pub use self::store::{AnyStore, Claim, LEASE, RecoveredEvents, Store, StoreWrapper};
 pub use self::summary::{Progress, Summary};
@@ -62,8 +64,8 @@ use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, CancelMode};
 use crate::{
-    Budget, Cancellation, ChargeReason, Error, Interrupt, Limits, LogId, Name, Path, Result, StopReason,
-    StoreError, TotalUsage,
+    Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, StopReason, StoreError,
+    TotalUsage,
 };
 
 /// A conversation: a log of events in a store, claimed for writing.
@@ -426,17 +428,6 @@ impl Log {
     /// The limit that the run exceeded, if it did.
     pub(crate) async fn passed(&self) -> Option<StopReason> {
         self.limits_now().passed(&self.buffer.lock().await.totals.usage, self.account.before())
-    }
-
-    /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,
-    /// and why it must be charged: `settled` if that event proves that none was in flight.
-    pub(crate) async fn doubt(&self, last: u64, settled: bool) -> Option<ChargeReason> {
-        let closed = self.buffer.lock().await.totals.closed.is_some_and(|closed| closed > last);
-        match last >= self.inherited {
-            _ if settled || closed => Some(ChargeReason::Repeated),
-            true => None,
-            false => Some(ChargeReason::Crashed),
-        }
     }
 
     /// Appends the next step, if the limits allow the turns that begin with it. Chats that run in parallel cannot exceed them

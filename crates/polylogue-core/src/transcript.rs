@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub use self::raised::RaisedLimits;
 pub(crate) use self::shared::{in_order, is_shared};
 use crate::{
-    Body, Call, Capability, Event, Finish, Message, Money, Name, Opening, Part, Path, Question, StopReason,
-    TotalUsage, TurnRequest,
+    Body, Call, Capability, Charge, ChargeReason, Event, Finish, Message, Money, Name, Opening, Part, Path,
+    Question, StopReason, TotalUsage, TurnRequest,
 };
 
 /// The transcript of one chat, folded from its events.
@@ -129,6 +129,26 @@ pub(crate) struct OpenTurn {
     pub(crate) last: u64,
     /// Whether that event proves that no model call of it was in flight any more.
     pub(crate) settled: bool,
+    /// Requests besides its next model call that may be in flight, with the `seq` of their events.
+    pub(crate) reserved: Vec<(u64, Charge)>,
+}
+
+impl OpenTurn {
+    /// Takes in a charge of its agent, the event `seq`.
+    fn charged(&mut self, charge: &Charge, seq: u64) {
+        (self.last, self.settled) = (seq, charge.why == ChargeReason::Cancelled);
+        match charge.why {
+            ChargeReason::Reserved => self.reserved.push((seq, charge.clone())),
+            // Another attempt, or the rest of a paused reply, may still be in flight.
+            ChargeReason::Failed | ChargeReason::Unreported => {}
+            _ => self.settle(charge.call.as_deref()),
+        }
+    }
+
+    /// The requests of a tool call, or those for the rest of a reply, are in flight no more.
+    fn settle(&mut self, call: Option<&str>) {
+        self.reserved.retain(|(_, charge)| charge.call.as_deref() != call);
+    }
 }
 
 impl Transcript {

@@ -16,8 +16,8 @@ pub use self::act::Act;
 use crate::log::UncheckedTurn;
 use crate::transcript::{OpenTurn, in_order};
 use crate::{
-    AnyModel, Body, Capability, Entry, Event, Finish, Line, Log, Message, Name, Params, Part, Path, Reply,
-    Result, ToolSpec, Transcript, TurnRequest, View, ViewOptions,
+    AnyModel, Body, Capability, Charge, Entry, Event, Finish, Line, Log, Message, Name, Params, Part, Path,
+    Reply, Result, ToolSpec, Transcript, TurnRequest, View, ViewOptions,
 };
 
 /// One turn of one agent.
@@ -43,6 +43,8 @@ pub struct Turn<'a> {
     pub(crate) doubt: Option<UncheckedTurn<'a>>,
     /// Its last event then, and whether that event proves that no call was in flight.
     last: (u64, bool),
+    /// Requests besides its next model call that may have been in flight then, and are not charged yet.
+    lost: Vec<Charge>,
     /// Model calls and shared events of chats within this turn.
     pub(crate) within: Vec<Arc<Event>>,
     /// Shared events of chats within this turn from before it was resumed.
@@ -148,6 +150,7 @@ impl<'a> Turn<'a> {
             in_doubt: resumed,
             doubt: if resumed { log.in_doubt(open.last, open.settled) } else { None },
             last: (open.last, open.settled),
+            lost: if resumed { log.lost(&open.reserved) } else { Vec::new() },
             within,
             within_before: open.within.clone(),
             failed_within: false,

@@ -476,9 +476,11 @@ async fn what_a_tool_asked_when_the_process_died_counts() {
     let mut log = log_of(&[], Limits::default()).await;
     chat.run_in(&mut log, "go").await.unwrap();
     let events = log.events().await;
-    let called = events.iter().position(|event| matches!(event.body, Body::ToolCalled { .. })).unwrap();
+    // Until a tool has reserved what it asks for, it has sent nothing.
+    let reserved =
+        events.iter().position(|event| charge(event) == Some((ChargeReason::Reserved, 0))).unwrap();
     let (chat, asked) = seeking(1);
-    let mut log = log_of(&events[..=called], dollars(0.015)).await;
+    let mut log = log_of(&events[..=reserved], dollars(0.015)).await;
     let status = chat.resume(&mut log).await.unwrap().status;
     let (limit, spent, next) = (Money::dollars(0.015), Money::dollars(0.01), Some(Money::dollars(0.01)));
     assert_eq!(

@@ -179,6 +179,17 @@ pub struct Charge {
     /// Money at most; `None` when there is no known bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+    /// The id of the tool call whose tool asked the model; `None` for a model call of the agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Arc<str>>,
+}
+
+impl Charge {
+    /// Whether it counts against limits.
+    #[must_use]
+    pub const fn counts(&self) -> bool {
+        !matches!(self.why, ChargeReason::Repeated | ChargeReason::Reserved)
+    }
 }
 
 /// Why a call counts at its upper bound.
@@ -196,6 +207,9 @@ pub enum ChargeReason {
     Unreported,
     /// Nothing counts: logs that the call is sent again, so that a further crash charges it again.
     Repeated,
+    /// Nothing counts yet: logs that a request is sent besides the next model call of the turn, by a tool or for the rest
+    /// of a paused reply, so that a crash charges it.
+    Reserved,
 }
 
 /// A sum over charges.
@@ -360,6 +374,9 @@ impl TotalUsage {
 
     /// Adds calls that count at their upper bound.
     pub fn charge(&mut self, charge: &Charge) {
+        if !charge.counts() {
+            return;
+        }
         let UncertainUsage { calls, tokens, cost } = &mut self.uncertain;
         *calls += charge.calls;
         *tokens = tokens.saturating_add(charge.tokens.unwrap_or(0));

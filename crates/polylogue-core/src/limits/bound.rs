@@ -16,6 +16,18 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// The bound of both calls together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sum = |one: Option<Money>, other: Option<Money>| Some(one? + other?);
+        Self {
+            tokens: self.tokens.zip(other.tokens).map(|(one, other)| one.saturating_add(other)),
+            input: self.input.saturating_add(other.input),
+            cost: sum(self.cost, other.cost),
+            least_cost: sum(self.least_cost, other.least_cost),
+        }
+    }
+
     /// Tokens that are used in any case.
     pub(crate) fn least_tokens(&self) -> u64 {
         self.tokens.unwrap_or(self.input)

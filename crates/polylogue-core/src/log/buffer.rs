@@ -100,8 +100,8 @@ pub(crate) struct RunTotals {
     pub(crate) failures: BTreeMap<Name, u64>,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<Arc<str>>,
-    /// Agents whose next replies have their upper bound counted, because their usage is unknown.
-    bounded: Vec<(Path, Name)>,
+    /// Agents and tool calls whose next results have their upper bound counted, because their usage is unknown.
+    bounded: Vec<(Path, Name, Option<Arc<str>>)>,
     /// The last event with which the outermost chat was closed.
     pub(crate) closed: Option<u64>,
     /// Who has read content from outside.
@@ -128,16 +128,17 @@ impl RunTotals {
         match &event.body {
             Body::ModelReplied(reply) => {
                 *self.calls.entry(reply.who.clone()).or_default() += 1;
-                let is_bounded = self.is_bounded(&event.at, &reply.who);
+                let is_bounded = self.is_bounded(&event.at, &reply.who, None);
                 if reply.cost.is_none() && !reply.cached && !is_bounded {
                     self.unpriced = Some(Arc::clone(&reply.model));
                 }
             }
             Body::Charged(charge) if charge.why == ChargeReason::Unreported && charge.cost.is_some() => {
-                self.bounded.push((event.at.clone(), charge.who.clone()));
+                self.bounded.push((event.at.clone(), charge.who.clone(), charge.call.clone()));
             }
-            Body::ToolReturned { outcome, .. } => {
-                let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none());
+            Body::ToolReturned { who, id, outcome } => {
+                let is_bounded = self.is_bounded(&event.at, who, Some(id));
+                let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none() && !is_bounded);
                 self.unpriced = unpriced.map(|used| Arc::clone(&used.model)).or_else(|| self.unpriced.take());
             }
             Body::Failed { error, .. } if error.unsent => {}
@@ -158,9 +159,12 @@ impl RunTotals {
         RunUsage { usage: &self.usage, unpriced: self.unpriced.as_ref() }
     }
 
-    /// Whether the reply of `who` has its upper bound counted.
-    fn is_bounded(&mut self, at: &Path, who: &Name) -> bool {
-        let found = self.bounded.iter().position(|(path, name)| path == at && name == who);
+    /// Whether the reply of `who`, or the result of its tool call `call`, has its upper bound counted.
+    fn is_bounded(&mut self, at: &Path, who: &Name, call: Option<&str>) -> bool {
+        let is_it = |(path, name, of): &(Path, Name, Option<Arc<str>>)| {
+            path == at && name == who && of.as_deref() == call
+        };
+        let found = self.bounded.iter().position(is_it);
         found.map(|index| self.bounded.swap_remove(index)).is_some()
     }
 

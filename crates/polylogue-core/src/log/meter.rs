@@ -29,8 +29,8 @@ struct Run<'a> {
     log: &'a Log,
     at: &'a Path,
     who: &'a Name,
-    /// Whether the call was in flight when an earlier process died.
-    was_begun: bool,
+    /// The id of the tool call.
+    call: &'a str,
 }
 
 #[derive(Default)]
@@ -47,8 +47,8 @@ impl<'a> Meter<'a> {
         Self { run: None, state: Mutex::new(State { is_used: false, settled: None }) }
     }
 
-    pub(crate) const fn of(log: &'a Log, at: &'a Path, who: &'a Name, was_begun: bool) -> Self {
-        let run = Some(Run { log, at, who, was_begun });
+    pub(crate) const fn of(log: &'a Log, at: &'a Path, who: &'a Name, call: &'a str) -> Self {
+        let run = Some(Run { log, at, who, call });
         Self { run, state: Mutex::new(State { is_used: false, settled: None }) }
     }
 
@@ -58,15 +58,14 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// When it does not fit into a limit: the run then ends at that limit. When it is called twice.
     pub async fn reserve(&self, model: &str, bound: Bound) -> Result<Option<Reservation<'a>>> {
-        let Some(Run { log, at, who, was_begun }) = self.run else { return Ok(None) };
+        let Some(Run { log, at, who, call }) = self.run else { return Ok(None) };
         if std::mem::replace(&mut self.state().is_used, true) {
             return Err(Error::Bug("a tool reserves more than once in a call".into()));
         }
-        let asked = ReservationRequest { at, who, model, bound, calls: 0 };
-        if was_begun {
-            log.charge_lost(&asked).await?;
-        }
-        Ok(Some(log.reserve(asked).await?.0))
+        let asked = ReservationRequest { at, who, model, bound, calls: 0, call: Some(call) };
+        let (reservation, _) = log.reserve(asked).await?;
+        reservation.note().await?;
+        Ok(Some(reservation))
     }
 
     /// Settles a reservation with the real usage.

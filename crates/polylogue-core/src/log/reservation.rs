@@ -13,19 +13,6 @@ use crate::{
     Name, Path, Reply, Result, Usage,
 };
 
-/// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
-/// checked: otherwise a call could spend money that a lost call has already spent.
-pub(crate) struct UncheckedTurn<'l>(&'l Log);
-
-impl Drop for UncheckedTurn<'_> {
-    fn drop(&mut self) {
-        let mut account = self.0.account.state();
-        account.unchecked_turns = account.unchecked_turns.saturating_sub(1);
-        drop(account);
-        self.0.account.changed.send_replace(());
-    }
-}
-
 /// A call to be reserved.
 pub(crate) struct ReservationRequest<'a> {
     pub(crate) at: &'a Path,
@@ -34,6 +21,8 @@ pub(crate) struct ReservationRequest<'a> {
     pub(crate) bound: Bound,
     /// The number of model calls that it counts as in the run: 0 for a tool's call.
     pub(crate) calls: u64,
+    /// The id of the tool call.
+    pub(crate) call: Option<&'a str>,
 }
 
 /// How an attempt without a reply failed.
@@ -57,6 +46,7 @@ pub struct Reservation<'l> {
     model: Arc<str>,
     bound: Bound,
     calls: u64,
+    call: Option<Arc<str>>,
     state: Mutex<State>,
 }
 
@@ -66,6 +56,8 @@ struct State {
     hold: Option<AttemptReservation>,
     /// The reservations of earlier parts of its reply.
     more: Vec<AttemptReservation>,
+    /// The bound of the last attempt, if it is for the rest of a reply.
+    last: Option<Bound>,
     /// Whether that attempt got a reply.
     is_answered: bool,
     refused: Option<Error>,
@@ -83,21 +75,23 @@ enum ReservationAttempt {
 /// The reservation of one attempt.
 #[derive(Clone, Copy, Default)]
 struct AttemptReservation {
+    bound: Bound,
     run: limits::RunReservation,
     shared: Amount<Money>,
 }
 
 impl AttemptReservation {
     /// The money that it takes at most: its bound, or all that was left.
-    fn most(&self, bound: &Bound) -> Option<Money> {
+    fn most(&self) -> Option<Money> {
+        let bound = &self.bound;
         let whole = [self.run.cost, self.shared].into_iter().filter(|amount| amount.whole);
         // A call of unknown cost reserves nothing: under a limit on money the run ends because of it.
         bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()))
     }
 
     /// The tokens that it takes at most, in the same way.
-    fn most_tokens(&self, bound: &Bound) -> Option<u64> {
-        bound.tokens.or_else(|| self.run.tokens.whole.then_some(self.run.tokens.most))
+    fn most_tokens(&self) -> Option<u64> {
+        self.bound.tokens.or_else(|| self.run.tokens.whole.then_some(self.run.tokens.most))
     }
 }
 
@@ -109,15 +103,16 @@ impl Log {
         if let Err(Error::Interrupt(Interrupt::Cancelled)) = &hold {
             // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
-            let unsent =
-                Charge { who, model, why: ChargeReason::Cancelled, calls: 0, tokens: None, cost: None };
+            let (why, call) = (ChargeReason::Cancelled, asked.call.map(Arc::from));
+            let unsent = Charge { who, model, why, calls: 0, tokens: None, cost: None, call };
             self.account.state().pending.push((asked.at.clone(), unsent));
         }
         let (hold, nth) = hold?;
         let state = Mutex::new(State { hold: Some(hold), ..State::default() });
         let (at, who, model) = (asked.at.clone(), asked.who.clone(), asked.model.into());
-        let ReservationRequest { bound, calls, .. } = asked;
-        Ok((Reservation { log: self, at, who, model, bound, calls, state }, nth))
+        let ReservationRequest { bound, calls, call, .. } = asked;
+        let call = call.map(Arc::from);
+        Ok((Reservation { log: self, at, who, model, bound, calls, call, state }, nth))
     }
 
     async fn hold(&self, bound: &Bound, who: &Name, calls: u64) -> Result<(AttemptReservation, u64)> {
@@ -199,53 +194,7 @@ impl Log {
             Some(Fit::Never) => return Err(Interrupt::Cancelled.into()),
         };
         account.reserved.add(run);
-        Ok(ReservationAttempt::Now(AttemptReservation { run, shared }))
-    }
-
-    /// The turn in doubt, if it is: `last` is its last event, and `settled` whether that event proves that no call
-    /// was in flight.
-    pub(crate) fn in_doubt(&self, last: u64, settled: bool) -> Option<UncheckedTurn<'_>> {
-        let is_doubtful = last < self.inherited && !settled;
-        is_doubtful.then(|| {
-            self.account.state().unchecked_turns += 1;
-            UncheckedTurn(self)
-        })
-    }
-
-    /// Charges a call that follows the event `last` of its turn and may have been in flight when an earlier process
-    /// died. The event is written before the call is sent again, so that each further crash charges it again.
-    pub(crate) async fn charge_doubt(&self, asked: &ReservationRequest<'_>, last: (u64, bool)) -> Result<()> {
-        let Some(why) = self.doubt(last.0, last.1).await else { return Ok(()) };
-        if why == ChargeReason::Crashed {
-            return self.charge_lost(asked).await;
-        }
-        let (who, model) = (asked.who.clone(), asked.model.into());
-        let charge = Charge { who, model, why, calls: 0, tokens: None, cost: None };
-        self.append(asked.at, [Body::Charged(charge)]).await?;
-        Ok(())
-    }
-
-    /// Charges a call that may have been in flight when an earlier process died.
-    pub(crate) async fn charge_lost(&self, asked: &ReservationRequest<'_>) -> Result<()> {
-        let (cost, tokens) = self.most(&asked.bound).await;
-        let (who, model) = (asked.who.clone(), asked.model.into());
-        let charge = Charge { who, model, why: ChargeReason::Crashed, calls: asked.calls, tokens, cost };
-        self.append(asked.at, [Body::Charged(charge)]).await?;
-        if let Some(budget) = &self.budget {
-            budget.spend(cost.unwrap_or_default());
-        }
-        Ok(())
-    }
-
-    /// The most that a call with an unknown reservation used: its bound, or all that is left of the limits. Without
-    /// limits, unknown.
-    async fn most(&self, bound: &Bound) -> (Option<Money>, Option<u64>) {
-        let spent = self.usage().await;
-        let run = self.limits_now().cost.map(|limit| limit.less(spent.counted_cost()));
-        let shared = self.budget.as_ref().map(Budget::left);
-        let cost = bound.least_cost.and(bound.cost.or_else(|| run.into_iter().chain(shared).min()));
-        let left = self.limits_now().tokens.map(|limit| limit.saturating_sub(spent.counted_tokens()));
-        (cost, bound.tokens.or(left))
+        Ok(ReservationAttempt::Now(AttemptReservation { bound: *bound, run, shared }))
     }
 }
 
@@ -253,7 +202,8 @@ impl Reservation<'_> {
     /// Reserves another attempt, after one that [failed](Self::fail). Returns `false` if a limit does not allow it:
     /// the model must then return the error of the last attempt, and the run ends at that limit.
     pub async fn again(&self) -> bool {
-        match self.log.hold(&self.bound, &self.who, self.calls).await {
+        let bound = self.state().last.unwrap_or(self.bound);
+        match self.log.hold(&bound, &self.who, self.calls).await {
             Ok((hold, _)) => {
                 self.state().hold = Some(hold);
                 true
@@ -265,24 +215,37 @@ impl Reservation<'_> {
         }
     }
 
-    /// Reserves as much again, next to what is reserved, for the rest of a reply that its provider paused. Returns
-    /// `false` if a limit does not allow it now: the reply then stays incomplete.
-    pub async fn extend(&self) -> bool {
+    /// Reserves `bound` next to what is reserved, for the rest of a reply that its provider paused. Returns `false` if a
+    /// limit does not allow it now, or the log cannot be written: the reply then stays incomplete.
+    pub async fn extend(&self, bound: Bound) -> bool {
         let buffer = self.log.buffer.lock().await;
-        let Ok(ReservationAttempt::Now(rest)) = self.log.try_hold(&buffer.totals, &self.bound, 0) else {
+        let Ok(ReservationAttempt::Now(rest)) = self.log.try_hold(&buffer.totals, &bound, 0) else {
             return false;
         };
-        let mut state = self.state();
-        let earlier = state.hold.replace(rest);
-        state.more.extend(earlier);
-        true
+        drop(buffer);
+        {
+            let mut state = self.state();
+            let earlier = state.hold.replace(rest);
+            state.more.extend(earlier);
+            state.last = Some(bound);
+        }
+        self.note().await.is_ok()
+    }
+
+    /// Logs that a request is sent besides the next model call of the turn.
+    pub(super) async fn note(&self) -> Result<()> {
+        let hold = self.state().hold.unwrap_or_default();
+        let (tokens, cost) = (hold.most_tokens(), hold.most());
+        let reserved = self.charge_of(ChargeReason::Reserved, 0, tokens, cost);
+        self.log.append(&self.at, [Body::Charged(reserved)]).await?;
+        Ok(())
     }
 
     /// Counts a failed attempt. Without this, a failed call counts as one attempt, by the kind of its error.
     pub fn fail(&self, failed: FailedAttempt) {
         let Some(hold) = self.state().hold.take() else { return };
         let (tokens, cost) = match failed {
-            FailedAttempt::Broken => (hold.most_tokens(&self.bound), hold.most(&self.bound)),
+            FailedAttempt::Broken => (hold.most_tokens(), hold.most()),
             FailedAttempt::Unsent | FailedAttempt::Refused => (None, None),
         };
         if failed != FailedAttempt::Unsent {
@@ -325,12 +288,14 @@ impl Reservation<'_> {
         let mut state = self.state();
         // The rest of a paused reply failed, so that only the beginning is left.
         state.hold = state.hold.take().or_else(|| state.more.pop());
-        let others = state.more.iter_mut().map(|hold| std::mem::take(&mut hold.shared)).collect::<Vec<_>>();
-        let Some(hold) = state.hold.as_mut() else { return };
-        let most = hold.most(&self.bound).filter(|_| cost.is_none());
-        let tokens = hold.most_tokens(&self.bound).filter(|_| usage.total().is_none());
+        let State { hold: Some(hold), more, is_answered, .. } = &mut *state else { return };
+        let parts = || more.iter().chain([&*hold]);
+        let most = parts().map(AttemptReservation::most).sum::<Option<Money>>().filter(|_| cost.is_none());
+        let tokens = parts().map(AttemptReservation::most_tokens).sum::<Option<u64>>();
+        let tokens = tokens.filter(|_| usage.total().is_none());
+        let others: Vec<_> = more.iter_mut().map(|hold| std::mem::take(&mut hold.shared)).collect();
         let shared = std::mem::take(&mut hold.shared);
-        state.is_answered = true;
+        *is_answered = true;
         drop(state);
         let paid = if cached { None } else { cost.or(most) };
         if let Some(budget) = &self.log.budget {
@@ -347,9 +312,13 @@ impl Reservation<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn charge_of(&self, why: ChargeReason, calls: u64, tokens: Option<u64>, cost: Option<Money>) -> Charge {
+        let (who, model, call) = (self.who.clone(), Arc::clone(&self.model), self.call.clone());
+        Charge { who, model, why, calls, tokens, cost, call }
+    }
+
     fn charge(&self, why: ChargeReason, calls: u64, tokens: Option<u64>, cost: Option<Money>) {
-        let (who, model) = (self.who.clone(), Arc::clone(&self.model));
-        let charge = Charge { who, model, why, calls, tokens, cost };
+        let charge = self.charge_of(why, calls, tokens, cost);
         self.log.account.state().pending.push((self.at.clone(), charge));
     }
 
@@ -371,9 +340,9 @@ impl Drop for Reservation<'_> {
         };
         let calls = std::iter::once(self.calls).chain(std::iter::repeat(0));
         for (hold, calls) in hold.into_iter().chain(more).zip(calls) {
-            let most = hold.most(&self.bound).filter(|_| !is_answered);
+            let most = hold.most().filter(|_| !is_answered);
             if !is_answered {
-                self.charge(ChargeReason::Cancelled, calls, hold.most_tokens(&self.bound), most);
+                self.charge(ChargeReason::Cancelled, calls, hold.most_tokens(), most);
             }
             self.settle(hold, most.unwrap_or_default());
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::call::{Invocation, Invoked, received_from};
+use super::call::{Begun, Invocation, Invoked, received_from};
+use crate::log::UncheckedTurn;
 use crate::{
     Agent, AnyAgent, Body, Chat, ConfigError, Interrupt, Message, Path, Result, StopReason, Turn, TurnRequest,
 };
@@ -36,7 +37,7 @@ impl AgentCall {
     }
 }
 
-impl Turn<'_> {
+impl<'a> Turn<'a> {
     /// Calls another agent and returns its reply. It remembers earlier calls by this agent, in this turn and earlier
     /// ones, and nothing else of the conversation. If it has nothing to say, the message has no parts.
     ///
@@ -99,11 +100,24 @@ impl Turn<'_> {
             invocation.around = self.shared(&others);
         }
         let log = self.log;
-        let make = async |invocation: Result<Invocation>| match invocation {
-            Ok(invocation) => invocation.make(log).await,
-            Err(error) => error.into(),
+        let begin = async |invocation: Result<Invocation>| match invocation {
+            Ok(invocation) => invocation.begin(log).await,
+            Err(error) => Begun::Over(error.into()),
         };
-        let done: Vec<Invoked> = join_all(invocations.into_iter().map(make)).await;
+        let begun = join_all(invocations.into_iter().map(begin)).await;
+        let doubt = self.doubt_within(&begun);
+        let run = |call: Begun| {
+            let doubt = doubt.as_ref().map(UncheckedTurn::another);
+            async move {
+                match call {
+                    Begun::Open(call) => call.run(log, doubt).await,
+                    Begun::Over(invoked) => invoked,
+                }
+            }
+        };
+        let calls: Vec<_> = begun.into_iter().map(run).collect();
+        drop(doubt);
+        let done: Vec<Invoked> = join_all(calls).await;
         done.into_iter().map(|invoked| self.take_in(invoked)).collect()
     }
 
@@ -111,12 +125,19 @@ impl Turn<'_> {
         self.survive().await?;
         let mut invocation = self.invocation(asking)?;
         invocation.around = self.shared(&[]);
-        let invoked = invocation.make(self.log).await;
+        let invoked = match invocation.begin(self.log).await {
+            Begun::Open(call) => call.run(self.log, self.doubt.take()).await,
+            Begun::Over(invoked) => invoked,
+        };
         self.take_in(invoked)
     }
 
+    /// The doubt about this turn, for the calls in it that are not over.
+    fn doubt_within(&mut self, calls: &[Begun]) -> Option<UncheckedTurn<'a>> {
+        calls.iter().any(|call| matches!(call, Begun::Open(_))).then(|| self.doubt.take()).flatten()
+    }
+
     fn invocation(&mut self, asking: AgentCall) -> Result<Invocation> {
-        self.doubt = None;
         let AgentCall { label, agent, message } = asking;
         let at = self.home()?.agent(&label)?;
         if at.depth() > self.log.depth() {

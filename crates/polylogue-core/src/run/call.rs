@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RunningChat;
-use crate::log::calls_before;
+use crate::log::{UncheckedTurn, calls_before};
 use crate::{
     Agent, AnyAgent, Body, Chat, ConfigError, Error, Event, Interrupt, JoinHistory, Log, Message, Name,
     Opening, Path, Result, Status, StopReason, Transcript,
@@ -33,6 +33,20 @@ pub(crate) fn received_from(mut message: Message, agent: &Name, by: &Name) -> Me
     message
 }
 
+/// A call that has begun.
+pub(crate) enum Begun {
+    /// It is over already.
+    Over(Invoked),
+    /// It runs.
+    Open(Box<OpenCall>),
+}
+
+/// A call that is not over.
+pub(crate) struct OpenCall {
+    invocation: Invocation,
+    transcript: Transcript,
+}
+
 /// The result of a call.
 pub(crate) struct Invoked {
     pub(crate) result: Result<Message>,
@@ -52,29 +66,27 @@ impl From<Error> for Invoked {
 
 impl Invocation {
     /// Makes the call, continues it, or returns its earlier result.
-    pub(crate) async fn make(mut self, log: &Log) -> Invoked {
-        let transcript = match self.begun(log).await {
-            Ok((_, Some(reply))) => {
-                return Invoked { result: reply, replies: Vec::new(), failed: None, is_past: true };
+    pub(crate) async fn make(self, log: &Log) -> Invoked {
+        match self.begin(log).await {
+            Begun::Open(call) => call.run(log, None).await,
+            Begun::Over(invoked) => invoked,
+        }
+    }
+
+    /// Begins the call, if it has not begun.
+    pub(crate) async fn begin(mut self, log: &Log) -> Begun {
+        match self.begun(log).await {
+            Ok((_, Some(result))) => {
+                Begun::Over(Invoked { result, replies: Vec::new(), failed: None, is_past: true })
             }
-            Ok((transcript, None)) => transcript,
-            Err(error) => return error.into(),
-        };
-        let mut transcript = transcript;
-        let began = transcript.events().iter().rfind(|event| is_call(event)).map_or(0, |event| event.seq);
-        transcript.inherit(std::mem::take(&mut self.around), began);
-        let mut running = RunningChat::new(log, transcript);
-        let status = running.run(&self.chat, Opening::default()).await;
-        let replies = std::mem::take(&mut running.replies);
-        let began = running.transcript().events().iter().rfind(|event| is_call(event)).map(|event| event.seq);
-        let failed = status.as_ref().err().and(began).map(|seq| (self.at.clone(), seq));
-        let result = match status {
-            Ok(Status::Closed { .. }) => self.result_of(running.transcript()),
-            Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
-            Ok(Status::Cancelled) => Err(Interrupt::Cancelled.into()),
-            Err(error) => Err(error.within(&self.at)),
-        };
-        Invoked { result, replies, failed, is_past: false }
+            Ok((mut transcript, None)) => {
+                let began =
+                    transcript.events().iter().rfind(|event| is_call(event)).map_or(0, |event| event.seq);
+                transcript.inherit(std::mem::take(&mut self.around), began);
+                Begun::Open(Box::new(OpenCall { invocation: self, transcript }))
+            }
+            Err(error) => Begun::Over(error.into()),
+        }
     }
 
     /// The chat with the call begun, and the result of the call if it is over.
@@ -156,6 +168,26 @@ impl Invocation {
     fn result_of(&self, transcript: &Transcript) -> Result<Message> {
         let reply = self.received(transcript).and_then(|(_, events)| reply_of(events, self.chat.name()));
         reply.unwrap_or_else(|| Err(Error::Bug(format!("a call of `{}` has no reply", self.chat.name()))))
+    }
+}
+
+impl OpenCall {
+    /// Runs it to its end. `doubt` lasts until its turns are checked.
+    pub(crate) async fn run(self, log: &Log, doubt: Option<UncheckedTurn<'_>>) -> Invoked {
+        let Self { invocation, transcript } = self;
+        let mut running = RunningChat::new(log, transcript);
+        running.doubt = doubt;
+        let status = running.run(&invocation.chat, Opening::default()).await;
+        let replies = std::mem::take(&mut running.replies);
+        let began = running.transcript().events().iter().rfind(|event| is_call(event)).map(|event| event.seq);
+        let failed = status.as_ref().err().and(began).map(|seq| (invocation.at.clone(), seq));
+        let result = match status {
+            Ok(Status::Closed { .. }) => invocation.result_of(running.transcript()),
+            Ok(Status::Waiting(_)) => Err(Interrupt::Waiting.into()),
+            Ok(Status::Cancelled) => Err(Interrupt::Cancelled.into()),
+            Err(error) => Err(error.within(&invocation.at)),
+        };
+        Invoked { result, replies, failed, is_past: false }
     }
 }
 

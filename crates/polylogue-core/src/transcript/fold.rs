@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{EndedTurn, Line, OpenTurn, RaisedLimits, Source, Transcript, in_order};
 use crate::{
-    Body, Charge, ChargeReason, Compacted, Event, LimitOverrides, Message, ModelReply, Name, Opening, Part,
-    Question, TurnRequest,
+    Body, Charge, Compacted, Event, LimitOverrides, Message, ModelReply, Name, Opening, Part, Question,
+    TurnRequest,
 };
 
 /// Whether the event concerns the run and nothing that is said or done in the chat.
@@ -121,6 +121,7 @@ impl Transcript {
                 asked: None,
                 last: event.seq,
                 settled: false,
+                reserved: Vec::new(),
             });
         }
         self.events.push(Arc::clone(event));
@@ -282,8 +283,7 @@ impl Transcript {
     fn charged(&mut self, charge: &Charge, seq: u64) {
         self.usage.charge(charge);
         if let Some(turn) = self.open.iter_mut().find(|turn| turn.request.who == charge.who) {
-            turn.last = seq;
-            turn.settled = charge.why == ChargeReason::Cancelled;
+            turn.charged(charge, seq);
         }
     }
 
@@ -320,6 +320,11 @@ impl Transcript {
             _ => {}
         }
         (turn.last, turn.settled) = (event.seq, matches!(event.body, Body::Failed { .. }));
+        match &event.body {
+            Body::ToolReturned { id, .. } => turn.settle(Some(id)),
+            Body::ModelReplied(_) | Body::Failed { .. } => turn.settle(None),
+            _ => {}
+        }
         turn.events.push(Arc::clone(event));
         Ok(())
     }

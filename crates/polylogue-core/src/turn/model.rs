@@ -183,7 +183,7 @@ impl Turn<'_> {
     async fn send(&mut self, ask: ModelCall<'_>) -> Result<Reply> {
         self.note_ignored(ask).await?;
         let (log, me, at) = (self.log, self.me(), self.transcript.at());
-        let (doubt, last) = (self.in_doubt, self.last);
+        let (doubt, last, lost) = (self.in_doubt, self.last, std::mem::take(&mut self.lost));
         let blocked = self.doubt.take();
         let last_model = self.last_model();
         let view = self.view(ask.view);
@@ -198,9 +198,9 @@ impl Turn<'_> {
             reserved: None,
         };
         let bound = Bound::of(ask.model, &request);
-        let asked = ReservationRequest { at, who: me, model: ask.model.name(), bound, calls: 1 };
+        let asked = ReservationRequest { at, who: me, model: ask.model.name(), bound, calls: 1, call: None };
         if doubt {
-            log.charge_doubt(&asked, last).await?;
+            log.charge_doubt(&asked, last, &lost).await?;
         }
         drop(blocked);
         let (reservation, nth) = log.reserve(asked).await?;

@@ -32,10 +32,10 @@ impl Turn<'_> {
         let log = self.log;
         let (at, who, transcript) = (self.transcript.at(), self.me(), self.transcript);
         if outcomes.iter().any(Option::is_none) {
+            self.charge_lost_by_tools().await?;
             self.doubt = None;
         }
-        let meters: Vec<Meter<'_>> =
-            begun.iter().map(|was_begun| Meter::of(log, at, who, *was_begun)).collect();
+        let meters: Vec<Meter<'_>> = calls.iter().map(|call| Meter::of(log, at, who, &call.id)).collect();
         let mut running = FuturesUnordered::new();
         let mut fresh = Vec::new();
         for ((index, call), meter) in calls.iter().enumerate().zip(&meters) {
@@ -86,6 +86,14 @@ impl Turn<'_> {
         // However a tool handles a limit, nothing more is sent.
         log.check_refused()?;
         Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// Charges what tools had asked models when an earlier process died.
+    async fn charge_lost_by_tools(&mut self) -> Result<()> {
+        let (by_tools, others) =
+            std::mem::take(&mut self.lost).into_iter().partition(|charge| charge.call.is_some());
+        self.lost = others;
+        self.log.charge_lost_by_tools(self.transcript.at(), by_tools).await
     }
 
     fn replay_calls(&mut self, calls: &[Call], begun: &mut [bool], outcomes: &mut [Option<Outcome>]) {

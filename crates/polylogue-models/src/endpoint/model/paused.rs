@@ -1,6 +1,6 @@
 //! Resumes replies that their provider paused.
 
-use polylogue_core::{EncodeCache, Entry, Finish, ModelError, Params, Reply, Request};
+use polylogue_core::{Bound, EncodeCache, Entry, Finish, ModelError, Params, Reply, Request};
 
 use super::joint::joined;
 use super::{Answer, EndpointModel, Forwarder};
@@ -20,14 +20,21 @@ impl EndpointModel {
     ) -> Reply {
         let Answer { mut reply, mut continuation } = answer;
         for _ in 0..MAX_RESUMED {
-            if reply.finish != Finish::Paused || !fits(request).await {
+            if reply.finish != Finish::Paused {
+                break;
+            }
+            let entries = so_far(request, &reply);
+            // The view never has the last entry: the reply gets there as a whole.
+            let encoded = EncodeCache::default();
+            let further = Request { entries: &entries, encoded: &encoded, ..*request };
+            if !self.fits(&further).await {
                 break;
             }
             forwarder.keep(&reply.parts);
             let rest = match P::CONTINUATION.zip(continuation.take()) {
                 Some(token) => self.continued::<P>(token, request, style, forwarder).await,
                 None if P::CONTINUATION.is_some() => break,
-                None => self.written_on::<P>(&reply, request, style, forwarder).await,
+                None => self.exchange::<P>(&further, style, forwarder).await,
             };
             let Ok(rest) = rest else {
                 forwarder.restart();
@@ -56,27 +63,17 @@ impl EndpointModel {
         self.exchange::<P>(&Request { params: &params, ..*request }, style, forwarder).await
     }
 
-    /// The rest of `reply`: asked again with what it has so far, the provider writes the rest.
-    async fn written_on<P: Protocol>(
-        &self,
-        reply: &Reply,
-        request: &Request<'_>,
-        style: &Style,
-        forwarder: &mut Forwarder<'_>,
-    ) -> Result<Answer, ModelError> {
-        let so_far = Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() };
-        let entries: Vec<Entry> = request.entries.iter().cloned().chain([so_far]).collect();
-        // The view never has this entry: the reply gets there as a whole.
-        let encoded = EncodeCache::default();
-        let again = Request { entries: &entries, encoded: &encoded, ..*request };
-        self.exchange::<P>(&again, style, forwarder).await
+    /// Whether the limits of the run allow `further`, the request for the rest of a reply.
+    async fn fits(&self, further: &Request<'_>) -> bool {
+        match further.reserved {
+            Some(reserved) => reserved.extend(Bound::of(self, further)).await,
+            None => true,
+        }
     }
 }
 
-/// Whether the limits of the run allow as much again.
-async fn fits(request: &Request<'_>) -> bool {
-    match request.reserved {
-        Some(reserved) => reserved.extend().await,
-        None => true,
-    }
+/// The entries of `request` with what `reply` has so far: asked again with these, a provider writes the rest.
+fn so_far(request: &Request<'_>, reply: &Reply) -> Vec<Entry> {
+    let so_far = Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() };
+    request.entries.iter().cloned().chain([so_far]).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use polylogue_core::{Body, CallPurpose, ChargeReason, Event, Name, Path, TotalUsage};
+use polylogue_core::{Body, CallPurpose, Event, Name, Path, TotalUsage};
 use serde::Serialize;
 
 /// The usage of one agent with one model for one purpose in one chat.
@@ -70,7 +70,7 @@ impl UsageTable {
             self.rows.entry((at, who, Arc::clone(&sample.model), purpose)).or_default().add(sample);
         }
         if let Body::Charged(charge) = &event.body
-            && charge.why != ChargeReason::Repeated
+            && charge.counts()
         {
             let (at, who) = (event.at.clone(), charge.who.clone());
             let purpose = self.purpose(&at, &who);

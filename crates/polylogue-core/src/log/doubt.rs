@@ -1,0 +1,111 @@
+//! Calls that may have been in flight when an earlier process died: they are charged before anything is sent.
+
+use super::ReservationRequest;
+use crate::{Body, Bound, Budget, Charge, ChargeReason, Log, Money, Path, Result};
+
+/// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
+/// checked: otherwise a call could spend money that a lost call has already spent.
+pub(crate) struct UncheckedTurn<'l>(&'l Log);
+
+impl<'l> UncheckedTurn<'l> {
+    /// The same doubt for one of several chats within the turn.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.0)
+    }
+
+    fn new(log: &'l Log) -> Self {
+        log.account.state().unchecked_turns += 1;
+        Self(log)
+    }
+}
+
+impl Drop for UncheckedTurn<'_> {
+    fn drop(&mut self) {
+        let mut account = self.0.account.state();
+        account.unchecked_turns = account.unchecked_turns.saturating_sub(1);
+        drop(account);
+        self.0.account.changed.send_replace(());
+    }
+}
+
+/// What a logged reservation can have used at most.
+fn bound_of(charge: &Charge) -> Bound {
+    let Charge { tokens, cost, .. } = *charge;
+    Bound { tokens, input: tokens.unwrap_or_default(), cost, least_cost: Some(cost.unwrap_or_default()) }
+}
+
+impl Log {
+    /// The turn in doubt, if it is: `last` is its last event, and `settled` whether that event proves that no call
+    /// was in flight.
+    pub(crate) fn in_doubt(&self, last: u64, settled: bool) -> Option<UncheckedTurn<'_>> {
+        let is_doubtful = last < self.inherited && !settled;
+        is_doubtful.then(|| UncheckedTurn::new(self))
+    }
+
+    /// Those of `reserved` that may have been in flight when an earlier process died.
+    pub(crate) fn lost(&self, reserved: &[(u64, Charge)]) -> Vec<Charge> {
+        reserved.iter().filter(|(seq, _)| *seq < self.inherited).map(|(_, charge)| charge.clone()).collect()
+    }
+
+    /// Charges a call that follows the event `last` of its turn and may have been in flight when an earlier process
+    /// died, with the requests for the rest of its reply, `more`. The event is written before the call is sent again,
+    /// so that each further crash charges it again.
+    pub(crate) async fn charge_doubt(
+        &self,
+        asked: &ReservationRequest<'_>,
+        last: (u64, bool),
+        more: &[Charge],
+    ) -> Result<()> {
+        let Some(why) = self.doubt(last.0, last.1).await else { return Ok(()) };
+        let (who, model) = (asked.who.clone(), asked.model.into());
+        let mut charge = Charge { who, model, why, calls: 0, tokens: None, cost: None, call: None };
+        if why == ChargeReason::Crashed {
+            let bound = more.iter().map(bound_of).fold(asked.bound, Bound::and);
+            (charge.cost, charge.tokens) = self.most(&bound).await;
+            charge.calls = asked.calls;
+        }
+        self.charge_now(asked.at, [charge]).await
+    }
+
+    /// Charges what tools had reserved when an earlier process died.
+    pub(crate) async fn charge_lost_by_tools(&self, at: &Path, reserved: Vec<Charge>) -> Result<()> {
+        let mut lost = Vec::with_capacity(reserved.len());
+        for charge in reserved {
+            let (cost, tokens) = self.most(&bound_of(&charge)).await;
+            lost.push(Charge { why: ChargeReason::Crashed, tokens, cost, ..charge });
+        }
+        if lost.is_empty() { Ok(()) } else { self.charge_now(at, lost).await }
+    }
+
+    /// Writes charges, and counts them in the budget.
+    async fn charge_now(&self, at: &Path, charges: impl IntoIterator<Item = Charge>) -> Result<()> {
+        let charges: Vec<Charge> = charges.into_iter().collect();
+        let cost = charges.iter().filter_map(|charge| charge.cost).sum();
+        self.append(at, charges.into_iter().map(Body::Charged)).await?;
+        if let Some(budget) = &self.budget {
+            budget.spend(cost);
+        }
+        Ok(())
+    }
+
+    /// The most that a call with an unknown reservation used: its bound, or all that is left of the limits. Without
+    /// limits, unknown.
+    async fn most(&self, bound: &Bound) -> (Option<Money>, Option<u64>) {
+        let spent = self.usage().await;
+        let run = self.limits_now().cost.map(|limit| limit.less(spent.counted_cost()));
+        let shared = self.budget.as_ref().map(Budget::left);
+        let cost = bound.least_cost.and(bound.cost.or_else(|| run.into_iter().chain(shared).min()));
+        let left = self.limits_now().tokens.map(|limit| limit.saturating_sub(spent.counted_tokens()));
+        (cost, bound.tokens.or(left))
+    }
+    /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,
+    /// and why it must be charged: `settled` if that event proves that none was in flight.
+    async fn doubt(&self, last: u64, settled: bool) -> Option<ChargeReason> {
+        let closed = self.buffer.lock().await.totals.closed.is_some_and(|closed| closed > last);
+        match last >= self.inherited {
+            _ if settled || closed => Some(ChargeReason::Repeated),
+            true => None,
+            false => Some(ChargeReason::Crashed),
+        }
+    }
+}
