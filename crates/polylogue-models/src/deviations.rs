@@ -26,12 +26,19 @@ pub struct Deviations {
     pub stop_while_reasoning: bool,
     /// Parameters that it refuses.
     pub refuses: &'static [&'static str],
+    /// Parts of the names of models that refuse returned reasoning, whatever others expect.
+    pub refuses_reasoning: &'static [&'static str],
 }
 
 impl Deviations {
     /// None.
-    pub const NONE: Self =
-        Self { seed: "seed", named_tool_choice: true, stop_while_reasoning: true, refuses: &[] };
+    pub const NONE: Self = Self {
+        seed: "seed",
+        named_tool_choice: true,
+        stop_while_reasoning: true,
+        refuses: &[],
+        refuses_reasoning: &[],
+    };
 }
 
 impl Default for Deviations {
@@ -80,7 +87,12 @@ const ROWS: &[Row] = &[
         },
         ..USUAL
     },
-    Row { provider: "deepseek", reasoning: SendReasoning::AlwaysOrEmpty, ..USUAL },
+    Row {
+        provider: "deepseek",
+        reasoning: SendReasoning::AlwaysOrEmpty,
+        fields: Deviations { refuses_reasoning: &["r1"], ..Deviations::NONE },
+        ..USUAL
+    },
     // It hands `reasoning_details` on to the provider behind it.
     Row { provider: "openrouter", reasoning: SendReasoning::Always, ..USUAL },
     Row { provider: "groq", fields: Deviations { refuses: &["top_k"], ..Deviations::NONE }, ..USUAL },

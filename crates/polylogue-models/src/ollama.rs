@@ -35,6 +35,11 @@ impl Protocol for Ollama {
         message::user(out, parts);
     }
 
+    /// Templates of models that think expect their thoughts back with the results of tools, and others ignore them.
+    fn sealer(_: &Style) -> Option<&'static str> {
+        Some("ollama")
+    }
+
     fn assistant(out: &mut BytesMut, message: &Own<'_>, _: &Style) {
         message::assistant(out, message);
     }
@@ -70,6 +75,7 @@ impl Protocol for Ollama {
             reply.said = true;
             if let Some(piece) = message.thinking.get() {
                 reply.think(piece, deltas)?;
+                reply.seal_thought("thinking".into());
             }
             if let Some(piece) = message.content.get() {
                 reply.speak(piece, deltas)?;

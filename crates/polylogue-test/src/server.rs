@@ -44,6 +44,7 @@ mod record;
 mod refusal;
 mod response;
 mod responses;
+mod returned;
 mod rules;
 mod script;
 mod seal;
@@ -51,6 +52,7 @@ mod serve;
 mod sse;
 mod unique;
 mod validate;
+mod vendor;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -68,6 +70,7 @@ pub use playbook::Playbook;
 pub use quirk::{Entry, Field, Quirk};
 pub use received::Received;
 pub use validate::{History, validate, validate_as};
+pub use vendor::Vendor;
 
 use record::Record;
 use serve::Shared;

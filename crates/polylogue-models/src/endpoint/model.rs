@@ -23,6 +23,7 @@ use crate::accepts::Accepts;
 use crate::api::Api;
 use crate::azure;
 use crate::catalog::{KnownModel, list_price_at};
+use crate::deviations::SendReasoning;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::ModelKey;
 use crate::protocols::with_protocol;
@@ -333,7 +334,11 @@ impl EndpointModel {
         let accepts = self.accepts;
         let takes_marks = P::CACHE_MARK.is_some_and(|mark| !mark.only_known || accepts.cache_min.is_some());
         let marks = style.marks && takes_marks && (has_replied || !request.tools.is_empty());
-        Style { marks, accepts, merge, stream: stream.unwrap_or(style.stream), fold, omit, bridge, ..style }
+        let refuses_reasoning =
+            style.deviations.refuses_reasoning.iter().any(|part| self.model.contains(part));
+        let reasoning = if refuses_reasoning { SendReasoning::Never } else { style.reasoning };
+        let stream = stream.unwrap_or(style.stream);
+        Style { marks, accepts, merge, stream, fold, omit, bridge, reasoning, ..style }
     }
 
     /// Whether the model is known to reject a format, so that another one is sent.

@@ -39,6 +39,10 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>) {
     } else {
         text(out, parts);
     }
+    if let Some((thought, _)) = message.thought() {
+        out.extend_from_slice(br#","thinking":"#);
+        json::string(out, thought);
+    }
     if calls.peek().is_some() {
         let write = |out: &mut BytesMut, (at, call)| {
             tool_call(out, message.id(call), call, &message.arguments(at, call))

@@ -80,19 +80,10 @@ pub(super) fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style) {
 
 /// The reasoning of the message as a part of its content, in which Mistral sends it.
 fn thinking_chunk(message: &Own<'_>) -> Option<Value> {
-    let (text, seal) = sealed_thought(message)?;
+    let (text, seal) = message.thought()?;
     let is_chunk = seal.get("type").is_some_and(|kind| kind == "thinking");
     is_chunk
         .then(|| json!({"type": "thinking", "thinking": [{"type": "text", "text": text}], "closed": true}))
-}
-
-/// The reasoning of the message that is sent back, with its seal.
-fn sealed_thought<'a>(message: &Own<'a>) -> Option<(&'a str, &'a Value)> {
-    let mut parts = message.parts.iter().enumerate();
-    parts.find_map(|(at, part)| match part {
-        Part::Thought(text) => Some((&**text, message.seal(at, part)?)),
-        _ => None,
-    })
 }
 
 /// Writes the reasoning of the message in the field in which the server sent it. The seal is the name of that field, or the
@@ -104,7 +95,7 @@ fn reasoning(out: &mut BytesMut, message: &Own<'_>, send: SendReasoning) {
         out.put_u8(b':');
         write(out);
     };
-    match sealed_thought(message) {
+    match message.thought() {
         Some((text, Value::String(name))) => field(name, &|out| json::string(out, text)),
         Some((_, details)) => field(DETAILS, &|out| json::value(out, details)),
         None if send == SendReasoning::AlwaysOrEmpty => field(REASONING, &|out| json::string(out, "")),

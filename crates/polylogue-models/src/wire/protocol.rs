@@ -92,6 +92,14 @@ impl<'a> Own<'a> {
         self.verbatim.filter(|_| self.sealed)?.seal(index, part)
     }
 
+    /// The first thought that is sent back, with its seal.
+    pub(crate) fn thought(&self) -> Option<(&'a str, &'a Value)> {
+        self.parts.iter().enumerate().find_map(|(at, part)| match part {
+            Part::Thought(text) => Some((&**text, self.seal(at, part)?)),
+            _ => None,
+        })
+    }
+
     /// The id of `call` in the form that the API accepts.
     pub(crate) fn id<'b>(&'b self, call: &'b Call) -> &'b str {
         self.ids.map_or(call.id.as_str(), |ids| ids.get(&call.id))

@@ -9,13 +9,14 @@ use super::chunks::{self, Chunks};
 use super::completion::Completion;
 use super::dialect::Dialect;
 use super::validate::validate_as;
+use super::vendor::{Vendor, without_thinking};
 use super::{Behavior, Received, anthropic, bedrock, gemini, ollama, refusal, responses};
 
 impl Dialect {
     /// Checks a request as the provider does.
     pub(super) fn validate(self, behavior: &Behavior, received: &Received) -> Result<(), String> {
         match self {
-            Self::ChatCompletions => validate_as(&received.body, behavior.history),
+            Self::ChatCompletions => chat_completions(behavior, &received.body),
             Self::Ollama => ollama::validate(&received.body, behavior.history),
             Self::Messages => anthropic::validate(received),
             Self::Responses => responses::validate(&received.body),
@@ -86,4 +87,14 @@ impl Dialect {
             Self::Converse => json!({"modelStreamErrorException": "The model had an error."}),
         }
     }
+}
+
+/// Checks a request for chat completions as all servers do, and as its provider does.
+fn chat_completions(behavior: &Behavior, body: &Value) -> Result<(), String> {
+    let Some(vendor) = behavior.vendor else { return validate_as(body, behavior.history) };
+    match vendor {
+        Vendor::Mistral => validate_as(&without_thinking(body), behavior.history)?,
+        _ => validate_as(body, behavior.history)?,
+    }
+    vendor.check(body)
 }

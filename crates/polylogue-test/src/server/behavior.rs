@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::{Answer, Dialect, History, Playbook, Quirk, Received, bedrock, ollama};
+use super::{Answer, Dialect, History, Playbook, Quirk, Received, Vendor, bedrock, ollama};
 
 /// A server: what it answers, how fast, and what it refuses.
 ///
@@ -22,6 +22,7 @@ pub struct Behavior {
     pub(super) latency: Duration,
     pub(super) models: Vec<String>,
     pub(super) history: History,
+    pub(super) vendor: Option<Vendor>,
     pub(super) text_only: bool,
     pub(super) plain_template: bool,
     pub(super) no_user_after_tool: bool,
@@ -56,6 +57,7 @@ impl Behavior {
             latency: Duration::ZERO,
             models: vec!["scripted".into()],
             history: History::Strict,
+            vendor: None,
             text_only: false,
             plain_template: false,
             no_user_after_tool: false,
@@ -83,6 +85,13 @@ impl Behavior {
     #[must_use]
     pub fn history(self, history: History) -> Self {
         Self { history, ..self }
+    }
+
+    /// Refuses what `vendor` refuses of chat completions, and replies in its form.
+    #[must_use]
+    pub fn vendor(mut self, vendor: Vendor) -> Self {
+        self.quirks.extend(vendor.quirks().iter().cloned());
+        Self { vendor: Some(vendor), ..self }
     }
 
     /// Refuses `tools` and `response_format` with 400, as small servers do; of Ollama's own API, `tools`. That is not a violation: a client may try.

@@ -40,7 +40,7 @@ pub(super) fn chunks(completion: &Completion<'_>) -> Chunks {
 
 /// One more chunk of text, for streams that never end.
 pub(super) fn one_more(completion: &Completion<'_>, text: &str) -> String {
-    Envelope::new(completion).chunk(&text_delta(completion, "content", text), None, None)
+    Envelope::new(completion).chunk(&text_delta(completion, text), None, None)
 }
 
 /// Whether a last chunk without choices has the usage.
@@ -115,10 +115,12 @@ fn deltas(completion: &Completion<'_>) -> Vec<String> {
     if completion.has(&Quirk::NullDelta) {
         deltas.push("null".into());
     }
-    let field = completion.thought_field();
-    deltas.extend(pieces(completion.thought, None).iter().map(|piece| text_delta(completion, field, piece)));
+    let thoughts = pieces(completion.thought, None);
+    let last = thoughts.len().saturating_sub(1);
+    let thoughts = thoughts.iter().enumerate();
+    deltas.extend(thoughts.map(|(nth, piece)| delta(completion, completion.reasoning(piece, nth == last))));
     let texts = pieces(&completion.text, completion.answer.pieces);
-    deltas.extend(texts.iter().map(|piece| text_delta(completion, "content", piece)));
+    deltas.extend(texts.iter().map(|piece| text_delta(completion, piece)));
     deltas.extend(call_deltas(completion));
     deltas
 }
@@ -131,14 +133,21 @@ fn role_delta(completion: &Completion<'_>) -> String {
     Value::Object(delta).to_string()
 }
 
-fn text_delta(completion: &Completion<'_>, field: &str, piece: &str) -> String {
-    let value = if field == "content" { completion.content(piece) } else { json!(piece) };
+fn text_delta(completion: &Completion<'_>, piece: &str) -> String {
+    let value = completion.content(piece);
     if !completion.has(&Quirk::NullFields) {
-        return [r#"{""#, field, r#"":"#, &value.to_string(), "}"].concat();
+        return [r#"{"content":"#, &value.to_string(), "}"].concat();
+    }
+    delta(completion, Map::from_iter([("content".to_owned(), value)]))
+}
+
+fn delta(completion: &Completion<'_>, fields: Map<String, Value>) -> String {
+    if !completion.has(&Quirk::NullFields) {
+        return Value::Object(fields).to_string();
     }
     let mut delta = json!({"role": null, "content": null, "tool_calls": null, "refusal": null});
     if let Some(delta) = delta.as_object_mut() {
-        delta.insert(field.to_owned(), value);
+        delta.extend(fields);
     }
     delta.to_string()
 }

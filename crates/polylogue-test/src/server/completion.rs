@@ -5,10 +5,14 @@ use serde_json::{Map, Value, json};
 
 use super::answer::ScriptedCall;
 use super::quirk::Field;
+use super::seal::seal;
 use super::{Answer, Quirk, Received};
 
 /// When every reply was made: a fixed second, so that the same request gets the same bytes.
 pub(super) const CREATED: u64 = 1_700_000_000;
+
+/// The field with parts of reasoning in the forms of the providers behind OpenRouter.
+pub(super) const DETAILS: &str = "reasoning_details";
 
 /// An answer to a request, worked out as far as both forms need it.
 pub(super) struct Completion<'a> {
@@ -58,9 +62,30 @@ impl<'a> Completion<'a> {
         self.answer.has(&Quirk::Missing(field))
     }
 
-    /// The field that reasoning is written to.
+    /// The field that reasoning is written to; `thinking` is in the content, except in Ollama's messages.
     pub(super) fn thought_field(&self) -> &'static str {
-        if self.has(&Quirk::ReasoningField) { "reasoning" } else { "reasoning_content" }
+        match () {
+            () if self.received.is_ollama() || self.has(&Quirk::ThinkingParts) => "thinking",
+            () if self.has(&Quirk::ReasoningDetails) => DETAILS,
+            () if self.has(&Quirk::ReasoningField) => "reasoning",
+            () => "reasoning_content",
+        }
+    }
+
+    /// Reasoning in the format of a message or delta. The last piece has the signature of all.
+    pub(super) fn reasoning(&self, piece: &str, is_last: bool) -> Map<String, Value> {
+        let fields = match self.thought_field() {
+            "thinking" => json!({"content": [thinking(piece)]}),
+            DETAILS => json!({"reasoning": piece, DETAILS: [self.detail(piece, is_last)]}),
+            field => json!({ field: piece }),
+        };
+        fields.as_object().cloned().unwrap_or_default()
+    }
+
+    /// A piece of reasoning as a detail.
+    pub(super) fn detail(&self, piece: &str, is_last: bool) -> Value {
+        let signature = is_last.then(|| seal("openrouter", &format!("{}\0{}", self.model(), self.thought)));
+        json!({"type": "reasoning.text", "index": 0, "format": "unknown", "text": piece, "signature": signature})
     }
 
     /// Content in the format of a message or delta.
@@ -81,6 +106,10 @@ impl<'a> Completion<'a> {
             return Some(String::new());
         }
         let nth = if self.has(&Quirk::SameCallId) { 0 } else { nth };
+        if self.has(&Quirk::ShortCallId) {
+            let number = self.received.fingerprint().wrapping_add(nth as u64) & 0xf_ffff_ffff;
+            return Some(call.id.clone().unwrap_or_else(|| format!("{number:09x}")));
+        }
         Some(call.id.clone().unwrap_or_else(|| format!("call_{:016x}_{nth}", self.received.fingerprint())))
     }
 
@@ -109,7 +138,13 @@ impl<'a> Completion<'a> {
         let silent = self.text.is_empty() && !self.answer.calls.is_empty();
         message.insert("content".into(), if silent { Value::Null } else { self.content(&self.text) });
         if !self.thought.is_empty() {
-            message.insert(self.thought_field().into(), json!(self.thought));
+            message.extend(self.reasoning(self.thought, true));
+        }
+        if let (false, Some(Value::Array(parts))) =
+            (silent || self.thought.is_empty(), message.get_mut("content"))
+            && self.has(&Quirk::ThinkingParts)
+        {
+            parts.push(json!({"type": "text", "text": self.text}));
         }
         if !self.answer.calls.is_empty() {
             let calls = self.answer.calls.iter().enumerate();
@@ -140,6 +175,11 @@ impl<'a> Completion<'a> {
             map.insert(name.to_owned(), value);
         }
     }
+}
+
+/// Reasoning as a part of the content, in which Mistral has it.
+fn thinking(text: &str) -> Value {
+    json!({"type": "thinking", "thinking": [{"type": "text", "text": text}]})
 }
 
 /// Arguments as an object, or as they are when they are none.

@@ -32,6 +32,10 @@ pub enum Quirk {
     ContentParts,
     /// Reasoning comes as `reasoning`, not as `reasoning_content`.
     ReasoningField,
+    /// Reasoning comes as a part of the content of type `thinking`, as Mistral has it.
+    ThinkingParts,
+    /// Reasoning comes as `reasoning`, and signed as `reasoning_details`, as OpenRouter has it.
+    ReasoningDetails,
     /// Reasoning comes in the content between `<think>` and `</think>`.
     ThinkTags,
     /// Streamed calls have no `index`.
@@ -42,6 +46,8 @@ pub enum Quirk {
     EmptyCallId,
     /// All calls have the same `id`.
     SameCallId,
+    /// The `id` of a call has nine characters, as Mistral's.
+    ShortCallId,
     /// Streamed calls have the indices 1, 4, 7 and so on.
     CallGaps,
     /// A streamed call comes in one chunk.
@@ -189,11 +195,14 @@ impl Quirk {
         entry("missing-call-type", Self::Missing(Field::CallType)),
         entry("content-parts", Self::ContentParts),
         entry("reasoning-field", Self::ReasoningField),
+        entry("thinking-parts", Self::ThinkingParts),
+        entry("reasoning-details", Self::ReasoningDetails),
         entry("think-tags", Self::ThinkTags),
         entry("no-call-index", Self::NoCallIndex),
         entry("no-call-id", Self::NoCallId),
         entry("empty-call-id", Self::EmptyCallId),
         entry("same-call-id", Self::SameCallId),
+        entry("short-call-id", Self::ShortCallId),
         entry("call-gaps", Self::CallGaps),
         entry("call-whole", Self::CallWhole),
         entry("argument-fragments", Self::ArgumentFragments),

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::Received;
+use super::returned::{Reasoned, Reasoning};
+use super::{Dialect, Received};
 
 /// What the server remembers of the requests it got.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Record {
     violations: Mutex<Vec<String>>,
     /// By the body's fingerprint: a request, and how often it was answered in full.
     answered: Mutex<HashMap<u64, (Arc<Received>, usize)>>,
+    /// Reasoning that was sent as a plain text.
+    reasoned: Mutex<Reasoned>,
     /// Requests of any kind.
     pub(super) count: AtomicUsize,
     /// Requests for completions.
@@ -38,6 +41,22 @@ impl Record {
 
     pub(super) fn violations(&self) -> Vec<String> {
         lock(&self.violations).clone()
+    }
+
+    /// Remembers the reasoning of the reply to `received`, if it has any.
+    pub(super) fn reasoned(&self, received: &Received, reasoning: Option<Reasoning>) {
+        let Some(reasoning) = reasoning else { return };
+        lock(&self.reasoned).sent(received.model(), received.messages(), reasoning);
+    }
+
+    /// Checks reasoning that comes back as a plain text. With `is_required`, it must come back with the results of calls.
+    pub(super) fn check_reasoning(&self, received: &Received, is_required: bool) -> Result<(), String> {
+        match received.dialect() {
+            Some(Dialect::ChatCompletions | Dialect::Ollama) => {
+                lock(&self.reasoned).check(received.model(), received.messages(), is_required)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A complete reply to `received` was written.

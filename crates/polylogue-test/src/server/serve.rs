@@ -9,11 +9,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
 use super::behavior::{Behavior, Play};
+use super::completion::Completion;
 use super::http::{Connection, Head, ReadError};
 use super::record::Record;
 use super::response::{End, Plan, plan, plan_error, plan_json};
 use super::sse::Step;
-use super::{Answer, Dialect, History, Playbook, Received, ollama, unique};
+use super::{Answer, Dialect, History, Playbook, Received, ollama, returned, unique};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -154,17 +155,27 @@ fn complete(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
     let refusal = behavior.check_key(received).or_else(|| behavior.check_template(received));
     let refusal = refusal.or_else(|| behavior.check_results(received));
     let refusal = refusal.or_else(|| behavior.check_abilities(received));
-    let flaw = || check(behavior, received).err().map(Answer::unexpected);
+    let flaw = || check(shared, received).err().map(Answer::unexpected);
     let mut answer = refusal.or_else(flaw).unwrap_or_else(|| book.answer(received, nth));
     if let Some(what) = &answer.violation {
         shared.record.violation(received, what);
     } else {
         answer.quirks.extend(behavior.quirks.iter().cloned());
+        remember(shared, &answer, received);
     }
     plan(&answer, received)
 }
 
-fn check(behavior: &Behavior, received: &Received) -> Result<(), String> {
+/// Remembers reasoning that may come back as a plain text.
+fn remember(shared: &Shared, answer: &Answer, received: &Received) {
+    let is_plain = matches!(received.dialect(), Some(Dialect::ChatCompletions | Dialect::Ollama));
+    if is_plain && answer.refusal.is_none() && shared.behavior.records {
+        shared.record.reasoned(received, returned::reasoning(&Completion::new(answer, received)));
+    }
+}
+
+fn check(shared: &Shared, received: &Received) -> Result<(), String> {
+    let behavior = &shared.behavior;
     unique::check(&received.bytes).map_err(|flaw| format!("the body is not proper JSON: {flaw}"))?;
     let kind = received.header("content-type").unwrap_or_default();
     if !kind.starts_with("application/json") {
@@ -172,7 +183,11 @@ fn check(behavior: &Behavior, received: &Received) -> Result<(), String> {
     }
     match behavior.history {
         History::Any => Ok(()),
-        _ => received.dialect().map_or(Ok(()), |dialect| dialect.validate(behavior, received)),
+        _ => {
+            received.dialect().map_or(Ok(()), |dialect| dialect.validate(behavior, received))?;
+            let is_required = behavior.vendor.is_some_and(|vendor| vendor.wants_reasoning(received.model()));
+            shared.record.check_reasoning(received, is_required)
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Conversations with thoughts and tools by every API that takes thoughts back: resumed and forked at every event, trimmed by a
-//! window, and with another model in between. The servers are strict: those of providers that sign thoughts check every
-//! signature, and most of them together with everything that was sent before it.
+//! window, compacted, and with another model in between. The servers are strict: those of providers that sign thoughts check
+//! every signature, and most of them together with everything that was sent before it. The others remember the thoughts that
+//! they sent, and after which messages.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use polylogue::agents::compaction::{Compaction, CompactionLimit};
 use polylogue::layers::executor::Declared;
 use polylogue::models::{Env, Models};
 use polylogue::policies::until;
@@ -17,38 +19,51 @@ use polylogue_core::{
 };
 use polylogue_store::Memory;
 use polylogue_test::cut::{Calls, Cut};
-use polylogue_test::server::{Answer, Behavior, Dialect, Playbook, Received, Server};
+use polylogue_test::server::{Answer, Behavior, Playbook, Received, Server, Vendor};
 use serde_json::{Value, json};
 
 const KEY: &str = "a-key-that-no-one-may-see";
 
-/// An API: two of its models, the variables of its address and key, and the field with the signature of a thought.
+/// An API: two of its models, the variables of its address and key, and the field in which a thought goes back.
 struct Api {
     models: [&'static str; 2],
     variables: fn(&Server) -> Vec<(&'static str, String)>,
-    /// Where there is none, thoughts go back as texts.
-    signature: Option<&'static str>,
+    /// The field of a signature, or of a thought without one.
+    field: &'static str,
+    is_signed: bool,
+    /// Whose chat completions the server plays.
+    vendor: Option<Vendor>,
 }
+
+/// The beginning of an API that signs thoughts.
+const SIGNED: Api =
+    Api { models: ["", ""], variables: |_| Vec::new(), field: "", is_signed: true, vendor: None };
+
+/// That of one which does not.
+const PLAIN: Api = Api { is_signed: false, ..SIGNED };
 
 fn with_key(address: (&'static str, String), key: &'static str) -> Vec<(&'static str, String)> {
     vec![address, (key, KEY.to_owned())]
 }
 
-const APIS: [Api; 7] = [
+const APIS: [Api; 10] = [
     Api {
         models: ["anthropic:claude-sonnet-5", "anthropic:claude-opus-5"],
         variables: |server| with_key(("ANTHROPIC_BASE_URL", server.root_url()), "ANTHROPIC_API_KEY"),
-        signature: Some("signature"),
+        field: "signature",
+        ..SIGNED
     },
     Api {
         models: ["openai-responses:gpt-5", "openai-responses:o3"],
         variables: |server| with_key(("OPENAI_BASE_URL", server.base_url()), "OPENAI_API_KEY"),
-        signature: Some("encrypted_content"),
+        field: "encrypted_content",
+        ..SIGNED
     },
     Api {
         models: ["gemini:gemini-3-pro", "gemini:gemini-3-flash"],
         variables: |server| with_key(("GEMINI_BASE_URL", server.root_url()), "GEMINI_API_KEY"),
-        signature: Some("thoughtSignature"),
+        field: "thoughtSignature",
+        ..SIGNED
     },
     Api {
         models: ["vertex:gemini-3-pro", "vertex:gemini-3-flash"],
@@ -59,7 +74,8 @@ const APIS: [Api; 7] = [
             all.extend(place);
             all
         },
-        signature: Some("thoughtSignature"),
+        field: "thoughtSignature",
+        ..SIGNED
     },
     Api {
         models: [
@@ -70,17 +86,42 @@ const APIS: [Api; 7] = [
             let address = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", server.root_url());
             with_key(address, "AWS_BEARER_TOKEN_BEDROCK")
         },
-        signature: Some("signature"),
+        field: "signature",
+        ..SIGNED
     },
     Api {
-        models: ["deepseek:deepseek-reasoner", "deepseek:deepseek-chat"],
+        models: ["deepseek:deepseek-reasoner", "deepseek:deepseek-v4"],
         variables: |server| with_key(("DEEPSEEK_BASE_URL", server.base_url()), "DEEPSEEK_API_KEY"),
-        signature: None,
+        field: "reasoning_content",
+        vendor: Some(Vendor::DeepSeek),
+        ..PLAIN
     },
     Api {
         models: ["openrouter:a/one", "openrouter:a/two"],
         variables: |server| with_key(("OPENROUTER_BASE_URL", server.base_url()), "OPENROUTER_API_KEY"),
-        signature: None,
+        field: "reasoning_details",
+        vendor: Some(Vendor::OpenRouter),
+        ..PLAIN
+    },
+    Api {
+        models: ["mistral:magistral-medium-latest", "mistral:magistral-small-latest"],
+        variables: |server| with_key(("MISTRAL_BASE_URL", server.base_url()), "MISTRAL_API_KEY"),
+        field: "thinking",
+        vendor: Some(Vendor::Mistral),
+        ..PLAIN
+    },
+    Api {
+        models: ["ollama:qwen3", "ollama:gpt-oss"],
+        variables: |server| vec![("OLLAMA_HOST", server.ollama_url())],
+        field: "thinking",
+        ..PLAIN
+    },
+    Api {
+        models: ["groq:openai/gpt-oss-120b", "groq:qwen/qwen3-32b"],
+        variables: |server| with_key(("GROQ_BASE_URL", server.base_url()), "GROQ_API_KEY"),
+        field: "",
+        vendor: Some(Vendor::Groq),
+        ..PLAIN
     },
 ];
 
@@ -91,8 +132,15 @@ fn thought(model: &str, messages: &[Value]) -> String {
     format!("Thought {:016x}.", hasher.finish())
 }
 
-/// Thinks, calls the tool, and speaks when it has returned.
+/// What replaces the older part of a conversation.
+const SUMMARY: &str = r#"{"task": "talk", "decisions": [], "facts": ["It is sunny."], "done": [], "open": [], "files": [],
+    "outdated": []}"#;
+
+/// Thinks, calls the tool, and speaks when it has returned. It summarizes when asked for that.
 fn answer(request: &Received, _: usize) -> Answer {
+    if request.system().is_some_and(|system| system.contains("You summarize")) {
+        return Answer::text(SUMMARY).think(thought(request.model(), request.messages()));
+    }
     let answer = Answer::text("I look.").think(thought(request.model(), request.messages()));
     match &*request.last_text() {
         "Sunny." => answer,
@@ -102,7 +150,8 @@ fn answer(request: &Received, _: usize) -> Answer {
 
 impl Api {
     async fn server(&self) -> Server {
-        Server::start(Behavior::from(Playbook::new(answer))).await
+        let behavior = Behavior::from(Playbook::new(answer));
+        Server::start(self.vendor.into_iter().fold(behavior, Behavior::vendor)).await
     }
 
     /// Its two models, at `server`.
@@ -111,28 +160,19 @@ impl Api {
         self.models.map(|name| AnyModel::new(models.model(name).unwrap()))
     }
 
-    /// Checks that the server refused nothing, that thoughts went back, and that those without a signature went back as they were,
-    /// to their own model, after the same messages.
+    /// Checks that the server refused nothing, and that thoughts went back.
     fn check(&self, server: &Server, case: &str) {
         let case = format!("{}, {case}", self.models[0]);
         assert_eq!(server.violations(), [""; 0], "{case}");
         let requests = server.requests();
-        let texts: Vec<String> = requests.iter().map(|request| request.body.to_string()).collect();
-        let field = format!("\"{}\":", self.signature.unwrap_or("reasoning_content"));
-        let returned = texts.iter().filter(|text| text.contains(&field)).count();
-        assert!(returned > 1, "{case}: thoughts went back in {returned} requests");
-        for request in requests.iter().filter(|one| one.dialect() == Some(Dialect::ChatCompletions)) {
-            assert_eq!(altered_thought(request.model(), request.messages()), None, "{case}");
+        let (field, empty) = (format!("\"{}\":", self.field), format!("\"{}\":\"\"", self.field));
+        let has_thought = |text: String| text.replace(&empty, "").contains(&field);
+        let returned = requests.iter().filter(|request| has_thought(request.body.to_string())).count();
+        match self.field {
+            "" => assert_eq!(returned, 0, "{case}"),
+            _ => assert!(returned > 1, "{case}: thoughts went back in {returned} requests"),
         }
     }
-}
-
-/// The first thought that `model` did not have after the messages before it.
-fn altered_thought<'a>(model: &str, messages: &'a [Value]) -> Option<&'a str> {
-    (0..).zip(messages).find_map(|(at, message): (usize, _)| {
-        let text = message["reasoning_content"].as_str().filter(|text| !text.is_empty())?;
-        (text != thought(model, &messages[..at])).then_some(text)
-    })
 }
 
 /// Two models in turn, by the number of the agent's own messages.
@@ -151,10 +191,13 @@ impl Model for Alternating {
 }
 
 fn pair(model: &AnyModel, window: Window, turns: u64) -> Chat {
+    pair_of(model, turns, |agent| agent.view(ViewOptions { window, ..ViewOptions::default() }))
+}
+
+fn pair_of(model: &AnyModel, turns: u64, change: impl Fn(Assistant) -> Assistant) -> Chat {
     let agent = |name: &str| {
         let weather = Declared::new("weather", "Tells the weather.", async |_: Value| Ok("Sunny."));
-        let view = ViewOptions { window, ..ViewOptions::default() };
-        Assistant::new(name, model.clone()).unwrap().tool(weather.repeatable()).view(view)
+        change(Assistant::new(name, model.clone()).unwrap().tool(weather.repeatable()))
     };
     let policy = until(max_turns(turns), round_robin());
     Chat::named("pair").participant(agent("Ann")).participant(agent("Bob")).policy(policy).build().unwrap()
@@ -230,6 +273,28 @@ async fn every_api_accepts_what_a_window_leaves() {
     }
 }
 
+/// P106: a summary that replaces the older part of a conversation ends the use of the seals behind it, also where the log is
+/// cut before or after the compaction.
+#[tokio::test]
+async fn every_api_accepts_what_a_compaction_leaves() {
+    let compaction = || Compaction::at(CompactionLimit::Messages(8)).keep_messages(2);
+    let chat = |model: &AnyModel| pair_of(model, 8, |agent| agent.compaction(compaction()));
+    for api in APIS {
+        let server = api.server().await;
+        let [model, _] = api.models(&server);
+        let events = continued(&[], &chat(&model)).await;
+        let compacted = |event: &Arc<Event>| matches!(event.body, Body::Compacted(_));
+        let count = events.iter().filter(|event| compacted(event)).count();
+        assert!(count > 1, "{}: {count} compactions", api.models[0]);
+        let first = events.iter().position(compacted).unwrap();
+        for at in [first - 1, first, first + 1, first + 4] {
+            let again = continued(&events[..at], &chat(&model)).await;
+            assert_eq!(replies(&again), replies(&events), "{} at {at}", api.models[0]);
+        }
+        api.check(&server, "compacted");
+    }
+}
+
 /// A model whose seals are damaged on the way.
 #[derive(Clone)]
 struct Damaging(AnyModel);
@@ -259,20 +324,14 @@ fn damage(value: &mut Value) {
     }
 }
 
-/// The checks above can fail: a signature that was changed is refused, and so is a thought in another place.
+/// The checks above can fail: a signature that was changed is refused. That of unsigned thoughts is shown in the server's tests.
 #[tokio::test]
 async fn damaged_thoughts_are_noticed_by_every_api() {
-    for api in APIS.iter().filter(|api| api.signature.is_some()) {
+    for api in APIS.iter().filter(|api| api.is_signed) {
         let server = api.server().await;
         let [model, _] = api.models(&server);
         let events = continued(&[], &pair(&AnyModel::new(Damaging(model)), Window::All, 3)).await;
         let refused = events.iter().filter(|event| matches!(event.body, Body::SealsRefused { .. })).count();
         assert!(refused > 0 && !server.violations().is_empty(), "{}: {refused}", api.models[0]);
     }
-    let messages = [json!({"role": "user", "content": "Talk."})];
-    let own = |model: &str| json!({"role": "assistant", "reasoning_content": thought(model, &messages)});
-    let sent = [messages[0].clone(), own("a/one")];
-    assert_eq!(altered_thought("a/one", &sent), None);
-    assert!(altered_thought("a/two", &sent).is_some());
-    assert!(altered_thought("a/one", &sent[1..]).is_some());
 }

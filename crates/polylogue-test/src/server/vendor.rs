@@ -1,0 +1,216 @@
+//! Providers whose chat completions deviate from OpenAI's: what they refuse, and the forms in which they reply.
+
+use serde_json::Value;
+
+use super::quirk::Quirk;
+use super::rules::{Checked, Object, object, only, role};
+
+/// A provider with chat completions that deviate from OpenAI's.
+///
+/// [`Behavior::vendor`](super::Behavior::vendor) makes the server refuse what the provider refuses or ignores, and reply in
+/// its form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Vendor {
+    /// It refuses unknown fields and a user message after the result of a tool, takes ids of nine characters, and has reasoning
+    /// in the content.
+    Mistral,
+    /// It takes no tool by its name, and refuses unknown fields.
+    Cohere,
+    /// Its models that reason expect reasoning with every assistant message, R1 with none.
+    DeepSeek,
+    /// It has reasoning in `reasoning_details`, which must go back.
+    OpenRouter,
+    /// It refuses unknown fields, those of reasoning in messages among them.
+    Groq,
+    /// Its models that reason refuse stop texts.
+    Xai,
+    /// It takes no tool by its name.
+    LmStudio,
+}
+
+/// The fields of Mistral's requests, of its reference.
+const MISTRAL: &[&str] = &[
+    "model",
+    "messages",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "stream",
+    "stop",
+    "random_seed",
+    "response_format",
+    "tools",
+    "tool_choice",
+    "presence_penalty",
+    "frequency_penalty",
+    "n",
+    "prediction",
+    "parallel_tool_calls",
+    "prompt_mode",
+    "reasoning_effort",
+    "safe_prompt",
+    "metadata",
+];
+
+/// The fields of Cohere's compatibility API.
+const COHERE: &[&str] = &[
+    "model",
+    "messages",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "max_completion_tokens",
+    "stream",
+    "stream_options",
+    "stop",
+    "seed",
+    "response_format",
+    "tools",
+    "tool_choice",
+    "presence_penalty",
+    "frequency_penalty",
+    "reasoning_effort",
+];
+
+/// The fields of Groq's requests.
+const GROQ: &[&str] = &[
+    "model",
+    "messages",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "max_completion_tokens",
+    "stream",
+    "stream_options",
+    "stop",
+    "seed",
+    "response_format",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "frequency_penalty",
+    "reasoning_effort",
+    "reasoning_format",
+    "include_reasoning",
+    "service_tier",
+    "user",
+    "n",
+];
+
+impl Vendor {
+    /// The deviations of its replies.
+    pub(super) const fn quirks(self) -> &'static [Quirk] {
+        match self {
+            Self::Mistral => &[Quirk::ThinkingParts, Quirk::ShortCallId, Quirk::UsageUnasked],
+            Self::OpenRouter => &[Quirk::ReasoningDetails],
+            Self::Groq => &[Quirk::ReasoningField],
+            Self::Cohere | Self::DeepSeek | Self::Xai | Self::LmStudio => &[],
+        }
+    }
+
+    /// Whether `model` expects the reasoning of a reply back with the results of its calls.
+    pub(super) fn wants_reasoning(self, model: &str) -> bool {
+        match self {
+            Self::Mistral | Self::OpenRouter => true,
+            Self::DeepSeek => !is_r1(model),
+            Self::Cohere | Self::Groq | Self::Xai | Self::LmStudio => false,
+        }
+    }
+
+    /// Checks a request for what this provider asks besides what all ask.
+    pub(super) fn check(self, body: &Value) -> Checked {
+        let (body, messages) = (object(body, "the body")?, body.get("messages").and_then(Value::as_array));
+        let messages = messages.map_or(&[][..], Vec::as_slice);
+        match self {
+            Self::Mistral => {
+                only(body, MISTRAL)?;
+                each_call_id(messages, is_nine)?;
+                no_user_after_tool(messages)
+            }
+            Self::Cohere => only(body, COHERE).and_then(|()| no_named_tool(body)),
+            Self::LmStudio => no_named_tool(body),
+            Self::Groq => {
+                only(body, GROQ)?;
+                own(messages).try_for_each(|(at, message)| no_reasoning(at, message))
+            }
+            Self::DeepSeek if is_r1(model(body)) => {
+                own(messages).try_for_each(|(at, message)| no_reasoning(at, message))
+            }
+            Self::DeepSeek => own(messages).try_for_each(|(at, message)| {
+                let has = message.get("reasoning_content").is_some_and(Value::is_string);
+                has.then_some(()).ok_or_else(|| format!("messages[{at}] has no `reasoning_content`"))
+            }),
+            Self::Xai if body.contains_key("stop") && model(body).starts_with("grok-4") => {
+                Err("Model does not support parameter `stop`.".into())
+            }
+            Self::Xai | Self::OpenRouter => Ok(()),
+        }
+    }
+}
+
+fn model(body: &Object) -> &str {
+    body.get("model").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_r1(model: &str) -> bool {
+    model.contains("r1")
+}
+
+/// The request without parts of reasoning, which only Mistral has in contents.
+pub(super) fn without_thinking(body: &Value) -> Value {
+    let mut body = body.clone();
+    let messages = body.get_mut("messages").and_then(Value::as_array_mut);
+    for message in messages.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let Some(Value::Array(parts)) = message.get_mut("content") else { continue };
+        parts.retain(|part| part.get("type").is_none_or(|kind| kind != "thinking"));
+        if parts.is_empty() {
+            message.shift_remove("content");
+        }
+    }
+    body
+}
+
+/// The messages of the assistant, each with its index.
+fn own(messages: &[Value]) -> impl Iterator<Item = (usize, &Value)> {
+    messages.iter().enumerate().filter(|(_, message)| role(message) == "assistant")
+}
+
+fn no_reasoning(at: usize, message: &Value) -> Checked {
+    let names = ["reasoning_content", "reasoning", "reasoning_details"];
+    match names.into_iter().find(|name| message.get(name).is_some()) {
+        Some(name) => Err(format!("messages[{at}]: property '{name}' is unsupported")),
+        None => Ok(()),
+    }
+}
+
+fn no_named_tool(body: &Object) -> Checked {
+    match body.get("tool_choice") {
+        Some(Value::Object(_)) => Err("Invalid tool_choice type: 'object'".into()),
+        _ => Ok(()),
+    }
+}
+
+fn is_nine(id: &str) -> bool {
+    id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Checks the ids of all calls and results.
+fn each_call_id(messages: &[Value], is_legal: fn(&str) -> bool) -> Checked {
+    let made = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array()).flatten();
+    let made = made.filter_map(|call| call.get("id"));
+    let answered = messages.iter().filter_map(|message| message.get("tool_call_id"));
+    match made.chain(answered).filter_map(Value::as_str).find(|id| !is_legal(id)) {
+        Some(id) => Err(format!("Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9.")),
+        None => Ok(()),
+    }
+}
+
+fn no_user_after_tool(messages: &[Value]) -> Checked {
+    let mut pairs = messages.iter().zip(messages.iter().skip(1));
+    match pairs.any(|(before, next)| role(before) == "tool" && role(next) == "user") {
+        true => Err("Unexpected role 'user' after role 'tool'".into()),
+        false => Ok(()),
+    }
+}
