@@ -190,6 +190,14 @@ pub(crate) struct Resume {
     #[arg(long)]
     pub(crate) take_over: bool,
 
+    /// Continue with the current team file if it has changed since the conversation began
+    #[arg(long, conflicts_with = "pinned")]
+    pub(crate) accept_changes: bool,
+
+    /// Continue with the team as it was when the conversation began, even if its file has changed
+    #[arg(long)]
+    pub(crate) pinned: bool,
+
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }

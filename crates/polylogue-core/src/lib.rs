@@ -63,5 +63,5 @@ pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{EndedTurn, Line, RaisedLimits, Source, Transcript};
 pub use turn::{Act, ModelAttempt, ModelCall, Turn};
 pub use view::{
-    BEGIN, Compactable, EncodeCache, Entry, GO_ON, PromptRole, ShowNames, View, ViewOptions, Window,
+    BEGIN, Compactable, EncodeCache, Entry, GO_ON, KeptSize, PromptRole, ShowNames, View, ViewOptions, Window,
 };

@@ -13,7 +13,7 @@ mod words;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use self::compaction::Compactable;
+pub use self::compaction::{Compactable, KeptSize};
 pub(crate) use self::digest::{Chain, start};
 pub use self::entry::{EncodeCache, Entry};
 use self::pending::Pending;
@@ -55,6 +55,8 @@ pub struct View {
     pending: Pending,
     /// A truncated reply that is to be continued, and where the view is reset to when it is.
     partial: Option<(Mark, Vec<Part>)>,
+    /// Where the view is reset to if the last reply, which filled the context window, is discarded.
+    full: Option<Mark>,
     /// Calls without a result yet, with results that came early.
     awaited: Vec<(Call, Option<Outcome>)>,
     ids: HashSet<String>,
@@ -105,6 +107,7 @@ impl View {
             weight: 0,
             pending: Pending::default(),
             partial: None,
+            full: None,
             awaited: Vec::new(),
             ids: HashSet::new(),
             deferred: Vec::new(),
@@ -199,6 +202,7 @@ impl View {
                 self.model_replied(reply);
             }
             Body::SealsRefused { who, .. } if of_turn(who) => self.unseal(),
+            Body::TooLong { who, .. } if of_turn(who) => self.discard_reply(),
             Body::Compacted(compacted) if of_turn(&compacted.who) => self.compact(compacted),
             Body::Prompted { who, text } if of_turn(who) => self.prompted(text),
             Body::ToolReturned { who, id, outcome } if of_turn(who) => self.returned(id, outcome),
@@ -277,6 +281,7 @@ impl View {
     }
 
     fn returned(&mut self, id: &str, outcome: &Outcome) {
+        self.full = None;
         if let Some((_, answer)) =
             self.awaited.iter_mut().find(|(call, answer)| call.id == id && answer.is_none())
         {
@@ -352,6 +357,7 @@ impl View {
 
     /// Appends what is still pending of the agent's own last reply, before something else follows.
     fn settle(&mut self) {
+        self.full = None;
         self.settle_pending();
         self.answer_calls();
     }

@@ -7,6 +7,7 @@ mod agents;
 mod approval;
 mod calls;
 mod chats;
+mod compaction;
 mod endpoints;
 mod mcp;
 mod names;
@@ -32,6 +33,7 @@ pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>,
     let outline = Outline::of(&team.agents, names.0, names.1);
     names::check(team, &outline, report);
     agents::check(team, &outline, report);
+    compaction::check(team, &outline, report);
     reasoning::check(&outline, report);
     approval::check(team, &outline, report);
     working::check(team, &outline, report);

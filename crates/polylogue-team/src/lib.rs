@@ -45,9 +45,11 @@ mod build;
 mod build_context;
 mod built_in;
 mod calls;
+mod changes;
 mod chat;
 mod check;
 mod command;
+mod compaction;
 mod condition;
 mod duration;
 mod endpoint;
@@ -92,10 +94,12 @@ pub use build::Provide;
 pub use build_context::BuildContext;
 pub use built_in::built_in_tools;
 pub use calls::ApiDocument;
+pub use changes::TeamChange;
 pub use chat::{
     CarryoverSettings, Chat, InnerChat, Introductions, JoinCondition, LateJoiner, Opening, OpeningLine,
     Reflect, Summary,
 };
+pub use compaction::CompactionKeys;
 pub use duration::{NoTime, Time};
 pub use endpoint::{
     Api, CapabilityKeys, CapabilitySet, Endpoint, FromEnv, Header, KeyVariable, OnlyText, Timeouts,

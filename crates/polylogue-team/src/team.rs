@@ -8,7 +8,7 @@ mod work_dir;
 
 use std::collections::BTreeMap;
 
-use polylogue_config::{At, Config, NewName};
+use polylogue_config::{At, Config, NewName, Switch};
 use polylogue_core::{Name, Price, TaskFrom};
 use polylogue_models::{FailureClass, Script};
 use polylogue_tools::command::Declaration;
@@ -19,6 +19,7 @@ use crate::at_name::AtName;
 use crate::calls::{ApiDocument, CallKeys};
 use crate::chat::{Chat, InnerChat, TaskFromKey};
 use crate::command::CommandKeys;
+use crate::compaction::CompactionKeys;
 use crate::endpoint::Endpoint;
 use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
@@ -56,6 +57,9 @@ pub struct Team {
     /// team within a team is ignored.
     #[key(as = Vec<FailureKey>, default = FailureClass::DEFAULT.to_vec(), unique)]
     pub fallback: Vec<FailureClass>,
+    /// When and how histories of agents that set no `compaction` are replaced by a summary. A team within a team has its own.
+    #[key(none = "at 80 % of the context window, if it is known")]
+    pub compaction: Option<At<Switch<CompactionKeys>>>,
     /// Variables by name. `{{name}}` in a text of this file is replaced by the value, once and literally. `--var
     /// NAME=VALUE` replaces a value.
     #[key(as = BTreeMap<String, At<VarText>>)]

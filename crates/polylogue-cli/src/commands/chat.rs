@@ -10,6 +10,7 @@ use polylogue_runtime::{OpenOptions, Prepared, Runtime};
 use polylogue_team::{Loaded, Overrides};
 
 use super::resume::Stored;
+use super::team_version::TeamVersion;
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, settings};
 use crate::prompt;
@@ -122,5 +123,7 @@ async fn stored(
     id: &LogId,
     settings: &Settings,
 ) -> Result<Prepared, CliError> {
-    Stored { id, options: &args.options, asks: true, settings }.prepare(cli, runtime).await
+    // A chat continues with the team as it was: `resume` has the options for another one.
+    let version = TeamVersion::Pinned;
+    Stored { id, options: &args.options, asks: true, settings, version }.prepare(cli, runtime).await
 }

@@ -20,6 +20,7 @@ pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod steer;
+mod team_version;
 pub(crate) mod trust;
 pub(crate) mod verify;
 pub(crate) mod waiting;

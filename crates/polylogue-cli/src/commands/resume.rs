@@ -6,8 +6,10 @@ use std::sync::Arc;
 use polylogue::{Message, Name};
 use polylogue_core::{LimitOverrides, LogId, Part, Store as _};
 use polylogue_runtime::{Conversation, OpenOptions, Prepared, Resumed, Runtime};
+use polylogue_team::Loaded;
 
 use super::steer;
+use super::team_version::TeamVersion;
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, settings};
 use crate::limit;
@@ -31,7 +33,8 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Resume) -> Result<Exit, Cl
         return Ok(exit);
     }
     let settings = settings(cli, args.options.output);
-    let stored = Stored { id: &id, options: &args.options, asks: args.answer.is_none(), settings: &settings };
+    let (options, asks, version) = (&args.options, args.answer.is_none(), TeamVersion::wanted(args));
+    let stored = Stored { id: &id, options, asks, settings: &settings, version };
     let mut prepared = stored.prepare(cli, &runtime).await?;
     let attached = attached(args)?;
     attachments::check(&prepared, &attached)?;
@@ -109,6 +112,8 @@ pub(super) struct Stored<'a> {
     /// Whether there may be a person to ask.
     pub(super) asks: bool,
     pub(super) settings: &'a Settings,
+    /// The version of the team.
+    pub(super) version: TeamVersion,
 }
 
 impl Stored<'_> {
@@ -116,7 +121,7 @@ impl Stored<'_> {
     pub(super) async fn prepare(self, cli: &args::Cli, runtime: &Runtime) -> Result<Prepared, CliError> {
         let args::TeamOptions { models, allowed, limits } = &self.options.team;
         let dir = self.options.folder.path()?;
-        let mut stored = runtime.stored_team(self.id).await?;
+        let stored = runtime.stored_team(self.id).await?;
         // What a store says that this user has not sealed allows nothing.
         let is_sealed = trust::is_sealed(&stored)?;
         let trusted = if is_sealed { stored.digest.clone() } else { stored.own_digest() };
@@ -132,22 +137,32 @@ impl Stored<'_> {
         }
         let events: Vec<_> = runtime.store().read(self.id, 0).await?.into_iter().map(Arc::new).collect();
         let before = LimitOverrides::last_of(&events).unwrap_or(stored.limits);
+        let newer = self.version.of(self.id, &stored)?;
+        let is_newer = newer.is_some();
+        let (mut team, digest, trusted, file, outside) = match newer {
+            Some(Loaded { team, digest, outside, .. }) => {
+                let file = team.file().to_owned();
+                (team, digest.clone(), digest, file, outside)
+            }
+            None => (stored.team, stored.digest, trusted, format!("conversation {}", self.id), Vec::new()),
+        };
         if let Some(model) = &models.model {
-            stored.team.use_model(model);
+            team.use_model(model);
         }
         let launch = Launch {
-            team: stored.team,
-            digest: stored.digest,
+            team,
+            digest,
             trusted,
-            file: format!("conversation {}", self.id),
-            outside: Vec::new(),
+            file,
+            outside,
             models: &models,
             permits: &allowed.permits,
             servers: allowed.mcp.clone().or(stored.mcp.filter(|_| is_sealed)),
             dir: dir.or(stored.dir.filter(|_| is_sealed)),
             limits: limits.overrides().or(before),
             shared_budget: false,
-            before: if is_sealed { stored.allowed } else { Vec::new() },
+            // Another version of the team is allowed what its own content was trusted with.
+            before: if is_sealed && !is_newer { stored.allowed } else { Vec::new() },
             resumed: true,
             asks: self.asks,
             shown: Some(self.settings),

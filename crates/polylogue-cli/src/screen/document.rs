@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Audience, Call, Entry, Event, Media, Name, Opening, Outcome, Part, Path, plain};
+use polylogue_core::{Audience, Body, Call, Entry, Event, Media, Name, Opening, Outcome, Part, Path, plain};
 
 use super::autogen::AutoGenRenderer;
 use super::call::{self, short};
@@ -132,6 +132,9 @@ impl File {
             Kind::Notice(body) => {
                 notice::of(body).iter().for_each(|(who, does)| self.note(&format!("{who} {does}")));
                 notice::of_run(body).iter().for_each(|done| self.note(&sentence(done)));
+                if let Body::Compacted(compacted) = body {
+                    self.body(&notice::summary(compacted));
+                }
             }
             Kind::ChatClosed { reason, summary, source } => {
                 let is_shown = *source == SummarySource::LastMessage;

@@ -44,6 +44,17 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
     })
 }
 
+/// The summary of a compaction, and what it stands for.
+pub(super) fn summary(compacted: &Compacted) -> String {
+    let Compacted { who, through, kept, summary, .. } = compacted;
+    let kept = match kept.len() {
+        0 => String::new(),
+        1 => ", but for 1 pinned message".to_owned(),
+        count => format!(", but for {count} pinned messages"),
+    };
+    format!("{who} reads this instead of its messages up to event {through}{kept}:\n\n{}", summary.text())
+}
+
 /// What was done from outside of the conversation, if the event says so.
 pub(super) fn of_run(body: &Body) -> Option<String> {
     Some(match body {

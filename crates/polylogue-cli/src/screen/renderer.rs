@@ -378,6 +378,9 @@ impl Renderer {
         if let Some(done) = notice::of_run(body) {
             self.note(at, &folded(&done), Style::DIM);
         }
+        if let (Body::Compacted(compacted), true) = (body, self.format.whole) {
+            self.private(at, "summary: ", &notice::summary(compacted));
+        }
     }
 
     fn asked(&mut self, at: &Path, question: &Question) {

@@ -15,6 +15,8 @@ mod breakdowns;
 #[cfg(test)]
 mod chat;
 #[cfg(test)]
+mod compaction;
+#[cfg(test)]
 mod containers;
 #[cfg(test)]
 mod dialects;
@@ -109,6 +111,8 @@ mod trust;
 mod trust_attacks;
 #[cfg(test)]
 mod verified;
+#[cfg(test)]
+mod versions;
 #[cfg(test)]
 mod web;
 #[cfg(test)]

@@ -35,6 +35,10 @@ pub struct Compacted {
     /// The events among these whose messages stay verbatim, before the summary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<u64>,
+    /// The event among these whose message the agent's turn works on: it stays verbatim after the summary, until the next
+    /// compaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u64>,
     /// How many messages, calls and results were replaced.
     pub replaced: u64,
     /// The size of the request before, in tokens, estimated from the last reported usage.

@@ -88,8 +88,9 @@ pub enum Body {
         /// The names of the parameters.
         parameters: Vec<Arc<str>>,
     },
-    /// A provider refused a request because it is longer than the context window of its model. The agent's history is
-    /// compacted, and the request is sent again.
+    /// A provider refused a request because it is longer than the context window of its model, or the window was full
+    /// before the reply was complete: that reply is discarded. The agent's history is compacted, and the request is sent
+    /// again.
     TooLong {
         /// The agent that asked.
         who: Name,

@@ -15,17 +15,26 @@ impl Turn<'_> {
         self.view(ask.view).tokens(others)
     }
 
+    /// Replays the next compaction, if the log has all of it: the calls that summarize and the event.
+    pub fn replay_compaction(&mut self) -> bool {
+        let is_part = |body: &Body| {
+            is_of_summary(body) || matches!(body, Body::ModelReplied(reply) if !reply.purpose.is_turn())
+        };
+        let bodies = self.past.iter().map(|event| &event.body);
+        let calls = bodies.take_while(|body| is_part(body)).count();
+        if !self.past.get(calls).is_some_and(|event| matches!(event.body, Body::Compacted(_))) {
+            return false;
+        }
+        for event in self.past.drain(..=calls).collect::<Vec<_>>() {
+            self.replay_event(event);
+        }
+        true
+    }
+
     /// Whether the log has a compaction next, before a model call; `None` if the log does not say what is next.
     #[must_use]
     pub fn compacts_next(&self) -> Option<bool> {
-        let is_before = |body: &Body| {
-            body.is_of_form()
-                || matches!(
-                    body,
-                    Body::CapabilityMissing { capability: Capability::Schema | Capability::Json, .. }
-                )
-        };
-        let mut next = self.past.iter().map(|event| &event.body).skip_while(|body| is_before(body));
+        let mut next = self.past.iter().map(|event| &event.body).skip_while(|body| is_of_summary(body));
         next.next().map(|body| body.is_of_compaction() && !matches!(body, Body::TooLong { .. }))
     }
 
@@ -66,4 +75,20 @@ impl Turn<'_> {
         self.record([Body::TooLong { who, model, tokens, limit, why }]).await?;
         Ok(limit.map(u64::from))
     }
+
+    /// Logs that the context window of `model` was full before its last reply was complete: the reply is discarded.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub async fn discard_reply(&mut self, model: &str) -> Result<()> {
+        let why = "the context window was full before the reply was complete";
+        let (who, model, why) = (self.me().clone(), model.into(), why.into());
+        self.record([Body::TooLong { who, model, tokens: None, limit: None, why }]).await
+    }
+}
+
+/// Whether the event can precede the reply of a call that summarizes.
+fn is_of_summary(body: &Body) -> bool {
+    let is_form = |capability: &Capability| matches!(capability, Capability::Schema | Capability::Json);
+    body.is_of_form() || matches!(body, Body::CapabilityMissing { capability, .. } if is_form(capability))
 }

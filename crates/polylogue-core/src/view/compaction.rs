@@ -17,6 +17,24 @@ pub struct Compactable {
     pub through: u64,
 }
 
+/// How much of the latest entries stays at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptSize {
+    /// Tokens, estimated at four ASCII characters or one other character each.
+    Tokens(u64),
+    /// Entries, each call and each result counted as one.
+    Entries(usize),
+}
+
+impl KeptSize {
+    fn fits(self, entries: &[Entry]) -> bool {
+        match self {
+            Self::Tokens(most) => estimate(entries) <= most,
+            Self::Entries(most) => entries.len() <= most,
+        }
+    }
+}
+
 impl View {
     /// Estimated tokens of a request for this view: those reported for the last one and what followed it, or else all of it
     /// at four ASCII characters or one other character each, and `others` for the system message and the tools.
@@ -24,6 +42,12 @@ impl View {
     pub fn tokens(&self, others: u64) -> u64 {
         let (known, since) = self.measured.unwrap_or((others, 0));
         known.saturating_add(estimate(self.entries.get(since..).unwrap_or_default()))
+    }
+
+    /// Estimated tokens of the entries from `index` on, in the same way.
+    #[must_use]
+    pub fn tokens_from(&self, index: usize) -> u64 {
+        estimate(self.entries.get(index..).unwrap_or_default())
     }
 
     /// The summary that earlier entries were replaced by.
@@ -38,10 +62,17 @@ impl View {
         self.origins.get(index).copied()
     }
 
-    /// The part that a compaction can replace so that at most `keep_tokens` of the latest entries stay, but not fewer than
+    /// The entry that the agent's turn works on: the last one of others or prompt that was there when the turn began.
+    #[must_use]
+    pub fn turn_task(&self) -> Option<usize> {
+        let before = self.entries.get(..self.begun?.entries)?;
+        before.iter().rposition(|entry| matches!(entry, Entry::User { .. } | Entry::System { .. }))
+    }
+
+    /// The part that a compaction can replace so that at most `keep` of the latest entries stays, but not fewer than
     /// `keep_messages`, a call and its results counted as one. Never the opening. `None` if nothing can be replaced.
     #[must_use]
-    pub fn compactable(&self, keep_tokens: u64, keep_messages: usize) -> Option<Compactable> {
+    pub fn compactable(&self, keep: KeptSize, keep_messages: usize) -> Option<Compactable> {
         let first = self.pinned + usize::from(self.summary.is_some());
         let starts: Vec<usize> = (first..self.entries.len()).filter(|&at| self.begins_exchange(at)).collect();
         let latest = starts.len().checked_sub(keep_messages.max(1)).filter(|index| *index > 0)?;
@@ -51,13 +82,14 @@ impl View {
             .copied()
             .filter(|&at| self.origins.get(at) > self.origins.get(at - 1));
         let cuts: Vec<usize> = cuts.collect();
-        let fits = |at: &&usize| estimate(self.entries.get(**at..).unwrap_or_default()) <= keep_tokens;
+        let fits = |at: &&usize| keep.fits(self.entries.get(**at..).unwrap_or_default());
         let end = *cuts.iter().find(fits).or(cuts.last())?;
         let through = self.origin(end - 1)?;
         Some(Compactable { entries: first..end, through })
     }
 
-    /// Replaces the entries up to an event by their summary, after those that stay verbatim.
+    /// Replaces the entries up to an event by their summary, after those that stay verbatim. The entry that the turn works
+    /// on follows the summary, until a later compaction.
     pub(super) fn compact(&mut self, compacted: &Compacted) {
         let is_older = |at: usize| self.origins.get(at).is_some_and(|origin| *origin <= compacted.through);
         let mut cut = self.pinned;
@@ -68,11 +100,13 @@ impl View {
         }
         let is_kept =
             |at: &usize| self.origins.get(*at).is_some_and(|origin| compacted.kept.contains(origin));
-        let had_summary = usize::from(self.summary.is_some());
-        let kept = (self.pinned + had_summary..cut).filter(is_kept);
+        let replaced = self.pinned + usize::from(self.summary.is_some())..cut;
+        let kept = replaced.clone().filter(is_kept);
         let mut head: Vec<Entry> = kept.filter_map(|at| verbatim(self.entries.get(at)?)).collect();
         let pinned = self.pinned + head.len();
         head.push(Entry::user(compacted.summary.text()));
+        let is_task = |at: &usize| compacted.task.is_some() && self.origin(*at) == compacted.task;
+        head.extend(replaced.rev().find(is_task).and_then(|at| verbatim(self.entries.get(at)?)));
         self.replace(cut, head);
         self.pinned = pinned;
         self.summary = Some(compacted.summary.clone());

@@ -7,12 +7,13 @@ use super::entry::EncodeCache;
 use super::pending::Pending;
 use super::words::is_spoken;
 use crate::data::joined;
-use crate::{ModelReply, Part};
+use crate::{Finish, ModelReply, Part};
 
 impl View {
     pub(super) fn model_replied(&mut self, reply: &ModelReply) {
         self.settle();
         self.measured = reply.usage.input.filter(|_| !reply.cached).map(|input| (input, self.entries.len()));
+        let before = (reply.finish == Finish::ContextFull).then(|| self.mark());
         let whole = self.partial.take().map(|(mark, before)| {
             self.go_back(mark);
             joined(before, &reply.parts)
@@ -28,6 +29,15 @@ impl View {
         self.awaited.extend(calls);
         if !self.awaited.is_empty() {
             self.settle_pending();
+        }
+        self.full = before;
+    }
+
+    /// Removes a reply that filled the context window, which was the last event: the request is sent again.
+    pub(super) fn discard_reply(&mut self) {
+        if let Some(mark) = self.full.take() {
+            self.pending = Pending::default();
+            self.go_back(mark);
         }
     }
 

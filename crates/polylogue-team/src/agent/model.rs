@@ -7,6 +7,7 @@ use polylogue::agents::tooling::{ToolCalling, ToolHistory};
 use polylogue_config::{At, ByName, Config, Same, Switch};
 use polylogue_core::{Name, ShowNames, ViewOptions, Window};
 
+use crate::compaction::CompactionKeys;
 use crate::memory::AgentMemory;
 use crate::model_list::ModelList;
 use crate::output_blocks::OutputBlock;
@@ -72,6 +73,10 @@ pub struct ModelKeys {
     /// View of the conversation that the agent's model receives.
     #[key(default = View::absent())]
     pub view: At<View>,
+    /// When and how the older part of the agent's history is replaced by a summary. `false` never compacts it: a request
+    /// that exceeds the context window fails.
+    #[key(none = "the `compaction` of the team")]
+    pub compaction: Option<At<Switch<CompactionKeys>>>,
 }
 
 /// View of a conversation that an agent's model receives.

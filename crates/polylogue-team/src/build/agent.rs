@@ -6,7 +6,8 @@ use polylogue::layers::reply::{Stack, named};
 use polylogue::layers::{Executor, HumanInput};
 use polylogue::policies::handoff::Handoff;
 use polylogue::{Assistant, Human, Result, Tool as _};
-use polylogue_core::{AnyAgent, Params, UnknownName};
+use polylogue_config::{At, Switch};
+use polylogue_core::{AnyAgent, Name, Params, UnknownName};
 
 use super::builder::{AgentBuilder, BuildScope};
 use crate::agent::{Agent, ModelKeys};
@@ -90,6 +91,32 @@ impl<'a> AgentBuilder<'a> {
 
     /// The agent without tools and output schema, for its reasoning.
     pub(super) fn assistant_without_tools(&self, agent: &Agent, keys: &ModelKeys) -> Result<Assistant> {
+        let assistant = self.plain_assistant(agent, keys)?;
+        Ok(match keys.compaction.as_ref().or(self.team.compaction.as_ref()) {
+            None => assistant,
+            Some(At { value: Switch::Off, .. }) => assistant.without_compaction(),
+            Some(At { value: Switch::On(compaction), .. }) => {
+                let by = compaction.by.as_ref().map(|name| self.summarizer(name)).transpose()?;
+                let model = compaction.model.as_ref();
+                let model = model.map(|model| self.model_of(&agent.name, Some(model))).transpose()?;
+                assistant.compaction(compaction.build(by.as_ref(), model))
+            }
+        })
+    }
+
+    /// The agent that summarizes for others.
+    fn summarizer(&self, name: &Name) -> Result<Assistant> {
+        let agent = self.team.agents.iter().find(|agent| agent.name == *name);
+        match agent.and_then(|agent| Some((agent, agent.plain()?))) {
+            Some((agent, keys)) => self.plain_assistant(agent, keys),
+            None => Err(UnknownName::new("agent with a model", name)
+                .within(format!("of `{}`", self.team.name))
+                .into()),
+        }
+    }
+
+    /// The agent without tools, output schema and compaction.
+    fn plain_assistant(&self, agent: &Agent, keys: &ModelKeys) -> Result<Assistant> {
         let model = self.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
         let model = Example::shown_to(model, &keys.examples);
         let mut assistant = Assistant::new(agent.name.as_str(), model)?

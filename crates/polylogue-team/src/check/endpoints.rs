@@ -60,7 +60,9 @@ fn check_models(team: &Team, report: &mut Report<'_>) {
         _ => None,
     });
     let agents = team.agents.iter().filter_map(|agent| agent.model()?.model.as_ref());
-    for model in team.model.iter().chain(agents).chain(reflected) {
+    let compacting = team.agents.iter().filter_map(|agent| agent.model()?.compaction.as_ref());
+    let compacting = compacting.chain(&team.compaction).filter_map(|keys| keys.on()?.model.as_ref());
+    for model in team.model.iter().chain(agents).chain(reflected).chain(compacting) {
         let Some((provider, id)) = model.split_once([':', '/']) else { continue };
         if own.contains(&provider) || Provider::find(provider).is_some() || report.full() {
             continue;

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use polylogue_config::At;
+use polylogue_config::{At, Switch};
 use polylogue_core::Name;
 
 use crate::agent::Agent;
 use crate::chat::{Chat, InnerChat};
+use crate::compaction::CompactionKeys;
 use crate::diagnostic::Report;
 use crate::nested_chats::NestedContext;
 use crate::outline::{Outline, Participant};
@@ -149,7 +150,13 @@ fn brought_along(agent: &Agent) -> impl Iterator<Item = &At<Name>> {
         std::iter::once(&nested.chat).chain(author)
     });
     let reasoning = agent.model().and_then(|keys| keys.reasoning.as_ref());
-    nested.chain(agent_tools_of(agent)).chain(reasoning.into_iter().flat_map(|reasoning| reasoning.others()))
+    let others = reasoning.into_iter().flat_map(|reasoning| reasoning.others());
+    let author = agent.model().and_then(|keys| author_of(keys.compaction.as_ref()?));
+    nested.chain(agent_tools_of(agent)).chain(others).chain(author)
+}
+
+fn author_of(compaction: &At<Switch<CompactionKeys>>) -> Option<&At<Name>> {
+    compaction.on()?.by.as_ref().filter(|by| by.ok)
 }
 
 fn warn_of_unused<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, report: &mut Report<'_>) {
@@ -169,6 +176,7 @@ fn warn_of_unused<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, 
             }
         }
     }
+    reached.extend(team.compaction.as_ref().and_then(author_of).map(|by| &by.value));
     for participant in outline.participants().iter().filter(|one| !reached.contains(&one.name().value)) {
         let message = format!("the {} `{}` takes part in nothing", participant.noun(), participant.name());
         let hint = "name it among the `participants` of a chat that is reached from `chat`, or leave it out";

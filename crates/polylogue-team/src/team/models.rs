@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use polylogue_config::{At, Switch};
 use polylogue_core::Name;
 use polylogue_models::model_names;
 
 use super::Team;
 use crate::Overrides;
 use crate::agent::AgentKind;
+use crate::compaction::CompactionKeys;
 use crate::endpoint::{Endpoint, canonical};
 
 impl Team {
@@ -19,8 +21,10 @@ impl Team {
         for agent in &mut self.agents {
             if let AgentKind::Model(keys) = &mut agent.kind {
                 keys.model = None;
+                forget_model(keys.compaction.as_mut());
             }
         }
+        forget_model(self.compaction.as_mut());
         let inner = self.chats.iter_mut().map(|inner| &mut inner.chat);
         for chat in std::iter::once(&mut self.chat).chain(inner) {
             chat.forget_models();
@@ -73,7 +77,16 @@ impl Team {
     #[must_use]
     pub fn models(&self) -> BTreeSet<&str> {
         let users = self.model_users(&self.name, None).into_iter();
-        users.filter_map(|(_, models)| models).flat_map(model_names).collect()
+        let users = users.filter_map(|(_, models)| models);
+        users.chain(self.summarizing_models()).flat_map(model_names).collect()
+    }
+
+    /// The models that the files name for the summaries of compactions.
+    pub(crate) fn summarizing_models(&self) -> Vec<&str> {
+        let agents = self.agents.iter().filter_map(|agent| agent.model()?.compaction.as_ref());
+        let own = agents.chain(&self.compaction).filter_map(|keys| keys.on()?.model.as_deref());
+        let within = self.teams.iter().flat_map(|sub| sub.team.summarizing_models());
+        own.map(String::as_str).chain(within).collect()
     }
 
     /// Names of all that call a model in this team and the teams within it, in the order of the file: agents with a model,
@@ -125,6 +138,12 @@ impl Team {
     pub fn endpoint_of(&self, model: &str) -> Option<(&str, &Endpoint)> {
         let name = canonical(model.split([':', '/']).next().unwrap_or_default().trim());
         self.all_endpoints().into_iter().find(|(other, _)| *other == name)
+    }
+}
+
+fn forget_model(compaction: Option<&mut At<Switch<CompactionKeys>>>) {
+    if let Some(At { value: Switch::On(keys), .. }) = compaction {
+        keys.model = None;
     }
 }
 

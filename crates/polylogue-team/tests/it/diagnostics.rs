@@ -21,7 +21,7 @@ use expect_test::Expect;
 use polylogue_team::{Overrides, parse};
 
 /// Compares what is said of a file with what is expected.
-fn check(text: &str, expected: &Expect) {
+pub(super) fn check(text: &str, expected: &Expect) {
     let said = match parse(text, "t.yaml", &Overrides::default()) {
         Ok(loaded) => loaded.warnings.to_string(),
         Err(diagnostics) => diagnostics.to_string(),

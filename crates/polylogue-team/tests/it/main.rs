@@ -6,6 +6,10 @@ mod build;
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
+mod changes;
+#[cfg(test)]
+mod compaction;
+#[cfg(test)]
 mod diagnostics;
 #[cfg(test)]
 mod endpoints;

@@ -7,7 +7,8 @@ use polylogue_core::{
 };
 use serde_json::Value;
 
-use super::compaction::Compaction;
+use super::SystemFn;
+use super::compaction::{Author, Compaction};
 use super::prompted::{PromptedTool, ToolCalling, ToolHistory};
 use crate::tools::agent_tool::AgentTool;
 use crate::tools::approval::{Approval, ApprovalRequest};
@@ -65,9 +66,6 @@ pub struct Assistant {
     pub(crate) approval: Approval<ApprovalRequest>,
     compaction: Option<Compaction>,
 }
-
-/// Makes the system message from the task.
-type SystemFn = Arc<dyn Fn(&str) -> Arc<str> + Send + Sync>;
 
 impl Assistant {
     /// Default limit on rounds of tool calls per turn.
@@ -371,5 +369,15 @@ impl Assistant {
     /// Whether another participant runs the tool.
     pub(crate) fn is_for_others(&self, call: &Call) -> bool {
         self.advertised.iter().any(|spec| spec.name == call.tool)
+    }
+}
+
+impl Compaction {
+    /// Sets the agent that summarizes: its model and parameters, with its system message before the instructions for the
+    /// summary. Its tools are not used.
+    #[must_use]
+    pub fn by_agent(self, agent: &Assistant) -> Self {
+        let Assistant { model, params, system, .. } = agent;
+        self.by_author(Author { model: model.clone(), params: params.clone(), system: system.clone() })
     }
 }

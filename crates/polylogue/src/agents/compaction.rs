@@ -23,13 +23,15 @@
 mod ask;
 mod merge;
 mod run;
+mod summarize;
 mod words;
 
 use std::sync::Arc;
 
-use polylogue_core::{AnyModel, Model as _, ModelCall};
+use polylogue_core::{AnyModel, Model as _, ModelCall, Params};
 
 pub(crate) use self::ask::{Ask, ask};
+use super::SystemFn;
 
 /// When and how an agent replaces the older part of its history by a summary.
 #[derive(Debug, Clone)]
@@ -38,8 +40,17 @@ pub struct Compaction {
     target: f64,
     keep_messages: usize,
     pins: Vec<Arc<str>>,
-    by: Option<AnyModel>,
+    by: Option<Author>,
     prompt: Option<Arc<str>>,
+}
+
+/// What summarizes instead of the agent's own model.
+#[derive(Clone, derive_more::Debug)]
+pub(super) struct Author {
+    pub(super) model: AnyModel,
+    pub(super) params: Params,
+    #[debug(skip)]
+    pub(super) system: Option<SystemFn>,
 }
 
 /// The size of a request from which on the history is compacted.
@@ -89,7 +100,7 @@ impl Compaction {
         Self { limit, target, keep_messages, pins: Vec::new(), by: None, prompt: None }
     }
 
-    /// Sets the share of the limit that is left after a compaction, 0 to 1. A lower one makes compactions rarer, so that
+    /// Sets the share of the limit that is left after a compaction, of its tokens or messages, 0 to 1. A lower one makes compactions rarer, so that
     /// the provider's prompt cache is read more often.
     #[must_use]
     pub fn down_to(self, target: f64) -> Self {
@@ -109,10 +120,14 @@ impl Compaction {
         self
     }
 
-    /// Sets the model that summarizes. Default: the agent's own.
+    /// Sets the model that summarizes. Default: the agent's own, with the agent's parameters.
     #[must_use]
     pub fn by(self, model: impl Into<AnyModel>) -> Self {
-        Self { by: Some(model.into()), ..self }
+        self.by_author(Author { model: model.into(), params: Params::default(), system: None })
+    }
+
+    pub(super) fn by_author(self, author: Author) -> Self {
+        Self { by: Some(author), ..self }
     }
 
     /// Adds instructions for the summary, such as what matters in this conversation.

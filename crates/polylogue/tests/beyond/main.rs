@@ -5,6 +5,8 @@
 mod agent_tool;
 mod approval;
 mod compaction;
+mod compaction_cases;
+mod compaction_long;
 mod debate;
 mod graph;
 mod graph_build;

@@ -1,8 +1,8 @@
 //! Calls a model, after a compaction where one is due.
 
 use polylogue_core::{
-    Error, Interrupt, Model as _, ModelAttempt, ModelCall, ModelError, ModelErrorKind, Result, StopReason,
-    Turn,
+    Error, Finish, Interrupt, Model as _, ModelAttempt, ModelCall, ModelError, ModelErrorKind, Result,
+    StopReason, Turn,
 };
 
 use super::Compaction;
@@ -18,29 +18,71 @@ pub(crate) enum Ask {
 }
 
 /// Calls a model. The history is compacted before, if it is due, and once more if the provider refuses the request as too
-/// long.
+/// long, or if the window was full before the reply was complete. Compactions in the log are replayed, whatever the
+/// settings are now.
 pub(crate) async fn ask(
     compaction: Option<&Compaction>,
     turn: &mut Turn<'_>,
     call: ModelCall<'_>,
     how: Ask,
 ) -> Result<ModelAttempt> {
-    let Some(compaction) = compaction else { return send(turn, call, how).await };
-    compaction.compact_if_due(turn, call).await?;
-    let limit = match turn.replay_too_long() {
-        Some(limit) => limit,
-        None => match send(turn, call, how).await {
-            Err(Error::Model(error)) if is_too_long(&error) && compaction.can_compact(turn, call) => {
-                turn.record_too_long(error).await?
-            }
-            done => return done,
-        },
+    if !turn.replay_compaction()
+        && let Some(compaction) = compaction
+    {
+        compaction.compact_if_due(turn, call).await?;
+    }
+    let limit = match first(compaction, turn, call, how).await? {
+        Sent::Done(attempt) => return Ok(attempt),
+        Sent::TooLong(limit) => limit,
     };
-    compaction.compact_now(turn, call, limit).await?;
+    if !turn.replay_compaction()
+        && let Some(compaction) = compaction
+    {
+        compaction.compact_now(turn, call, limit).await?;
+    }
     match send(turn, call, how).await {
         Err(Error::Model(error)) if is_too_long(&error) => Err(full(turn, call)),
         done => done,
     }
+}
+
+/// The result of the first request.
+enum Sent {
+    /// The model replied, or lacks a capability.
+    Done(ModelAttempt),
+    /// The history has to be compacted, to the limit that the provider named, if it named one.
+    TooLong(Option<u64>),
+}
+
+async fn first(
+    compaction: Option<&Compaction>,
+    turn: &mut Turn<'_>,
+    call: ModelCall<'_>,
+    how: Ask,
+) -> Result<Sent> {
+    if let Some(limit) = turn.replay_too_long() {
+        return Ok(Sent::TooLong(limit));
+    }
+    match send(turn, call, how).await {
+        Err(Error::Model(error)) if is_too_long(&error) && can_compact(compaction, turn, call) => {
+            turn.record_too_long(error).await.map(Sent::TooLong)
+        }
+        Ok(ModelAttempt::Reply(reply)) if reply.finish == Finish::ContextFull => {
+            if let Some(limit) = turn.replay_too_long() {
+                return Ok(Sent::TooLong(limit));
+            }
+            if turn.next_logged().is_some() || !can_compact(compaction, turn, call) {
+                return Ok(Sent::Done(ModelAttempt::Reply(reply)));
+            }
+            turn.discard_reply(call.model.name()).await?;
+            Ok(Sent::TooLong(None))
+        }
+        done => done.map(Sent::Done),
+    }
+}
+
+fn can_compact(compaction: Option<&Compaction>, turn: &mut Turn<'_>, call: ModelCall<'_>) -> bool {
+    compaction.is_some() && Compaction::can_compact(turn, call)
 }
 
 async fn send(turn: &mut Turn<'_>, call: ModelCall<'_>, how: Ask) -> Result<ModelAttempt> {

@@ -66,29 +66,79 @@ pub(super) fn amended(earlier: HistorySummary, amendment: Amendment, tokens: u64
     bounded(summary, tokens)
 }
 
-/// `earlier` with the text of a model that writes no JSON.
-pub(super) fn noted(earlier: HistorySummary, text: String, tokens: u64) -> HistorySummary {
-    let most = usize::try_from(tokens.saturating_mul(BYTES)).unwrap_or(usize::MAX);
-    let end = text.floor_char_boundary(most.min(text.len()));
-    let notes = text.get(..end).unwrap_or_default().to_owned();
+/// `earlier` with the text of a model that writes no JSON, after its earlier notes.
+pub(super) fn noted(earlier: HistorySummary, text: &str, tokens: u64) -> HistorySummary {
+    let notes = match earlier.notes.trim() {
+        "" => text.trim().to_owned(),
+        before => format!("{before}\n\n{}", text.trim()),
+    };
     bounded(HistorySummary { notes, ..earlier }, tokens)
 }
 
+/// `summary` in at most `tokens`: what was done goes first, then files, the oldest facts, the oldest notes, open work and
+/// decisions. No item takes more than a quarter.
 fn bounded(mut summary: HistorySummary, tokens: u64) -> HistorySummary {
     let most = usize::try_from(tokens.saturating_mul(BYTES)).unwrap_or(usize::MAX);
-    let mut length = summary.text().len();
-    for items in [&mut summary.done, &mut summary.files, &mut summary.facts] {
-        let mut dropped = 0;
-        for item in items.iter() {
-            if length <= most {
-                break;
-            }
-            length = length.saturating_sub(item.len() + 3);
-            dropped += 1;
-        }
-        items.drain(..dropped);
+    shorten(&mut summary.task, most / 4);
+    let HistorySummary { decisions, facts, done, open, files, .. } = &mut summary;
+    for item in [decisions, facts, done, open, files].into_iter().flatten() {
+        shorten(item, most / 4);
+    }
+    for list in [List::Done, List::Files, List::Facts] {
+        drop_oldest(&mut summary, list, most);
+    }
+    let excess = summary.text().len().saturating_sub(most);
+    let from = summary.notes.ceil_char_boundary(excess.min(summary.notes.len()));
+    summary.notes.drain(..from);
+    for list in [List::Open, List::Decisions] {
+        drop_oldest(&mut summary, list, most);
     }
     summary
+}
+
+/// A list of a summary.
+#[derive(Clone, Copy)]
+enum List {
+    Done,
+    Files,
+    Facts,
+    Open,
+    Decisions,
+}
+
+impl List {
+    const fn of(self, summary: &mut HistorySummary) -> &mut Vec<String> {
+        match self {
+            Self::Done => &mut summary.done,
+            Self::Files => &mut summary.files,
+            Self::Facts => &mut summary.facts,
+            Self::Open => &mut summary.open,
+            Self::Decisions => &mut summary.decisions,
+        }
+    }
+}
+
+/// Drops the oldest items of a list until the summary has at most `most` bytes, or the list is empty.
+fn drop_oldest(summary: &mut HistorySummary, list: List, most: usize) {
+    let mut excess = summary.text().len().saturating_sub(most);
+    let items = list.of(summary);
+    let mut dropped = 0;
+    for item in items.iter() {
+        if excess == 0 {
+            break;
+        }
+        // An item is a line that begins with a dash.
+        excess = excess.saturating_sub(item.len() + 3);
+        dropped += 1;
+    }
+    items.drain(..dropped);
+}
+
+fn shorten(text: &mut String, most: usize) {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most.saturating_sub(3)));
+        text.push('…');
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +156,28 @@ mod tests {
         let outdated = vec!["The port is 80.".to_owned()];
         let second = amended(first, Amendment { outdated, ..facts(&["The port is 81.", " "]) }, 1_000);
         assert_eq!(second.facts, ["Ann is the owner.", "The port is 81."]);
+    }
+
+    #[test]
+    fn notes_of_several_parts_stay() {
+        let first = noted(HistorySummary::default(), "The port is 80.", 1_000);
+        assert_eq!(noted(first, "Ann is the owner.", 1_000).notes, "The port is 80.\n\nAnn is the owner.");
+    }
+
+    #[test]
+    fn a_summary_is_bounded_whatever_it_has_most_of() {
+        let long = || vec!["é".repeat(5_000); 40];
+        let of = |field: usize| {
+            let pick = |at: usize| if at == field { long() } else { vec!["short".to_owned()] };
+            let task = if field == 0 { "é".repeat(5_000) } else { "task".to_owned() };
+            let (decisions, facts, done, open, files) = (pick(1), pick(2), pick(3), pick(4), pick(5));
+            Amendment { task, decisions, facts, done, open, files, outdated: Vec::new() }
+        };
+        for field in 0..6 {
+            let summary = amended(HistorySummary::default(), of(field), 64);
+            assert!(summary.text().len() <= 256, "{field}: {}", summary.text());
+        }
+        assert!(noted(HistorySummary::default(), &"é".repeat(5_000), 64).text().len() <= 256);
     }
 
     #[test]

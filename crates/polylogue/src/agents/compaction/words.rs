@@ -22,7 +22,7 @@ pub(super) fn prompt(
     let mut text = format!("The task of the conversation:\n<task>\n{task}\n</task>\n\n");
     if *earlier != HistorySummary::default() {
         text.push_str(&format!("<earlier-summary>\n{}\n</earlier-summary>\n\n", earlier.text()));
-        text.push_str("Decisions and facts of the earlier summary are kept: list only new ones, and those that are outdated.\n\n");
+        text.push_str("All of the earlier summary is kept, but for the task and the open work: list only what is new, and decisions and facts that are outdated.\n\n");
     }
     text.push_str(&format!("<conversation>\n{part}</conversation>\n\n"));
     wishes.into_iter().for_each(|wishes| text.push_str(&format!("{wishes}\n\n")));
@@ -51,4 +51,25 @@ pub(super) fn line(entry: &Entry) -> String {
             std::iter::once(said).chain(calls).collect()
         }
     }
+}
+
+/// The size of an entry, in tokens.
+pub(super) fn tokens(entry: &Entry) -> u64 {
+    line(entry).len() as u64 / 4
+}
+
+/// The beginning and the end of `line`, if it is longer than `most` bytes.
+pub(super) fn shortened(line: String, most: usize) -> String {
+    if line.len() <= most {
+        return line;
+    }
+    let head = line.get(..line.floor_char_boundary(most / 2)).unwrap_or_default();
+    let tail = line.get(line.ceil_char_boundary(line.len() - most / 4)..).unwrap_or_default();
+    format!("{head}\n(...)\n{tail}")
+}
+
+/// What stands for the summary of `piece` if the model writes none: its beginning and its end, of `most` tokens at most.
+pub(super) fn excerpt(piece: &str, most: u64) -> String {
+    let most = usize::try_from(most.saturating_mul(3)).unwrap_or(usize::MAX);
+    format!("Excerpt, because no summary was written:\n{}", shortened(piece.to_owned(), most))
 }

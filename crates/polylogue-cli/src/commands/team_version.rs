@@ -1,0 +1,78 @@
+//! The version of a team with which a stored conversation continues: that of the current file, or the stored one.
+
+use polylogue_core::LogId;
+use polylogue_runtime::StoredTeam;
+use polylogue_team::{Loaded, TeamChange};
+
+use crate::args;
+use crate::error::CliError;
+use crate::stderr::print_note;
+
+/// The most changes that are listed.
+const LISTED: usize = 20;
+
+/// The version that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TeamVersion {
+    /// The current file, if its changes are harmless.
+    Harmless,
+    /// The current file.
+    Current,
+    /// The stored one.
+    Pinned,
+}
+
+impl TeamVersion {
+    /// The version that `args` ask for.
+    pub(super) const fn wanted(args: &args::Resume) -> Self {
+        match args {
+            args::Resume { pinned: true, .. } => Self::Pinned,
+            args::Resume { accept_changes: true, .. } => Self::Current,
+            _ => Self::Harmless,
+        }
+    }
+
+    /// The team of the current file, if the conversation `id` is to continue with it. `None` if the file has not changed or
+    /// is gone: then the stored team counts.
+    pub(super) fn of(self, id: &LogId, stored: &StoredTeam) -> Result<Option<Loaded>, CliError> {
+        if self == Self::Pinned {
+            return Ok(None);
+        }
+        let file = stored.team.file();
+        let newer = match stored.team.reload() {
+            None => return Ok(None),
+            Some(Ok(newer)) => newer,
+            // Lines of the file are not shown: a store from elsewhere may name any file.
+            Some(Err(_)) => {
+                let what = format!("the team file `{file}` has changed since `{id}` began, and has errors");
+                let hint =
+                    format!("`polylogue check {file}` shows them; `--pinned` continues with the stored team");
+                return Err(CliError::usage(what).hint(hint));
+            }
+        };
+        let changes = stored.team.changes_to(&newer.team);
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let listed = listed(&changes);
+        if self == Self::Current || changes.iter().all(|change| change.is_harmless) {
+            print_note(&format!("the team file `{file}` has changed since `{id}` began:{listed}"));
+            return Ok(Some(newer));
+        }
+        let hint = "`--accept-changes` continues with the changed file, `--pinned` with the stored team";
+        Err(CliError::usage(format!("the team file `{file}` has changed since `{id}` began:{listed}"))
+            .hint(hint))
+    }
+}
+
+fn listed(changes: &[TeamChange]) -> String {
+    let line = |change: &TeamChange| {
+        let harmless = if change.is_harmless { " (harmless)" } else { "" };
+        format!("\n  {change}{harmless}")
+    };
+    let mut text: String = changes.iter().take(LISTED).map(line).collect();
+    if let Some(more) = changes.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        text.push_str(&format!("\n  and {more} more"));
+    }
+    text
+}

@@ -1,0 +1,74 @@
+//! A conversation that is resumed after its team file has changed.
+
+use crate::home::Home;
+
+const TEAM: &str = "name: t
+task: Talk.
+agents: [{name: Ann, system: You are brief.}, {name: Bob}]
+chat: {participants: [Ann, Bob], stop: {max_turns: 2}}
+script: [{Ann: one}, {Bob: two}, {Ann: three}, {Bob: four}]
+";
+
+/// A conversation that has ended after two turns, whose team file now has `text`.
+fn changed(text: &str) -> Home {
+    let home = Home::new();
+    home.file("team.yaml", TEAM);
+    home.run(&["run", "team.yaml", "--offline", "--max-turns", "2"]).ok();
+    home.file("team.yaml", text);
+    home
+}
+
+const RESUME: [&str; 4] = ["resume", "last", "--max-turns", "2"];
+
+#[test]
+fn a_file_with_other_layout_is_not_another_version() {
+    let home = changed(&format!("# A comment\n{TEAM}"));
+    let resumed = home.run(&RESUME);
+    assert!(!resumed.err.contains("has changed"), "{}", resumed.err);
+    assert!(resumed.out.contains("three") && resumed.out.contains("four"), "{}", resumed.out);
+}
+
+#[test]
+fn a_change_is_said_and_has_to_be_accepted() {
+    let text = TEAM.replace("You are brief.", "You are long.").replace("{Ann: three}", "{Ann: drei}");
+    let home = changed(&text);
+    let refused = home.run(&RESUME).exits(2);
+    for line in [
+        "the team file `team.yaml` has changed since",
+        "agent `Ann`: `system`: \"You are brief.\" -> \"You are long.\"",
+        "`script` has changed",
+        "--accept-changes",
+        "--pinned",
+    ] {
+        assert!(refused.err.contains(line), "`{line}` is not in:\n{}", refused.err);
+    }
+    let pinned = home.run(&[&RESUME[..], &["--pinned"]].concat());
+    assert!(pinned.out.contains("three"), "{}{}", pinned.out, pinned.err);
+
+    let home = changed(&text);
+    let accepted = home.run(&[&RESUME[..], &["--accept-changes"]].concat());
+    assert!(accepted.out.contains("drei"), "{}{}", accepted.out, accepted.err);
+    assert!(accepted.err.contains("`script` has changed"), "{}", accepted.err);
+}
+
+#[test]
+fn a_harmless_change_is_said_and_accepted() {
+    let home = changed(&TEAM.replace("task: Talk.", "task: Speak.\ndescription: Two talk."));
+    let resumed = home.run(&RESUME);
+    assert!(resumed.err.contains("`task`: \"Talk.\" -> \"Speak.\" (harmless)"), "{}", resumed.err);
+    assert!(resumed.out.contains("three"), "{}", resumed.out);
+}
+
+#[test]
+fn a_file_with_errors_or_without_a_file_leaves_the_stored_team() {
+    let home = changed("name: t\nagent: []\nsecret: sk-abc\n");
+    let refused = home.run(&RESUME).exits(2);
+    assert!(refused.err.contains("and has errors") && !refused.err.contains("sk-abc"), "{}", refused.err);
+    let pinned = home.run(&[&RESUME[..], &["--pinned"]].concat());
+    assert!(pinned.out.contains("three"), "{}{}", pinned.out, pinned.err);
+
+    let home = changed(TEAM);
+    std::fs::remove_file(home.path("team.yaml")).unwrap();
+    let resumed = home.run(&RESUME);
+    assert!(resumed.out.contains("three"), "{}{}", resumed.out, resumed.err);
+}

@@ -1,0 +1,201 @@
+//! What differs between two versions of a team.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+use polylogue_config::Config as _;
+use serde_json::{Map, Value};
+
+use crate::Diagnostics;
+use crate::load::{Loaded, load};
+use crate::team::Team;
+
+/// Keys whose change has no effect on a conversation that has begun: what people read in lists, the task, which is in the
+/// log, the speed of a demonstration, and prices, which count what it costs.
+const HARMLESS: [&str; 4] = ["description", "task", "script_pace", "prices"];
+
+/// The most characters of a value that are shown.
+const SHOWN: usize = 40;
+
+/// A difference between two versions of a team, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamChange {
+    /// Where it is and what it is, such as "agent `Ann`: `system` has changed".
+    pub text: String,
+    /// Whether it has no effect on a conversation that has begun.
+    pub is_harmless: bool,
+}
+
+impl fmt::Display for TeamChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Team {
+    /// The file of the team, as its caller named it; empty if it is from none.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.sources.file
+    }
+
+    /// Reads the file of the team again, with the values that its caller gave then. `None` if the team is not from a file,
+    /// or the file is gone.
+    ///
+    /// # Errors
+    /// Mistakes in the file.
+    pub fn reload(&self) -> Option<Result<Loaded, Diagnostics>> {
+        let sources = &self.sources;
+        let path = sources.folder.join(&sources.file);
+        (!sources.is_empty() && path.is_file()).then(|| load(&path, &sources.overrides))
+    }
+
+    /// What is different in `newer`: keys first, then files that the team brings along.
+    ///
+    /// ```
+    /// use polylogue_team::{Overrides, parse};
+    /// let team = |turns| {
+    ///     let text = format!("{{name: t, agents: [{{name: Ann}}], chat: {{participants: [Ann], stop: {{max_turns: {turns}}}}}}}");
+    ///     parse(&text, "t.yaml", &Overrides::default()).map(|loaded| loaded.team)
+    /// };
+    /// let changes = team(4)?.changes_to(&team(6)?);
+    /// assert_eq!(changes[0].to_string(), "`chat.stop.max_turns`: 4 -> 6");
+    /// # Ok::<(), polylogue_team::Diagnostics>(())
+    /// ```
+    #[must_use]
+    pub fn changes_to(&self, newer: &Self) -> Vec<TeamChange> {
+        let mut changes = Vec::new();
+        compare(self, newer, "", &mut changes);
+        let [old, new] = [self, newer].map(Self::other_files);
+        for path in old.union(&new).map(|(path, _)| path).collect::<BTreeSet<_>>() {
+            let [old, new] = [&old, &new].map(|files| files.iter().find(|(other, _)| other == path));
+            if let Some(how) = how(old, new) {
+                changes.push(TeamChange {
+                    text: format!("the file `{}` {how}", path.display()),
+                    is_harmless: false,
+                });
+            }
+        }
+        changes
+    }
+
+    /// The files of the team and the teams within it that are no team files, with their texts.
+    fn other_files(&self) -> BTreeSet<(PathBuf, &String)> {
+        let mut teams = vec![PathBuf::from(&self.sources.file)];
+        let mut rest: Vec<&Self> = vec![self];
+        while let Some(team) = rest.pop() {
+            teams.extend(team.teams.iter().map(|sub| PathBuf::from(sub.file.as_str())));
+            rest.extend(team.teams.iter().map(|sub| &*sub.team));
+        }
+        let is_team = |path: &PathBuf| teams.iter().any(|team| path.ends_with(team));
+        let files = self.sources.files.iter().filter(|(path, _)| !is_team(path));
+        files.map(|(path, text)| (path.clone(), text)).collect()
+    }
+}
+
+fn how<T: PartialEq>(old: Option<T>, new: Option<T>) -> Option<&'static str> {
+    match (old, new) {
+        (Some(old), Some(new)) => (old != new).then_some("has changed"),
+        (Some(_), None) => Some("was removed"),
+        (None, Some(_)) => Some("was added"),
+        (None, None) => None,
+    }
+}
+
+/// Compares two teams and the teams within them, at `place`.
+fn compare(old: &Team, new: &Team, place: &str, changes: &mut Vec<TeamChange>) {
+    let [written_old, written_new] = [old, new].map(|team| match team.write() {
+        Value::Object(keys) => keys,
+        _ => Map::new(),
+    });
+    for key in keys(&written_old, &written_new) {
+        let is_harmless = HARMLESS.contains(&key.as_str());
+        let mut found = Vec::new();
+        let [old, new] = [&written_old, &written_new].map(|keys| keys.get(key));
+        values(old, new, &Position { place: place.to_owned(), keys: key.clone() }, &mut found);
+        changes.extend(found.into_iter().map(|text| TeamChange { text, is_harmless }));
+    }
+    for sub in &old.teams {
+        if let Some(other) = new.teams.iter().find(|other| other.name == sub.name) {
+            compare(&sub.team, &other.team, &format!("{place}team `{}`: ", sub.name), changes);
+        }
+    }
+}
+
+/// Where a value is: in which named parts, and under which keys.
+struct Position {
+    place: String,
+    keys: String,
+}
+
+impl Position {
+    fn key(&self, key: &str) -> Self {
+        let keys = if self.keys.is_empty() { key.to_owned() } else { format!("{}.{key}", self.keys) };
+        Self { place: self.place.clone(), keys }
+    }
+
+    /// A part with a name, such as an agent of `agents`.
+    fn part(&self, name: &str) -> Self {
+        let noun = self.keys.strip_suffix('s').unwrap_or(&self.keys);
+        Self { place: format!("{}{noun} `{name}`: ", self.place), keys: String::new() }
+    }
+
+    fn says(&self, how: &str) -> String {
+        let Self { place, keys } = self;
+        match keys.is_empty() {
+            true => format!("{} {how}", place.trim_end_matches(": ")),
+            false => format!("{place}`{keys}`{}{how}", if how.starts_with(':') { "" } else { " " }),
+        }
+    }
+}
+
+fn values(old: Option<&Value>, new: Option<&Value>, at: &Position, found: &mut Vec<String>) {
+    match (old, new) {
+        (old, new) if old == new => {}
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            for key in keys(old, new) {
+                values(old.get(key), new.get(key), &at.key(key), found);
+            }
+        }
+        (old, new) if named(old).is_some() || named(new).is_some() => {
+            let [old, new] = [old, new].map(|list| named(list).unwrap_or_default());
+            let names = old.iter().chain(new.iter()).map(|(name, _)| *name);
+            for name in names.collect::<BTreeSet<_>>() {
+                let [old, new] = [&old, &new]
+                    .map(|list| list.iter().find(|(other, _)| *other == name).map(|(_, one)| *one));
+                match how(old, new) {
+                    Some("has changed") => values(old, new, &at.part(name), found),
+                    Some(how) => found.push(at.part(name).says(how)),
+                    None => {}
+                }
+            }
+        }
+        (Some(old), Some(new)) => match short(old).zip(short(new)) {
+            Some((old, new)) => found.push(at.says(&format!(": {old} -> {new}"))),
+            None => found.push(at.says("has changed")),
+        },
+        (old, new) => found.extend(how(old, new).map(|how| at.says(how))),
+    }
+}
+
+fn keys<'v>(old: &'v Map<String, Value>, new: &'v Map<String, Value>) -> Vec<&'v String> {
+    let added = new.keys().filter(|key| !old.contains_key(*key));
+    old.keys().chain(added).collect()
+}
+
+/// The items of a list by their names, if all have one.
+fn named(list: Option<&Value>) -> Option<Vec<(&str, &Value)>> {
+    let items = list?.as_array().filter(|items| !items.is_empty())?;
+    items.iter().map(|item| Some((item.get("name")?.as_str()?, item))).collect()
+}
+
+/// A value that is short enough to be shown.
+fn short(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::Object(_) | Value::Array(_) => return None,
+        Value::String(text) => format!("\"{text}\""),
+        other => other.to_string(),
+    };
+    (text.chars().count() <= SHOWN && !text.contains('\n')).then_some(text)
+}

@@ -1,0 +1,90 @@
+//! What differs between two versions of a team.
+
+use std::fs;
+use std::path::Path;
+
+use polylogue_team::{Overrides, Team, TeamChange, load};
+
+const TEAM: &str = "name: t
+description: A team.
+task: Talk.
+agents:
+  - name: Ann
+    system: You are brief.
+    parameters: {temperature: 0.5}
+  - name: Bob
+chat: {participants: [Ann, Bob, desk], stop: {max_turns: 4}}
+teams: [{name: desk, file: desk.yaml}]
+files: [notes.txt]
+";
+
+const DESK: &str =
+    "{name: desk, agents: [{name: Cy, system: On it}], chat: {participants: [Cy], pattern: sequential}}";
+
+fn write(folder: &Path, team: &str, desk: &str, notes: &str) -> Team {
+    fs::write(folder.join("t.yaml"), team).unwrap();
+    fs::write(folder.join("desk.yaml"), desk).unwrap();
+    fs::write(folder.join("notes.txt"), notes).unwrap();
+    load(folder.join("t.yaml"), &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
+}
+
+/// The changes to these texts, each harmless one in parentheses.
+fn changes(team: &str, desk: &str, notes: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let old = write(folder.path(), TEAM, DESK, "one");
+    write(folder.path(), team, desk, notes);
+    let new = old.reload().unwrap().unwrap_or_else(|e| panic!("{e}")).team;
+    let text = |change: &TeamChange| {
+        let text = change.to_string().replace(&folder.path().display().to_string(), "");
+        if change.is_harmless { format!("({text})") } else { text }
+    };
+    old.changes_to(&new).iter().map(text).collect()
+}
+
+#[test]
+fn layout_and_comments_are_no_change() {
+    assert_eq!(changes(&format!("# A comment.\n{TEAM}"), DESK, "one"), [""; 0]);
+}
+
+#[test]
+fn changes_are_said_by_agent_and_key() {
+    let team = TEAM
+        .replace("You are brief.", "You are long, and like to explain everything twice.")
+        .replace("temperature: 0.5", "temperature: 0.7, seed: 3")
+        .replace("  - name: Bob\n", "  - name: Bo\n")
+        .replace("Bob, desk", "Bo, desk")
+        .replace("max_turns: 4", "max_turns: 6");
+    assert_eq!(
+        changes(&team, &DESK.replace("On it", "Off"), "two"),
+        [
+            "agent `Ann`: `system` has changed",
+            "agent `Ann`: `parameters.temperature`: 0.5 -> 0.7",
+            "agent `Ann`: `parameters.seed` was added",
+            "agent `Bo` was added",
+            "agent `Bob` was removed",
+            "`chat.participants` has changed",
+            "`chat.stop.max_turns`: 4 -> 6",
+            "team `desk`: agent `Cy`: `system`: \"On it\" -> \"Off\"",
+            "the file `/notes.txt` has changed",
+        ]
+    );
+}
+
+#[test]
+fn what_a_begun_conversation_does_not_read_is_harmless() {
+    let team = TEAM.replace("A team.", "The team.").replace("Talk.", "Speak.");
+    let team = format!("{team}prices: {{'a:b': {{input: 1, output: 2}}}}\n");
+    let found = changes(&team, DESK, "one");
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.iter().all(|change| change.starts_with('(')), "{found:?}");
+}
+
+#[test]
+fn a_file_that_is_gone_or_wrong_is_no_other_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let team = write(folder.path(), TEAM, DESK, "one");
+    fs::write(folder.path().join("t.yaml"), "name: t\nagent: []\n").unwrap();
+    assert!(team.reload().unwrap().is_err());
+    fs::remove_file(folder.path().join("t.yaml")).unwrap();
+    assert!(team.reload().is_none());
+}
