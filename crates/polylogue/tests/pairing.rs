@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
+#[path = "pairing/prefixes.rs"]
+mod prefixes;
 
 use std::sync::{Arc, Mutex};
 
@@ -142,16 +144,20 @@ struct Maker {
     /// In which roles agents are prompted.
     prompts: Vec<PromptRole>,
     lacks_formats: bool,
+    /// Whether agents leave something out of later requests: by a window, private turns, or the questions by which a tool is
+    /// called as text.
+    forgets: bool,
 }
 
 impl Maker {
     fn assistant(&mut self, who: &str) -> Assistant {
         let window = match self.chance.below(4) {
+            _ if !self.forgets => Window::All,
             0 => Window::All,
             1 => Window::Tokens(20 + self.chance.below(200)),
             _ => Window::Messages(1 + self.chance.below(9)),
         };
-        let forgets_asides = self.chance.one_in(4);
+        let forgets_asides = self.chance.one_in(4) && self.forgets;
         let agent = Assistant::new(who, self.model.clone()).unwrap().system(format!("You are {who}."));
         let prompts = self.prompts[self.chance.below(self.prompts.len())];
         let agent = agent.max_tool_rounds(2).view(ViewOptions {
@@ -161,6 +167,7 @@ impl Maker {
             ..ViewOptions::default()
         });
         let agent = match self.chance.below(6) {
+            _ if !self.forgets => agent,
             0 => agent.tool_calling(ToolCalling::Text),
             1 if !self.lacks_formats => agent.tool_calling(ToolCalling::Json),
             2 if !self.lacks_formats => agent.tool_calling(ToolCalling::Schema),
@@ -378,7 +385,7 @@ async fn play(seed: u64, place: &Place, played: &mut Played) {
     let model = AnyModel::new(Checked { model, flaws: Arc::clone(&flaws) });
     let names = NAMES[usize::try_from(seed % 4).unwrap()];
     let (prompts, lacks_formats) = (place.prompts.clone(), place.lacks_formats);
-    let mut maker = Maker { chance: Chance::of(seed), model, names, prompts, lacks_formats };
+    let mut maker = Maker { chance: Chance::of(seed), model, names, prompts, lacks_formats, forgets: true };
     let team = maker.team();
     let mut log = log().await;
     let mut status = team.run_in(&mut log, "Find out.").await.map(|run| run.status);
