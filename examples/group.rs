@@ -16,7 +16,7 @@ async fn main() -> Result {
         .participant(Assistant::new("Coder", model.clone())?.description("writes code"))
         .participant(Assistant::new("Tester", model.clone())?.description("tests code"))
         .participant(Assistant::new("Writer", model.clone())?.description("writes manuals"))
-        .order(Group::select_by(Selector::new("selector", model)?))
+        .policy(Group::select_by(Selector::new("selector", model)?))
         .stop(says("APPROVED") | max_messages(12))
         .build()?;
     play(&chat, "A function that halves whole numbers", &[]).await

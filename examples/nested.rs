@@ -15,12 +15,12 @@ async fn main() -> Result {
         .participant(
             Assistant::new("Judge", model.clone())?.system("You sum up what readers say, as advice."),
         )
-        .order(sequential())
+        .policy(sequential())
         .build()?;
     let chat = Chat::named("desk")
         .participant(Assistant::new("Writer", model)?)
         .participant(critics)
-        .order(round_robin())
+        .policy(round_robin())
         .stop(max_turns(4))
         .build()?;
     play(&chat, "A sentence about the sea", &[]).await

@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         chat =
             chat.participant(Assistant::new(name, &model)?.system("You propose what the town should build."));
     }
-    let result = chat.order(vote).build()?.run("What should we build?").await?;
+    let result = chat.policy(vote).build()?.run("What should we build?").await?;
     for message in result.messages() {
         println!("{}: {}", message.from, message.plain());
     }

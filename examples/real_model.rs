@@ -17,7 +17,7 @@ async fn talk(model: &str) -> Result<()> {
             Assistant::new("Poet", &model)?.system("You write haiku, and revise them after each remark."),
         )
         .participant(Assistant::new("Critic", &model)?.system("You criticize haiku, in one sentence."))
-        .order(round_robin())
+        .policy(round_robin())
         .stop(stop::max_turns(4))
         .build()?;
     let mut log = Log::in_memory().limits(Limits { tokens: Some(20_000), ..Limits::default() });

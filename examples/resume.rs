@@ -18,7 +18,7 @@ fn chat() -> Result<Chat, Box<dyn Error>> {
     Ok(Chat::named("journey")
         .participant(Assistant::new("Clerk", model)?.system("You book journeys."))
         .participant(Human::new("Traveler")?)
-        .order(round_robin())
+        .policy(round_robin())
         .stop(stop::max_turns(3))
         .build()?)
 }

@@ -43,6 +43,6 @@ async fn main() -> Result {
         PromptedTool::new(trains).mandatory().example("go to Trondheim", json!({"route": "Oslo-Trondheim"}));
     let form = json!({"type": "object", "properties": {"hours": {"type": "integer"}}, "required": ["hours"]});
     let guide = Assistant::new("Guide", model()?)?.prompted_tool(trains).output_schema(form);
-    let chat = Chat::named("trip").participant(guide).order(sequential()).build()?;
+    let chat = Chat::named("trip").participant(guide).policy(sequential()).build()?;
     play(&chat, "How long is the train from Oslo to Bergen?", &[]).await
 }

@@ -16,6 +16,6 @@ async fn main() -> Result {
             {"Master": "No: it is greater than 3."}]"#,
     )?;
     let master = Assistant::new("Master", model)?.tool(high_low);
-    let chat = Chat::named("game").participant(master).order(sequential()).build()?;
+    let chat = Chat::named("game").participant(master).policy(sequential()).build()?;
     play(&chat, "The secret is 7. Is it 3?", &[]).await
 }

@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let chat = Chat::named("lesson")
         .participant(Assistant::new("Teacher", &model)?.system("You teach by asking questions."))
         .participant(Assistant::new("Student", &model)?.system("Say `I see.` when you understand."))
-        .order(round_robin())
+        .policy(round_robin())
         .stop(stop::says("I see.") | stop::max_turns(12))
         .build()?;
     let mut updates = chat.stream("Why is the sky blue?");

@@ -280,17 +280,11 @@ impl ChatBuilder {
         self
     }
 
-    /// Sets the policy, which selects the next speaker and closes the chat.
+    /// Sets the policy, which selects the next speaker, such as `round_robin()` or a group, and closes the chat if
+    /// no condition of [`stop`](Self::stop) does.
     #[must_use]
     pub fn policy(self, policy: impl Policy) -> Self {
         Self { policy: Some(Box::new(policy)), ..self }
-    }
-
-    /// Sets the order of speakers, such as `round_robin()` or a group: another name for [`policy`](Self::policy), for
-    /// chats that end by [`stop`](Self::stop).
-    #[must_use]
-    pub fn order(self, order: impl Policy) -> Self {
-        self.policy(order)
     }
 
     /// Adds a termination condition, checked after every step, before the policy. Default: none, so that the chat ends

@@ -17,7 +17,7 @@
 //! let chat = Chat::named("counting")
 //!     .participant(Assistant::new("Ann", &model)?.system("Count on."))
 //!     .participant(Assistant::new("Bob", &model)?.system("Count on. Say DONE at two."))
-//!     .order(round_robin())
+//!     .policy(round_robin())
 //!     .stop(stop::says("DONE") | stop::max_turns(10))
 //!     .build()?;
 //! let result = chat.run("Count to two.").await?;

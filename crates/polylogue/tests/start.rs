@@ -13,7 +13,7 @@ fn counting(script: &str) -> Chat {
     Chat::named("counting")
         .participant(Assistant::new("Ann", &model).unwrap().system("Count on."))
         .participant(Assistant::new("Bob", &model).unwrap().system("Count on. Say DONE at two."))
-        .order(round_robin())
+        .policy(round_robin())
         .stop(stop::says("DONE") | stop::max_turns(10))
         .build()
         .unwrap()
@@ -66,7 +66,7 @@ async fn the_first_condition_that_holds_ends_the_chat_before_the_policy() {
     let chat = Chat::named("pair")
         .participant(Assistant::new("Ann", &model).unwrap())
         .participant(Assistant::new("Bob", &model).unwrap())
-        .order(round_robin())
+        .policy(round_robin())
         .stop(stop::max_turns(2))
         .stop(stop::says("Two."));
     let result = chat.build().unwrap().run("Count.").await.unwrap();
@@ -82,7 +82,7 @@ async fn a_waiting_run_names_the_person_and_continues_in_its_log() {
     let chat = Chat::named("journey")
         .participant(Assistant::new("Clerk", &model).unwrap())
         .participant(Human::new("Traveler").unwrap())
-        .order(round_robin())
+        .policy(round_robin())
         .stop(stop::max_turns(3))
         .build()
         .unwrap();
@@ -104,7 +104,7 @@ async fn the_selector_of_a_group_comes_with_it() {
     let chat = Chat::named("group")
         .participant(Assistant::new("Ann", &model).unwrap())
         .participant(Assistant::new("Bob", &model).unwrap())
-        .order(Group::select_by(Selector::new("selector", &model).unwrap()))
+        .policy(Group::select_by(Selector::new("selector", &model).unwrap()))
         .stop(stop::says("DONE"));
     let result = chat.build().unwrap().run("Who?").await.unwrap();
     assert_eq!(result.text(), "DONE");

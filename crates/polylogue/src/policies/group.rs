@@ -10,7 +10,7 @@
 //! let chat = Chat::named("numbers")
 //!     .participant(Assistant::new("Adder", model.clone())?.description("adds 1 to a number").system("Add 1."))
 //!     .participant(Assistant::new("Doubler", model.clone())?.description("doubles a number").system("Double it."))
-//!     .order(Group::select_by(Selector::new("selector", model)?))
+//!     .policy(Group::select_by(Selector::new("selector", model)?))
 //!     .stop(max_messages(6))
 //!     .build()?;
 //! # Ok(())
@@ -28,7 +28,7 @@
 //! let chat = Chat::named("team")
 //!     .participant(Assistant::new("Coder", model.clone())?)
 //!     .participant(Assistant::new("Tester", model)?)
-//!     .order(Group::select_by(HumanSelector::new("chair")?).transitions(transitions))
+//!     .policy(Group::select_by(HumanSelector::new("chair")?).transitions(transitions))
 //!     .build()?;
 //! # Ok(())
 //! # }

@@ -18,7 +18,7 @@
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let model = models::scripted(r#"[{"Ann": "It is done."}]"#)?;
 //! let start = |task: &String| {
-//!     let chat = Chat::named("solo").participant(Assistant::new("Ann", &model)?).order(sequential());
+//!     let chat = Chat::named("solo").participant(Assistant::new("Ann", &model)?).policy(sequential());
 //!     Ok(BatchStart { id: LogId::new(task)?, meta: Meta::default(), chat: chat.build()?, task: task.clone() })
 //! };
 //! let mut summaries = Vec::new();
