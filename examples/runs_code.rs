@@ -29,7 +29,7 @@ async fn main() -> Result {
             Assistant::new("Assistant", model)?
                 .system("Solve the task with Python. Say TERMINATE when it is solved."),
         )
-        .participant(Stack::new("Proxy")?.then(HumanInput::never()).then(coder).otherwise("Go on."))
+        .participant(Stack::new("Proxy")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
         .policy(until(says("TERMINATE"), round_robin()))
         .build()?;
     play(&chat, "What is the gain since the beginning of the year, by prices.csv?", &[]).await

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_a_command_or_a_message() {
+    fn a_typed_line_is_a_command_or_a_message() {
         assert_eq!(typed("  "), Ok(None));
         assert_eq!(typed("/pause"), Ok(Some(Instruction::Pause)));
         assert_eq!(typed("/now"), Ok(Some(Instruction::Cancel { now: true })));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_refused_and_not_said() {
+    fn an_unknown_command_is_refused_and_not_sent() {
         for wrong in ["/stp", "/raise", "/raise --max-turns many", "/raise 5", "/next", "/next \u{7}"] {
             assert!(typed(wrong).is_err(), "{wrong}");
         }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn all_others_are_named_for_what_they_are() {
+    fn private_and_reserved_addresses_are_named_by_their_kind() {
         for (address, what) in [
             ("0.0.0.0", "this machine"),
             ("0.1.2.3", "this machine"),

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_used_last_is_used_next() {
+    async fn the_connection_used_last_is_used_next() {
         let pool = Pool::default();
         assert!(pool.take().await.is_none());
         let ((first, mut at_first), (second, mut at_second)) = (connection().await, connection().await);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_closed_or_has_waited_for_long_is_not_used_again() {
+    async fn closed_and_idle_connections_are_not_reused() {
         let pool = Pool::default();
         let ((old, _at_old), (closed, at_closed)) = (connection().await, connection().await);
         pool.put(old);

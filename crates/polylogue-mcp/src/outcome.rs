@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_data_once() {
+    fn a_structured_result_is_one_data_part() {
         let value = json!({"sum": 3});
         let (_, found) = parts(json!({
             "content": [{"type": "text", "text": "{ \"sum\": 3 }"}, {"type": "text", "text": "note"}],

@@ -18,7 +18,7 @@ pub(crate) fn next() -> u64 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn numbers_only_rise() {
+    fn fence_numbers_only_increase() {
         let numbers: Vec<_> = (0..1000).map(|_| super::next()).collect();
         assert!(numbers.is_sorted_by(|a, b| a < b));
     }

@@ -56,7 +56,7 @@ fn a_condition_speaks_of_the_conversation() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_says_why() {
+fn a_condition_that_cannot_be_evaluated_says_why() {
     for (text, why) in [
         ("state.missing", "there is no `missing`; `has(...)` asks whether there is"),
         ("state.count", "a number"),
@@ -71,7 +71,7 @@ fn what_cannot_be_evaluated_says_why() {
 }
 
 #[test]
-fn what_is_no_condition_is_refused_with_its_place() {
+fn an_invalid_condition_is_refused_with_its_position() {
     for (text, why, at) in [
         ("turns >", "mismatched input the end", Some(7)),
         ("turns ==\n  ))", "mismatched input ')'", Some(11)),

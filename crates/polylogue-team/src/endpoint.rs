@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_said_arrives() {
+    fn every_setting_of_an_endpoint_reaches_its_model() {
         let house = endpoint(
             r#"{"base_url": "http://h/v1", "headers": {"X-A": "a", "X-B": {"env": "B"}}, "in_flight": 3, "per_minute": 60,
                 "timeouts": {"connect": "1 s", "first_token": "2 s", "idle": "3 s", "total": "1 min"},
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_models_can_do_can_be_said() {
+    fn capabilities_of_models_can_be_declared() {
         let env = Env::of::<&str, &str>([]);
         let capabilities = |json: &str| endpoint(json).config("house", &env).unwrap().capabilities;
         assert_eq!(capabilities(r#"{"base_url": "http://h/v1"}"#), polylogue_core::Capabilities::default());
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_as_always() {
+    fn omitted_settings_of_an_endpoint_have_their_defaults() {
         let env = Env::of([("OPENAI_API_KEY", "secret")]);
         let (set, usual) = (
             endpoint("{}").config("OpenAI", &env).unwrap(),

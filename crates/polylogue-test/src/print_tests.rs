@@ -109,7 +109,7 @@ fn model_and_tool_calls_show_their_cost_and_results() {
 }
 
 #[test]
-fn everything_else_is_one_line_too() {
+fn other_events_are_one_line_each() {
     let media =
         Media { kind: "image/png".into(), url: format!("data:image/png;base64,{}", "A".repeat(99)).into() };
     let picture = Message { parts: vec![Part::Media(media)], ..Message::text(name("a"), "") };

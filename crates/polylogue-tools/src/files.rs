@@ -67,7 +67,7 @@ pub fn read(folder: &Folder) -> AnyTool {
     let about = "Reads a text file of the work directory, whole or from a line on.";
     let parameters = json!({
         "path": path("The file, such as `src/main.py`"),
-        "from": {"type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out"},
+        "from": {"type": "integer", "minimum": 1, "description": "The first line to read. Default: 1"},
         "lines": {"type": "integer", "minimum": 1, "description": "How many lines to read at most"},
     });
     tool(folder, spec("read_file", about, parameters, &["path"]).repeatable(), look::read)
@@ -78,7 +78,7 @@ pub fn read(folder: &Folder) -> AnyTool {
 pub fn list(folder: &Folder) -> AnyTool {
     let about = "Lists files and directories of the work directory, with the size of each file in bytes.";
     let parameters = json!({
-        "path": path("The directory; the whole work directory if left out"),
+        "path": path("The directory. Default: the whole work directory"),
         "recursive": {"type": "boolean", "description": "Whether directories within are listed, too"},
     });
     tool(folder, spec("list_files", about, parameters, &[]).repeatable(), look::list)
@@ -90,7 +90,7 @@ pub fn search(folder: &Folder) -> AnyTool {
     let about = "Finds the lines of text files in the work directory that match a regular expression.";
     let parameters = json!({
         "pattern": {"type": "string", "description": "The regular expression; `(?i)` before it ignores case"},
-        "path": path("The file or directory to search; the whole work directory if left out"),
+        "path": path("The file or directory to search. Default: the whole work directory"),
     });
     tool(folder, spec("search_files", about, parameters, &["pattern"]).repeatable(), search::search)
 }

@@ -139,7 +139,7 @@ async fn the_callers_own_limit_on_tokens_applies_unless_continuations_are_set() 
 }
 
 #[tokio::test]
-async fn what_cannot_be_continued_is_what_is_said_and_is_marked() {
+async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
     let full = ModelError::new(ModelErrorKind::Refused, "test:partial", "the context is full");
     let shown = Told::new([part("The sea"), Err(full), whole("Well.")]);
     let chat = Chat::named("group")

@@ -346,7 +346,7 @@ impl Tool for Tally {
 }
 
 #[tokio::test]
-async fn whatever_a_tool_does_every_call_is_answered() {
+async fn every_call_is_answered_when_a_tool_fails() {
     let script = script(
         r#"[{"A": {"calls": [{"tool": "tally", "args": {"how": "panic"}}, {"tool": "tally", "args": {"how": "fail"}},
             {"tool": "tally", "args": "{broken"}, {"tool": "no such\ntool!", "args": {}}, {"tool": "tally"}]}},

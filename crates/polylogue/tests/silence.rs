@@ -219,7 +219,7 @@ async fn a_debate_whose_votes_cannot_be_read_ends_undecided_with_the_last_argume
 }
 
 #[tokio::test]
-async fn what_was_said_before_silence_is_the_result() {
+async fn the_last_message_before_silence_is_the_result() {
     let model = script(r#"[{"Ann": "It is 4."}]"#).model("test");
     let ann = Assistant::new("Ann", AnyModel::new(model)).unwrap();
     let silent = Silent::new(vec![]);

@@ -33,14 +33,14 @@ fn a_whole_message_is_more_than_a_mention() {
 }
 
 #[test]
-fn only_those_named_can_end_a_chat_by_text() {
+fn only_named_participants_can_end_a_chat_by_text() {
     let stop = || says("DONE").by(name("B"));
     assert_eq!(now(stop(), &[("user", "x"), ("A", "DONE")]), None);
     assert_eq!(now(stop(), &[("user", "x"), ("B", "DONE")]), mentioned("DONE", "B"));
 }
 
 #[test]
-fn what_is_only_thought_is_not_said() {
+fn a_stop_text_within_reasoning_does_not_end_the_chat() {
     let chat = talk_of(&[("user", "x", ""), ("A", "not yet", "DONE")]);
     assert_eq!(Stop::from(says("DONE")).now(&chat), None);
 }
@@ -155,7 +155,7 @@ fn endless_farewells_are_a_loop() {
 }
 
 #[test]
-fn silence_is_a_circle() {
+fn consecutive_silent_turns_count_as_a_loop() {
     assert_eq!(circle(&[("user", "x"), ("A", "hi"), ("B", "")]), None);
     assert_eq!(circle(&[("user", "x"), ("A", "hi"), ("B", ""), ("A", " \n")]), Some("silence".into()));
 }

@@ -39,7 +39,7 @@ const IDIOMS: [(&str, &str); 31] = [
 ];
 
 /// Texts that models receive. Tests and the comparison with other systems pin them.
-const PROMPTS: [&str; 28] = [
+const PROMPTS: [&str; 24] = [
     "sum up what came of this conversation",
     "summarize what came of the conversation above",
     "in the place of somebody else",
@@ -64,10 +64,6 @@ const PROMPTS: [&str; 28] = [
     "down anew, with what was learned since",
     "begin anew before, without any variables",
     "the next call begins anew",
-    "where to go on reading a long page; its beginning if left out",
-    "; 1 if left out",
-    "; 5 if left out",
-    "the whole work directory if left out",
 ];
 
 /// Texts of others, this list, and tests that still await their words.

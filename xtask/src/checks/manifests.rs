@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_that_says_nothing_is_found() {
+    fn a_crate_without_description_license_and_lints_is_found() {
         let flaws = ["description", "license", "lints"];
         let wanted = flaws.map(|what| format!("c/Cargo.toml:1: the crate `a` has no {what}"));
         assert_eq!(found("[package]\nname = \"a\""), wanted);
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_that_says_all_is_right() {
+    fn a_crate_with_description_license_and_lints_passes() {
         let text =
             "[package]\nname = \"a\"\ndescription = \"b\"\nlicense = \"MIT\"\n[lints]\nworkspace = true";
         assert!(found(text).is_empty());

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_prints_is_found() {
+    fn printing_macros_are_found() {
         for (text, what) in [
             ("fn f() {\n print!(\"a\"); }", "print!"),
             ("fn f() {\n println!(); }", "println!"),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_print_is_right() {
+    fn files_without_printing_macros_pass() {
         for text in [
             "/// `println!(\"a\")`\nfn f() { format!(\"a\") }",
             "fn f() { child.stdout(Stdio::piped()); let stderr = child.stderr; print != 1 }",

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_said_as_unknown() {
+    fn unknown_tokens_and_costs_are_shown_as_unknown() {
         let unknown = TotalUsage { calls: 2, unmetered: 2, unpriced: 2, ..TotalUsage::default() };
         check(
             "limit: the limit of 2 turns",

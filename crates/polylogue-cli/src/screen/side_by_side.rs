@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_do_not_fit_come_below() {
+    fn columns_that_do_not_fit_come_below() {
         let sides = ["Ann", "Bob", "Cem", "Dora", "Eve"].map(|who| side(who, &["hello", "hi"]));
         let shown = columns(&sides, 56, false);
         let heads: Vec<&str> =

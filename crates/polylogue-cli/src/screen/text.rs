@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_drives_a_terminal_gets_through() {
+    fn control_characters_are_removed() {
         let line = Line::new("a\x1b[2Jb\x07\r\n\u{9b}31m\u{202e}x\x7f\u{2028}", Style::PLAIN);
         assert_eq!(line.text(), "a␛[2Jb␇␍␊\u{fffd}31m\u{fffd}x␡␤");
         assert_eq!(neutral("a\u{200b}b\u{feff}\u{2066}c\u{200d}"), "a\u{fffd}b\u{fffd}\u{fffd}c\u{200d}");

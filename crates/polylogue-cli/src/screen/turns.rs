@@ -1,4 +1,4 @@
-//! The turns that are going on, and the quiet lines that say so.
+//! The open turns, and the status lines that show them.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) enum TurnPhase {
     Retrying(String, Duration),
 }
 
-/// A turn that is going on.
+/// An open turn.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) key: TurnKey,
@@ -170,7 +170,7 @@ fn last_thoughts(thought: &str, width: usize) -> Vec<Line> {
     rows.iter().skip(skip).filter(|row| !row.is_empty()).map(|row| row.after(&margin)).collect()
 }
 
-/// All turns that are going on, in the order they began.
+/// All open turns, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     turns: Vec<Turn>,

@@ -18,7 +18,7 @@ fn settings_are_changed_in_place() {
 }
 
 #[test]
-fn what_cannot_be_changed_in_place_is_left_alone() {
+fn a_configuration_file_that_cannot_be_edited_is_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.yaml");
     let (given, model) = (Some(path.as_path()), Setting::find("model").unwrap());

@@ -119,7 +119,7 @@ fn the_records_are_the_same_however_many_are_held_at_once() {
 }
 
 #[test]
-fn what_is_over_is_not_run_again() {
+fn finished_rows_are_not_run_again() {
     let (home, server) = (home().var("OPENAI_API_KEY", KEY), serve(echo(None)));
     let home = home.var("OPENAI_BASE_URL", &server.base_url());
     home.run(&over_cross(&["-m", "openai:test"])).ok();
@@ -265,7 +265,7 @@ fn rows_wait_for_people_and_are_taken_up_when_they_have_answered() {
 }
 
 #[test]
-fn what_cannot_be_right_is_refused_before_anything_runs() {
+fn invalid_options_and_rows_of_a_batch_are_refused_before_the_run() {
     let home = home();
     let refused = |args: &[&str], holds: &str| {
         let ran = home.run(args).exits(2);

@@ -104,7 +104,7 @@ fn it_lists_the_models_of_ollama() {
 }
 
 #[test]
-fn it_fails_when_conversations_cannot_be_kept() {
+fn doctor_fails_when_the_store_cannot_be_written() {
     let home = Home::new();
     home.file("store.db", "this is not a database, and longer than the header of one ".repeat(4).as_str());
     let ran = home.run(&["doctor"]).exits(1);

@@ -71,7 +71,7 @@ fn a_team_of_autogen_studio_is_imported_checked_and_run() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_said_and_writes_nothing() {
+fn a_definition_that_cannot_be_imported_is_reported_and_no_file_is_written() {
     let home = Home::new();
     home.file(
         "bad.json",

@@ -186,7 +186,7 @@ fn a_remote_server_and_no_other_receives_a_key_from_a_variable() {
 }
 
 #[test]
-fn what_cannot_be_said_is_said_before_a_run_begins() {
+fn unknown_tools_and_missing_mcp_servers_are_errors_before_the_run() {
     let home = Home::new();
     home.file("servers.json", &document(&home, "s"));
     let run = || home.run(&["run", "team.yaml", "--offline", "--mcp", "servers.json"]);

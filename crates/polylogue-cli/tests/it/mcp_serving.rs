@@ -181,7 +181,7 @@ async fn a_host_is_asked_for_approval_with_the_exact_text_and_an_empty_answer_is
 }
 
 #[test]
-fn what_is_no_message_is_answered_and_the_next_one_works() {
+fn an_invalid_line_is_answered_and_the_next_request_works() {
     use std::io::{BufRead, BufReader, Write};
 
     let home = Home::new();

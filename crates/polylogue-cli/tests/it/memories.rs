@@ -220,7 +220,7 @@ fn with_vectors_facts_are_found_by_what_they_mean() {
 
 /// What vectors cost is part of what the run cost, and of its budget.
 #[test]
-fn what_vectors_cost_counts() {
+fn the_cost_of_embeddings_counts() {
     let playbook =
         || Playbook::list([Answer::tool("remember", json!({"text": "Tea."})), Answer::text("Noted.")]);
     let server = serve(playbook());

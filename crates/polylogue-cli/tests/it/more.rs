@@ -1,4 +1,4 @@
-//! Conversations that go on about something more, and the layout of AutoGen.
+//! Conversations that are continued with another message, and the layout of AutoGen.
 
 use expect_test::expect;
 

@@ -125,7 +125,7 @@ fn it_is_what_the_server_got_for_every_call_of_every_agent() {
 }
 
 #[test]
-fn it_is_what_an_endpoint_got_that_takes_every_word_as_a_message_of_its_own() {
+fn received_shows_the_separate_messages_of_an_endpoint_that_does_not_merge() {
     let server = serve(Behavior::from(builders()).history(History::Loose));
     let home = Home::at(&server);
     home.file("house.yaml", &format!("{HOUSE}endpoints: {{openai: {{merge: false}}}}\n"));
@@ -139,7 +139,7 @@ fn it_is_what_an_endpoint_got_that_takes_every_word_as_a_message_of_its_own() {
 }
 
 #[test]
-fn it_is_that_for_runs_that_were_stopped_and_went_on_too() {
+fn resumed_runs_show_what_their_models_received() {
     let server = serve(builders());
     let home = Home::at(&server);
     home.file("house.yaml", HOUSE);

@@ -303,7 +303,7 @@ fn histories_and_costs_are_written_as_json_and_costs_as_a_table() {
 }
 
 #[test]
-fn what_a_hint_offers_is_known() {
+fn the_agents_that_a_hint_lists_can_be_shown() {
     let home = Home::new();
     home.run(&["run", &crate::home::shipped("arithmetic-group"), "--offline"]);
     let strange = home.run(&["show", "last", "--as", "zoe"]).exits(2);

@@ -1,4 +1,4 @@
-//! Runs that are stopped from outside, and go on.
+//! Runs that are stopped from outside, and resumed.
 
 use std::time::Duration;
 

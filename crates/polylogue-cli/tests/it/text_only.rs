@@ -162,7 +162,7 @@ fn home_that_remembers(server: &Server, team: &str, capabilities: &str) -> Home 
 
 // What a run found out, the next one knows. It is a cache: whatever the file is, no run fails for it.
 #[test]
-fn what_a_run_found_out_the_next_one_knows() {
+fn capabilities_found_in_a_run_are_known_in_the_next() {
     let (behavior, file) = talk();
     let first = serve(behavior);
     let home = Home::at(&first);

@@ -134,7 +134,7 @@ fn resume_once_more(place: &Place, look: &Look) -> Result<(), String> {
     expect_done(process.end(), &process.errors());
     match Look::at(place) == *look {
         true => Ok(()),
-        false => Err("a conversation that was over went on".to_owned()),
+        false => Err("a conversation that was over continued".to_owned()),
     }
 }
 

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_left() {
+    fn arguments_that_are_no_object_are_unchanged() {
         for text in ["", "{", "\"a\nb\"", "[1]", "{\"a\": \"\n", "cell: 1", "{\"a\": \"b\"c\"}"] {
             assert_eq!(repaired(text), None, "{text}");
         }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_counted() {
+    fn edit_distances_count_letters() {
         for (one, other, far) in [
             ("", "", 0),
             ("a", "", 1),

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_differs_has_another_digest() {
+    fn requests_that_differ_have_different_digests() {
         let chain = Chain::default();
         let chains = [
             chain,

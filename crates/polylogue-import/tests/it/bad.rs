@@ -11,7 +11,7 @@ fn refused(text: &str, why: &str) {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_with_its_place() {
+fn an_unreadable_definition_is_reported_with_its_position() {
     refused("{\"a\": 1,}", "this is not valid JSON: trailing comma at line 1 column 9");
     refused("", "this is not valid JSON: EOF while parsing a value at line 1 column 0");
     refused("[]", "$: must be an object");

@@ -87,7 +87,7 @@ fn a_round_robin_with_a_person() {
 }
 
 #[test]
-fn whatever_ends_a_team() {
+fn every_termination_condition_is_imported() {
     let both = ends(
         "AndTerminationCondition",
         json!({"conditions": [

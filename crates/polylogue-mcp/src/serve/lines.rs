@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_message_is_answered_with_an_id_or_null() {
+    fn an_invalid_line_is_answered_with_its_id_or_null() {
         let code = |line: &str| {
             flaw(line.as_bytes()).map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
         };

@@ -96,7 +96,7 @@ async fn answers_come_whole_or_as_streams_with_progress() {
 }
 
 #[tokio::test]
-async fn what_is_no_server_says_so() {
+async fn an_address_without_an_mcp_server_is_an_error() {
     let wanted = "the MCP server `test` cannot be reached as an MCP server: ";
     for (manner, why) in [
         ("moved", "HTTP 307: it has moved"),

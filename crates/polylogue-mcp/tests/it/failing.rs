@@ -102,7 +102,7 @@ async fn one_that_reads_no_more_is_started_again() {
 }
 
 #[tokio::test]
-async fn garbage_is_passed_over() {
+async fn invalid_lines_of_a_server_are_skipped() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|_| ())).await;
     assert_eq!(tools.done("garbage", json!({})).await, "behind garbage");

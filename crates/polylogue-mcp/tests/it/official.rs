@@ -41,7 +41,7 @@ fn servers(declared: &Value) -> Servers {
 }
 
 #[tokio::test]
-async fn everything_lists_calls_tells_of_progress_and_has_resources() {
+async fn tools_progress_and_resources_of_the_reference_server_work() {
     let Some(declared) = of_npm("everything", &["stdio"]) else { return };
     let received: Arc<Mutex<Vec<f64>>> = Arc::default();
     let kept = Arc::clone(&received);
@@ -78,7 +78,7 @@ fn everything_elsewhere() -> Option<(tokio::process::Child, Value)> {
 }
 
 #[tokio::test]
-async fn everything_works_by_http_too() {
+async fn the_reference_server_works_over_http() {
     let Some((mut child, declared)) = everything_elsewhere() else { return };
     let address = declared["url"].as_str().unwrap()["http://".len()..].trim_end_matches("/mcp").to_owned();
     until("it listens", || std::net::TcpStream::connect(&address).is_ok()).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{Bench, Tools};
 
 #[tokio::test]
-async fn results_are_outcomes() {
+async fn results_of_tools_become_outcomes() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|_| ())).await;
     tools.echoes().await;

@@ -124,7 +124,7 @@ fn certificates_are_readable_and_private_keys_are_not() {
 }
 
 #[test]
-fn nonsense_is_answered() {
+fn an_invalid_request_to_the_proxy_is_answered() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let code = r"
@@ -163,7 +163,7 @@ fn connections_end_with_their_program() {
 }
 
 #[test]
-fn what_is_no_host_is_refused_before_anything_runs() {
+fn an_invalid_host_is_refused_before_the_run() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let sandbox = reaching(sandbox, &["https://example.org".into()]);

@@ -107,7 +107,7 @@ fn crashes_and_bytes_that_are_not_text_are_reported() {
 }
 
 #[test]
-fn what_cannot_be_run_is_said() {
+fn a_program_that_cannot_be_started_is_an_error() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let error = |program: &Program| sandbox.run(program, &Cancellation::new()).unwrap_err().to_string();
@@ -187,7 +187,7 @@ fn runs_at_the_same_time_do_not_disturb_one_another() {
 }
 
 #[test]
-fn what_holds_is_said() {
+fn the_enforced_measures_are_listed() {
     let measures = what_is_enforced();
     let names: Vec<_> = measures.iter().map(|measure| measure.name).collect();
     assert_eq!(names, ["namespaces", "seccomp", "limits", "memory", "landlock"]);

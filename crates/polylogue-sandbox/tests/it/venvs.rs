@@ -181,7 +181,7 @@ fn malformed_and_huge_metadata_is_left_out() {
 }
 
 #[test]
-fn what_is_no_environment_is_refused() {
+fn a_folder_without_a_virtual_environment_is_refused() {
     let dir = Dir::new();
     let root = dir.0.canonicalize().unwrap();
     assert_eq!(refusal(&root.join("missing")), "`VENV` does not exist");

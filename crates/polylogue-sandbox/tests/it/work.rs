@@ -21,7 +21,7 @@ fn a_work_directory_is_its_owners() {
 }
 
 #[test]
-fn whatever_is_in_a_work_directory_is_removed() {
+fn a_work_directory_is_removed_with_any_content() {
     let dir = fresh("removed");
     let outside = fresh("outside");
     make_work_directory(&outside).unwrap();

@@ -49,7 +49,7 @@ async fn at_once<T>(store: &Sqlite, meanwhile: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test]
-async fn what_waits_is_committed_together() {
+async fn waiting_appends_share_a_commit() {
     let (_dir, store) = store();
     let place = Arc::clone(&store.place);
     let (writer, tasks) = (store.writer.as_ref().unwrap(), 10);

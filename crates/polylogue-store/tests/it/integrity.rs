@@ -255,7 +255,7 @@ async fn acknowledged_events_that_a_damaged_journal_loses_are_missed() {
             continue;
         }
         lost += 1;
-        // It stays known when other conversations go on in the database, and when that is closed.
+        // It stays known when other conversations continue in the database, and when that is closed.
         drop(begin(&store, "b", 2).await);
         drop(store);
         let store = Sqlite::open(place.join("chats.db")).unwrap();

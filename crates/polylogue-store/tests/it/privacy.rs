@@ -18,7 +18,7 @@ fn modes(dir: &Path) -> Vec<(PathBuf, u32)> {
 }
 
 #[tokio::test]
-async fn what_a_store_makes_is_its_owners() {
+async fn files_of_a_store_are_private_to_their_owner() {
     for kind in [Kind::Jsonl, Kind::Sqlite] {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("new/inner");

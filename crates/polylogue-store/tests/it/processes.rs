@@ -308,7 +308,7 @@ async fn look_without_writing(kind: Kind, place: &Path) {
 }
 
 #[test]
-fn what_cannot_be_written_can_be_read() {
+fn a_store_that_cannot_be_written_can_be_read() {
     let dir = tempfile::tempdir().unwrap();
     if !can_mount(dir.path()) {
         return;

@@ -259,7 +259,7 @@ fn check_web(web: &Web) {
 }
 
 #[test]
-fn json_is_yaml() {
+fn a_team_file_can_be_json() {
     let team = right(
         r#"{"name": "t", "agents": [{"name": "A", "system": "a\n\u00fc"}], "chat": {"participants": ["A"], "stop": {"says": "x"}}}"#,
     );

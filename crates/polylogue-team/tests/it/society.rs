@@ -142,7 +142,7 @@ async fn a_critic_chooses_among_proposals_and_may_be_a_person() {
 }
 
 #[tokio::test]
-async fn what_comes_of_it_can_be_written_by_a_model() {
+async fn the_summary_of_a_role_play_can_be_written_by_a_model() {
     let script = "{Ann: 'Instruction: a'}, {Bob: 'Solution: b'}, {t_summary: All is done.}";
     let (_, summary) = end(&team("max_rounds: 1", "summary: {reflect: {}},", script), &[]).await;
     assert_eq!(summary, "All is done.");

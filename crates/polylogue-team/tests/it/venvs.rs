@@ -174,7 +174,7 @@ fn an_interpreter_outside_of_the_folder_has_to_be_allowed() {
 }
 
 #[test]
-fn what_cannot_be_used_is_reported_at_its_place() {
+fn an_unusable_virtual_environment_is_reported_at_its_position() {
     let (_folder, root) = folder("python: missing", TOOLS);
     assert_eq!(
         errors(&root),

@@ -80,7 +80,7 @@ fn a_society_is_said_in_words() {
 }
 
 #[test]
-fn those_who_join_are_named_and_a_crowd_is_counted() {
+fn participants_who_join_are_named_or_counted() {
     let text = "{name: t, agents: [{name: A}, {name: B}],
         chat: {participants: [A], late_joiners: [{who: B, when: turns > 1}], stop: {max_turns: 2}}}";
     let team = parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team;

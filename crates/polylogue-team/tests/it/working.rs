@@ -307,7 +307,7 @@ async fn a_path_that_is_written_otherwise_gets_around_no_condition_and_no_rule()
 }
 
 #[test]
-fn what_opens_the_sandbox_has_to_be_granted_also_of_teams_within() {
+fn permissions_of_inner_teams_must_be_granted_too() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     file(

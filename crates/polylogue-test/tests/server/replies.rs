@@ -141,7 +141,7 @@ fn a_client_that_asks_for_it_gets_its_connection_closed() {
 }
 
 #[test]
-fn what_is_no_request_is_refused() {
+fn an_invalid_request_is_refused() {
     let server = serve("ok");
     let cases = [
         ("\r\n\r\n", 400),

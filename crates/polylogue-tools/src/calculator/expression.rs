@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_says_why() {
+    fn an_invalid_expression_says_why() {
         for (text, why) in [
             ("", "the expression is empty"),
             ("1 +", "a number is missing at the end"),
@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_much(text in "[0-9.+*/%^() -]{0,60}|.{0,40}") {
+        fn a_text_of_any_length_is_parsed(text in "[0-9.+*/%^() -]{0,60}|.{0,40}") {
             if let Ok(value) = evaluate(&text) {
                 prop_assert!(value.is_finite());
             }

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_legal_is_refused_with_what_is() {
+    fn an_illegal_move_is_refused_with_the_legal_moves() {
         let error = after(&["e4", "e5"]).play("Ke3").unwrap_err();
         assert!(error.starts_with("`Ke3` is not a legal move of white here; these are: Ba6 "), "{error}");
         for text in ["", "e9e4", "castle", "e7e5", "e2e5", "🦀", "Qh5Qh5", "e2e4e5"] {

@@ -50,7 +50,7 @@ fn parts(shown: String, first: usize, taken: usize, all: usize) -> Vec<Part> {
     let last = first + taken - 1;
     let mut parts = vec![Part::text(shown)];
     if taken < all {
-        let more = if last < all { format!("; go on from {}", last + 1) } else { String::new() };
+        let more = if last < all { format!("; continue from {}", last + 1) } else { String::new() };
         parts.push(Part::text(format!("(lines {first} to {last} of {all}{more})")));
     }
     parts

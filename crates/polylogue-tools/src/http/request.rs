@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn an_invalid_request_is_refused() {
         for template in [
             "h.example/x",
             "ftp://h.example/",

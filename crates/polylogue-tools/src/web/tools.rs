@@ -26,7 +26,7 @@ pub fn web_search(search: AnySearch) -> AnyTool {
         "type": "object", "additionalProperties": false, "required": ["query"],
         "properties": {
             "query": {"type": "string", "description": "What to look for"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "description": "How many pages at most; 5 if left out"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "description": "Maximum number of pages. Default: 5"},
         },
     });
     let about =
@@ -43,7 +43,7 @@ pub fn web_fetch(fetcher: Option<Arc<Fetcher>>, pages: Option<Arc<Pages>>) -> An
         "type": "object", "additionalProperties": false, "required": ["url"],
         "properties": {
             "url": {"type": "string", "description": "The address of the page"},
-            "from": {"type": "integer", "minimum": 0, "description": "Where to go on reading a long page; its beginning if left out"},
+            "from": {"type": "integer", "minimum": 0, "description": "The byte to continue from in a long page. Default: the beginning"},
         },
     });
     let about = "Reads a page: its text as Markdown, with its links.";
@@ -142,7 +142,7 @@ fn page_text(page: &Page, moved: Option<&str>, from: usize) -> Result<String, To
     parts.push(if shown.is_empty() { "(The page has no text.)".to_owned() } else { shown.to_owned() });
     if end < rest.len() {
         let next = start + end;
-        parts.push(format!("(Bytes {start} to {next} of {}. Go on with `from: {next}`.)", text.len()));
+        parts.push(format!("(Bytes {start} to {next} of {}. Continue with `from: {next}`.)", text.len()));
     } else if page.is_cut {
         parts.push("(The page continues, but no more of it is read.)".to_owned());
     }

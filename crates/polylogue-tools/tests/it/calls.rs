@@ -150,7 +150,7 @@ async fn a_call_reaches_its_host_and_gives_up_in_time() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn an_invalid_http_tool_is_refused() {
     let argument = json!({"a": {"type": "string"}});
     let optional = json!({"a": {"type": "string", "optional": true}});
     for (value, expected) in [

@@ -97,7 +97,7 @@ async fn when_time_is_up_everything_it_started_is_dead() {
 
 // A background process holds the output open, and is none the less over with its program.
 #[tokio::test]
-async fn what_is_left_in_the_background_is_ended() {
+async fn background_processes_end_with_their_program() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let sleep = long(3);
@@ -203,7 +203,7 @@ async fn a_link_left_behind_leads_nowhere() {
 
 // Item 69.
 #[tokio::test]
-async fn what_is_only_saved_says_where() {
+async fn a_saved_file_is_reported_with_its_path() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let tool = save(sandbox);

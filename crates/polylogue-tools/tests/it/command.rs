@@ -63,7 +63,7 @@ async fn arguments_take_their_places() {
 
 // Whatever a model writes is a word, and nothing to a shell.
 #[tokio::test]
-async fn no_argument_is_more_than_a_word() {
+async fn each_argument_is_one_shell_word() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let tool = words(&sandbox, json!(["<{text}>"]), json!({"text": {"type": "string"}}));
@@ -123,7 +123,7 @@ async fn wrong_arguments_are_named_in_the_result() {
 }
 
 #[tokio::test]
-async fn what_comes_of_it_is_its_output() {
+async fn the_result_of_a_command_is_its_output() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let run = |code: &str, sandbox: &Sandbox| {

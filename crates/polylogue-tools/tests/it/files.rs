@@ -58,14 +58,14 @@ async fn parts_of_long_files_are_read() {
     let out = done(&tool, json!({"path": "long"})).await;
     assert!(
         out.starts_with("line 1\n")
-            && out.ends_with("line 2000\n\n\n(lines 1 to 2000 of 5000; go on from 2001)")
+            && out.ends_with("line 2000\n\n\n(lines 1 to 2000 of 5000; continue from 2001)")
     );
     let out = done(&tool, json!({"path": "long", "from": 4999, "lines": 9})).await;
     assert_eq!(out, "line 4999\nline 5000\n\n\n(lines 4999 to 5000 of 5000)");
     assert_eq!(failed(&tool, json!({"path": "long", "from": 5001})).await, "`long` has 5000 lines");
     dir.write("work/wide", "é".repeat(50_000) + "\nend");
     let out = done(&tool, json!({"path": "wide"})).await;
-    assert!(out.ends_with("(lines 1 to 1 of 2; go on from 2)"), "{}", out.len());
+    assert!(out.ends_with("(lines 1 to 1 of 2; continue from 2)"), "{}", out.len());
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ async fn links_are_not_followed() {
 
 // A pipe would be waited for, and a device do what it does.
 #[tokio::test]
-async fn what_is_no_file_is_left_alone() {
+async fn a_named_pipe_is_not_read_as_a_file() {
     let dir = Dir::new();
     let folder = folder(&dir);
     let made = std::process::Command::new("mkfifo").arg(dir.work().join("pipe")).status().unwrap();
@@ -261,7 +261,7 @@ async fn files_are_replaced_and_keep_their_rights() {
 
 /// Another process exchanges a directory for a link to the outside, repeatedly, while the tools work in it.
 #[tokio::test]
-async fn a_race_is_not_won() {
+async fn a_file_exchanged_during_a_read_does_not_lead_outside() {
     let dir = Dir::new();
     let folder = folder(&dir);
     dir.write("work/sub/file", "inside");
@@ -315,7 +315,7 @@ async fn edits_at_the_same_time_do_not_undo_each_other() {
 }
 
 #[test]
-fn what_only_looks_can_be_given_alone() {
+fn reading_tools_can_be_given_without_writing_tools() {
     let folder = Folder::at("never-made");
     let names = |tools: Vec<AnyTool>| tools.iter().map(|tool| tool.spec().name.clone()).collect::<Vec<_>>();
     assert_eq!(names(files::reading(&folder)), ["read_file", "list_files", "search_files"]);

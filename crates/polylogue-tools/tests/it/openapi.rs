@@ -181,7 +181,7 @@ async fn operations_are_called_with_all_in_its_place() {
 }
 
 #[test]
-fn some_are_chosen_by_name_or_path() {
+fn operations_can_be_selected_by_name_or_path() {
     let names =
         |only: &[&str]| operations(only).map(|all| all.into_iter().map(|one| one.name).collect::<Vec<_>>());
     assert_eq!(

@@ -40,7 +40,7 @@ fn running(word: &str) -> usize {
 }
 
 #[tokio::test]
-async fn what_one_call_sets_the_next_one_finds() {
+async fn variables_persist_between_calls_of_a_session() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let session = PythonSession::new(sandbox);

@@ -34,7 +34,7 @@ async fn programs_scripts_and_sessions_use_its_packages_and_describe_them() {
 }
 
 #[tokio::test]
-async fn neither_programs_nor_files_change_it() {
+async fn a_virtual_environment_is_read_only() {
     let dir = Dir::new();
     let Some(sandbox) = with_venv(&dir) else { return };
     let tools = all(&Folder::of(&sandbox));

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_satisfies_the_schema_has_no_flaws() {
+    fn a_value_that_satisfies_the_schema_has_no_flaws() {
         for value in [
             json!({"count": 1}),
             json!({"count": 9.0, "kind": "a", "name": null, "list": [1, 2.5], "form": {"x": 1}}),

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_around_an_object_is_passed_over() {
+    fn text_around_an_object_is_skipped() {
         for text in [
             r#"{"a": 1}"#,
             "Sure! Here it is:\n```json\n{\"a\": 1}\n```\nAnything {else}?",
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_none() {
+    fn text_without_an_object_parses_to_none() {
         for text in ["", "12", "{", "{\"a\": 1", "{a}", "{'a' 1}", "[1]", "<think>{\"a\": 1}", "{\"a\": \"b"]
         {
             assert_eq!(object(text), None, "{text}");

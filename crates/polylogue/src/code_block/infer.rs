@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn python_reads_like_python() {
+    fn python_code_is_inferred_as_python() {
         for code in [
             "print(1)",
             "import os, sys\nfrom math import pi as p\nprint(pi)",

@@ -34,7 +34,7 @@
 //! let coder = Coder::new().tool(python).approval(Approval::when(|block: &Block| block.code.contains("remove")));
 //! let chat = Chat::named("coding")
 //!     .participant(Assistant::new("Coder", model)?.system("Solve the task with Python. Say TERMINATE when it is solved."))
-//!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(coder).otherwise("Go on."))
+//!     .participant(Stack::new("Runner")?.then(HumanInput::never()).then(coder).otherwise("Continue."))
 //!     .policy(until(says("TERMINATE"), round_robin()))
 //!     .build()?;
 //! # Ok(())

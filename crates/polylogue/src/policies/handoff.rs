@@ -279,7 +279,7 @@ impl Tool for Handoff {
             let others = cx.transcript.present().filter(|name| *name != cx.who);
             let others: Vec<_> = others.map(|name| format!("`{name}`")).collect();
             let who = if others.is_empty() { "no other participant is".into() } else { others.join(", ") };
-            return Err(format!("`{}` is not here, so go on without them; here: {who}", self.to).into());
+            return Err(format!("`{}` is not here, so continue without them; here: {who}", self.to).into());
         }
         Ok(Outcome::done(note.unwrap_or_else(|| format!("I hand over to {}.", self.to).into())))
     }

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_farewell_is_short() {
+    fn a_long_message_with_goodbye_is_no_farewell() {
         assert!(is_farewell("Thank you, and goodbye!"));
         assert!(!is_farewell("Buy the stock; the bytes are thankful"));
         let long = format!("Thanks! {}", "Now implement the parser with care. ".repeat(10));

@@ -138,7 +138,7 @@ async fn when_time_is_up_the_exit_code_is_124() {
 
 // Item 69.
 #[tokio::test]
-async fn what_cannot_be_run_is_refused_or_saved() {
+async fn code_in_other_languages_is_refused_or_saved() {
     let Some(bench) = Bench::new() else { return };
     let refused =
         "exitcode: 1 (execution failed)\nCode output: unknown language `c++`; what can be run here is";

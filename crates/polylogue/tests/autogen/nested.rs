@@ -103,7 +103,7 @@ async fn an_agent_replies_by_a_nested_chat_outside_of_any_other_chat() {
 }
 
 #[tokio::test]
-async fn what_does_not_trigger_it_is_replied_to_as_usual() {
+async fn a_message_without_a_trigger_gets_the_usual_reply() {
     // item 98, trap T26: by sender and by content
     let nested = || Nested::new(solo("inner", "Poet", "a poem"));
     let about = |word: &'static str| Trigger::received(move |line| line.message.plain().contains(word));
@@ -256,7 +256,7 @@ fn an_agent_that_cannot_reflect_is_refused_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn what_inner_chats_cost_is_in_the_report_of_the_outer() {
+async fn the_cost_of_inner_chats_is_in_the_report_of_the_outer() {
     // trap T7
     let model = script(r#"[{"Poet": {"say": "a poem", "usage": {"input": 7, "output": 3}}}]"#);
     let poet = Assistant::new("Poet", model).unwrap();

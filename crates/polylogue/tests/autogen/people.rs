@@ -154,7 +154,7 @@ async fn exit_ends_the_chat_with_no_further_message() {
 
 // Item 29.
 #[tokio::test]
-async fn always_knows_no_limit() {
+async fn human_input_always_ignores_max_auto_replies() {
     let chat = pair(&["hello"], HumanInput::always().max_auto_replies(1), 8);
     let (_, events) = talk(&chat, "", &["", "", "", ""]).await;
     assert_eq!(replies(&events), ["asked: auto"; 4]);
@@ -306,7 +306,7 @@ async fn exit_is_forgiven_its_case_and_spaces() {
 
 // Item 38, traps T1 and T41: only a message that is nothing but the word, and never the task.
 #[tokio::test]
-async fn what_ends_a_conversation() {
+async fn texts_and_limits_that_end_a_conversation_of_two() {
     let never = HumanInput::never;
     let word = |line: &polylogue_core::Line| line.message.plain().contains("DONE");
     for (human_input, said, expected) in [

@@ -132,7 +132,7 @@ async fn two_calls_in_one_message_are_answered_in_one_message_in_their_order() {
 
 // Item 60, trap T13: the outcome has the error, and the chat continues.
 #[tokio::test]
-async fn whatever_is_wrong_with_a_call_is_its_outcome() {
+async fn every_error_of_a_call_is_its_outcome() {
     for (call, shown) in [
         (json!({"tool": "clock_tower"}), "There is no tool `clock_tower`. There is `clock`, `exchange`."),
         (
@@ -218,7 +218,7 @@ async fn illegal_characters_in_a_tools_name_become_underscores() {
 
 // Item 63.
 #[tokio::test]
-async fn what_is_no_text_is_returned_as_json() {
+async fn a_result_that_is_no_text_is_returned_as_json() {
     let value = Declared::new("value", "Returns a value.", async |_: ()| Ok(json!({"größe": [1, 2.5, "ö"]})));
     let nothing = Declared::new("nothing", "Returns nothing.", async |_: ()| Ok(()));
     let text = Declared::new("text", "Returns a text.", async |_: ()| Ok("größe"));

@@ -47,7 +47,7 @@ async fn said(answers: &'static [&'static str]) -> (String, String) {
 const GONE: &str = "gone #c3 of Ann: There is no tool `gone`. There is `echo`.";
 
 #[tokio::test]
-async fn who_lets_calls_be_made_has_them_made() {
+async fn an_approved_call_is_made() {
     let (bob, text) = said(&["yes", "YES"]).await;
     assert_eq!(
         bob,

@@ -103,7 +103,7 @@ async fn loops_within_loops_with_joins_in_them() {
 }
 
 #[tokio::test]
-async fn what_leads_back_does_not_depend_on_the_order_of_the_edges() {
+async fn back_edges_do_not_depend_on_the_order_of_the_edges() {
     // A loop of B and D that can be entered at both: D asks B for another go, and waits for it like for C.
     let edges = || {
         let again = Edge::from(("D", "B")).says("again").at_most(1);

@@ -60,7 +60,7 @@ fn graph_chat(graph: &CheckedGraph, salt: usize) -> Chat {
 // Trap T41: graphs that stalled. With an `otherwise` edge no participant waits in vain, whatever the graph and wherever its log
 // is cut.
 #[tokio::test]
-async fn whatever_the_graph_it_comes_to_its_end_or_its_limit() {
+async fn random_graphs_end_or_reach_their_limit() {
     let mut chance = Chance(41);
     let (mut played, mut finished) = (0, 0);
     for salt in 0..150 {

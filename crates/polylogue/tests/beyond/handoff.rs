@@ -83,7 +83,7 @@ async fn a_failed_handoff_returns_an_error_to_the_model_and_the_turn_continues()
     let failures: Vec<_> =
         said.lines().filter_map(|line| line.split_once(" failed: ")).map(|(_, why)| why).collect();
     expect![[r#"
-        `Ghost` is not here, so go on without them; here: `Front`, `Tech`
+        `Ghost` is not here, so continue without them; here: `Front`, `Tech`
         you have the conversation already
         There is no tool `transfer_to_Absent`. There is `transfer_to_Front`, `transfer_to_Ghost`, `transfer_to_Billing`.
         `note` must be a text; got 7"#]]
@@ -139,7 +139,7 @@ async fn no_handoff_to_a_participant_who_left_or_has_not_joined() {
     })
     .await;
     assert!(
-        said.contains("failed: `Later` is not here, so go on without them; here: no other participant is"),
+        said.contains("failed: `Later` is not here, so continue without them; here: no other participant is"),
         "{said}"
     );
     assert!(said.ends_with("closed (no participant may speak after Front): alone"), "{said}");

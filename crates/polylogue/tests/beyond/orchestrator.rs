@@ -81,7 +81,7 @@ async fn facts_a_plan_instructions_and_a_final_answer() {
 }
 
 #[tokio::test]
-async fn what_does_not_get_on_is_planned_again_and_then_given_up() {
+async fn a_stalled_plan_is_made_again_and_then_abandoned() {
     let stalled = || ("Planner", ledger(false, false, "Coder", "Try"));
     let tried = || ("Coder", "hm".to_owned());
     let mut steps = planner(&["F1", "P1"]);

@@ -45,7 +45,7 @@ async fn values_are_set_read_in_the_same_turn_and_end_the_chat() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_set_is_refused_with_a_reason() {
+async fn invalid_keys_and_values_of_the_state_are_refused_with_a_reason() {
     let long = "x".repeat(state::MAX_VALUE_BYTES);
     let call = |args: Value| json!({"tool": "set_state", "args": args});
     let script = json!([{"A": {"calls": [

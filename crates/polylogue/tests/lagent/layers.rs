@@ -165,7 +165,7 @@ fn of_several_kinds_the_first_that_is_there_is_read() {
 
 /// Z11, C11: what is filled in is never a field.
 #[test]
-fn braces_are_nothing_but_braces() {
+fn unknown_placeholders_in_braces_stay_text() {
     let template =
         Template::new(r#"{role}, {task}: {"k": 1} {}"#, &[("role", "{task}"), ("task", "{a} {b}")]).unwrap();
     assert_eq!(template.as_str(), r#"{task}, {a} {b}: {"k": 1} {}"#);

@@ -118,7 +118,7 @@ async fn play(seed: u64) -> [usize; 6] {
 
 /// L12, L17, L18, L19.
 #[tokio::test]
-async fn whatever_happens_to_a_session_it_remembers_what_it_should() {
+async fn random_sessions_remember_their_finished_calls() {
     let mut done = [0; 6];
     for seed in 0..300 {
         let steps = play(seed).await;

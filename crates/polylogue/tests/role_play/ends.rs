@@ -138,7 +138,7 @@ async fn limits_are_exact() {
 
 /// C06 (77): a limit of many rounds is one, too, though a chat has its own limit.
 #[tokio::test]
-async fn a_hundred_rounds_are_a_hundred() {
+async fn one_hundred_rounds_are_played_in_full() {
     let texts: Vec<String> = (0..130)
         .flat_map(|n| [format!("Instruction: {n} {}", n * 7), format!("Solution: {n} {}", n * 11)])
         .collect();
@@ -248,7 +248,7 @@ async fn nearly_the_same_repeatedly_ends_it() {
 
 /// C09 (80): counted across phrases, and reset by a message that is none.
 #[tokio::test]
-async fn farewells_end_it() {
+async fn farewells_of_both_sides_end_the_role_play() {
     let texts =
         ["Thank you!", "You are welcome!", DO, DID, "Goodbye!", "Take care!", "Thanks again!", "Bye!"];
     let came = said(&texts, |role_play| role_play.uninstructed(0)).await;

@@ -1,5 +1,5 @@
 //! Random conversations end where a plain program, which knows nothing of logs and policies, says that they end; and
-//! wherever their logs are cut, they go on to the same end.
+//! wherever their logs are cut, they continue to the same end.
 
 use polylogue::stop::LoopDetector;
 use polylogue::stop::{ModelMistake, Reason};

@@ -112,7 +112,7 @@ async fn an_optional_tool_may_be_refused() {
 
 // Item 59 [F]: what is neither yes nor no is asked for once more, and is a no if it stays so; thoughts decide nothing.
 #[tokio::test]
-async fn what_is_neither_yes_nor_no_is_asked_for_once_more() {
+async fn an_answer_that_is_neither_yes_nor_no_is_requested_once_more() {
     for (replies, is_called) in [
         (&["a", "b", "I know it", "yes", JSON, "end"][..], true),
         (&["a", "b", "maybe", "not sure", "end"], false),
@@ -142,7 +142,7 @@ async fn examples_are_read_and_forgotten() {
 
 // Item 61: the model receives the tool's error; only the accepted JSON stays.
 #[tokio::test]
-async fn what_a_tool_refuses_is_corrected() {
+async fn arguments_that_a_tool_refuses_are_corrected_by_the_model() {
     let replies = ["ack", "ack", r#"{"secret": 7, "guess": 30}"#, JSON];
     let done = turn(lines(&replies), |model| five(talker(model, must()))).await;
     assert!(prompts(&done.asked)[3].starts_with(
@@ -200,7 +200,7 @@ async fn arguments_that_do_not_fit_are_reported_with_their_format() {
 
 // Item 63 [F]: what is not JSON is an error like any other; nearly JSON, and JSON among words, is read.
 #[tokio::test]
-async fn what_is_no_json_is_asked_for_again() {
+async fn a_reply_that_is_no_json_is_requested_again() {
     let done = turn(lines(&["a", "seven and three", "{\"secret\": 7, ", JSON, "end"]), |model| {
         talker(model, must())
     });

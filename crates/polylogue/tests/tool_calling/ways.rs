@@ -165,7 +165,7 @@ async fn a_model_that_refuses_is_asked_in_the_next_way_in_the_same_turn() {
 
 // What was refused once is not tried again: of the log, not of the process.
 #[tokio::test]
-async fn what_was_refused_is_known_in_later_turns() {
+async fn refused_capabilities_are_known_in_later_turns() {
     let talk = ["ack", "No.", "no", "One."];
     let model = refusing(&[talk, talk].concat());
     let spy = Spy::on(AnyModel::new(model.clone()));

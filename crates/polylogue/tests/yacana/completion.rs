@@ -94,7 +94,7 @@ async fn yes_continues_and_no_completes() {
 
 // Items 39 and 40, defect 5: what is not a decision is asked for once more, and then counts as not complete.
 #[tokio::test]
-async fn what_is_neither_is_asked_for_once_more_and_completes_nothing() {
+async fn a_verdict_that_is_neither_yes_nor_no_is_requested_once_more_and_completes_no_task() {
     for reply in ["", "maybe", "not sure", "I know it", "none of your business", "I know nothing", "nope"] {
         let played = decided(&[reply, reply], Check::default()).await;
         assert!(!complete(&played), "{reply}");

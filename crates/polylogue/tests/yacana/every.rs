@@ -207,7 +207,7 @@ impl Expected {
 }
 
 #[tokio::test]
-async fn whatever_is_set_is_what_happens() {
+async fn every_combination_of_settings_has_its_effect() {
     let all = Set::all();
     assert!(all.len() > 1500, "{}", all.len());
     for set in all {

@@ -17,7 +17,7 @@ const BEFORE: [&str; 4] = ["user P1", "assistant A1", "user B2", "assistant A2"]
 
 // Item 28.
 #[tokio::test]
-async fn who_does_not_stop_by_itself_is_never_asked() {
+async fn only_self_terminating_agents_are_asked_about_their_task() {
     let played = asked_twice(false).await;
     let of_two: Vec<String> =
         played.requests().into_iter().filter(|asked| asked.starts_with("two")).collect();

@@ -43,7 +43,7 @@ fn a_group_has_two_tasks_and_an_iteration() {
 
 // Item 45: what was refused can be put right and used, a chat can be run any number of times, but a log begins once.
 #[tokio::test]
-async fn what_was_refused_can_be_put_right() {
+async fn settings_can_be_corrected_after_an_error() {
     let spy = numbered(2);
     let solve = GroupSolve::of([one(&spy), two(&spy)], EndMode::MaxIterations).max_iterations(0);
     assert!(solve.clone().chat("group").is_err());
@@ -96,7 +96,7 @@ fn no_agent_talks_to_itself() {
 }
 
 #[test]
-fn what_a_task_cannot_do_is_refused() {
+fn settings_that_a_task_cannot_have_are_refused() {
     let spy = unused();
     let group = |task: Task| GroupSolve::of([task, two(&spy)], EndMode::MaxIterations);
     refused(

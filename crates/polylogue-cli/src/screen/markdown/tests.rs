@@ -145,7 +145,7 @@ fn tables_are_aligned() {
 }
 
 #[test]
-fn odd_texts() {
+fn malformed_markdown_is_rendered() {
     check("", &expect![[r#""#]]);
     check("\n\n  \n", &expect![[r#""#]]);
     check(

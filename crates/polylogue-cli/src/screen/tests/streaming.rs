@@ -278,7 +278,7 @@ fn a_block_that_is_taller_than_the_screen_is_shown_by_its_end() {
 }
 
 #[test]
-fn what_was_said_counts_not_what_was_streamed() {
+fn the_final_message_replaces_the_streamed_text() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B"], "A", "Go"));
     stage.root(turn_started("B"));

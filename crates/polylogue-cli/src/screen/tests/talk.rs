@@ -135,7 +135,7 @@ fn speakers_are_colored_and_the_rest_is_quiet() {
 }
 
 #[test]
-fn who_is_addressed() {
+fn the_recipients_of_messages_are_shown() {
     let mut stage = Stage::live(60, 40);
     stage.root(opened(&["A", "B", "C"], "user", "to the room"));
     let to = |names: &[&str]| Audience::Only(names.iter().map(|who| name(who)).collect());
@@ -230,7 +230,7 @@ fn chats_within_chats_are_set_apart() {
 }
 
 #[test]
-fn everything_else_that_happens() {
+fn failures_approvals_and_other_events_are_shown() {
     let mut stage = Stage::live(70, 60);
     stage.root(opened(&["A", "B"], "user", "hi"));
     stage.root(Body::Passed { who: name("A") });
@@ -322,7 +322,7 @@ fn no_text_drives_the_terminal() {
 }
 
 #[test]
-fn what_the_next_event_repeats_is_shown_once() {
+fn a_text_that_the_next_event_repeats_is_shown_once() {
     let mut stage = Stage::new(PLAIN, 80, 30);
     stage.root(opened(&["A", "B"], "user", "Go"));
     stage.root(Body::InputRequired(Question::new(name("A"), "Your turn.")));

@@ -298,7 +298,7 @@ script:
 }
 
 #[test]
-fn what_is_probably_not_meant_is_a_warning() {
+fn a_probable_mistake_is_a_warning() {
     check(
         r"
 name: t

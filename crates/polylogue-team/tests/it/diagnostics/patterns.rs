@@ -289,7 +289,7 @@ chat:
 }
 
 #[test]
-fn nothing_comes_after_itself() {
+fn a_participant_cannot_follow_itself() {
     check_pattern(
         "{dag: {A: [B], B: [A, C]}}",
         &expect![[r#"

@@ -122,7 +122,7 @@ fn roles_need_distinct_suitable_agents() {
 }
 
 #[test]
-fn what_the_pattern_does_itself_is_said_nowhere_else() {
+fn settings_that_the_pattern_makes_itself_are_refused_elsewhere() {
     check_society(
         "opening: x\n  introductions: true\n  late_joiners: [{who: C, when: {max_turns: 1}}]\n  max_turns: 3\n  participants: [A, B]",
         "user: A, assistant: B, max_round: 3",

@@ -60,7 +60,7 @@ chat: {participants: [A, B], stop: {max_turns: 2}}
 }
 
 #[test]
-fn what_runs_code_is_said_in_full() {
+fn mistakes_in_code_execution_are_reported_with_the_allowed_values() {
     check(
         "name: t
 agents:

@@ -63,7 +63,7 @@ fn links_are_whole_addresses() {
 }
 
 #[test]
-fn what_stands_around_the_text_is_left_out() {
+fn navigation_around_the_text_of_a_page_is_omitted() {
     let prose = "Bees dance to tell one another where the flowers are, and how far. ".repeat(8);
     let prose = prose.trim();
     let around = "<header><nav><a href=/>Home</a></nav></header><div class='cookie-consent'>We use cookies</div>

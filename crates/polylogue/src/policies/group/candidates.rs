@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_filled_literally() {
+    fn values_in_prompts_are_not_expanded_again() {
         let (ann, bob) = (Name::new("Ann").unwrap(), Name::new("Bob").unwrap());
         let candidates = Candidates::of(&[(&ann, "uses {agentlist}\n and {x}"), (&bob, " ")]);
         assert_eq!(

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_decides_nothing() {
+    fn yes_and_no_within_reasoning_are_not_the_decision() {
         let words = Check::default();
         check(
             &words,

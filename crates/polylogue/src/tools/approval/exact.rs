@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_lost_and_nothing_is_invisible() {
+    fn an_approval_shows_every_character_visibly() {
         assert_eq!(exact("echo `whoami` **[x](http://y)**"), "    │ echo `whoami` **[x](http://y)**");
         assert_eq!(exact("a\n\nb\n"), "    │ a\n    │\n    │ b");
         assert_eq!(exact(""), "    │");

@@ -54,7 +54,7 @@ fn count(events: &[Arc<Event>], is: impl Fn(&Body) -> bool) -> usize {
 }
 
 #[tokio::test]
-async fn whatever_ran_is_not_run_again() {
+async fn code_that_ran_is_not_run_again_after_a_cut() {
     let lines = ["one\n", "2\n", "three\n"];
     let Some((whole, effects)) = play(&[], "").await else { return };
     assert_eq!(effects, lines.concat());

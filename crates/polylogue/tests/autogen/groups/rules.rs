@@ -53,7 +53,7 @@ async fn disallowed_transitions_are_the_complement() {
 
 // Item 82.
 #[tokio::test]
-async fn who_may_repeat_can_be_said() {
+async fn participants_who_may_speak_twice_can_be_listed() {
     let among = async |repeat| {
         let chat = group_chat(until(max_turns(2), Group::round_robin().repeat(repeat)));
         let (_, events) = run(&begun_by_ann(chat), "hi").await;
