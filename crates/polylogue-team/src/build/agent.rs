@@ -18,13 +18,19 @@ use crate::reasoning::Example;
 use crate::set::Set as _;
 use crate::tooling::{ToolEntry, ToolLimits};
 
-impl<'a> AgentBuilder<'a> {
-    pub(super) fn agent(&self, agent: &'a Agent, around: &BuildScope<'a>) -> Result<AnyAgent> {
-        let built = self.without_default_answer(agent, around)?;
-        Ok(match &agent.default_answer {
+impl Agent {
+    /// `built`, whose questions have the default answer of this agent, if it has one.
+    pub(super) fn with_default_answer(&self, built: AnyAgent) -> AnyAgent {
+        match &self.default_answer {
             Some(default) => AnyAgent::new(default.around(built)),
             None => built,
-        })
+        }
+    }
+}
+
+impl<'a> AgentBuilder<'a> {
+    pub(super) fn agent(&self, agent: &'a Agent, around: &BuildScope<'a>) -> Result<AnyAgent> {
+        Ok(agent.with_default_answer(self.without_default_answer(agent, around)?))
     }
 
     fn without_default_answer(&self, agent: &'a Agent, around: &BuildScope<'a>) -> Result<AnyAgent> {

@@ -152,11 +152,20 @@ impl Agents for ScopedAgents<'_, '_> {
         self.builder.speaker(name, &self.around)
     }
 
-    fn person(&self, name: &Name) -> Result<Option<Human>> {
-        let person = self.builder.team.agents.iter().find(|agent| agent.is_human() && agent.name == *name);
-        let human = person
-            .map(|person| Human::new(person.name.as_str()).map(|of| of.description(&*person.description)));
-        Ok(human.transpose()?)
+    fn person(&self, name: &Name) -> Result<Option<AnyAgent>> {
+        let agents = &self.builder.team.agents;
+        let Some(person) = agents.iter().find(|agent| agent.is_human() && agent.name == *name) else {
+            return Ok(None);
+        };
+        let human = Human::new(person.name.as_str())?.description(&*person.description);
+        Ok(Some(person.with_default_answer(AnyAgent::new(human))))
+    }
+
+    fn with_default_answer(&self, name: &Name, agent: AnyAgent) -> AnyAgent {
+        match self.builder.team.agents.iter().find(|agent| agent.name == *name) {
+            Some(person) => person.with_default_answer(agent),
+            None => agent,
+        }
     }
 
     fn participant(&self, name: &Name) -> Result<AnyAgent> {

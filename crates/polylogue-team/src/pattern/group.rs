@@ -194,6 +194,7 @@ impl Part for Group {
             }
             SelectSpeaker::Human(person) => {
                 let selector = AnyAgent::new(HumanSelector::new(person.as_str())?);
+                let selector = agents.with_default_answer(person, selector);
                 (library::Group::selected_by(person.value.clone()), Some(selector))
             }
         };

@@ -2,7 +2,7 @@
 
 use polylogue::policies::until;
 use polylogue::stop::{LoopDetector, Stop as Condition};
-use polylogue::{AnyModel, Assistant, Human, Name, Policy, Result, Transcript};
+use polylogue::{AnyModel, Assistant, Name, Policy, Result, Transcript};
 use polylogue_config::At;
 use polylogue_core::{AnyAgent, ChatBuilder, ConfigError};
 
@@ -77,8 +77,11 @@ pub(crate) trait Agents {
     /// The agent `name`, which replies only by a model.
     fn speaker(&self, name: &Name) -> Result<Assistant>;
 
-    /// The person `name`, if it is one.
-    fn person(&self, name: &Name) -> Result<Option<Human>>;
+    /// The person `name` with their default answer, if it is a person.
+    fn person(&self, name: &Name) -> Result<Option<AnyAgent>>;
+
+    /// `agent`, which asks the person `name`, with the default answer of this person.
+    fn with_default_answer(&self, name: &Name, agent: AnyAgent) -> AnyAgent;
 
     /// The agent, chat or team `name`.
     fn participant(&self, name: &Name) -> Result<AnyAgent>;

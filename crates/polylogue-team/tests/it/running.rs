@@ -101,6 +101,27 @@ async fn a_person_who_answers_garbage_is_asked_once_more_and_then_the_order_deci
 }
 
 #[tokio::test]
+async fn a_default_answer_counts_for_a_person_who_selects_speakers_and_for_one_who_is_a_critic() {
+    for (pattern, script) in [
+        ("{group: {select: {human: Zoe}}}", "{A: hello}"),
+        (
+            "{role_play: {user: {who: A}, assistant: {who: B}, max_rounds: 1, critic: {who: Zoe, options: 2}}}",
+            "{A: 'Instruction: sing'}, {A: 'Instruction: dance'}",
+        ),
+    ] {
+        let team = team(&format!(
+            "{{name: t, model: 'a:b',
+              agents: [{{name: A}}, {{name: B}}, {{name: Zoe, human: true, default_answer: {{timeout: 1 h, text: '2'}}}}],
+              chat: {{participants: [A, B], pattern: {pattern}}}, script: [{script}]}}"
+        ));
+        let (_, status, _) = run(&team, &[]).await;
+        let Ok(Status::Waiting(questions)) = status else { panic!("{status:?}") };
+        let default = questions[0].1.default.as_ref().map(|default| (default.after_ms, &*default.text));
+        assert_eq!(default, Some((3_600_000, "2")), "{pattern}");
+    }
+}
+
+#[tokio::test]
 async fn a_model_that_names_unknown_participants_is_asked_again_and_then_the_order_decides() {
     let team = team(
         "{name: t, model: 'a:b', agents: [{name: A}, {name: B}],

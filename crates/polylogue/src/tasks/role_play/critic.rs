@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use polylogue_core::AnyAgent;
+use polylogue_core::{Agent, AnyAgent};
 
 use super::prompts;
 use super::role_values::RoleValues;
 use crate::Assistant;
-use crate::Human;
 use crate::agents::reason::{Best, ChoiceTexts};
 
 /// Chooses among several proposals for each message of a [`RolePlay`](super::RolePlay).
@@ -36,7 +35,7 @@ struct CustomPrompts {
 #[derive(Debug, Clone)]
 enum Who {
     Model(Box<Assistant>),
-    Person(Human),
+    Person(AnyAgent),
 }
 
 impl Critic {
@@ -50,10 +49,11 @@ impl Critic {
         Self::of(Who::Model(Box::new(agent)), options)
     }
 
-    /// A person who chooses among `options` proposals, at least 1, for each message: the run waits for every choice.
+    /// A person who chooses among `options` proposals, at least 1, for each message: a [`Human`](crate::Human), or one with
+    /// a default answer ([`AnswerTimeout`](crate::layers::AnswerTimeout)). The run waits for every choice.
     #[must_use]
-    pub fn person(person: Human, options: usize) -> Self {
-        Self::of(Who::Person(person), options)
+    pub fn person(person: impl Agent, options: usize) -> Self {
+        Self::of(Who::Person(AnyAgent::new(person)), options)
     }
 
     fn of(who: Who, options: usize) -> Self {
@@ -121,7 +121,7 @@ impl Critic {
     pub(super) fn agent(&self) -> AnyAgent {
         match &self.who {
             Who::Model(agent) => AnyAgent::new(Assistant::clone(agent)),
-            Who::Person(person) => AnyAgent::new(person.clone()),
+            Who::Person(person) => person.clone(),
         }
     }
 
