@@ -271,6 +271,14 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Print what a run takes at most and usually: model calls, tokens and money, by agent and chat. Nothing is sent
+    #[arg(long)]
+    pub(crate) price: bool,
+
+    /// With `--price`: the model of all agents, as `provider:model`
+    #[arg(short, long, value_name = "PROVIDER:MODEL", requires = "price")]
+    pub(crate) model: Option<String>,
+
     #[command(flatten)]
     pub(crate) permits: Permits,
 }

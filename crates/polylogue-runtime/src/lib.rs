@@ -34,6 +34,7 @@
 
 mod access;
 pub mod address;
+mod bound;
 mod continuation;
 mod conversation;
 mod error;
@@ -55,6 +56,7 @@ mod stored;
 mod work_dir;
 
 pub use access::Access;
+pub use bound::bound_of;
 pub use continuation::Continuation;
 pub use conversation::{Conversation, Resumed};
 pub use error::{Error, ForkError, MODEL_HINT, Result};

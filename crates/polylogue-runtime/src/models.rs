@@ -206,10 +206,7 @@ impl TeamModels {
     /// refused before it costs anything.
     fn price(&self, name: &str, list: Option<Price>) -> Result<Option<Price>, ModelError> {
         let own = self.prices.iter().find(|(model, _)| model == name).map(|(_, price)| price.clone());
-        let price = match (own, list) {
-            (Some(own), Some(list)) if !self.cheap.contains(name) => Some(own.at_least(list)),
-            (own, list) => own.or(list),
-        };
+        let price = price_of(own, list, self.cheap.contains(name));
         if self.budget && price.is_none() {
             let what = "there is a budget, but its price is unknown";
             let error = ModelError::new(ModelErrorKind::Config, name, what);
@@ -218,6 +215,14 @@ impl TeamModels {
             );
         }
         Ok(price)
+    }
+}
+
+/// The price of a model: as the team says (`own`), but no less than the `list` price unless it may be lower.
+pub(crate) fn price_of(own: Option<Price>, list: Option<Price>, may_be_lower: bool) -> Option<Price> {
+    match (own, list) {
+        (Some(own), Some(list)) if !may_be_lower => Some(own.at_least(list)),
+        (own, list) => own.or(list),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use polylogue::runs::batch::BatchStart;
 use polylogue_core::{AnyModel, Chat, LimitOverrides, Limits, LogId, Media};
+use polylogue_mcp::Catalog;
 use polylogue_team::{Loaded, Team, Usage};
 
 use crate::memory::{TeamMemory, memory_of_others};
@@ -252,6 +253,16 @@ impl TeamRun<'_> {
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.prepared.options.limits.over(self.team.limits())
+    }
+
+    /// The model called `name`.
+    pub(crate) fn model(&self, name: &str) -> polylogue::Result<AnyModel> {
+        self.prepared.models.model_or(self.script.as_ref(), name)
+    }
+
+    /// The tools of its MCP servers.
+    pub(crate) fn server_tools(&self) -> Catalog {
+        self.prepared.servers.catalog()
     }
 
     /// What is stored with its conversation.

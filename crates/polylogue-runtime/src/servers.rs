@@ -75,6 +75,11 @@ impl TeamServers {
         }
     }
 
+    /// Their tools.
+    pub(crate) fn catalog(&self) -> Catalog {
+        self.catalog.clone().unwrap_or_default()
+    }
+
     /// What models learn of their tools.
     #[must_use]
     pub fn described(&self) -> Vec<ToolDescription> {

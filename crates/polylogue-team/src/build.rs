@@ -13,8 +13,8 @@ use polylogue::{Assistant, Chat, Limits, Name, Result, Transcript};
 use polylogue_core::{Money, TaskFrom, ViewOptions};
 use polylogue_mcp::Catalog;
 
-use self::builder::AgentBuilder;
 pub use self::builder::Provide;
+pub(crate) use self::builder::{AgentBuilder, BuildScope};
 use crate::build_context::BuildContext;
 use crate::pattern::Agents as _;
 use crate::private_agents::PrivateRole;

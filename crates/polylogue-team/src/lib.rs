@@ -41,6 +41,7 @@
 mod agent;
 mod approval;
 mod at_name;
+mod bound;
 mod build;
 mod build_context;
 mod built_in;
@@ -90,6 +91,7 @@ use polylogue_config::{diagnostic, source, suggest, yaml};
 
 pub use agent::{Agent, AgentKind, ExecutorKeys, HumanKeys, ModelKeys, NoModel, View};
 pub use approval::{ApprovalRule, CodeApproval};
+pub use bound::{Amount, BoundRow, TeamBound};
 pub use build::Provide;
 pub use build_context::BuildContext;
 pub use built_in::built_in_tools;

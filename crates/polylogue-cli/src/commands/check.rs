@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use polylogue_runtime::{RequestedPermission, permission_text};
-use polylogue_team::{Diagnostics, Loaded, Overrides, Usage};
+use polylogue_team::{Diagnostics, Loaded, Overrides, TeamBound, Usage};
 use serde_json::{Value, json};
 
-use super::write;
+use super::{price, write};
 use crate::error::{CliError, Exit};
 use crate::screen::Sanitized;
 use crate::stderr::print_note;
@@ -27,9 +27,12 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
         match trust::read(file, &overrides) {
             Ok(loaded) => {
                 let wants = PermissionSummary::of(cli, args, file, &loaded)?;
-                match args.json {
-                    true => line(&of_right(file, &loaded, &wants))?,
-                    false => print_summary(file, &loaded, &wants, default.as_ref())?,
+                let price = args.price.then(|| price::of(&loaded.team, args.model.as_deref())).transpose()?;
+                if args.json {
+                    line(&of_right(file, &loaded, (&wants, price.as_ref())))?;
+                } else {
+                    print_summary(file, &loaded, &wants, default.as_ref())?;
+                    price.map_or(Ok(()), |price| price::print(&price))?;
                 }
             }
             Err(diagnostics) => {
@@ -106,9 +109,13 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-fn of_right(file: &Path, Loaded { team, warnings, digest, .. }: &Loaded, wants: &PermissionSummary) -> Value {
+fn of_right(
+    file: &Path,
+    Loaded { team, warnings, digest, .. }: &Loaded,
+    (wants, price): (&PermissionSummary, Option<&TeamBound>),
+) -> Value {
     let warnings: &Diagnostics = warnings;
-    json!({
+    let mut right = json!({
         "file": file.display().to_string(),
         "ok": true,
         "problems": warnings,
@@ -120,7 +127,11 @@ fn of_right(file: &Path, Loaded { team, warnings, digest, .. }: &Loaded, wants: 
         "trusted": wants.is_trusted,
         "wants": wants.all,
         "memory": wants.memory,
-    })
+    });
+    if let (Some(price), Some(right)) = (price, right.as_object_mut()) {
+        right.insert("price".into(), json!(price));
+    }
+    right
 }
 
 fn line(value: &Value) -> Result<(), CliError> {

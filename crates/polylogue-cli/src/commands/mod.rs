@@ -13,6 +13,7 @@ pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod new;
+mod price;
 pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod run;

@@ -4,6 +4,7 @@ use polylogue::{Chat, Limits};
 use polylogue_runtime::Prepared;
 use polylogue_team::{Overrides, Stop, Team};
 
+use super::price;
 use crate::error::{CliError, Exit};
 use crate::launch::{Launch, print_default_model, print_scripted, settings, warn_of_unbounded};
 use crate::limit::counted;
@@ -72,6 +73,9 @@ fn introduce(prepared: &Prepared, chat: &Chat, limits: &Limits, own_task: bool) 
         prepared.team().name,
         bounds(prepared.team(), chat, limits)
     ));
+    if let Some(line) = price::line_of(prepared) {
+        print_note_wrapped(&line);
+    }
     if limits.cost.is_some() {
         warn_of_unbounded(prepared);
     }

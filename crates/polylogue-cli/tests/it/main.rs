@@ -73,6 +73,8 @@ mod pins;
 #[cfg(test)]
 mod piped;
 #[cfg(test)]
+mod prices;
+#[cfg(test)]
 mod quirks;
 #[cfg(test)]
 mod reasoning;

@@ -96,7 +96,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agent without tools and output schema, for its reasoning.
-    pub(super) fn assistant_without_tools(&self, agent: &Agent, keys: &ModelKeys) -> Result<Assistant> {
+    pub(crate) fn assistant_without_tools(&self, agent: &Agent, keys: &ModelKeys) -> Result<Assistant> {
         let assistant = self.plain_assistant(agent, keys)?;
         Ok(match keys.compaction.as_ref().or(self.team.compaction.as_ref()) {
             None => assistant,
@@ -145,7 +145,7 @@ impl<'a> AgentBuilder<'a> {
         })
     }
 
-    pub(super) fn assistant(
+    pub(crate) fn assistant(
         &self,
         agent: &'a Agent,
         keys: &'a ModelKeys,
@@ -183,7 +183,7 @@ impl<'a> AgentBuilder<'a> {
     }
 
     /// The agent of a task with what it has for this task only; `None` if it does not reply only by a model.
-    pub(super) fn worker(&self, task: &Task, around: &BuildScope<'a>) -> Result<Option<Assistant>> {
+    pub(crate) fn worker(&self, task: &Task, around: &BuildScope<'a>) -> Result<Option<Assistant>> {
         let agent = self.team.agents.iter().find(|agent| agent.name == task.who);
         let Some((agent, keys)) = agent.and_then(|agent| Some((agent, agent.plain()?))) else {
             return Ok(None);

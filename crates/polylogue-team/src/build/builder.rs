@@ -6,6 +6,7 @@ use polylogue::tools::Approval;
 use polylogue::tools::approval::ApprovalRequest;
 use polylogue::{AnyModel, Assistant, Chat, Error, Human, Name, Result};
 use polylogue_core::{AnyAgent, ChatBuilder, ConfigError, PatternFlaw, TaskFrom, UnknownName};
+use polylogue_models::{Retries, model_names};
 
 use super::resources::{ToolFactory, WebTools};
 use crate::agent::Agent;
@@ -20,10 +21,10 @@ use crate::team::{SubTeam, Team};
 pub type Provide<'a> = &'a dyn Fn(&str) -> Result<AnyModel>;
 
 /// Builds the agents and chats of a team.
-pub(super) struct AgentBuilder<'a> {
-    pub(super) team: &'a Team,
+pub(crate) struct AgentBuilder<'a> {
+    pub(crate) team: &'a Team,
     /// Name of the team where it takes part.
-    pub(super) name: &'a Name,
+    pub(crate) name: &'a Name,
     model: Option<&'a str>,
     provide: Provide<'a>,
     pub(super) context: &'a BuildContext,
@@ -35,14 +36,14 @@ pub(super) struct AgentBuilder<'a> {
 
 /// Where something is built: the chats around it, the outermost first, and the agents in whose nested chats it is.
 #[derive(Clone, Default)]
-pub(super) struct BuildScope<'a> {
+pub(crate) struct BuildScope<'a> {
     chats: Vec<&'a Name>,
     pub(super) owners: Vec<&'a Name>,
 }
 
 impl<'a> AgentBuilder<'a> {
     /// The builder of `team`, called `name`; `outer_model` is the model of the team around it.
-    pub(super) fn of(
+    pub(crate) fn of(
         team: &'a Team,
         name: &'a Name,
         outer_model: Option<&'a str>,
@@ -53,7 +54,7 @@ impl<'a> AgentBuilder<'a> {
         Self { team, name, model, provide, context, factory: OnceCell::new(), browser: OnceCell::new() }
     }
 
-    pub(super) fn of_sub(&self, sub: &'a SubTeam) -> Self {
+    pub(crate) fn of_sub(&self, sub: &'a SubTeam) -> Self {
         Self::of(&sub.team, &sub.name, self.model, self.provide, self.context)
     }
 
@@ -95,8 +96,18 @@ impl<'a> AgentBuilder<'a> {
         ScopedAgents { builder: self, around: BuildScope::default() }
     }
 
+    /// How often a request of an agent with the model `own`, or that of the team, is sent at most: all models of a list
+    /// are asked, each as often as its endpoint allows.
+    pub(crate) fn attempts_of(&self, own: Option<&str>) -> u128 {
+        let names = own.or(self.model).unwrap_or_default();
+        let retries = |name: &str| self.team.endpoint_of(name).and_then(|(_, endpoint)| endpoint.retries);
+        let default = Retries::default().attempts;
+        let attempts = |name| u128::from(retries(name).map_or(default, |retries| retries.saturating_add(1)));
+        model_names(names).map(attempts).sum::<u128>().max(1)
+    }
+
     /// The model of `who`: its `own`, or that of the team.
-    pub(super) fn model_of(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {
+    pub(crate) fn model_of(&self, who: &Name, own: Option<&str>) -> Result<AnyModel> {
         match own.or(self.model) {
             Some(model) => (self.provide)(model),
             None => Err(ConfigError::missing(format!("`{who}`"), "model").into()),

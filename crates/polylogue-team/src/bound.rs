@@ -1,0 +1,204 @@
+//! The bound: what a run of a team takes at most, computed from its file before the first call.
+
+mod amount;
+mod case;
+mod chat;
+mod participant;
+mod pattern;
+mod speaker;
+mod task;
+mod walk;
+
+use std::collections::BTreeSet;
+
+use polylogue::{Limits, Result};
+use polylogue_mcp::Catalog;
+use polylogue_models::KnownModel;
+use serde::Serialize;
+
+pub use self::amount::Amount;
+use self::amount::NO_LIMIT;
+use self::case::{BYTES_PER_TOKEN, Case, PERSON};
+use self::walk::{Speakers, Walk};
+use crate::agent::{Agent, ModelKeys};
+use crate::build::{AgentBuilder, Provide};
+use crate::build_context::BuildContext;
+use crate::team::Team;
+
+/// What a run of a team takes at most.
+///
+/// It counts every turn that the patterns of the team allow, nested chats, rounds of tools, selections of speakers,
+/// summaries, questions about tasks, repairs of replies, compactions and retries, within the limits of the run.
+/// Requests grow with the history: each byte of a request counts as a token, each reply is as long as its model can
+/// write, and prices are those of the built-in table, without discounts for caches.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TeamBound {
+    /// At most, if no request has to be sent again.
+    pub at_most: Amount,
+    /// At most, if every request is sent as often as failures allow.
+    pub with_retries: Amount,
+    /// What a run usually takes: short replies, few rounds of tools, and chats that end early. Not a bound.
+    pub typical: Amount,
+    /// The parts of the bound, by chat and agent, the most expensive first. Where any of several agents can speak, each
+    /// of them counts as if it was the one: their sum is then more than the bound.
+    pub rows: Vec<BoundRow>,
+    /// The settings on which the bound rests, as sentences.
+    pub rests_on: Vec<String>,
+    /// Why there is no bound on tokens and money, as sentences; empty if there is one.
+    pub unbounded: Vec<String>,
+    /// Models whose price is unknown: they are not in the amounts of money.
+    pub unpriced: BTreeSet<String>,
+    /// The date of the table of prices, as `YYYY-MM-DD`.
+    pub price_date: String,
+}
+
+/// The part of one agent in one chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BoundRow {
+    /// The chat.
+    pub chat: String,
+    /// The agent.
+    pub agent: String,
+    /// At most, if no request has to be sent again.
+    pub at_most: Amount,
+    /// What it usually takes.
+    pub typical: Amount,
+}
+
+impl Team {
+    /// Computes what a run takes at most within `limits`, with models that `provide` gives by name. Nothing is sent.
+    ///
+    /// ```
+    /// use polylogue::{AnyModel, Limits};
+    /// use polylogue_models::{Env, Models};
+    /// use polylogue_team::{Overrides, parse};
+    /// let text = "{name: t, model: 'openai:gpt-4o-mini', agents: [{name: Ann, parameters: {max_tokens: 100}}], \
+    ///     task: hi, chat: {participants: [Ann], max_turns: 3}}";
+    /// let team = parse(text, "t.yaml", &Overrides::default())?.team;
+    /// let models = Models::new(Env::default());
+    /// let bound = team.bound(&|name| Ok(AnyModel::from(models.model(name)?)), &Limits::default())?;
+    /// assert_eq!(bound.at_most.calls(), Some(3));
+    /// assert_eq!(bound.at_most.output(), Some(300));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When an agent has no model, or the team cannot be built.
+    pub fn bound(&self, provide: Provide<'_>, limits: &Limits) -> Result<TeamBound> {
+        self.bound_with(provide, limits, Catalog::default())
+    }
+
+    /// The same with tools of MCP servers, as far as these are known.
+    ///
+    /// # Errors
+    /// As [`bound`](Self::bound).
+    pub fn bound_with(&self, provide: Provide<'_>, limits: &Limits, tools: Catalog) -> Result<TeamBound> {
+        let context = BuildContext::unused().with_tools(tools);
+        let builder = AgentBuilder::of(self, &self.name, None, provide, &context);
+        let mut speakers = Speakers::new();
+        let task = self.task.as_deref().unwrap_or_default().len() as u128;
+        let limited = (limits.max_calls(), limits.turns);
+        let mut run = |case| -> Result<_> {
+            let mut walk = Walk::new(case, limited, &mut speakers);
+            let effect = walk.chat(&builder, (&self.name, &self.chat), (task, 0), &[])?;
+            Ok((effect.sum, walk.rows, walk.unpriced, walk.unlimited, walk.has_people))
+        };
+        let (worst, ..) = run(Case::Worst)?;
+        let (typical, typical_rows, ..) = run(Case::Typical)?;
+        let (most, rows, unpriced, unlimited, has_people) = run(Case::WithoutFailures)?;
+        let within = |sum: amount::Sum| limited_by(sum.within(limits.max_calls().into()), limits);
+        let mut rows: Vec<BoundRow> = rows
+            .into_iter()
+            .map(|((chat, agent), sum)| {
+                let key = (chat, agent);
+                let typical = typical_rows.get(&key).copied().unwrap_or_default();
+                let (at_most, typical) = (within(sum), within(typical));
+                BoundRow { chat: key.0, agent: key.1, at_most, typical }
+            })
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.at_most.cost, row.at_most.calls)));
+        let at_most = within(most);
+        let mut rests_on = vec![calls_in_words(limits, most.total.calls)];
+        rests_on.extend(self.in_words(has_people));
+        Ok(TeamBound {
+            at_most,
+            with_retries: within(worst).max(at_most),
+            typical: within(typical),
+            rows,
+            rests_on,
+            unbounded: reasons(&at_most, &unlimited),
+            unpriced,
+            price_date: KnownModel::table_date().to_owned(),
+        })
+    }
+
+    /// The assumptions in words.
+    fn in_words(&self, has_people: bool) -> Vec<String> {
+        let mut all = vec![format!(
+            "a byte of a request counts as a token, and a token of a reply as {BYTES_PER_TOKEN} bytes when it is read again"
+        )];
+        if has_people {
+            all.push(format!("people write at most {PERSON} bytes in each message"));
+        }
+        let uses_servers = |keys: &ModelKeys| keys.tools.iter().any(|tool| tool.mcp().is_some());
+        if self.agents.iter().filter_map(Agent::model).any(uses_servers) {
+            all.push("descriptions of tools of MCP servers count only when the servers run".to_owned());
+        }
+        let sets_compaction = |keys: &ModelKeys| keys.compaction.is_some();
+        if self.compaction.is_some() || self.agents.iter().filter_map(Agent::model).any(sets_compaction) {
+            let what = "compactions are counted as those by default: at 80 % of the window, by the agent's own model";
+            all.push(what.to_owned());
+        }
+        if self.memory.embed.is_some() {
+            all.push("embeddings of the memory are not counted".to_owned());
+        }
+        all
+    }
+}
+
+impl TeamBound {
+    /// Whether it has a bound on tokens.
+    #[must_use]
+    pub const fn is_finite(&self) -> bool {
+        self.unbounded.is_empty()
+    }
+
+    /// The bound of `runs` runs.
+    #[must_use]
+    pub fn times(mut self, runs: u64) -> Self {
+        let of = |amount: Amount| amount.times(runs.into());
+        (self.at_most, self.with_retries, self.typical) =
+            (of(self.at_most), of(self.with_retries), of(self.typical));
+        for row in &mut self.rows {
+            (row.at_most, row.typical) = (of(row.at_most), of(row.typical));
+        }
+        self
+    }
+}
+
+/// `amount` within the limits on tokens and money.
+fn limited_by(amount: Amount, limits: &Limits) -> Amount {
+    let tokens = limits.tokens.map_or(NO_LIMIT, u128::from);
+    let cost = limits.cost.map_or(NO_LIMIT, |cost| cost.picodollars.into());
+    amount.min(Amount { calls: NO_LIMIT, input: tokens, output: tokens, cost })
+}
+
+fn calls_in_words(limits: &Limits, calls: u128) -> String {
+    let limit = limits.max_calls();
+    let what = match limits.calls {
+        Some(_) => format!("the limit of {limit} model calls"),
+        None => format!("the default limit of {limit} model calls"),
+    };
+    if calls > limit.into() { format!("{what}, which is below what the chats allow") } else { what }
+}
+
+fn reasons(bound: &Amount, unlimited: &BTreeSet<String>) -> Vec<String> {
+    if bound.tokens().is_some() {
+        return Vec::new();
+    }
+    let names: Vec<String> = unlimited.iter().map(|name| format!("`{name}`")).collect();
+    vec![format!(
+        "the length of a reply of {} has no known limit: set `max_tokens` in `parameters`",
+        names.join(", ")
+    )]
+}

@@ -1,0 +1,163 @@
+//! Amounts of model calls, tokens and money.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Stands for "no limit": sums and products saturate at it.
+pub(super) const NO_LIMIT: u128 = u128::MAX;
+
+/// Model calls, tokens and money. Arithmetic saturates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    pub(super) calls: u128,
+    pub(super) input: u128,
+    pub(super) output: u128,
+    pub(super) cost: u128,
+}
+
+impl Amount {
+    /// Model calls; `None` without a limit.
+    #[must_use]
+    pub fn calls(&self) -> Option<u64> {
+        limited(self.calls)
+    }
+
+    /// Input tokens; `None` without a limit.
+    #[must_use]
+    pub fn input(&self) -> Option<u64> {
+        limited(self.input)
+    }
+
+    /// Output tokens; `None` without a limit.
+    #[must_use]
+    pub fn output(&self) -> Option<u64> {
+        limited(self.output)
+    }
+
+    /// Input and output tokens; `None` without a limit.
+    #[must_use]
+    pub fn tokens(&self) -> Option<u64> {
+        limited(self.input.saturating_add(self.output))
+    }
+
+    /// Money in picodollars (10⁻¹² US dollars); `None` without a limit.
+    #[must_use]
+    pub fn picodollars(&self) -> Option<u128> {
+        (self.cost != NO_LIMIT).then_some(self.cost)
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        self.with(other, u128::saturating_add)
+    }
+
+    pub(super) fn max(self, other: Self) -> Self {
+        self.with(other, u128::max)
+    }
+
+    pub(super) fn min(self, other: Self) -> Self {
+        self.with(other, u128::min)
+    }
+
+    pub(super) fn less(self, other: Self) -> Self {
+        self.with(other, u128::saturating_sub)
+    }
+
+    /// This amount `count` times.
+    pub(super) fn times(self, count: u128) -> Self {
+        self.with(self, |one, _| one.saturating_mul(count))
+    }
+
+    fn with(self, other: Self, of: impl Fn(u128, u128) -> u128) -> Self {
+        Self {
+            calls: of(self.calls, other.calls),
+            input: of(self.input, other.input),
+            output: of(self.output, other.output),
+            cost: of(self.cost, other.cost),
+        }
+    }
+
+    /// As JSON: `null` for what has no limit.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "calls": self.calls(),
+            "input_tokens": self.input(),
+            "output_tokens": self.output(),
+            "picodollars": self.picodollars().and_then(|cost| u64::try_from(cost).ok()),
+        })
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(to)
+    }
+}
+
+fn limited(number: u128) -> Option<u64> {
+    u64::try_from(number).ok()
+}
+
+/// A total of model calls, and the largest single call among them, in each measure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) total: Amount,
+    pub(super) largest: Amount,
+}
+
+impl Sum {
+    /// Adds `call`, made `count` times.
+    pub(super) fn add_calls(&mut self, call: Amount, count: u128) {
+        if count > 0 {
+            self.total = self.total.plus(call.times(count));
+            self.largest = self.largest.max(call);
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.add_times(other, 1);
+    }
+
+    pub(super) fn add_times(&mut self, other: Self, count: u128) {
+        if count > 0 {
+            self.total = self.total.plus(other.total.times(count));
+            self.largest = self.largest.max(other.largest);
+        }
+    }
+
+    pub(super) fn max(self, other: Self) -> Self {
+        Self { total: self.total.max(other.total), largest: self.largest.max(other.largest) }
+    }
+
+    /// The total when no more than `calls` calls are made.
+    pub(super) fn within(self, calls: u128) -> Amount {
+        self.total.min(Amount { calls, ..self.largest.times(calls) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: Amount = Amount { calls: 1, input: 10, output: 2, cost: 5 };
+
+    #[test]
+    fn sums_saturate_and_stay_without_a_limit() {
+        let mut sum = Sum::default();
+        sum.add_calls(Amount { input: NO_LIMIT, ..CALL }, 3);
+        sum.add_calls(CALL, u128::MAX);
+        assert_eq!(sum.total.input(), None);
+        assert_eq!(sum.total.calls(), None);
+        assert_eq!(sum.total.picodollars(), None);
+    }
+
+    #[test]
+    fn a_limit_on_calls_counts_the_largest_ones() {
+        let mut sum = Sum::default();
+        sum.add_calls(CALL, 9);
+        sum.add_calls(Amount { input: 100, ..CALL }, 1);
+        assert_eq!(sum.within(100).input, 190);
+        assert_eq!(sum.within(1), Amount { input: 100, ..CALL });
+        assert_eq!(sum.within(2), Amount { calls: 2, input: 190, output: 4, cost: 10 });
+    }
+}

@@ -1,0 +1,73 @@
+//! Assumptions of the bound: three cases, and sizes that no setting limits.
+
+/// What is assumed of models, providers and people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Case {
+    /// Every request fails until it is not retried any more, and every limit is reached.
+    Worst,
+    /// Every limit is reached, and no request fails.
+    WithoutFailures,
+    /// Replies of usual length, few rounds of tools, chats that end early.
+    Typical,
+}
+
+/// The bytes of text that a token of a reply can have when it is read again.
+pub(super) const BYTES_PER_TOKEN: u128 = 4;
+
+/// The tokens that a message adds to its text: as [`polylogue_core::Bound`] counts.
+pub(super) const MESSAGE: u128 = 32;
+
+/// Bytes of prompts and notes of the program in one step, such as the request for the rest of a reply.
+pub(super) const PROMPT: u128 = 400;
+
+/// Bytes that a tool call adds besides what the model writes: ids and field names, in the call and in the result.
+pub(super) const CALL: u128 = 256;
+
+/// The fewest tokens in which a model writes a tool call.
+pub(super) const CALL_TOKENS: u128 = 8;
+
+/// The most bytes that a person writes in one message.
+pub(super) const PERSON: u128 = 4_000;
+
+/// Output tokens of a typical reply.
+const TYPICAL_REPLY: u128 = 250;
+
+/// Bytes of a typical result of a tool, and of a typical message of a person.
+const TYPICAL_TEXT: u128 = 1_000;
+
+/// How often each participant speaks in a typical chat that only a limit ends.
+const TYPICAL_ROUNDS: u128 = 3;
+
+impl Case {
+    pub(super) fn is_typical(self) -> bool {
+        self == Self::Typical
+    }
+
+    /// The tokens of `bytes` of a request: one for each byte; in a typical request, one for four.
+    pub(super) const fn tokens(self, bytes: u128) -> u128 {
+        match self {
+            Self::Typical => bytes.div_ceil(BYTES_PER_TOKEN),
+            Self::Worst | Self::WithoutFailures => bytes,
+        }
+    }
+
+    /// The tokens of a reply of at most `most`.
+    pub(super) fn reply(self, most: u128) -> u128 {
+        if self.is_typical() { most.min(TYPICAL_REPLY) } else { most }
+    }
+
+    /// The bytes of a text of at most `most`.
+    pub(super) fn text(self, most: u128) -> u128 {
+        if self.is_typical() { most.min(TYPICAL_TEXT) } else { most }
+    }
+
+    /// How often something is done that is done at most `most` times, and usually `usual` times.
+    pub(super) fn times(self, most: u128, usual: u128) -> u128 {
+        if self.is_typical() { most.min(usual) } else { most }
+    }
+
+    /// The turns of a chat of `participants` that only a limit of `most` turns ends.
+    pub(super) fn turns(self, most: u128, participants: usize) -> u128 {
+        self.times(most, TYPICAL_ROUNDS.saturating_mul(participants as u128))
+    }
+}

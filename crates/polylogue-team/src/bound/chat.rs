@@ -1,0 +1,93 @@
+//! What a run of a chat takes: its opening, its pattern, its summary.
+
+use polylogue::{Name, Result};
+use polylogue_core::Params;
+
+use super::case::{MESSAGE, PROMPT};
+use super::speaker::Effect;
+use super::walk::{Scene, Walk, overhead};
+use crate::build::AgentBuilder;
+use crate::chat::{Chat, Introductions, Summary};
+use crate::private_agents::PrivateRole;
+use crate::stop::Stop;
+
+impl Walk<'_> {
+    /// A run of `chat`, called `name`, with a task of `task` bytes after an `earlier` conversation. What it keeps is the
+    /// whole conversation.
+    pub(super) fn chat<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        (name, chat): (&Name, &'a Chat),
+        (task, earlier): (u128, u128),
+        owners: &[Name],
+    ) -> Result<Effect> {
+        let mut scene = Scene::new(name, task, owners);
+        scene.shared = earlier.saturating_add(introductions(builder, chat));
+        for line in &chat.opening.0 {
+            let (plain, quoting) = (line.text.fill("").len(), line.text.fill("x").len());
+            let quotes = quoting.saturating_sub(plain) as u128;
+            let bytes = (plain as u128).saturating_add(quotes.saturating_mul(task));
+            scene.post(line.from.as_str().len(), bytes);
+        }
+        self.pattern(builder, &mut scene, (name, chat))?;
+        let said = self.summary(builder, &mut scene, (name, chat))?;
+        let kept = scene.shared.saturating_sub(earlier);
+        Ok(Effect { sum: scene.sum, message: said.unwrap_or(scene.longest), kept })
+    }
+
+    /// The most turns of `chat`.
+    pub(super) fn turns(&self, chat: &Chat) -> u128 {
+        let own = chat.stop.as_ref().and_then(most_turns);
+        let limits = own.into_iter().chain(self.max_turns);
+        let most = limits.fold(*chat.max_turns, u64::min);
+        self.case.turns(most.into(), chat.everyone().count())
+    }
+
+    /// The summary of a chat, if a model writes it.
+    fn summary<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        (name, chat): (&Name, &'a Chat),
+    ) -> Result<Option<u128>> {
+        let Summary::Reflect(reflect) = &chat.summary else { return Ok(None) };
+        let quotes = reflect.prompt.fill("x").len().saturating_sub(reflect.prompt.fill("").len()) as u128;
+        let prompt =
+            (reflect.prompt.fill("").len() as u128).saturating_add(quotes.saturating_mul(scene.task));
+        if let Some(by) = &reflect.by {
+            return self.ask(builder, scene, by, prompt).map(Some);
+        }
+        let Some(author) = PrivateRole::Summary.of(name) else { return Ok(None) };
+        let params = Params::from(reflect.parameters.value.clone());
+        let default =
+            if params.max_tokens.is_some() { 0 } else { polylogue::Assistant::DEFAULT_MAX_CONTINUATIONS };
+        let continuations = reflect.parameters.max_continuations.unwrap_or(default).into();
+        let model = reflect.model.as_deref().map(String::as_str);
+        let speaker = self.private(builder, &author, (model, params), (0, continuations))?;
+        let effect = speaker.turn(self.case, scene.shared.saturating_add(prompt), 0);
+        self.note(&scene.chat, author.as_str(), effect.sum);
+        scene.sum.add(effect.sum);
+        Ok(Some(effect.message))
+    }
+}
+
+/// Bytes of the introduction that every participant receives.
+fn introductions(builder: &AgentBuilder<'_>, chat: &Chat) -> u128 {
+    match &*chat.introductions {
+        Introductions::Others(false) => 0,
+        Introductions::Others(true) => {
+            let each =
+                |who: &Name| builder.team.description_of(who).len() as u128 + overhead(who.as_str().len());
+            chat.everyone().map(|who| each(who)).fold(PROMPT, u128::saturating_add)
+        }
+        Introductions::Text(text) => text.len() as u128 + MESSAGE,
+    }
+}
+
+/// The turns after which a chat ends at the latest, if `stop` limits them.
+fn most_turns(stop: &Stop) -> Option<u64> {
+    let all: Option<Vec<u64>> = stop.all.iter().map(most_turns).collect();
+    let all = all.and_then(|turns| turns.into_iter().max());
+    let any = stop.any.iter().filter_map(most_turns).min();
+    stop.max_turns.into_iter().chain(all).chain(any).min()
+}

@@ -1,0 +1,223 @@
+//! The turns of each pattern.
+
+use std::collections::BTreeSet;
+
+use polylogue::policies::debate::Tie;
+use polylogue::policies::graph::Join;
+use polylogue::policies::group::Repeat;
+use polylogue::{Name, Result};
+use polylogue_core::Params;
+
+use super::case::PROMPT;
+use super::walk::{Scene, Walk, overhead};
+use crate::build::AgentBuilder;
+use crate::chat::Chat;
+use crate::pattern::{Debate, Graph, Group, Orchestrator, Pattern, SelectSpeaker, Selector};
+use crate::private_agents::PrivateRole;
+
+impl Walk<'_> {
+    /// The turns of `chat`.
+    pub(super) fn pattern<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        (name, chat): (&Name, &'a Chat),
+    ) -> Result<()> {
+        let (turns, everyone) = (self.turns(chat), names(chat));
+        match &chat.pattern {
+            Pattern::RoundRobin => self.in_order(builder, scene, chat, turns),
+            Pattern::Sequential | Pattern::Dag(_) => self.once_each(builder, scene, &everyone, turns),
+            Pattern::Parallel => self.say_at_once(builder, scene, &everyone),
+            Pattern::Group(group) => self.group(builder, scene, (name, chat), (group, turns)),
+            Pattern::Graph(graph) if each_once(graph) => self.once_each(builder, scene, &everyone, turns),
+            Pattern::StateMachine(_) | Pattern::Handoffs(_) | Pattern::Graph(_) => {
+                self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
+            }
+            Pattern::Debate(debate) => self.debate(builder, scene, debate, &everyone),
+            Pattern::Orchestrator(plan) => self.orchestrator(builder, scene, (plan, turns), &everyone),
+            Pattern::RolePlay(role_play) => self.role_play(builder, scene, role_play),
+            Pattern::GroupSolve(solve) => self.group_solve(builder, scene, solve),
+            Pattern::Tasks(tasks) => tasks.iter().try_for_each(|task| self.alone(builder, scene, task)),
+        }
+    }
+
+    fn once_each<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        everyone: &[&Name],
+        turns: u128,
+    ) -> Result<()> {
+        let most = usize::try_from(turns).unwrap_or(usize::MAX);
+        everyone.iter().take(most).try_for_each(|who| self.say(builder, scene, &[*who]))
+    }
+
+    fn in_order<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        chat: &'a Chat,
+        turns: u128,
+    ) -> Result<()> {
+        let everyone = names(chat);
+        if !chat.late_joiners.is_empty() {
+            return self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone));
+        }
+        let count = everyone.len() as u128;
+        self.repeat(scene, (turns, count), |walk, scene, nth| {
+            let at = usize::try_from(nth % count.max(1)).unwrap_or_default();
+            let who = everyone.get(at).copied();
+            who.map_or(Ok(()), |who| walk.say(builder, scene, &[who]))
+        })
+    }
+
+    fn group<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        (name, chat): (&Name, &'a Chat),
+        (group, turns): (&'a Group, u128),
+    ) -> Result<()> {
+        let everyone = names(chat);
+        match &group.select {
+            SelectSpeaker::RoundRobin if group.transitions.is_none() && may_repeat(group) => {
+                self.in_order(builder, scene, chat, turns)
+            }
+            SelectSpeaker::Model(selector) => self.repeat(scene, (turns, 1), |walk, scene, _| {
+                walk.select(builder, scene, (name, chat), selector)?;
+                walk.say(builder, scene, &everyone)
+            }),
+            SelectSpeaker::RoundRobin | SelectSpeaker::Random(_) | SelectSpeaker::Human(_) => {
+                self.repeat(scene, (turns, 1), |walk, scene, _| walk.say(builder, scene, &everyone))
+            }
+        }
+    }
+
+    /// One selection of a speaker by a model.
+    fn select<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        (name, chat): (&Name, &'a Chat),
+        selector: &Selector,
+    ) -> Result<()> {
+        let Some(who) = PrivateRole::Selector.of(name) else { return Ok(()) };
+        let each = |who: &Name| builder.team.description_of(who).len() as u128 + overhead(who.as_str().len());
+        let roles = chat.everyone().map(|who| each(who)).fold(PROMPT, u128::saturating_add);
+        let given = [&selector.system, &selector.prompt, &selector.none, &selector.several];
+        let texts: u128 = given.into_iter().flatten().map(|text| text.len() as u128).sum();
+        let prompt = texts.saturating_add(roles).saturating_add(2 * PROMPT);
+        let schema = if selector.constrained { prompt } else { 0 };
+        let params = Params::from(selector.parameters.clone());
+        let system = prompt.saturating_add(schema);
+        let speaker = self.private(builder, &who, (selector.model.as_deref(), params), (system, 0))?;
+        let tries = self.case.times(selector.attempts.into(), 1);
+        let effect = speaker.react(self.case, scene.shared.saturating_add(prompt), 0, (tries - 1, false));
+        self.note(&scene.chat, who.as_str(), effect.sum);
+        scene.sum.add(effect.sum);
+        Ok(())
+    }
+
+    fn debate<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        debate: &Debate,
+        everyone: &[&Name],
+    ) -> Result<()> {
+        let again = if let Tie::Again(rounds) = debate.tie { self.case.times(rounds.into(), 0) } else { 0 };
+        let options: u128 = debate.options.iter().map(|option| option.len() as u128 + 16).sum();
+        let ballot = options.saturating_add(PROMPT);
+        let voters: Vec<&Name> =
+            if debate.voters.is_empty() { everyone.to_vec() } else { debate.voters.iter().collect() };
+        let round = |walk: &mut Self, scene: &mut Scene| match debate.one_by_one {
+            true => everyone.iter().try_for_each(|who| walk.say(builder, scene, &[*who])),
+            false => walk.say_at_once(builder, scene, everyone),
+        };
+        // An unclear vote is asked for again.
+        let votes = self.case.times(2, 1);
+        let vote = |walk: &mut Self, scene: &mut Scene, who: &Name| {
+            (0..votes).try_for_each(|_| walk.ask(builder, scene, who, ballot).map(|_| ()))
+        };
+        self.repeat(scene, (debate.rounds.into(), 1), |walk, scene, _| round(walk, scene))?;
+        self.repeat(scene, (1 + again, 1), |walk, scene, nth| {
+            if nth > 0 {
+                round(walk, scene)?;
+            }
+            voters.iter().try_for_each(|who| vote(walk, scene, who))
+        })?;
+        match &debate.tie {
+            Tie::Chair(chair) if !self.case.is_typical() => vote(self, scene, chair),
+            _ => Ok(()),
+        }
+    }
+
+    fn orchestrator<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        (given, turns): (&Orchestrator, u128),
+        everyone: &[&Name],
+    ) -> Result<()> {
+        let turns = turns.min(given.max_turns.into());
+        let plans = self.case.times(given.max_plans.into(), 1);
+        let planner = &*given.planner;
+        let author = given.progress_agent.as_deref().unwrap_or(planner);
+        let prompts = &given.prompts;
+        let texts = [&prompts.facts, &prompts.plan, &prompts.briefing, &prompts.progress, &prompts.answer];
+        let more = [&prompts.unreadable, &prompts.updated_facts, &prompts.updated_plan];
+        let texts = texts.into_iter().chain(more).map(String::len).max().unwrap_or_default() as u128;
+        let each =
+            |who: &&Name| builder.team.description_of(who).len() as u128 + 2 * overhead(who.as_str().len());
+        let team = everyone.iter().map(each).fold(4 * PROMPT, u128::saturating_add);
+        let about = texts.saturating_add(team).saturating_add(scene.task.saturating_mul(2));
+        for _ in 0..plans {
+            let facts = self.ask(builder, scene, planner, about)?;
+            let plan = self.ask(builder, scene, planner, about.saturating_add(facts))?;
+            scene.post(planner.as_str().len(), about.saturating_add(facts).saturating_add(plan));
+        }
+        let tries = 1 + self.case.times(given.max_retries.into(), 0);
+        // Ledgers that cannot be read lead to no turn: they count as stalls.
+        let stalls = self.case.times(plans.saturating_mul(given.max_stalls.into()).saturating_add(turns), 0);
+        self.repeat(scene, (turns.saturating_add(stalls).saturating_add(1), 1), |walk, scene, nth| {
+            let mut said = 0;
+            for _ in 0..tries {
+                said = walk.ask(builder, scene, author, about.saturating_add(said))?;
+            }
+            if nth >= turns {
+                return Ok(());
+            }
+            scene.post(planner.as_str().len(), said);
+            walk.say(builder, scene, everyone)
+        })?;
+        self.ask(builder, scene, planner, about).map(|_| ())
+    }
+}
+
+/// The participants, late joiners included.
+fn names(chat: &Chat) -> Vec<&Name> {
+    chat.everyone().map(|name| &name.value).collect()
+}
+
+fn may_repeat(group: &Group) -> bool {
+    group.allow_repeat_speaker.as_deref().is_none_or(|repeat| *repeat == Repeat::Yes)
+}
+
+/// Whether no participant of the graph speaks twice: there is no way back, and all wait for all edges.
+fn each_once(graph: &Graph) -> bool {
+    let mut open: BTreeSet<&Name> = graph.edges.values().flatten().map(|edge| &edge.to).collect();
+    open.extend(graph.edges.keys().map(|from| &from.value));
+    loop {
+        let ends: Vec<&Name> = open.iter().copied().filter(|who| !leads_to(graph, who, &open)).collect();
+        if ends.is_empty() {
+            break;
+        }
+        open.retain(|who| !ends.contains(who));
+    }
+    open.is_empty() && graph.join.values().all(|join| *join != Join::Any)
+}
+
+fn leads_to(graph: &Graph, from: &Name, open: &BTreeSet<&Name>) -> bool {
+    let edges = graph.edges.iter().filter(|(of, _)| of.value == *from).flat_map(|(_, edges)| edges);
+    edges.into_iter().any(|edge| open.contains(&edge.to))
+}

@@ -1,0 +1,407 @@
+//! The model calls of one turn of an agent.
+
+use polylogue::{Assistant, Result};
+use polylogue_core::{AnyModel, Capability, Model as _, Money, Outcome, Params, ToolSpec, Usage, Window};
+use serde::Serialize;
+
+use super::amount::{Amount, NO_LIMIT, Sum};
+use super::case::{BYTES_PER_TOKEN, CALL, CALL_TOKENS, Case, MESSAGE, PROMPT};
+use crate::agent::{Agent, ModelKeys};
+use crate::reasoning::Example;
+use crate::tooling::ToolEntry;
+
+/// Loops longer than this are computed from their last step.
+const STEPS: u128 = 1_024;
+
+/// Questions with which a model without function calls is asked about one call: which tool (at most 5), whether
+/// another one is needed (3), and whether any helps (3).
+const QUESTIONS: u128 = 11;
+
+/// The most calls of a summarizing model for one compaction.
+const COMPACTION: u128 = 16;
+
+/// What a model is asked with, and how often.
+#[derive(Debug, Clone)]
+pub(super) struct Speaker {
+    pub(super) model: AnyModel,
+    params: Params,
+    /// Bytes of the system message, the tools, the schema and the examples.
+    fixed: u128,
+    /// How often the system message quotes the task.
+    quotes: u128,
+    tools: Option<Tools>,
+    schema: Option<Form>,
+    continuations: u128,
+    /// How often a request is sent at most.
+    attempts: u128,
+    window: Window,
+}
+
+/// The tools of an agent.
+#[derive(Debug, Clone, Copy)]
+struct Tools {
+    /// Bytes of their descriptions.
+    bytes: u128,
+    rounds: u128,
+    /// The most bytes of one result.
+    result: u128,
+    /// The most results of one round.
+    calls: u128,
+    /// Model calls for one call, if the model has no function calls.
+    by_text: Option<u128>,
+    /// Whether a result can be the message.
+    ends_turn: bool,
+    /// Whether the model must call one.
+    is_mandatory: bool,
+}
+
+/// The schema of the messages of an agent.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    bytes: u128,
+    retries: u128,
+}
+
+/// What a turn takes, and what it adds to histories.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Effect {
+    pub(super) sum: Sum,
+    /// Bytes of the message.
+    pub(super) message: u128,
+    /// Bytes that only the agent's own view has of the turn.
+    pub(super) kept: u128,
+}
+
+impl Effect {
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            sum: self.sum.max(other.sum),
+            message: self.message.max(other.message),
+            kept: self.kept.max(other.kept),
+        }
+    }
+
+    /// A message without a model call.
+    pub(super) fn of_text(bytes: u128) -> Self {
+        Self { message: bytes, ..Self::default() }
+    }
+}
+
+pub(super) fn bytes(value: &impl Serialize) -> u128 {
+    // A value of our types always serializes.
+    serde_json::to_vec(value).map_or(0, |bytes| bytes.len() as u128)
+}
+
+impl Speaker {
+    /// An agent without tools: a selector or the author of a summary.
+    pub(super) fn plain(model: AnyModel, params: Params, system: u128, continuations: u128) -> Self {
+        let fixed = system.saturating_add(params.schema.as_ref().map_or(0, bytes)).saturating_add(MESSAGE);
+        let window = Window::All;
+        Self {
+            model,
+            params,
+            fixed,
+            quotes: 0,
+            tools: None,
+            schema: None,
+            continuations,
+            attempts: 1,
+            window,
+        }
+    }
+
+    /// The agent `agent` as `assistant`, with the model `model`.
+    pub(super) fn of(
+        agent: &Agent,
+        keys: &ModelKeys,
+        assistant: &Assistant,
+        model: AnyModel,
+    ) -> Result<Self> {
+        let params = assistant.model_params().clone();
+        let length = |task: &str| assistant.system_for(task).map_or(0, |text| text.len() as u128);
+        let (system, quoting) = (length(""), length("x"));
+        let examples: u128 = keys.examples.iter().map(example).sum();
+        let default = if params.max_tokens.is_some() { 0 } else { Assistant::DEFAULT_MAX_CONTINUATIONS };
+        let continuations = keys.parameters.max_continuations.unwrap_or(default).into();
+        let plain = Self::plain(model, params, system.saturating_add(examples), continuations);
+        let tools = Tools::of(agent, keys, assistant.specs(), &plain);
+        let schema = keys.output_schema.as_ref().map(|schema| Form {
+            bytes: bytes(&schema.0),
+            retries: keys.output_retries.as_deref().copied().unwrap_or(Assistant::DEFAULT_REPAIRS).into(),
+        });
+        let fixed = plain.fixed.saturating_add(tools.map_or(0, |tools| tools.bytes));
+        let quotes = quoting.saturating_sub(system);
+        let window = assistant.view_options().window;
+        Ok(Self { fixed, quotes, tools, schema, window, ..plain })
+    }
+
+    /// The same with another system message, of `system` bytes besides its own.
+    pub(super) fn with_system(&self, system: u128) -> Self {
+        Self { fixed: self.fixed.saturating_add(system), ..self.clone() }
+    }
+
+    /// The same, each of whose requests is sent at most `attempts` times.
+    pub(super) fn with_attempts(self, attempts: u128) -> Self {
+        Self { attempts, ..self }
+    }
+
+    /// The same without an output schema.
+    pub(super) fn without_form(mut self) -> Self {
+        self.schema = None;
+        self
+    }
+
+    /// Bytes of the descriptions of its tools.
+    pub(super) fn tool_bytes(&self) -> u128 {
+        self.tools.map_or(0, |tools| tools.bytes)
+    }
+
+    /// The context window of the model in tokens.
+    fn context_window(&self) -> u128 {
+        self.model.context_window().map_or(NO_LIMIT, u128::from)
+    }
+
+    /// The longest reply in tokens.
+    pub(super) fn output(&self, case: Case) -> u128 {
+        case.reply(self.model.max_output(&self.params).map_or(self.context_window(), u128::from))
+    }
+
+    /// The longest reply in bytes.
+    pub(super) fn reply(&self, case: Case) -> u128 {
+        self.output(case).saturating_mul(BYTES_PER_TOKEN)
+    }
+
+    /// One call with a request of `context` bytes.
+    fn call(&self, case: Case, context: u128) -> Amount {
+        let input = case.tokens(context).min(self.context_window());
+        let output = self.output(case);
+        Amount { calls: 1, input, output, cost: self.cost(input, output) }
+    }
+
+    /// The highest price; 0 if it is unknown.
+    fn cost(&self, input: u128, output: u128) -> u128 {
+        let cost = |input: u64, output: u64| {
+            let fresh = Usage { input: Some(input), output: Some(output), ..Usage::default() };
+            let written = Usage { written: Some(input), ..fresh };
+            self.model.cost(&fresh).max(self.model.cost(&written)).unwrap_or_default()
+        };
+        if input == NO_LIMIT || output == NO_LIMIT {
+            return if cost(1_000_000, 1_000_000) == Money::default() { 0 } else { NO_LIMIT };
+        }
+        let number = |tokens: u128| u64::try_from(tokens).unwrap_or(u64::MAX);
+        u128::from(cost(number(input), number(output)).picodollars)
+    }
+
+    /// Whether the price of the model is unknown.
+    pub(super) fn is_unpriced(&self) -> bool {
+        self.model.cost(&Usage { input: Some(1), output: Some(1), ..Usage::default() }).is_none()
+    }
+
+    /// Whether the length of a request or of a reply has no limit.
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.output(Case::Worst) == NO_LIMIT
+    }
+
+    /// A turn with `context` bytes of history, in a chat with a task of `task` bytes.
+    pub(super) fn turn(&self, case: Case, context: u128, task: u128) -> Effect {
+        let mut calls = Calls::begin(self, case, context, task);
+        if let Some(tools) = &self.tools {
+            calls.make_tool_rounds(tools);
+        }
+        if let Some(form) = self.schema {
+            calls.make_form(form);
+        }
+        calls.make(1 + calls.continuations(), calls.reply.saturating_add(PROMPT));
+        calls.end()
+    }
+
+    /// A turn of `rounds` rounds of tools, and a summary at the end if it `summarizes`.
+    pub(super) fn react(
+        &self,
+        case: Case,
+        context: u128,
+        task: u128,
+        (rounds, sums_up): (u128, bool),
+    ) -> Effect {
+        let mut calls = Calls::begin(self, case, context, task);
+        let tools = self.tools;
+        // The description of how calls are written as text.
+        let by_text = tools.is_some_and(|tools| tools.by_text.is_some());
+        let again = if by_text { calls.continuations() } else { 0 };
+        let results = tools.map_or(0, |tools| tools.results(case));
+        let growth = calls.reply.saturating_add(results).saturating_add(PROMPT);
+        calls.make(case.times(rounds, 1).saturating_mul(1 + again), growth);
+        let last = 1 + u128::from(sums_up && !case.is_typical());
+        calls.make(last.saturating_mul(1 + calls.continuations()), calls.reply.saturating_add(PROMPT));
+        calls.end()
+    }
+
+    /// The bytes that its view can have, if a window limits it.
+    fn viewed(&self, case: Case, context: u128, largest: u128) -> u128 {
+        match self.window {
+            Window::All => context,
+            // A call and its results count as one entry, and the last exchange always stays.
+            Window::Messages(count) => {
+                context.min((count as u128).saturating_add(2).saturating_mul(largest.saturating_add(MESSAGE)))
+            }
+            Window::Tokens(count) => {
+                let limit = (count as u128).saturating_mul(BYTES_PER_TOKEN).saturating_add(PROMPT);
+                context.min(case.text(NO_LIMIT).min(limit.saturating_mul(8)).saturating_add(largest))
+            }
+        }
+    }
+
+    /// The history of `context` bytes in which no message has more than `largest` bytes, as the agent sees it.
+    pub(super) fn view(&self, case: Case, context: u128, largest: u128) -> u128 {
+        let largest = largest.max(self.reply(case));
+        let results = self.tools.map_or(0, |tools| tools.results(case));
+        self.viewed(case, context, largest.saturating_add(results))
+    }
+}
+
+impl Tools {
+    fn of(agent: &Agent, keys: &ModelKeys, specs: &[ToolSpec], speaker: &Speaker) -> Option<Self> {
+        if specs.is_empty() {
+            return None;
+        }
+        let result = if agent.tool_limits.is_none() {
+            Outcome::MAX_BYTES as u128
+        } else {
+            agent.tool_limits.max_output_bytes.into()
+        };
+        let one = speaker.params.parallel_tool_calls == Some(false);
+        let calls = if one { 1 } else { (speaker.output(Case::Worst) / CALL_TOKENS).max(1) };
+        let own = || keys.tools.iter().filter_map(|tool| ToolEntry::own(tool));
+        let errors = own().map(|tool| u128::from(*tool.max_errors) + u128::from(*tool.max_call_errors)).max();
+        let knows_calls = speaker.model.capabilities().has(Capability::Tools) == Some(true);
+        let is_native = *keys.tool_calling == polylogue::agents::tooling::ToolCalling::Native;
+        let by_text = (!knows_calls && !is_native).then(|| QUESTIONS + 1 + errors.unwrap_or(10));
+        Some(Self {
+            bytes: bytes(&specs),
+            rounds: (*keys.max_tool_rounds).into(),
+            result,
+            calls,
+            by_text,
+            ends_turn: by_text.is_some() || specs.iter().any(|spec| spec.ends_turn),
+            is_mandatory: own().any(|tool| *tool.mandatory),
+        })
+    }
+
+    /// The most bytes that one round of calls adds.
+    fn results(&self, case: Case) -> u128 {
+        let calls = case.times(self.calls, 1);
+        calls.saturating_mul(case.text(self.result).saturating_add(CALL).saturating_add(MESSAGE))
+    }
+}
+
+fn example(example: &Example) -> u128 {
+    (example.user.len() + example.assistant.len()) as u128 + 2 * MESSAGE
+}
+
+/// The calls of one turn.
+struct Calls<'s> {
+    speaker: &'s Speaker,
+    case: Case,
+    /// Bytes of the next request.
+    context: u128,
+    begun: u128,
+    reply: u128,
+    sum: Sum,
+}
+
+impl<'s> Calls<'s> {
+    fn begin(speaker: &'s Speaker, case: Case, context: u128, task: u128) -> Self {
+        let quoted = speaker.quotes.saturating_mul(task);
+        let context = context.saturating_add(speaker.fixed).saturating_add(quoted).saturating_add(MESSAGE);
+        let reply = speaker.reply(case).saturating_add(MESSAGE);
+        Self { speaker, case, context, begun: context, reply, sum: Sum::default() }
+    }
+
+    fn continuations(&self) -> u128 {
+        self.case.times(self.speaker.continuations, 0)
+    }
+
+    /// Adds `count` calls, each of which adds `growth` bytes to the view.
+    fn make(&mut self, count: u128, growth: u128) {
+        for _ in 0..count.min(STEPS) {
+            self.add(1);
+            self.context = self.context.saturating_add(growth);
+        }
+        let more = count.saturating_sub(STEPS);
+        if more > 0 {
+            self.context = self.context.saturating_add(growth.saturating_mul(more));
+            self.add(more);
+        }
+    }
+
+    fn add(&mut self, count: u128) {
+        let call = self.speaker.call(self.case, self.context);
+        let attempts = match self.case {
+            // Each attempt fails once without a reply, and a call that a provider cannot parse is asked for again.
+            Case::Worst => self.speaker.attempts.saturating_mul(2),
+            Case::WithoutFailures | Case::Typical => 1,
+        };
+        self.sum.add_calls(call, count.saturating_mul(attempts));
+        self.add_compaction(count.saturating_mul(attempts));
+    }
+
+    /// Adds the calls that summarize a history that nearly fills the window.
+    fn add_compaction(&mut self, count: u128) {
+        let window = self.speaker.context_window();
+        let is_whole = self.speaker.window == Window::All;
+        let limit =
+            (window / 2).max((window / 10).saturating_mul(8).saturating_sub(self.speaker.output(self.case)));
+        if window == NO_LIMIT || !is_whole || self.case.tokens(self.context) <= limit {
+            return;
+        }
+        if self.case.is_typical() {
+            // A summary halves the history.
+            self.sum.add_calls(self.speaker.call(self.case, self.context), 1);
+            self.context = limit.saturating_mul(BYTES_PER_TOKEN) / 2;
+            return;
+        }
+        let pieces = COMPACTION.min(2 + 2 * (self.context / (window / 2).max(1)));
+        self.sum.add_calls(self.speaker.call(self.case, window), count.saturating_mul(pieces + 1));
+    }
+
+    fn make_tool_rounds(&mut self, tools: &Tools) {
+        let rounds = self.case.times(tools.rounds, 1);
+        let growth = self.reply.saturating_add(tools.results(self.case)).saturating_add(PROMPT);
+        match tools.by_text.filter(|_| !self.case.is_typical()) {
+            None => {
+                let again = if tools.is_mandatory { self.continuations() } else { 0 };
+                self.make(rounds.saturating_mul(1 + again), growth);
+            }
+            // The tools are described in each prompt.
+            Some(each) => {
+                let growth = growth.saturating_add(tools.bytes);
+                self.make((rounds + 1).saturating_mul(each).saturating_mul(1 + self.continuations()), growth);
+            }
+        }
+    }
+
+    /// The calls for a reply that satisfies a schema: after tools a draft comes first.
+    fn make_form(&mut self, form: Form) {
+        let prompt = form.bytes.saturating_add(PROMPT);
+        if self.case.is_typical() {
+            return;
+        }
+        self.context = self.context.saturating_add(form.bytes);
+        self.make(1 + self.continuations(), self.reply.saturating_add(prompt));
+        // A repair is asked for alone: the schema, the reply and its errors.
+        let context = form.bytes.saturating_mul(2).saturating_add(self.reply.saturating_mul(3));
+        let view = std::mem::replace(&mut self.context, context.saturating_add(PROMPT + 4 * MESSAGE));
+        self.make(form.retries.saturating_mul(1 + self.continuations()), 0);
+        self.context = view;
+    }
+
+    fn end(self) -> Effect {
+        let whole = self.reply.saturating_mul(1 + self.continuations());
+        // A value is in the message twice, as text and as JSON.
+        let said = if self.speaker.schema.is_some() { whole.saturating_mul(2) } else { whole };
+        let result = self.speaker.tools.filter(|tools| tools.ends_turn);
+        let message = said.max(result.map_or(0, |tools| self.case.text(tools.result)));
+        let kept = self.context.saturating_sub(self.begun);
+        Effect { sum: self.sum, message, kept: kept.saturating_sub(whole.min(kept)) }
+    }
+}

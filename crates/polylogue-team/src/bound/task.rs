@@ -1,0 +1,207 @@
+//! The turns of tasks: role-play, tasks that are solved alone, and discussions.
+
+use polylogue::{Name, Result};
+use polylogue_core::Model as _;
+
+use super::amount::Sum;
+use super::case::{MESSAGE, PROMPT};
+use super::speaker::{Effect, Speaker};
+use super::walk::{Scene, Walk, attempts_of};
+use crate::build::{AgentBuilder, BuildScope};
+use crate::pattern::{GroupSolve, RolePlay, Task};
+
+/// Bytes of the rules of a role without the task, and how often they quote it.
+const RULES: u128 = 6_000;
+const QUOTES: u128 = 6;
+
+/// Bytes of the texts of a discussion in each turn.
+const WORDS: u128 = 1_000;
+
+/// Tokens of a picture, a sound or a document, as a call is reserved.
+const MEDIA: u128 = 50_000;
+
+impl Walk<'_> {
+    /// A role-play: a specifier and a planner, then messages of both roles.
+    pub(super) fn role_play<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        given: &RolePlay,
+    ) -> Result<()> {
+        // A blank answer is asked for again.
+        let tries = self.case.times(2, 1);
+        let before =
+            given.specifier.as_ref().map(|specifier| &specifier.who).into_iter().chain(&given.planner);
+        for who in before {
+            for _ in 0..tries {
+                let said = self.ask(builder, scene, who, RULES.saturating_add(scene.task))?;
+                scene.task = scene.task.saturating_add(said);
+            }
+        }
+        let rules = RULES.saturating_add(scene.task.saturating_mul(QUOTES));
+        let roles = [&*given.user.who, &*given.assistant.who];
+        scene.post(roles[0].as_str().len(), rules);
+        let rounds = self.case.times(given.max_rounds.into(), 3).saturating_mul(2).saturating_add(1);
+        let messages = rounds.min(given.max_messages.map_or(u128::MAX, u128::from));
+        let turns = messages.saturating_mul(tries);
+        let turns = turns.min(self.max_turns.map_or(u128::MAX, u128::from));
+        self.repeat(scene, (turns, 2 * tries), |walk, scene, nth| {
+            let second = (nth / tries) % 2 == 1;
+            let who = if second { roles[1] } else { roles[0] };
+            walk.play(builder, scene, (who, rules), given)
+        })
+    }
+
+    /// A message of the role `who`: the best of several proposals, if there is a critic.
+    fn play<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        (who, rules): (&Name, u128),
+        given: &RolePlay,
+    ) -> Result<()> {
+        let Some(speaker) = self.plain_agent(builder, who)? else { return Ok(()) };
+        let speaker = speaker.with_system(rules);
+        let context = scene.seen_by(who.as_str());
+        let proposal = speaker.turn(self.case, speaker.view(self.case, context, scene.longest), scene.task);
+        let mut sum = proposal.sum;
+        if let Some(critic) = given.critic.as_ref().filter(|critic| critic.options > 1) {
+            let options = critic.options as u128;
+            sum.add_times(proposal.sum, options - 1);
+            if let Some(chooser) = self.plain_agent(builder, &critic.who)? {
+                // Every choice continues the conversation with the critic.
+                let prompt = options.saturating_mul(proposal.message.saturating_add(PROMPT));
+                let asked = prompt.saturating_add(PROMPT).saturating_add(MESSAGE);
+                for _ in 0..=self.case.times(critic.retries.into(), 0) {
+                    scene.keep(critic.who.as_str(), asked);
+                    let own = scene.own.get(critic.who.as_str()).copied().unwrap_or_default();
+                    let choice = chooser.with_system(rules).turn(self.case, own, scene.task);
+                    scene.keep(critic.who.as_str(), choice.message.saturating_add(MESSAGE));
+                    self.note(&scene.chat, critic.who.as_str(), choice.sum);
+                    scene.sum.add(choice.sum);
+                }
+            }
+        }
+        self.note(&scene.chat, who.as_str(), sum);
+        scene.sum.add(sum);
+        scene.keep(who.as_str(), proposal.kept);
+        scene.post(who.as_str().len(), proposal.message);
+        Ok(())
+    }
+
+    fn plain_agent<'a>(&mut self, builder: &AgentBuilder<'a>, who: &Name) -> Result<Option<Speaker>> {
+        let found = builder.team.agents.iter().find(|agent| agent.name == *who);
+        match found.and_then(|agent| Some((agent, agent.model()?))) {
+            Some((agent, keys)) => self.assistant(builder, agent, keys).map(|of| Some(Speaker::clone(&of))),
+            None => {
+                self.has_people = true;
+                Ok(None)
+            }
+        }
+    }
+
+    /// A task that an agent solves alone.
+    pub(super) fn alone<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        task: &'a Task,
+    ) -> Result<()> {
+        let effect = self.work(builder, scene, task)?;
+        let said = effect.message.saturating_add(effect.kept).saturating_add(MESSAGE);
+        scene.keep(task.who.as_str(), said);
+        scene.longest = scene.longest.max(effect.message);
+        scene.sum.add(effect.sum);
+        Ok(())
+    }
+
+    /// A turn of the agent of `task`, after its prompt.
+    fn work<'a>(&mut self, builder: &AgentBuilder<'a>, scene: &mut Scene, task: &'a Task) -> Result<Effect> {
+        let media = (task.media.len() as u128).saturating_mul(MEDIA);
+        let quotes = task.prompt.fill("x").len().saturating_sub(task.prompt.fill("").len()) as u128;
+        let prompt = (task.prompt.fill("").len() as u128).saturating_add(quotes.saturating_mul(scene.task));
+        let prompt = prompt.saturating_add(media).saturating_add(MESSAGE).saturating_add(WORDS);
+        scene.keep(task.who.as_str(), prompt);
+        self.worker(builder, scene, task)
+    }
+
+    /// A turn of the agent of `task`, with the tools of the task.
+    fn worker<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        task: &'a Task,
+    ) -> Result<Effect> {
+        let found = builder.team.agents.iter().find(|agent| agent.name == task.who);
+        let found = found.and_then(|agent| Some((agent, agent.plain()?)));
+        let (Some((agent, keys)), false) = (found, task.tools.is_empty() && task.output_schema.is_none())
+        else {
+            return self.participant(builder, scene, &task.who);
+        };
+        let Some(assistant) = builder.worker(task, &BuildScope::default())? else {
+            return Ok(Effect::default());
+        };
+        let mut keys = keys.clone();
+        keys.tools.value.extend(task.tools.iter().cloned());
+        keys.output_schema = task.output_schema.clone().or(keys.output_schema);
+        let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
+        let speaker =
+            Speaker::of(agent, &keys, &assistant, model)?.with_attempts(attempts_of(builder, &keys));
+        if speaker.is_unpriced() {
+            self.unpriced.insert(speaker.model.name().to_owned());
+        }
+        let context = scene.seen_by(agent.name.as_str());
+        let effect = speaker.turn(self.case, speaker.view(self.case, context, scene.longest), scene.task);
+        self.note(&scene.chat, agent.name.as_str(), effect.sum);
+        Ok(effect)
+    }
+
+    /// A discussion of tasks, with the tasks before and after it.
+    pub(super) fn group_solve<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        given: &'a GroupSolve,
+    ) -> Result<()> {
+        given.before.iter().try_for_each(|task| self.alone(builder, scene, task))?;
+        let count = given.tasks.len() as u128;
+        for task in &given.tasks {
+            // Both agents of a pair can learn the task and the answer of the other one.
+            let effect = self.work(builder, scene, task)?;
+            scene.sum.add(effect.sum);
+            let said = effect.message.saturating_add(effect.kept).saturating_add(WORDS);
+            scene.keep(task.who.as_str(), effect.kept);
+            scene.post(task.who.as_str().len(), said);
+            self.judge(builder, scene, task)?;
+        }
+        let shift = given.shift.says.as_ref().map_or(0, |text| text.len() as u128);
+        scene.post(0, shift.max(scene.longest));
+        let turns = self.case.times(given.max_iterations.into(), 3).saturating_mul(count);
+        self.repeat(scene, (turns, count), |walk, scene, nth| {
+            let at = usize::try_from(nth % count.max(1)).unwrap_or_default();
+            let Some(task) = given.tasks.get(at) else { return Ok(()) };
+            let effect = walk.worker(builder, scene, task)?;
+            scene.sum.add(effect.sum);
+            scene.keep(task.who.as_str(), effect.kept);
+            scene.post(task.who.as_str().len(), effect.message.saturating_add(WORDS));
+            walk.judge(builder, scene, task)
+        })?;
+        given.after.iter().try_for_each(|task| self.alone(builder, scene, task))
+    }
+
+    /// The questions that ask an agent whether its task is complete: what remains, the decision, and once more.
+    fn judge<'a>(&mut self, builder: &AgentBuilder<'a>, scene: &mut Scene, task: &'a Task) -> Result<()> {
+        if !*task.self_terminating {
+            return Ok(());
+        }
+        let mut sum = Sum::default();
+        for _ in 0..self.case.times(3, 2) {
+            scene.keep(task.who.as_str(), WORDS);
+            let effect = self.participant(builder, scene, &task.who)?;
+            scene.keep(task.who.as_str(), effect.message.saturating_add(MESSAGE));
+            sum.add(effect.sum);
+        }
+        scene.sum.add(sum);
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+//! Walks through a team: what its chats and agents take at most.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use polylogue::{Name, Result};
+use polylogue_core::{Model as _, Params};
+
+use super::amount::Sum;
+use super::case::{Case, MESSAGE};
+use super::speaker::{Effect, Speaker};
+use crate::agent::{Agent, ModelKeys};
+use crate::build::{AgentBuilder, BuildScope};
+
+/// Chats within chats that are looked into. The limit on depth of every run is lower.
+const DEPTH: usize = 64;
+
+/// Agents as they are asked, by team and name. Shared by the three cases.
+pub(super) type Speakers = BTreeMap<(Name, String), Rc<Speaker>>;
+
+/// One walk through a team, in one case.
+pub(super) struct Walk<'s> {
+    pub(super) case: Case,
+    /// The most model calls of the run.
+    pub(super) max_calls: u128,
+    /// The most turns of the run, if they are limited.
+    pub(super) max_turns: Option<u64>,
+    speakers: &'s mut Speakers,
+    /// What each agent takes, by chat and agent.
+    pub(super) rows: BTreeMap<(String, String), Sum>,
+    /// Models without a known price, and without a known length of replies.
+    pub(super) unpriced: BTreeSet<String>,
+    pub(super) unlimited: BTreeSet<String>,
+    /// Whether people write messages.
+    pub(super) has_people: bool,
+    /// What continued chats have said, by team and name.
+    pub(super) continued: BTreeMap<(Name, Name), u128>,
+    depth: usize,
+}
+
+/// One chat while it is walked through.
+pub(super) struct Scene {
+    pub(super) chat: String,
+    /// Bytes of its task.
+    pub(super) task: u128,
+    pub(super) sum: Sum,
+    /// Bytes of the messages that every participant sees.
+    pub(super) shared: u128,
+    /// Bytes that only one agent sees.
+    pub(super) own: BTreeMap<String, u128>,
+    /// Bytes of the longest message.
+    pub(super) longest: u128,
+    /// Agents in whose turns it runs: these do not nest again.
+    pub(super) owners: Vec<Name>,
+}
+
+impl Scene {
+    pub(super) fn new(chat: &Name, task: u128, owners: &[Name]) -> Self {
+        Self {
+            chat: chat.to_string(),
+            task,
+            sum: Sum::default(),
+            shared: 0,
+            own: BTreeMap::new(),
+            longest: task,
+            owners: owners.to_vec(),
+        }
+    }
+
+    /// Adds a message that all see.
+    pub(super) fn post(&mut self, name: usize, bytes: u128) {
+        self.longest = self.longest.max(bytes);
+        self.shared = self.shared.saturating_add(bytes).saturating_add(overhead(name));
+    }
+
+    /// Adds `bytes` that only `who` sees.
+    pub(super) fn keep(&mut self, who: &str, bytes: u128) {
+        let own = self.own.entry(who.to_owned()).or_default();
+        *own = own.saturating_add(bytes);
+    }
+
+    /// The bytes that `who` sees.
+    pub(super) fn seen_by(&self, who: &str) -> u128 {
+        self.shared.saturating_add(self.own.get(who).copied().unwrap_or_default())
+    }
+}
+
+/// Bytes that a message has in views besides its text: its frame, and the name of its author.
+pub(super) const fn overhead(name: usize) -> u128 {
+    MESSAGE + name as u128 + 48
+}
+
+pub(super) fn attempts_of(builder: &AgentBuilder<'_>, keys: &ModelKeys) -> u128 {
+    builder.attempts_of(keys.model.as_ref().map(|model| model.as_str()))
+}
+
+impl<'s> Walk<'s> {
+    pub(super) fn new(
+        case: Case,
+        (max_calls, max_turns): (u64, Option<u64>),
+        speakers: &'s mut Speakers,
+    ) -> Self {
+        Self {
+            case,
+            max_calls: max_calls.into(),
+            max_turns,
+            speakers,
+            rows: BTreeMap::new(),
+            unpriced: BTreeSet::new(),
+            unlimited: BTreeSet::new(),
+            has_people: false,
+            continued: BTreeMap::new(),
+            depth: 0,
+        }
+    }
+
+    /// Runs `inner` one level deeper; nothing below the deepest level.
+    pub(super) fn deeper<T: Default>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= DEPTH {
+            return Ok(T::default());
+        }
+        self.depth += 1;
+        let done = inner(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// Counts what `who` took in a chat.
+    pub(super) fn note(&mut self, chat: &str, who: &str, sum: Sum) {
+        self.rows.entry((chat.to_owned(), who.to_owned())).or_default().add(sum);
+    }
+
+    fn note_model(&mut self, speaker: &Speaker) {
+        if speaker.is_unpriced() {
+            self.unpriced.insert(speaker.model.name().to_owned());
+        }
+        if speaker.is_unlimited() {
+            self.unlimited.insert(speaker.model.name().to_owned());
+        }
+    }
+
+    /// The speaker with this key, made once.
+    fn speaker(
+        &mut self,
+        team: &Name,
+        key: String,
+        make: impl FnOnce() -> Result<Speaker>,
+    ) -> Result<Rc<Speaker>> {
+        let key = (team.clone(), key);
+        let found = match self.speakers.get(&key) {
+            Some(found) => Rc::clone(found),
+            None => {
+                let made = Rc::new(make()?);
+                self.speakers.insert(key, Rc::clone(&made));
+                made
+            }
+        };
+        self.note_model(&found);
+        Ok(found)
+    }
+
+    /// `agent` as its model is asked, with its tools.
+    pub(super) fn assistant<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        agent: &'a Agent,
+        keys: &'a ModelKeys,
+    ) -> Result<Rc<Speaker>> {
+        self.speaker(builder.name, agent.name.to_string(), || {
+            let assistant = builder.assistant(agent, keys, &BuildScope::default())?;
+            let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
+            Ok(Speaker::of(agent, keys, &assistant, model)?.with_attempts(attempts_of(builder, keys)))
+        })
+    }
+
+    /// `agent` without its tools and its output schema.
+    pub(super) fn without_tools<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        agent: &'a Agent,
+        keys: &'a ModelKeys,
+    ) -> Result<Rc<Speaker>> {
+        self.speaker(builder.name, format!("{} without tools", agent.name), || {
+            let assistant = builder.assistant_without_tools(agent, keys)?;
+            let model = builder.model_of(&agent.name, keys.model.as_ref().map(|model| model.as_str()))?;
+            let plain = Speaker::of(agent, keys, &assistant, model)?;
+            Ok(plain.without_form().with_attempts(attempts_of(builder, keys)))
+        })
+    }
+
+    /// A private agent of the pattern or of the summary, with a system message of `system` bytes.
+    pub(super) fn private(
+        &mut self,
+        builder: &AgentBuilder<'_>,
+        who: &Name,
+        (model, params): (Option<&str>, Params),
+        (system, continuations): (u128, u128),
+    ) -> Result<Rc<Speaker>> {
+        self.speaker(builder.name, who.to_string(), || {
+            let speaker = Speaker::plain(builder.model_of(who, model)?, params, system, continuations);
+            Ok(speaker.with_attempts(builder.attempts_of(model)))
+        })
+    }
+
+    /// Adds a turn of one of `names` that all participants see.
+    pub(super) fn say<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        names: &[&Name],
+    ) -> Result<()> {
+        let (mut most, mut longest) = (Effect::default(), 0);
+        for who in names {
+            let effect = self.participant(builder, scene, who)?;
+            scene.keep(who.as_str(), effect.kept);
+            longest = longest.max(who.as_str().len());
+            most = most.max(effect);
+        }
+        scene.sum.add(most.sum);
+        scene.post(longest, most.message);
+        Ok(())
+    }
+
+    /// Adds a turn of each of `names`, none of which sees the messages of the others.
+    pub(super) fn say_at_once<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        names: &[&Name],
+    ) -> Result<()> {
+        let mut messages = Vec::new();
+        for who in names {
+            let effect = self.participant(builder, scene, who)?;
+            scene.keep(who.as_str(), effect.kept);
+            scene.sum.add(effect.sum);
+            messages.push((who.as_str().len(), effect.message));
+        }
+        messages.into_iter().for_each(|(name, bytes)| scene.post(name, bytes));
+        Ok(())
+    }
+
+    /// Adds a private turn of `who`, with a prompt of `prompt` bytes. Returns the bytes of its answer.
+    pub(super) fn ask<'a>(
+        &mut self,
+        builder: &AgentBuilder<'a>,
+        scene: &mut Scene,
+        who: &Name,
+        prompt: u128,
+    ) -> Result<u128> {
+        scene.keep(who.as_str(), prompt.saturating_add(MESSAGE));
+        let effect = self.participant(builder, scene, who)?;
+        scene.sum.add(effect.sum);
+        let said = effect.message.saturating_add(effect.kept);
+        scene.keep(who.as_str(), said.saturating_add(MESSAGE));
+        Ok(effect.message)
+    }
+
+    /// Repeats `step` `count` times: it is done `cycle` times until it is the same again. What exceeds the limit on model
+    /// calls is not walked through: only the largest calls matter there.
+    pub(super) fn repeat(
+        &mut self,
+        scene: &mut Scene,
+        (count, cycle): (u128, u128),
+        mut step: impl FnMut(&mut Self, &mut Scene, u128) -> Result<()>,
+    ) -> Result<()> {
+        const STEPS: u128 = 500;
+        let cycle = cycle.max(1);
+        let mut done = 0;
+        while done < count {
+            let is_far = done >= cycle && (done >= STEPS || scene.sum.total.calls >= self.max_calls);
+            if is_far && count - done > cycle {
+                return self.jump(scene, (count - done, cycle), step);
+            }
+            step(self, scene, done)?;
+            done += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds `left` more steps as if each was the last one.
+    fn jump(
+        &mut self,
+        scene: &mut Scene,
+        (left, cycle): (u128, u128),
+        mut step: impl FnMut(&mut Self, &mut Scene, u128) -> Result<()>,
+    ) -> Result<()> {
+        let before = (scene.shared, scene.own.clone());
+        let mut steps =
+            |walk: &mut Self, scene: &mut Scene| (0..cycle).try_for_each(|nth| step(walk, scene, nth));
+        steps(self, scene)?;
+        let cycles = left.div_ceil(cycle).saturating_sub(1);
+        let grown =
+            |now: u128, then: u128| now.saturating_add(now.saturating_sub(then).saturating_mul(cycles));
+        scene.shared = grown(scene.shared, before.0);
+        for (who, own) in &mut scene.own {
+            *own = grown(*own, before.1.get(who).copied().unwrap_or_default());
+        }
+        let (sum, rows) = (std::mem::take(&mut scene.sum), self.rows.clone());
+        steps(self, scene)?;
+        let each = std::mem::replace(&mut scene.sum, sum);
+        scene.sum.add_times(each, cycles);
+        for (key, row) in &mut self.rows {
+            let then = rows.get(key).copied().unwrap_or_default();
+            let (total, largest) = (row.total.less(then.total), row.largest);
+            row.add_times(Sum { total, largest }, cycles.saturating_sub(1));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! The bound: what a run takes at most, computed from the file.
+
+use polylogue_core::{
+    AnyModel, Capabilities, DeltaSink, Model, ModelError, ModelErrorKind, Money, Params, Reply, Request,
+    Usage,
+};
+use polylogue_team::{Overrides, Team, TeamBound, parse};
+
+/// A model with a price, a limit on replies, and function calls. It is never asked.
+struct Priced;
+
+impl Model for Priced {
+    fn name(&self) -> &str {
+        "a:b"
+    }
+
+    async fn complete(&self, _: &Request<'_>, _: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
+        Err(ModelError::new(ModelErrorKind::Bug, "a:b", "a bound asks no model"))
+    }
+
+    /// 1 for a token of input, 2 for one that is written to the cache, 5 for one of output.
+    fn cost(&self, usage: &Usage) -> Option<Money> {
+        let input = usage.input?.saturating_add(usage.written.unwrap_or_default());
+        let picodollars = input.saturating_add(usage.output?.saturating_mul(5));
+        Some(Money { picodollars })
+    }
+
+    fn max_output(&self, params: &Params) -> Option<u64> {
+        Some(params.max_tokens.map_or(48, u64::from))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL
+    }
+}
+
+fn team(text: &str) -> Team {
+    parse(text, "t.yaml", &Overrides::default()).unwrap_or_else(|e| panic!("{e}")).team
+}
+
+fn bound(team: &Team) -> TeamBound {
+    let model = AnyModel::new(Priced);
+    team.bound(&|_| Ok(model.clone()), &team.limits()).unwrap()
+}
+
+/// Calls of a team of `agents` in `chat`.
+fn calls(agents: &str, chat: &str) -> u64 {
+    let text = format!("{{name: t, model: 'a:b', task: hi, agents: [{agents}], chat: {{{chat}}}}}");
+    bound(&team(&text)).at_most.calls().unwrap()
+}
+
+/// Replies are not continued.
+const PAIR: &str = "{name: A, parameters: {max_tokens: 9}}, {name: B, parameters: {max_tokens: 9}}";
+
+#[test]
+fn every_pattern_has_its_turns() {
+    for (chat, expected) in [
+        ("participants: [A, B], max_turns: 7", 7),
+        ("participants: [A, B], max_turns: 7, stop: {max_turns: 5}", 5),
+        ("participants: [A, B], max_turns: 7, stop: {any: [{max_turns: 5}, {says: x}]}", 5),
+        ("participants: [A, B], max_turns: 7, stop: {all: [{max_turns: 5}, {says: x}]}", 7),
+        ("participants: [A, B], pattern: sequential", 2),
+        ("participants: [A, B], pattern: parallel", 2),
+        ("participants: [A, B], pattern: {group: {select: {model: {attempts: 2}}}}, max_turns: 3", 9),
+        ("participants: [A, B], pattern: {graph: {edges: {A: B}}}", 2),
+        (
+            "participants: [A, B], pattern: {graph: {start: A, edges: {A: B, B: {to: A, says: again}}}}, max_turns: 9",
+            9,
+        ),
+        ("participants: [A, B], pattern: {dag: {B: A}}", 2),
+        ("participants: [A, B], pattern: {debate: {options: [x, y], rounds: 2}}", 8),
+        ("participants: [A, B], pattern: sequential, summary: {reflect: {parameters: {max_tokens: 9}}}", 3),
+    ] {
+        assert_eq!(calls(PAIR, chat), expected, "{chat}");
+    }
+}
+
+#[test]
+fn turns_have_rounds_of_tools_continuations_and_repairs() {
+    let chat = "participants: [A], pattern: sequential";
+    for (agent, expected) in [
+        ("{name: A}", 4),
+        ("{name: A, parameters: {max_continuations: 0}}", 1),
+        ("{name: A, tools: [calculator], max_tool_rounds: 5, parameters: {max_tokens: 9}}", 6),
+        ("{name: A, reasoning: {refine: {rounds: 2}}, parameters: {max_tokens: 9}}", 5),
+    ] {
+        assert_eq!(calls(agent, chat), expected, "{agent}");
+    }
+}
+
+#[test]
+fn input_grows_with_the_square_of_the_turns() {
+    let input = |turns: u32| {
+        let text = format!(
+            "{{name: t, model: 'a:b', task: hi, agents: [{PAIR}], chat: {{participants: [A, B], max_turns: {turns}}}}}"
+        );
+        bound(&team(&text)).at_most.input().unwrap()
+    };
+    let (short, long) = (input(100), input(200));
+    assert!(long > short * 3 && long < short * 5, "{short} {long}");
+}
+
+#[test]
+fn limits_of_the_run_limit_it() {
+    let text = format!(
+        "{{name: t, model: 'a:b', task: hi, limits: {{calls: 3, tokens: 50}}, agents: [{PAIR}], chat: {{participants: [A, B]}}}}"
+    );
+    let bound = bound(&team(&text));
+    assert_eq!((bound.at_most.calls(), bound.at_most.input()), (Some(3), Some(50)));
+    assert!(
+        bound.rests_on[0].starts_with("the limit of 3 model calls, which is below"),
+        "{:?}",
+        bound.rests_on
+    );
+}
+
+#[test]
+fn retries_multiply_it_within_the_limit_on_calls() {
+    let bound = bound(&team(&format!(
+        "{{name: t, model: 'a:b', task: hi, agents: [{PAIR}], chat: {{participants: [A, B], pattern: sequential}}}}"
+    )));
+    assert_eq!(bound.at_most.calls(), Some(2));
+    // Five attempts, and once more where the provider cannot parse a reply.
+    assert_eq!(bound.with_retries.calls(), Some(20));
+    assert!(bound.typical.calls() <= bound.at_most.calls());
+    assert_eq!(bound.clone().times(10).at_most.calls(), Some(20));
+}
+
+#[test]
+fn the_largest_numbers_are_computed_at_once_and_saturate() {
+    let text = format!(
+        "{{name: t, model: 'a:b', task: hi, limits: {{calls: 1000000000000}}, agents: [{PAIR}],
+          chat: {{participants: [outer, A], max_turns: 1000000}},
+          chats: [{{name: outer, participants: [inner, B], max_turns: 1000000}},
+                  {{name: inner, participants: [A, B], max_turns: 1000000}}]}}"
+    );
+    let bound = bound(&team(&text));
+    assert_eq!(bound.at_most.calls(), Some(1_000_000_000_000));
+}
