@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::policy::until;
 use crate::turn::ChatInfo;
 use crate::{
-    Agent, AnyAgent, Condition, ConfigError, Message, Name, Opening, Path, Policy, Question, Result, Step,
-    StopReason, Transcript, TurnRequest,
+    Agent, Allowance, AnyAgent, Condition, ConfigError, Message, Name, Opening, Path, Policy, Question,
+    Result, Step, StopReason, Transcript, TurnRequest,
 };
 
 /// Agents and a policy. A chat is itself an agent, so that it can take part in other chats.
@@ -52,6 +52,7 @@ pub(crate) struct Setup {
     is_for_calls: bool,
     cap: u64,
     max_equal_calls: usize,
+    pub(crate) allowance: Option<Allowance>,
 }
 
 impl Setup {
@@ -168,6 +169,7 @@ impl Chat {
             is_for_calls: false,
             cap: Self::DEFAULT_MAX_TURNS,
             max_equal_calls: Self::DEFAULT_MAX_EQUAL_CALLS,
+            allowance: None,
         };
         ChatBuilder { name: name.to_owned(), policy: None, setup, introduce: None, stops: Vec::new() }
     }
@@ -352,6 +354,14 @@ impl ChatBuilder {
     #[must_use]
     pub fn max_turns(mut self, turns: u64) -> Self {
         self.setup.cap = turns;
+        self
+    }
+
+    /// Sets limits of each run of this chat, with everything within it. When one is reached, the chat ends; an outer chat
+    /// continues with what it has so far. Default: none.
+    #[must_use]
+    pub fn limits(mut self, limits: Allowance) -> Self {
+        self.setup.allowance = Some(limits);
         self
     }
 

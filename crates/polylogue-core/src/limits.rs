@@ -1,6 +1,7 @@
 //! Limits of a run.
 
 mod account;
+mod allowance;
 mod bound;
 mod budget;
 mod cancellation;
@@ -10,6 +11,7 @@ mod overrides;
 use std::sync::Arc;
 
 pub(crate) use self::account::Account;
+pub use self::allowance::Allowance;
 pub use self::bound::Bound;
 pub use self::budget::Budget;
 pub(crate) use self::cancellation::CancelMode;
@@ -88,6 +90,11 @@ impl Reserved {
         self.calls += hold.calls;
         self.tokens.add(hold.tokens);
         self.money.add(hold.cost);
+    }
+
+    /// Money.
+    pub(crate) const fn money(&self) -> Money {
+        self.money.most()
     }
 
     pub(crate) fn remove(&mut self, hold: RunReservation) {

@@ -1,5 +1,7 @@
 //! Logs: the events of a conversation, and the right to append more.
 
+mod accounts;
+mod allowances;
 mod buffer;
 pub mod chain;
 mod clock;
@@ -64,7 +66,7 @@ use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, CancelMode};
 use crate::{
-    Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, StopReason, StoreError,
+    Allowance, Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, StoreError,
     TotalUsage,
 };
 
@@ -78,6 +80,7 @@ pub struct Log {
     claim: Claim,
     limits: RwLock<Limits>,
     pub(crate) budget: Option<Budget>,
+    pub(crate) allowances: Vec<(Name, Allowance)>,
     pub(crate) account: Account,
     /// How many of its events are from before it was opened.
     pub(crate) inherited: u64,
@@ -125,6 +128,7 @@ impl Log {
             claim,
             limits,
             budget: None,
+            allowances: Vec::new(),
             account: Account::default(),
             inherited: buffer.next_seq(),
             clock: Arc::new(system_time),
@@ -402,7 +406,9 @@ impl Log {
         self.account.begin();
         let mut buffer = self.buffer.lock().await;
         buffer.doubtful |= !buffer.staged().is_empty();
-        Ok(self.catch_up(&mut buffer).await?)
+        self.catch_up(&mut buffer).await?;
+        self.open_agent_accounts(&mut buffer);
+        Ok(())
     }
 
     /// Reads the events of an append that failed or was dropped half-way.
@@ -413,21 +419,6 @@ impl Log {
             buffer.doubtful = false;
         }
         Ok(())
-    }
-
-    /// Whether upper bounds of calls are needed.
-    pub(crate) fn is_limited(&self) -> bool {
-        self.limits_now().need_bounds() || self.budget.is_some()
-    }
-
-    /// Ends a run in which a limit refused a call, however its agent handled the error.
-    pub(crate) fn check_refused(&self) -> Result<()> {
-        self.account.refused().map_or(Ok(()), |reason| Err(Error::Interrupt(Interrupt::Limit(reason))))
-    }
-
-    /// The limit that the run exceeded, if it did.
-    pub(crate) async fn passed(&self) -> Option<StopReason> {
-        self.limits_now().passed(&self.buffer.lock().await.totals.usage, self.account.before())
     }
 
     /// Appends the next step, if the limits allow the turns that begin with it. Chats that run in parallel cannot exceed them

@@ -1,6 +1,7 @@
 //! The run loop: open turns act, else the policy selects the next step; the results are appended.
 
 mod again;
+mod allowance;
 mod ask;
 mod call;
 mod chat;
@@ -59,13 +60,16 @@ impl<'l> RunningChat<'l> {
             self.append([Body::Opened(opening)]).await?;
         }
         self.check_fit(chat)?;
+        self.open_account(chat).await;
         loop {
             if let Some((reason, summary)) = self.transcript.closed() {
                 return Ok(Status::Closed { reason: reason.clone(), summary: Arc::clone(summary) });
             }
             if self.transcript.current_speakers().next().is_some() {
-                if let Some(waiting) = self.act(chat).await? {
-                    return Ok(waiting);
+                match self.act(chat).await {
+                    Ok(None) => {}
+                    Ok(Some(waiting)) => return Ok(waiting),
+                    Err(error) => return self.close_at_own_limit(chat, error).await,
                 }
             } else {
                 self.resumed = false;

@@ -61,6 +61,12 @@ impl Path {
         first.split_once('.').is_none_or(|(name, _)| name == who.as_str())
     }
 
+    /// Whether the agent `who` runs this chat in a turn, or is called in it by its own name.
+    pub(crate) fn is_named(&self, who: &Name) -> bool {
+        let last = self.0.rsplit('/').next().unwrap_or_default();
+        last.split('.').next() == Some(who.as_str())
+    }
+
     /// The participant that runs this chat in a turn; `None` for the outermost and for chats of called agents.
     pub(crate) fn owner(&self) -> Option<Name> {
         let last = self.0.rsplit('/').next().unwrap_or_default();

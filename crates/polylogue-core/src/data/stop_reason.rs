@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::name::Name;
+use super::path::Path;
 use super::usage::Money;
 
 /// Why a chat was closed. The kernel's own reasons are variants; policies, agents and termination conditions add theirs
@@ -56,6 +57,13 @@ pub enum StopReason {
         /// How many are allowed.
         limit: u64,
     },
+    /// A limit of one agent or chat within the run.
+    Allowance {
+        /// Whose limit.
+        of: AllowanceOwner,
+        /// Which limit.
+        limit: Box<StopReason>,
+    },
     /// The limit on nesting of chats.
     Depth {
         /// The allowed depth.
@@ -91,6 +99,30 @@ pub enum StopReason {
     All(Vec<StopReason>),
     /// A reason of a policy, an agent or a termination condition.
     Other(Box<OtherReason>),
+}
+
+/// An agent or a chat that has limits of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllowanceOwner {
+    /// An agent: its calls, and all within its turns, in the whole run.
+    Agent(Name),
+    /// A chat: all calls within it.
+    Chat {
+        /// The name of the chat.
+        name: Name,
+        /// Its path.
+        at: Path,
+    },
+}
+
+impl fmt::Display for AllowanceOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agent(name) => write!(f, "the agent `{name}`"),
+            Self::Chat { name, .. } => write!(f, "the chat `{name}`"),
+        }
+    }
 }
 
 /// A stop reason of a policy, an agent or a termination condition.
@@ -189,6 +221,7 @@ impl StopReason {
             Self::Cost { .. } => "cost",
             Self::UnknownPrice { .. } => "unknown_price",
             Self::Calls { .. } => "calls",
+            Self::Allowance { .. } => "allowance",
             Self::Depth { .. } => "depth",
             Self::LoopDetected { .. } => "loop_detected",
             Self::NoOutput { .. } => "no_output",
@@ -206,6 +239,7 @@ impl StopReason {
             Self::Finished => RunOutcome::Done,
             Self::Other(reason) => reason.outcome,
             Self::Tokens { .. } | Self::Cost { .. } | Self::UnknownPrice { .. } => RunOutcome::Budget,
+            Self::Allowance { limit, .. } => limit.outcome(),
             Self::Left { .. } | Self::Stopped { .. } => RunOutcome::Stopped,
             Self::NoOutput { .. } => RunOutcome::NoOutput,
             Self::All(reasons) => {
@@ -246,6 +280,7 @@ impl fmt::Display for StopReason {
                 write!(f, "there is a budget, but what a call of `{model}` cost is unknown")
             }
             Self::Calls { limit } => write!(f, "the limit of {}", counted(*limit, "model call")),
+            Self::Allowance { of, limit } => write!(f, "{of} has reached {limit}"),
             Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
             Self::LoopDetected { text, .. } => write!(f, "loop detected: {text}"),
             Self::NoOutput { ended } => write!(f, "no participant said anything; {ended}"),

@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::Reserved;
-use crate::{Charge, Path, StopReason};
+use super::{Reserved, RunReservation};
+use crate::{Charge, Money, Path, StopReason};
 
 /// The reservations of one run, and the charges for the next write.
 pub(crate) struct Account {
@@ -17,6 +17,10 @@ pub(crate) struct Account {
 #[derive(Default)]
 pub(crate) struct AccountState {
     pub(crate) reserved: Reserved,
+    /// Those of the accounts of agents and chats, by index.
+    owned: Vec<Reserved>,
+    /// Whether an agent or a chat has limits for which upper bounds must be known.
+    pub(crate) need_bounds: bool,
     /// Charges that are not in the log yet.
     pub(crate) pending: Vec<(Path, Charge)>,
     /// The limit that refused a call of this run.
@@ -25,6 +29,37 @@ pub(crate) struct AccountState {
     pub(crate) unchecked_turns: usize,
     /// The model calls in the log from before the outermost agent call.
     pub(crate) before: u64,
+}
+
+impl AccountState {
+    /// The reservations within the account of an agent or chat.
+    pub(crate) fn owned(&self, index: usize) -> Reserved {
+        self.owned.get(index).copied().unwrap_or_default()
+    }
+
+    /// Reserves a call in all accounts.
+    pub(crate) fn add(&mut self, run: RunReservation, owned: &[(usize, RunReservation)]) {
+        self.reserved.add(run);
+        for (index, hold) in owned {
+            if self.owned.len() <= *index {
+                self.owned.resize(index + 1, Reserved::default());
+            }
+            self.owned.get_mut(*index).into_iter().for_each(|reserved| reserved.add(*hold));
+        }
+    }
+
+    /// Releases the reservation of a call in all accounts.
+    pub(crate) fn remove(&mut self, run: RunReservation, owned: &[(usize, RunReservation)]) {
+        self.reserved.remove(run);
+        for (index, hold) in owned {
+            self.owned.get_mut(*index).into_iter().for_each(|reserved| reserved.remove(*hold));
+        }
+    }
+
+    /// What is reserved in all accounts together.
+    pub(crate) fn total(&self) -> Money {
+        self.owned.iter().chain([&self.reserved]).map(|reserved| reserved.money()).sum()
+    }
 }
 
 impl Default for Account {

@@ -63,6 +63,12 @@ impl Budget {
         self.balance().spent
     }
 
+    /// The money that is reserved for calls in flight.
+    #[must_use]
+    pub fn reserved(&self) -> Money {
+        self.balance().reservations.most()
+    }
+
     /// Adds money that was spent without a reservation, such as in an earlier run.
     pub fn spend(&self, money: Money) {
         let mut balance = self.balance();

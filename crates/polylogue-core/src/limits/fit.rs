@@ -56,6 +56,13 @@ pub(crate) struct ReservedAmount<Q> {
     whole: bool,
 }
 
+impl<Q: Copy> ReservedAmount<Q> {
+    /// The sum.
+    pub(crate) const fn most(&self) -> Q {
+        self.most
+    }
+}
+
 impl<Q: Quantity> ReservedAmount<Q> {
     /// Whether a call that uses at least `least`, and at most `most` if that is known, fits into `limit`, of which
     /// `spent` is gone.

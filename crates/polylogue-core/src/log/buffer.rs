@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::accounts::Accounts;
 use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::inbox::TakenNumbers;
 use super::origins::Origins;
 use super::turns::TurnCount;
 use crate::limits::RunUsage;
-use crate::{ChargeReason, Name, Path, TotalUsage};
+use crate::{AllowanceOwner, ChargeReason, Limits, Name, Path, TotalUsage};
 
 /// The events of a log, and those to be appended next.
 #[derive(Default)]
@@ -76,7 +77,21 @@ impl EventBuffer {
     pub(crate) fn take_in(&mut self, more: impl IntoIterator<Item = Event>) {
         self.staged.clear();
         self.events.extend(more.into_iter().map(Arc::new));
-        self.totals = RunTotals::of(&self.events);
+        self.count_again();
+    }
+
+    /// Sets the limits of an agent or chat.
+    pub(crate) fn open_account(&mut self, owner: &AllowanceOwner, limits: Limits) {
+        if self.totals.accounts.open(owner, limits) {
+            self.count_again();
+        }
+    }
+
+    /// Counts all events from the first one on.
+    fn count_again(&mut self) {
+        let accounts = std::mem::take(&mut self.totals.accounts).emptied();
+        self.totals = RunTotals { accounts, ..RunTotals::default() };
+        self.events.iter().chain(&self.staged).for_each(|event| self.totals.add(event));
     }
 }
 
@@ -92,6 +107,8 @@ pub(crate) fn calls_before(events: &[Arc<Event>], first: u64) -> u64 {
 pub(crate) struct RunTotals {
     /// The total usage.
     pub(crate) usage: TotalUsage,
+    /// The accounts of agents and chats that have limits of their own.
+    pub(crate) accounts: Accounts,
     /// Turns of agents in all chats.
     pub(crate) turns: TurnCount,
     /// Finished model calls of each agent.
@@ -125,21 +142,13 @@ impl RunTotals {
         self.usage.add_event(event);
         self.turns.add(event);
         event.inbox.into_iter().for_each(|number| self.taken.add(number));
+        let unpriced = self.unpriced_in(event);
+        self.accounts.add(event, unpriced.as_ref());
+        self.unpriced = unpriced.or_else(|| self.unpriced.take());
         match &event.body {
-            Body::ModelReplied(reply) => {
-                *self.calls.entry(reply.who.clone()).or_default() += 1;
-                let is_bounded = self.is_bounded(&event.at, &reply.who, None);
-                if reply.cost.is_none() && !reply.cached && !is_bounded {
-                    self.unpriced = Some(Arc::clone(&reply.model));
-                }
-            }
+            Body::ModelReplied(reply) => *self.calls.entry(reply.who.clone()).or_default() += 1,
             Body::Charged(charge) if charge.why == ChargeReason::Unreported && charge.cost.is_some() => {
                 self.bounded.push((event.at.clone(), charge.who.clone(), charge.call.clone()));
-            }
-            Body::ToolReturned { who, id, outcome } => {
-                let is_bounded = self.is_bounded(&event.at, who, Some(id));
-                let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none() && !is_bounded);
-                self.unpriced = unpriced.map(|used| Arc::clone(&used.model)).or_else(|| self.unpriced.take());
             }
             Body::Failed { error, .. } if error.unsent => {}
             Body::Failed { who, .. }
@@ -151,6 +160,23 @@ impl RunTotals {
             Body::Paused => self.is_paused = true,
             Body::Resumed => self.is_paused = false,
             _ => {}
+        }
+    }
+
+    /// The model that was used at an unknown cost.
+    fn unpriced_in(&mut self, event: &Event) -> Option<Arc<str>> {
+        match &event.body {
+            Body::ModelReplied(reply) => {
+                let is_bounded = self.is_bounded(&event.at, &reply.who, None);
+                let is_known = reply.cost.is_some() || reply.cached || is_bounded;
+                (!is_known).then(|| Arc::clone(&reply.model))
+            }
+            Body::ToolReturned { who, id, outcome } => {
+                let is_bounded = self.is_bounded(&event.at, who, Some(id));
+                let unpriced = outcome.used.iter().rfind(|used| used.cost.is_none() && !is_bounded);
+                unpriced.map(|used| Arc::clone(&used.model))
+            }
+            _ => None,
         }
     }
 

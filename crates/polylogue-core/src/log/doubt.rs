@@ -1,7 +1,7 @@
 //! Calls that may have been in flight when an earlier process died: they are charged before anything is sent.
 
 use super::ReservationRequest;
-use crate::{Body, Bound, Budget, Charge, ChargeReason, Log, Money, Path, Result};
+use crate::{Body, Bound, Budget, Charge, ChargeReason, Log, Money, Name, Path, Result};
 
 /// A turn that may have had a call in flight when an earlier process died. No call is sent until all such turns are
 /// checked: otherwise a call could spend money that a lost call has already spent.
@@ -61,7 +61,7 @@ impl Log {
         let mut charge = Charge { who, model, why, calls: 0, tokens: None, cost: None, call: None };
         if why == ChargeReason::Crashed {
             let bound = more.iter().map(bound_of).fold(asked.bound, Bound::and);
-            (charge.cost, charge.tokens) = self.most(&bound).await;
+            (charge.cost, charge.tokens) = self.most(&bound, asked.at, asked.who).await;
             charge.calls = asked.calls;
         }
         self.charge_now(asked.at, [charge]).await
@@ -71,7 +71,7 @@ impl Log {
     pub(crate) async fn charge_lost_by_tools(&self, at: &Path, reserved: Vec<Charge>) -> Result<()> {
         let mut lost = Vec::with_capacity(reserved.len());
         for charge in reserved {
-            let (cost, tokens) = self.most(&bound_of(&charge)).await;
+            let (cost, tokens) = self.most(&bound_of(&charge), at, &charge.who).await;
             lost.push(Charge { why: ChargeReason::Crashed, tokens, cost, ..charge });
         }
         if lost.is_empty() { Ok(()) } else { self.charge_now(at, lost).await }
@@ -90,14 +90,22 @@ impl Log {
 
     /// The most that a call with an unknown reservation used: its bound, or all that is left of the limits. Without
     /// limits, unknown.
-    async fn most(&self, bound: &Bound) -> (Option<Money>, Option<u64>) {
-        let spent = self.usage().await;
-        let run = self.limits_now().cost.map(|limit| limit.less(spent.counted_cost()));
+    async fn most(&self, bound: &Bound, at: &Path, who: &Name) -> (Option<Money>, Option<u64>) {
+        let buffer = self.buffer.lock().await;
+        let run = (self.limits_now(), &buffer.totals.usage);
+        let accounts = buffer.totals.accounts.paying(at, who).map(|(_, of)| (of.limits, of.used().usage));
+        let accounts: Vec<_> = accounts.chain([run]).collect();
+        let money = accounts
+            .iter()
+            .filter_map(|(limits, used)| limits.cost.map(|limit| limit.less(used.counted_cost())));
         let shared = self.budget.as_ref().map(Budget::left);
-        let cost = bound.least_cost.and(bound.cost.or_else(|| run.into_iter().chain(shared).min()));
-        let left = self.limits_now().tokens.map(|limit| limit.saturating_sub(spent.counted_tokens()));
-        (cost, bound.tokens.or(left))
+        let cost = bound.least_cost.and(bound.cost.or_else(|| money.chain(shared).min()));
+        let tokens = accounts.iter().filter_map(|(limits, used)| {
+            limits.tokens.map(|limit| limit.saturating_sub(used.counted_tokens()))
+        });
+        (cost, bound.tokens.or_else(|| tokens.min()))
     }
+
     /// Whether a call that follows the event `last` in its turn may have been in flight when an earlier process died,
     /// and why it must be charged: `settled` if that event proves that none was in flight.
     async fn doubt(&self, last: u64, settled: bool) -> Option<ChargeReason> {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::reservation::AttemptReservation;
 use super::{Reservation, ReservationRequest};
-use crate::limits::RunReservation;
 use crate::{Bound, Error, Log, Name, Path, Result, ToolUsage};
 
 /// Reserves and counts the usage of a model that a tool calls itself, such as an embedding model: like model calls of
@@ -37,7 +37,7 @@ struct Run<'a> {
 struct State {
     is_used: bool,
     /// The reservation that is released once the outcome of the call is in the log.
-    settled: Option<RunReservation>,
+    settled: Option<AttemptReservation>,
 }
 
 impl<'a> Meter<'a> {
@@ -78,7 +78,7 @@ impl<'a> Meter<'a> {
     /// Releases the reservation: the usage is in the log.
     pub(crate) fn release(&self) {
         if let (Some(hold), Some(run)) = (self.state().settled.take(), &self.run) {
-            run.log.free(hold);
+            run.log.free(&hold);
         }
     }
 

@@ -72,11 +72,22 @@ enum ReservationAttempt {
     Again,
 }
 
+/// An attempt to be reserved.
+#[derive(Clone, Copy)]
+struct Attempt<'a> {
+    at: &'a Path,
+    who: &'a Name,
+    bound: Bound,
+    calls: u64,
+}
+
 /// The reservation of one attempt.
-#[derive(Clone, Copy, Default)]
-struct AttemptReservation {
+#[derive(Clone, Default)]
+pub(crate) struct AttemptReservation {
     bound: Bound,
     run: limits::RunReservation,
+    /// In the accounts of agents and chats, by index.
+    owned: Vec<(usize, limits::RunReservation)>,
     shared: Amount<Money>,
 }
 
@@ -84,14 +95,17 @@ impl AttemptReservation {
     /// The money that it takes at most: its bound, or all that was left.
     fn most(&self) -> Option<Money> {
         let bound = &self.bound;
-        let whole = [self.run.cost, self.shared].into_iter().filter(|amount| amount.whole);
+        let whole = [self.run.cost, self.shared].into_iter();
+        let whole = whole.chain(self.owned.iter().map(|(_, hold)| hold.cost)).filter(|amount| amount.whole);
         // A call of unknown cost reserves nothing: under a limit on money the run ends because of it.
         bound.least_cost.and(bound.cost.or_else(|| whole.map(|amount| amount.most).min()))
     }
 
     /// The tokens that it takes at most, in the same way.
     fn most_tokens(&self) -> Option<u64> {
-        self.bound.tokens.or_else(|| self.run.tokens.whole.then_some(self.run.tokens.most))
+        let whole = self.owned.iter().map(|(_, hold)| hold.tokens).chain([self.run.tokens]);
+        let whole = whole.filter(|amount| amount.whole).map(|amount| amount.most).min();
+        self.bound.tokens.or(whole)
     }
 }
 
@@ -99,7 +113,8 @@ impl Log {
     /// Reserves a model call. Writes pending charges first, and waits for other calls to be settled if necessary.
     /// Returns the reservation with the number of calls of the agent that ended before.
     pub(crate) async fn reserve(&self, asked: ReservationRequest<'_>) -> Result<(Reservation<'_>, u64)> {
-        let hold = self.hold(&asked.bound, asked.who, asked.calls).await;
+        let ReservationRequest { at, who, bound, calls, .. } = asked;
+        let hold = self.hold(Attempt { at, who, bound, calls }).await;
         if let Err(Error::Interrupt(Interrupt::Cancelled)) = &hold {
             // It was not sent, so it is not in flight when the run is resumed.
             let (who, model) = (asked.who.clone(), asked.model.into());
@@ -110,20 +125,19 @@ impl Log {
         let (hold, nth) = hold?;
         let state = Mutex::new(State { hold: Some(hold), ..State::default() });
         let (at, who, model) = (asked.at.clone(), asked.who.clone(), asked.model.into());
-        let ReservationRequest { bound, calls, call, .. } = asked;
-        let call = call.map(Arc::from);
+        let call = asked.call.map(Arc::from);
         Ok((Reservation { log: self, at, who, model, bound, calls, call, state }, nth))
     }
 
-    async fn hold(&self, bound: &Bound, who: &Name, calls: u64) -> Result<(AttemptReservation, u64)> {
-        if let Some(held) = self.hold_now(bound, who, calls).await? {
+    async fn hold(&self, attempt: Attempt<'_>) -> Result<(AttemptReservation, u64)> {
+        if let Some(held) = self.hold_now(attempt).await? {
             return Ok(held);
         }
         loop {
             // Subscribed before the check, so that no change is missed.
             let mut run = self.account.changed.subscribe();
             let mut shared = self.budget.as_ref().map(Budget::changes);
-            if let Some(held) = self.hold_now(bound, who, calls).await? {
+            if let Some(held) = self.hold_now(attempt).await? {
                 return Ok(held);
             }
             let settled = async {
@@ -141,35 +155,38 @@ impl Log {
     }
 
     /// A reservation, if it fits together with those of other calls.
-    async fn hold_now(
-        &self,
-        bound: &Bound,
-        who: &Name,
-        calls: u64,
-    ) -> Result<Option<(AttemptReservation, u64)>> {
+    async fn hold_now(&self, attempt: Attempt<'_>) -> Result<Option<(AttemptReservation, u64)>> {
         loop {
             self.write_pending().await?;
             let buffer = self.buffer.lock().await;
             self.check_not_cancelled_now()?;
-            match self.try_hold(&buffer.totals, bound, calls)? {
-                ReservationAttempt::Now(hold) => return Ok(Some((hold, buffer.totals.ended(who)))),
+            match self.try_hold(&buffer.totals, attempt)? {
+                ReservationAttempt::Now(hold) => return Ok(Some((hold, buffer.totals.ended(attempt.who)))),
                 ReservationAttempt::Again => {}
                 ReservationAttempt::Later => return Ok(None),
             }
         }
     }
 
-    /// Releases the reservation of a call in the run.
-    pub(crate) fn free(&self, hold: limits::RunReservation) {
-        self.account.state().reserved.remove(hold);
+    /// The money that is reserved for calls in flight, in all accounts of this run together; 0 between calls.
+    #[must_use]
+    pub fn reserved(&self) -> Money {
+        self.account.state().total()
+    }
+
+    /// Releases the reservation of a call in the accounts of the run.
+    pub(crate) fn free(&self, hold: &AttemptReservation) {
+        self.account.state().remove(hold.run, &hold.owned);
         // A call that subscribes after this sees the removal when it checks.
         if self.account.changed.receiver_count() > 0 {
             self.account.changed.send_replace(());
         }
     }
 
-    /// Reserves a call in the run and in the shared budget, if it fits.
-    fn try_hold(&self, totals: &RunTotals, bound: &Bound, calls: u64) -> Result<ReservationAttempt> {
+    /// Reserves a call in the run, in the accounts of its agents and chats, and in the shared budget, if it fits into all
+    /// of them.
+    fn try_hold(&self, totals: &RunTotals, attempt: Attempt<'_>) -> Result<ReservationAttempt> {
+        let Attempt { at, who, bound, calls } = attempt;
         let mut account = self.account.state();
         if !account.pending.is_empty() {
             return Ok(ReservationAttempt::Again);
@@ -177,24 +194,36 @@ impl Log {
         if account.unchecked_turns > 0 {
             return Ok(ReservationAttempt::Later);
         }
-        let run =
-            match self.limits_now().admit(totals.used(), &account.reserved, account.before, (bound, calls)) {
-                Admission::Now(amount) => amount,
+        let run = match self.limits_now().admit(
+            totals.used(),
+            &account.reserved,
+            account.before,
+            (&bound, calls),
+        ) {
+            Admission::Now(amount) => amount,
+            Admission::Later => return Ok(ReservationAttempt::Later),
+            Admission::Never(reason) => {
+                account.refused = Some(reason.clone());
+                return Err(Interrupt::Limit(reason).into());
+            }
+        };
+        let mut owned = Vec::new();
+        for (index, of) in totals.accounts.paying(at, who) {
+            match of.limits.admit(of.used(), &account.owned(index), 0, (&bound, calls)) {
+                Admission::Now(hold) => owned.push((index, hold)),
                 Admission::Later => return Ok(ReservationAttempt::Later),
-                Admission::Never(reason) => {
-                    account.refused = Some(reason.clone());
-                    return Err(Interrupt::Limit(reason).into());
-                }
-            };
-        let shared = match self.budget.as_ref().map(|budget| budget.reserve(bound)) {
+                Admission::Never(reason) => return Err(Interrupt::Limit(of.refusal(reason)).into()),
+            }
+        }
+        let shared = match self.budget.as_ref().map(|budget| budget.reserve(&bound)) {
             None => Amount::default(),
             Some(Fit::Now(amount)) => amount,
             Some(Fit::Later) => return Ok(ReservationAttempt::Later),
             // The run is cancelled with all others that share the budget.
             Some(Fit::Never) => return Err(Interrupt::Cancelled.into()),
         };
-        account.reserved.add(run);
-        Ok(ReservationAttempt::Now(AttemptReservation { bound: *bound, run, shared }))
+        account.add(run, &owned);
+        Ok(ReservationAttempt::Now(AttemptReservation { bound, run, owned, shared }))
     }
 }
 
@@ -203,7 +232,7 @@ impl Reservation<'_> {
     /// the model must then return the error of the last attempt, and the run ends at that limit.
     pub async fn again(&self) -> bool {
         let bound = self.state().last.unwrap_or(self.bound);
-        match self.log.hold(&bound, &self.who, self.calls).await {
+        match self.log.hold(self.attempt(bound, self.calls)).await {
             Ok((hold, _)) => {
                 self.state().hold = Some(hold);
                 true
@@ -219,7 +248,8 @@ impl Reservation<'_> {
     /// limit does not allow it now, or the log cannot be written: the reply then stays incomplete.
     pub async fn extend(&self, bound: Bound) -> bool {
         let buffer = self.log.buffer.lock().await;
-        let Ok(ReservationAttempt::Now(rest)) = self.log.try_hold(&buffer.totals, &bound, 0) else {
+        let Ok(ReservationAttempt::Now(rest)) = self.log.try_hold(&buffer.totals, self.attempt(bound, 0))
+        else {
             return false;
         };
         drop(buffer);
@@ -234,7 +264,7 @@ impl Reservation<'_> {
 
     /// Logs that a request is sent besides the next model call of the turn.
     pub(super) async fn note(&self) -> Result<()> {
-        let hold = self.state().hold.unwrap_or_default();
+        let hold = self.state().hold.clone().unwrap_or_default();
         let (tokens, cost) = (hold.most_tokens(), hold.most());
         let reserved = self.charge_of(ChargeReason::Reserved, 0, tokens, cost);
         self.log.append(&self.at, [Body::Charged(reserved)]).await?;
@@ -279,9 +309,9 @@ impl Reservation<'_> {
 
     /// Counts the usage of a model that a tool called. Returns the reservation, which lasts until the outcome of the
     /// tool is in the log.
-    pub(crate) fn used(&self, usage: &Usage, cost: Option<Money>) -> Option<limits::RunReservation> {
+    pub(crate) fn used(&self, usage: &Usage, cost: Option<Money>) -> Option<AttemptReservation> {
         self.settled(usage, false, cost);
-        self.state().hold.take().map(|hold| hold.run)
+        self.state().hold.take()
     }
 
     fn settled(&self, usage: &Usage, cached: bool, cost: Option<Money>) {
@@ -307,6 +337,10 @@ impl Reservation<'_> {
         }
     }
 
+    fn attempt(&self, bound: Bound, calls: u64) -> Attempt<'_> {
+        Attempt { at: &self.at, who: &self.who, bound, calls }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -327,7 +361,7 @@ impl Reservation<'_> {
         if let Some(budget) = &self.log.budget {
             budget.settle(hold.shared, spent);
         }
-        self.log.free(hold.run);
+        self.log.free(&hold);
     }
 }
 

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::RunningChat;
 use crate::log::turns_begun;
-use crate::{Body, Chat, Event, LimitOverrides, Limits, Log, Message, Path, Result, StopReason, Transcript};
+use crate::{
+    Allowance, AllowanceOwner, Body, Chat, Event, LimitOverrides, Limits, Log, Message, Path, Result,
+    StopReason, Transcript,
+};
 
 impl Chat {
     /// Why the closed conversation in `log` would end again at once if it were reopened under `limits` for `more` than it has
@@ -27,7 +30,7 @@ impl Chat {
         let transcript = reopened(log, transcript, Body::Reopened { message: None, more }).await?;
         // A limit of the whole run interrupted a turn.
         if transcript.current_speakers().next().is_some() {
-            return Ok(Some(reason).filter(|reason| holds_still(reason, limits)));
+            return Ok(Some(reason).filter(|reason| holds_still(self, log, reason, limits)));
         }
         let next = RunningChat::new(log, transcript).wanted(self)?;
         if let Some(Body::Closed { reason, .. }) = next.first() {
@@ -35,7 +38,7 @@ impl Chat {
         }
         let turns = turns_begun(&next);
         let too_many = limits.too_many_turns(log.turns_begun().await, turns);
-        Ok(too_many.or(Some(reason).filter(|reason| turns > 0 && holds_still(reason, limits))))
+        Ok(too_many.or(Some(reason).filter(|reason| turns > 0 && holds_still(self, log, reason, limits))))
     }
 
     /// Why the closed conversation in `log` would end again at once under `limits` if it were reopened with `message`: a limit of
@@ -53,7 +56,7 @@ impl Chat {
     ) -> Result<Option<StopReason>> {
         let transcript = log.transcript().await?;
         let Some((reason, _)) = transcript.closed() else { return Ok(None) };
-        if holds_still(reason, limits) {
+        if holds_still(self, log, reason, limits) {
             return Ok(Some(reason.clone()));
         }
         let transcript = reopened(log, transcript, Body::reopened(Some(message.clone()))).await?;
@@ -80,8 +83,24 @@ async fn reopened(log: &Log, mut transcript: Transcript, body: Body) -> Result<T
     Ok(transcript)
 }
 
-/// Whether the limit of the whole run that was reached is still not raised.
-fn holds_still(reason: &StopReason, limits: &Limits) -> bool {
+/// Whether the limit that was reached is still not raised: that of the whole run, of `chat`, or of an agent.
+fn holds_still(chat: &Chat, log: &Log, reason: &StopReason, limits: &Limits) -> bool {
+    match reason {
+        StopReason::Allowance { of, limit } => {
+            let own = match of {
+                AllowanceOwner::Agent(name) => log.limits_of_agent(name),
+                AllowanceOwner::Chat { at, .. } => {
+                    chat.setup.allowance.filter(|_| at.is_root()).map(Allowance::limits)
+                }
+            };
+            own.is_some_and(|own| is_reached(limit, &own))
+        }
+        reason => is_reached(reason, limits),
+    }
+}
+
+/// Whether the limit that was reached is not higher in `limits`.
+fn is_reached(reason: &StopReason, limits: &Limits) -> bool {
     match reason {
         StopReason::Turns { limit, .. } => limits.turns.is_some_and(|now| now <= *limit),
         StopReason::Calls { limit } => limits.max_calls() <= *limit,

@@ -1,0 +1,31 @@
+//! Limits of one agent or one chat within a run.
+
+use super::Limits;
+use crate::Money;
+
+/// Limits of one agent or one chat, next to those of the whole run: a call is sent only if it fits into all of them.
+/// Default: no limit.
+///
+/// ```
+/// # use polylogue_core::{Allowance, Log, Money, Name};
+/// let cheap = Allowance { cost: Some(Money::dollars(0.10)), ..Allowance::default() };
+/// let log = Log::in_memory().agent_limits([(Name::new("Ann")?, cheap)]);
+/// # Ok::<(), polylogue_core::NameError>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// Model calls.
+    pub calls: Option<u64>,
+    /// Tokens read and written.
+    pub tokens: Option<u64>,
+    /// Money.
+    pub cost: Option<Money>,
+}
+
+impl Allowance {
+    /// As limits of a run.
+    pub(crate) const fn limits(self) -> Limits {
+        let Self { calls, tokens, cost } = self;
+        Limits { turns: None, calls, calls_each: u64::MAX, tokens, cost, depth: usize::MAX }
+    }
+}

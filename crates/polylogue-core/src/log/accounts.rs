@@ -1,0 +1,97 @@
+//! The accounts of agents and chats that have limits of their own: what they used, as the log has it.
+
+use std::sync::Arc;
+
+use crate::limits::RunUsage;
+use crate::{AllowanceOwner, Body, Event, Limits, Name, Path, StopReason, TotalUsage};
+
+/// All accounts of a run, besides that of the run itself. Rebuilt from the events of the log alone.
+#[derive(Default)]
+pub(crate) struct Accounts {
+    of: Vec<OwnedAccount>,
+    /// The chats in which one agent is called, which can have another name than the agent.
+    called: Vec<(Path, Name)>,
+}
+
+/// The account of one agent or chat.
+pub(crate) struct OwnedAccount {
+    owner: AllowanceOwner,
+    pub(crate) limits: Limits,
+    usage: TotalUsage,
+    unpriced: Option<Arc<str>>,
+}
+
+impl OwnedAccount {
+    /// What counts toward its limits.
+    pub(crate) const fn used(&self) -> RunUsage<'_> {
+        RunUsage { usage: &self.usage, unpriced: self.unpriced.as_ref() }
+    }
+
+    /// `reason`, with whose limit it is.
+    pub(crate) fn refusal(&self, reason: StopReason) -> StopReason {
+        StopReason::Allowance { of: self.owner.clone(), limit: Box::new(reason) }
+    }
+}
+
+impl Accounts {
+    /// Sets the limits of `owner`. Returns whether its account is new: then the usage so far must be added.
+    pub(crate) fn open(&mut self, owner: &AllowanceOwner, limits: Limits) -> bool {
+        if let Some(known) = self.of.iter_mut().find(|account| account.owner == *owner) {
+            known.limits = limits;
+            return false;
+        }
+        let usage = TotalUsage::default();
+        self.of.push(OwnedAccount { owner: owner.clone(), limits, usage, unpriced: None });
+        true
+    }
+
+    /// The same accounts, without usage.
+    pub(crate) fn emptied(self) -> Self {
+        let empty = |account| OwnedAccount { usage: TotalUsage::default(), unpriced: None, ..account };
+        Self { of: self.of.into_iter().map(empty).collect(), called: Vec::new() }
+    }
+
+    /// Counts an event, and the model that it used at an unknown price.
+    pub(crate) fn add(&mut self, event: &Event, unpriced: Option<&Arc<str>>) {
+        if let Body::Opened(opening) = &event.body
+            && let [only] = opening.participants.as_slice()
+            && event.at.owner().is_none()
+        {
+            self.called.push((event.at.clone(), only.clone()));
+        }
+        if self.of.is_empty() {
+            return;
+        }
+        let who = match &event.body {
+            Body::ModelReplied(reply) => &reply.who,
+            Body::Charged(charge) => &charge.who,
+            Body::ToolReturned { who, .. } => who,
+            _ => return,
+        };
+        let Self { of, called } = self;
+        for account in of.iter_mut().filter(|account| pays(&account.owner, called, &event.at, who)) {
+            account.usage.add_event(event);
+            account.unpriced = unpriced.cloned().or_else(|| account.unpriced.take());
+        }
+    }
+
+    /// The accounts that pay for a call of `who` in the chat `at`, with their indices.
+    pub(crate) fn paying(&self, at: &Path, who: &Name) -> impl Iterator<Item = (usize, &OwnedAccount)> {
+        self.of.iter().enumerate().filter(move |(_, account)| pays(&account.owner, &self.called, at, who))
+    }
+}
+
+/// Whether `owner` pays for a call of `who` in the chat `at`: an agent for its own calls and for all within its turns,
+/// a chat for all within it.
+fn pays(owner: &AllowanceOwner, called: &[(Path, Name)], at: &Path, who: &Name) -> bool {
+    match owner {
+        AllowanceOwner::Chat { at: chat, .. } => at == chat || at.is_within(chat),
+        AllowanceOwner::Agent(name) => {
+            let runs = |path: &Path| {
+                let agent = called.iter().find(|(of, _)| of == path).map(|(_, agent)| agent);
+                agent.map_or_else(|| path.is_named(name), |agent| agent == name)
+            };
+            who == name || runs(at) || at.ancestors().any(|path| runs(&path))
+        }
+    }
+}

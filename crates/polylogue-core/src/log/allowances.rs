@@ -1,0 +1,53 @@
+//! The limits of agents and chats within a run, and what of them was reached.
+
+use super::Log;
+use super::buffer::EventBuffer;
+use crate::{Allowance, AllowanceOwner, Error, Interrupt, Limits, Name, Result, StopReason};
+
+impl Log {
+    /// Sets limits of agents, over all chats and turns of the conversation: what an agent calls within its turns counts,
+    /// too. When one is reached, the chat in which the agent has its turn ends.
+    #[must_use]
+    pub fn agent_limits(mut self, limits: impl IntoIterator<Item = (Name, Allowance)>) -> Self {
+        self.allowances.extend(limits);
+        self
+    }
+
+    /// Opens the accounts of agents with limits.
+    pub(super) fn open_agent_accounts(&self, buffer: &mut EventBuffer) {
+        for (name, allowance) in &self.allowances {
+            self.open_account(buffer, &AllowanceOwner::Agent(name.clone()), *allowance);
+        }
+    }
+
+    /// Opens the account of a chat with limits.
+    pub(crate) async fn open_chat_account(&self, owner: &AllowanceOwner, allowance: Allowance) {
+        self.open_account(&mut *self.buffer.lock().await, owner, allowance);
+    }
+
+    fn open_account(&self, buffer: &mut EventBuffer, owner: &AllowanceOwner, allowance: Allowance) {
+        let limits = allowance.limits();
+        self.account.state().need_bounds |= limits.need_bounds();
+        buffer.open_account(owner, limits);
+    }
+
+    /// The limits of an agent; `None` if it has none.
+    pub(crate) fn limits_of_agent(&self, name: &Name) -> Option<Limits> {
+        self.allowances.iter().rfind(|(who, _)| who == name).map(|(_, allowance)| allowance.limits())
+    }
+
+    /// Whether upper bounds of calls are needed.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limits_now().need_bounds() || self.budget.is_some() || self.account.state().need_bounds
+    }
+
+    /// Ends a run in which a limit refused a call, however its agent handled the error.
+    pub(crate) fn check_refused(&self) -> Result<()> {
+        self.account.refused().map_or(Ok(()), |reason| Err(Error::Interrupt(Interrupt::Limit(reason))))
+    }
+
+    /// The limit that the run exceeded, if it did.
+    pub(crate) async fn passed(&self) -> Option<StopReason> {
+        self.limits_now().passed(&self.buffer.lock().await.totals.usage, self.account.before())
+    }
+}

@@ -1,0 +1,35 @@
+//! Limits of a chat and of its agents: the chat ends at them, and outer chats continue.
+
+use super::RunningChat;
+use crate::{AllowanceOwner, Chat, Error, Interrupt, Result, Status, StopReason};
+
+impl RunningChat<'_> {
+    /// Opens the account of the chat, if it has limits.
+    pub(super) async fn open_account(&self, chat: &Chat) {
+        if let Some(allowance) = chat.setup.allowance {
+            let owner = AllowanceOwner::Chat { name: chat.name.clone(), at: self.transcript.at().clone() };
+            self.log.open_chat_account(&owner, allowance).await;
+        }
+    }
+
+    /// Closes the chat if `error` is that its own limit, or one of its agents, is reached.
+    ///
+    /// # Errors
+    /// Any other `error`.
+    pub(super) async fn close_at_own_limit(&mut self, chat: &Chat, error: Error) -> Result<Status> {
+        match error {
+            Error::Interrupt(Interrupt::Limit(reason)) if self.is_own(chat, &reason) => {
+                self.close_at_limit(reason).await
+            }
+            error => Err(error),
+        }
+    }
+
+    fn is_own(&self, chat: &Chat, reason: &StopReason) -> bool {
+        match reason {
+            StopReason::Allowance { of: AllowanceOwner::Agent(name), .. } => chat.agent(name).is_some(),
+            StopReason::Allowance { of: AllowanceOwner::Chat { at, .. }, .. } => at == self.transcript.at(),
+            _ => false,
+        }
+    }
+}
