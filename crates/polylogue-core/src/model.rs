@@ -71,6 +71,13 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
+    /// Whether the reply to `request` is stored in a cache, so that it costs nothing: nothing is reserved for it, and a
+    /// budget that is nearly spent allows it.
+    fn is_stored(&self, request: &Request<'_>) -> bool {
+        let _ = request;
+        false
+    }
+
     /// The configured capabilities, known before any call. A capability that a call finds missing is an
     /// error of the kind [`ModelErrorKind::Unsupported`](crate::ModelErrorKind::Unsupported).
     fn capabilities(&self) -> Capabilities {
@@ -94,6 +101,7 @@ trait ErasedModel: Send + Sync {
     fn context_window(&self) -> Option<u64>;
     fn ignored(&self, params: &Params) -> Vec<&'static str>;
     fn unavailable_for(&self) -> Option<Duration>;
+    fn is_stored(&self, request: &Request<'_>) -> bool;
     fn capabilities(&self) -> Capabilities;
 }
 
@@ -122,6 +130,9 @@ impl<M: Model> ErasedModel for M {
     }
     fn unavailable_for(&self) -> Option<Duration> {
         Model::unavailable_for(self)
+    }
+    fn is_stored(&self, request: &Request<'_>) -> bool {
+        Model::is_stored(self, request)
     }
     fn capabilities(&self) -> Capabilities {
         Model::capabilities(self)
@@ -198,6 +209,9 @@ impl Model for AnyModel {
     }
     fn unavailable_for(&self) -> Option<Duration> {
         self.0.unavailable_for()
+    }
+    fn is_stored(&self, request: &Request<'_>) -> bool {
+        self.0.is_stored(request)
     }
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()

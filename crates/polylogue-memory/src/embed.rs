@@ -46,6 +46,11 @@ pub trait Embed: Send + Sync + 'static {
         self.embed(texts, purpose)
     }
 
+    /// The length of its vectors, if it is known before a call. Vectors of another length are computed again.
+    fn dimensions(&self) -> Option<usize> {
+        None
+    }
+
     /// The most tokens and money that embedding `texts` for any purpose can take. Default: unknown cost.
     fn bound(&self, texts: &[String]) -> Bound {
         Bound::of_texts(texts, |_| None)
@@ -80,6 +85,7 @@ trait ErasedEmbed: Send + Sync {
         purpose: EmbedPurpose,
         reserved: &'a Reservation<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>>;
+    fn dimensions(&self) -> Option<usize>;
     fn bound(&self, texts: &[String]) -> Bound;
 }
 
@@ -101,6 +107,9 @@ impl<E: Embed> ErasedEmbed for E {
         reserved: &'a Reservation<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Embedded, ModelError>> + Send + 'a>> {
         Box::pin(Embed::embed_reserved(self, texts, purpose, reserved))
+    }
+    fn dimensions(&self) -> Option<usize> {
+        Embed::dimensions(self)
     }
     fn bound(&self, texts: &[String]) -> Bound {
         Embed::bound(self, texts)
@@ -128,6 +137,9 @@ impl Embed for AnyEmbed {
         reserved: &Reservation<'_>,
     ) -> Result<Embedded, ModelError> {
         self.0.embed_reserved(texts, purpose, reserved).await
+    }
+    fn dimensions(&self) -> Option<usize> {
+        self.0.dimensions()
     }
     fn bound(&self, texts: &[String]) -> Bound {
         self.0.bound(texts)

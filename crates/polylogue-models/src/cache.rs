@@ -132,6 +132,17 @@ impl Replies {
     }
 }
 
+impl Replies {
+    /// Keeps the reply of `key` longer than all others, if there is one: it is about to be read.
+    fn renew(&mut self, key: &Key) -> bool {
+        let place = self.order.iter().position(|other| other == key);
+        if let Some(key) = place.and_then(|place| self.order.remove(place)) {
+            self.order.push_back(key);
+        }
+        place.is_some()
+    }
+}
+
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache").field("namespace", &self.namespace).finish_non_exhaustive()
@@ -152,7 +163,7 @@ impl<M: Model> Model for Cached<M> {
 
     /// A reply from the cache comes in one piece.
     async fn complete(&self, request: &Request<'_>, deltas: &mut dyn DeltaSink) -> Result<Reply, ModelError> {
-        let key = (Arc::clone(&self.cache.namespace), request.digest(&self.asked(request)));
+        let key = self.key(request);
         let stored = self.cache.replies().map.get(&key).cloned();
         if let Some(reply) = stored {
             stream(&reply, deltas);
@@ -189,12 +200,20 @@ impl<M: Model> Model for Cached<M> {
         self.model.unavailable_for()
     }
 
+    fn is_stored(&self, request: &Request<'_>) -> bool {
+        self.cache.replies().renew(&self.key(request)) || self.model.is_stored(request)
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
     }
 }
 
 impl<M: Model> Cached<M> {
+    fn key(&self, request: &Request<'_>) -> Key {
+        (Arc::clone(&self.cache.namespace), request.digest(&self.asked(request)))
+    }
+
     /// The model name in keys. A model with vision has another one, because it receives the pictures of `request`.
     fn asked(&self, request: &Request<'_>) -> Cow<'_, str> {
         let name = self.model.name();

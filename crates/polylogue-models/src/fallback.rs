@@ -145,10 +145,15 @@ impl Model for Fallback {
         let mut models = self.candidates(request);
         let mut failed: Vec<String> = Vec::new();
         let mut streamed = Streamed { deltas, any: false };
-        let mut next = take_next(&mut models);
+        let mut next = match models.first().is_some_and(|first| first.is_stored(request)) {
+            // Whether its endpoint is available does not matter.
+            true => Some(models.remove(0)),
+            false => take_next(&mut models),
+        };
         while let Some(model) = next {
             let result = model.complete(request, &mut streamed).await;
             let failure = self.failure(model, &result);
+            let is_stored = result.as_ref().is_ok_and(|reply| reply.cached);
             if let Some((class, _)) = &failure {
                 models.retain(|other| helps(other, model, *class));
             }
@@ -161,8 +166,8 @@ impl Model for Fallback {
             };
             streamed.restart(&cause(&error), next.name());
             if let Some(reserved) = request.reserved {
-                // Counts a reply that was refused; other failures are counted already.
-                reserved.fail(FailedAttempt::Broken);
+                // Counts a reply that was refused; other failures are counted already, and a stored reply costs nothing.
+                reserved.fail(if is_stored { FailedAttempt::Unsent } else { FailedAttempt::Broken });
                 // Every attempt counts, and may not fit into a limit.
                 if !reserved.again().await {
                     return Err(with_earlier(error, &failed));
@@ -205,6 +210,10 @@ impl Model for Fallback {
     fn unavailable_for(&self) -> Option<Duration> {
         let waits: Option<Vec<Duration>> = self.models.iter().map(Model::unavailable_for).collect();
         waits?.into_iter().min()
+    }
+
+    fn is_stored(&self, request: &Request<'_>) -> bool {
+        self.candidates(request).first().is_some_and(|first| first.is_stored(request))
     }
 
     /// Those of the first model.

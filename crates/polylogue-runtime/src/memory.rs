@@ -8,7 +8,7 @@ use polylogue::tools::memory::{AnyMemory, Fact, Memory, MemoryError, Note, Query
 use polylogue_core::{LogId, Meter, Store as _, StoreError};
 use polylogue_models::Embedder;
 use polylogue_store::Facts;
-use polylogue_team::{BuildContext, Team};
+use polylogue_team::{BuildContext, Team, TeamMemory as TeamMemoryKeys};
 
 use crate::models::TeamModels;
 use crate::{Error, Result, StoreLocation};
@@ -22,7 +22,9 @@ impl TeamMemory {
         if !team.needs_memory() {
             return Ok(Self(None));
         }
-        let model = team.memory.embed.as_deref().map(|name| models.embedder(name)).transpose()?.flatten();
+        let TeamMemoryKeys { embed, dimensions, .. } = &*team.memory;
+        let model = embed.as_deref().map(|name| models.embedder(name)).transpose()?.flatten();
+        let model = model.map(|model| model.with_dimensions(*dimensions));
         let facts = LazyMemory { place: database(place)?, model, facts: OnceLock::new() };
         Ok(Self(Some(AnyMemory::new(facts))))
     }

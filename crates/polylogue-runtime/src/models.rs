@@ -79,7 +79,11 @@ impl TeamModels {
         let record = record.transpose()?;
         let prices = team.prices.iter().map(|(name, price)| (name.clone(), price.clone())).collect();
         let cheap = choosing.access.lower_prices(team);
-        let cache = options.cache.as_ref().map(Cache::open).transpose()?;
+        let cache = match &source {
+            ModelSource::Live(..) => options.cache.clone().or_else(|| team.cache_file()),
+            ModelSource::Script(..) | ModelSource::Recording(_) => options.cache.clone(),
+        };
+        let cache = cache.map(Cache::open).transpose()?;
         let fallback = team.fallback.clone();
         Ok(Self { source, record, cache, fallback, prices, cheap, budget: choosing.budget })
     }

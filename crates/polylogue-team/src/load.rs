@@ -197,6 +197,7 @@ impl<'a> Loader<'a> {
         let teams: Vec<_> = team.teams.iter().map(|sub| self.team_within(&sub.file, report)).collect();
         self.read_work_files(&mut team, report);
         self.read_venv(&mut team, report);
+        self.check_cache(&team, report);
         self.read_pages(&mut team, report);
         self.put_servers(&mut team, report);
         self.note_programs(&team);

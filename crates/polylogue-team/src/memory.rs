@@ -21,6 +21,10 @@ pub struct TeamMemory {
     /// team.
     #[key(as = Option<ModelText>, none = "facts are found by words only")]
     pub embed: Option<String>,
+    /// Length of the vectors, for embedding models that can shorten them. Facts with vectors of another length are
+    /// embedded again. A model that ignores it is an error of the search.
+    #[key(none = "that of the model", range = 1..=16_384)]
+    pub dimensions: Option<u32>,
 }
 
 /// Long-term memory of an agent.
@@ -103,6 +107,10 @@ impl TeamMemory {
                 let at = given.scope.as_ref().map_or(switch.key(), |scope| &scope.span);
                 return report.error(at, error.to_string());
             }
+        }
+        if let Some(at) = given.given().filter(|_| given.dimensions.is_some() && given.embed.is_none()) {
+            let hint = "add `embed`, as in `embed: openai:text-embedding-3-small`, or leave it out";
+            report.error_with_hint(at, "`dimensions` has no effect without an embedding model", hint);
         }
         if let Some(at) = given.given().filter(|_| !is_used) {
             let hint = "add `memory: true` to an agent, or leave it out";

@@ -60,6 +60,11 @@ pub struct Team {
     /// When and how histories of agents that set no `compaction` are replaced by a summary. A team within a team has its own.
     #[key(none = "at 80 % of the context window, if it is known")]
     pub compaction: Option<At<Switch<CompactionKeys>>>,
+    /// File in which replies of models are kept, for development: the reply to exactly the same request is taken from
+    /// it and costs nothing. It lies below the folder of this file, and is created by the first run. `--cache` replaces
+    /// it. The key of a team within a team is ignored.
+    #[key(as = Option<At<PathText>>, none = "replies are not kept")]
+    pub cache: Option<At<String>>,
     /// Variables by name. `{{name}}` in a text of this file is replaced by the value, once and literally. `--var
     /// NAME=VALUE` replaces a value.
     #[key(as = BTreeMap<String, At<VarText>>)]

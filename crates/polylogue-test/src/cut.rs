@@ -221,6 +221,9 @@ impl Model for Counted {
     fn ignored(&self, params: &Params) -> Vec<&'static str> {
         self.model.ignored(params)
     }
+    fn is_stored(&self, request: &Request<'_>) -> bool {
+        self.model.is_stored(request)
+    }
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
     }

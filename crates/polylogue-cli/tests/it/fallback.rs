@@ -86,6 +86,25 @@ fn a_list_on_the_command_line_replaces_all_models() {
     assert!(bad.err.contains("there is no provider `nowhere`"), "{}", bad.err);
 }
 
+/// The key of the team is the same as the option; a stored reply fits into a budget that allows no call.
+#[test]
+fn a_team_names_its_cache_and_stored_replies_fit_into_any_budget() {
+    let a = serve(Playbook::always(Answer::text("Hello.").usage(1000, 0)));
+    let home = home(&a, &a, "cache: replies.jsonl\n");
+    assert!(home.run(&RUN).ok().out.contains("$0.2000") && home.path("replies.jsonl").exists());
+    let poor = [&RUN[..], &["--max-cost", "0.0000001"]].concat();
+    let stored = home.run(&poor).ok();
+    assert!(
+        stored.out.contains("2 of 2 calls from the cache (2,000 tokens, $0.2000 saved)"),
+        "{}",
+        stored.out
+    );
+    assert_eq!(a.count(), 2);
+    // Without the replies, the same budget allows nothing.
+    home.run(&[&poor[..], &["--cache", "other.jsonl"]].concat()).exits(4);
+    assert_eq!(a.count(), 2);
+}
+
 #[test]
 fn replies_are_taken_from_the_cache_file_and_cost_nothing() {
     let a =

@@ -193,12 +193,43 @@ fn embed(mut stream: &TcpStream) {
     reader.read_exact(&mut body).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
     let has = |text: &str, words: [&str; 2]| i32::from(words.iter().any(|word| text.contains(word)));
-    let vector = |text: &str| json!([has(text, ["tea", "beverage"]), has(text, ["closes", "evening"])]);
+    // Of any length that is at least 2.
+    let length = body["dimensions"].as_u64().unwrap_or(2).max(2);
+    let vector = |text: &str| {
+        let senses = [has(text, ["tea", "beverage"]), has(text, ["closes", "evening"])];
+        (0..length)
+            .map(|at| senses.get(usize::try_from(at).unwrap()).copied().unwrap_or(0))
+            .collect::<Vec<_>>()
+    };
     let texts = body["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
     let rows: Vec<Value> = texts.map(|text| json!({"embedding": vector(text)})).collect();
     let answer = json!({"data": rows, "usage": {"prompt_tokens": 7}}).to_string();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
     write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len()).unwrap();
+}
+
+/// Facts get vectors of the new length, and a length that the model does not have is an error that the log tells.
+#[test]
+fn the_team_sets_the_length_of_the_vectors() {
+    let writes = Answer::tool("remember", json!({"text": "Ann is fond of tea."}));
+    let answers =
+        [writes, Answer::text("Noted."), Answer::text("Tea."), Answer::text("Tea."), Answer::text("?")];
+    let server = serve(Playbook::list(answers));
+    let home = Home::at(&server);
+    let own = format!("endpoints: {{senses: {{base_url: \"{}\"}}}}\n", senses());
+    let looks_up = |length: &str| {
+        let keys = format!("embed: senses:toy{length}");
+        home.file("clerk.yaml", &(own.clone() + &CLERK.replace("embed: openai:vectors", &keys)));
+        home.run(&["run", "clerk.yaml", "Which beverage?", "--trust"]).ok();
+        events(&home, "tool_returned")[0]["outcome"]["parts"].to_string()
+    };
+    looks_up("");
+    for length in ["", ", dimensions: 5"] {
+        let found = looks_up(length);
+        assert!(found.contains("Ann is fond of tea."), "{length}: {found}");
+    }
+    let refused = looks_up(", dimensions: 1");
+    assert!(refused.contains("its vectors have 2 dimensions instead of 1"), "{refused}");
 }
 
 /// No word of the question is in the fact.

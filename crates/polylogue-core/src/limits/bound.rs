@@ -16,6 +16,12 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// That of a reply that is stored: nothing.
+    pub(crate) const STORED: Self = {
+        let nothing = Some(Money { picodollars: 0 });
+        Self { tokens: Some(0), input: 0, cost: nothing, least_cost: nothing }
+    };
+
     /// The bound of both calls together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

@@ -197,8 +197,9 @@ impl Turn<'_> {
             encoded: if ask.compaction.is_some() { &apart } else { view.encoded() },
             reserved: None,
         };
-        let bound = Bound::of(ask.model, &request);
-        let asked = ReservationRequest { at, who: me, model: ask.model.name(), bound, calls: 1, call: None };
+        let (bound, is_stored) = (Bound::of(ask.model, &request), ask.model.is_stored(&request));
+        let model = ask.model.name();
+        let asked = ReservationRequest { at, who: me, model, bound, is_stored, calls: 1, call: None };
         if doubt {
             log.charge_doubt(&asked, last, &lost).await?;
         }

@@ -252,6 +252,10 @@ impl<M: Model> Model for Recorder<M> {
         self.model.unavailable_for()
     }
 
+    fn is_stored(&self, request: &Request<'_>) -> bool {
+        self.model.is_stored(request)
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
     }

@@ -220,6 +220,10 @@ impl Embed for Embedder {
         self.vectors(texts, purpose, Some(reserved)).await
     }
 
+    fn dimensions(&self) -> Option<usize> {
+        self.dimensions.and_then(|dimensions| usize::try_from(dimensions).ok())
+    }
+
     fn bound(&self, texts: &[String]) -> Bound {
         let longest = self.inner.prefixes.map_or(EmbedPurpose::Search, Prefixes::longest);
         let texts = self.prefixed(texts, longest);

@@ -88,8 +88,9 @@ impl Facts {
         query: &Query,
         meter: &Meter<'_>,
     ) -> Result<(Vectors, QueryVector), MemoryError> {
-        // The model's vectors usually have one length; if that changes, the others follow in later searches.
-        let known = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension: 0 };
+        // The model's vectors usually have one length. If that changes unannounced, the others follow in later searches.
+        let dimension = model.dimensions().unwrap_or(0);
+        let known = Vectors { scope: query.scope.clone(), model: model.name().into(), dimension };
         let unmade = self.store.reading(move |reader, place| {
             reader.reading(place, |connection| table::without_vector(connection, &known, Self::MAX_EMBEDDED))
         });

@@ -38,6 +38,26 @@ impl Loader<'_> {
         }
     }
 
+    /// Reports a cache of replies that is not below the folder of the team file, so that a team from elsewhere writes no
+    /// other files of the user.
+    pub(super) fn check_cache(&self, team: &Team, report: &mut Report<'_>) {
+        let Some((cache, path)) = team.cache.as_ref().and_then(|cache| Some((cache, cache.sound()?))) else {
+            return;
+        };
+        let leads_out = match self.below(path) {
+            Ok((folder, file)) => {
+                // A link may lead elsewhere; of a file that does not exist yet, its folder.
+                let existing = if file.exists() { file.as_path() } else { file.parent().unwrap_or(&folder) };
+                !self.files.identity(existing).starts_with(self.files.identity(&folder))
+            }
+            Err(_) => true,
+        };
+        if leads_out {
+            let message = format!("the cache of replies `{path}` is not below the folder of the team file");
+            report.error_with_hint(&cache.span, message, "name a file below it, such as `replies.jsonl`");
+        }
+    }
+
     /// Reads the virtual environment of Python that `team` names.
     pub(super) fn read_venv(&self, team: &mut Team, report: &mut Report<'_>) {
         let Some(folder) = self.folder() else { return };

@@ -43,6 +43,13 @@ impl Team {
         Some(file.parent().unwrap_or(Path::new("")).join(path))
     }
 
+    /// The file in which replies of models are kept, if the team names one.
+    #[must_use]
+    pub fn cache_file(&self) -> Option<PathBuf> {
+        let file = self.sources.folder.join(&self.sources.file);
+        Some(file.parent().unwrap_or(Path::new("")).join(self.cache.as_deref()?))
+    }
+
     /// The model files that the team names outside of its folder, and the caller does not.
     #[must_use]
     pub fn outside_model_files(&self) -> Vec<String> {

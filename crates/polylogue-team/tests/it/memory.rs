@@ -165,6 +165,8 @@ fn memory_settings_without_effect_are_reported() {
     assert!(many.contains("`auto_recall`"), "{many}");
     let model = wrong(&of("memory: {embed: nomic}, ", "memory: true"));
     assert!(model.contains("provider"), "{model}");
+    let alone = wrong(&of("memory: {dimensions: 256}, ", "memory: true"));
+    assert!(alone.contains("`dimensions` has no effect without an embedding model"), "{alone}");
     let off = of("memory: {scope: x}, ", "memory: false");
     let loaded = parse(&off, "t.yaml", &Overrides::default()).unwrap();
     assert!(loaded.warnings.to_string().contains("no agent of the team has a memory"));

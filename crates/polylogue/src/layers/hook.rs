@@ -173,6 +173,11 @@ impl Model for Hooked {
         self.model.unavailable_for()
     }
 
+    /// Unknown with a hook for views, which is called once for each request.
+    fn is_stored(&self, request: &Request<'_>) -> bool {
+        self.views.is_empty() && self.model.is_stored(request)
+    }
+
     fn capabilities(&self) -> Capabilities {
         self.model.capabilities()
     }
