@@ -95,6 +95,15 @@ const BY_NAME: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// Which field of Amazon Bedrock says how much models reason that the source says do: the word here, and a part of their
+/// names. `thinking` of Claude (<https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html>), `reasoningConfig`
+/// of Nova (<https://docs.aws.amazon.com/nova/latest/nova2-userguide/using-converse-api.html>), `reasoning_effort` of gpt-oss. DeepSeek has none.
+const REASONING_FIELDS: [(&str, &str); 3] = [
+    ("thinking_block", "anthropic.claude-"),
+    ("reasoning_config", "amazon.nova-2-"),
+    ("reasoning_effort", "openai.gpt-oss-"),
+];
+
 /// Models that the source says reason, and that refuse everything about it.
 const WITHOUT_REASONING: [(&str, &str); 2] = [("openai", "gpt-5-chat"), ("openai", "gpt-5-chat-latest")];
 
@@ -185,7 +194,10 @@ fn row(model: &str, about: &Value) -> Option<String> {
         let by_name = BY_NAME
             .iter()
             .filter(|(_, names)| field == "takes" && names.iter().any(|begin| model.starts_with(begin)));
-        let words = list(options.map(|(.., word)| *word).chain(by_name.map(|(word, _)| *word)));
+        let reasons = field == "takes" && says("supports_reasoning", true);
+        let fields = REASONING_FIELDS.iter().filter(|(_, part)| reasons && model.contains(part));
+        let by_name = by_name.map(|(word, _)| *word).chain(fields.map(|(word, _)| *word));
+        let words = list(options.map(|(.., word)| *word).chain(by_name));
         if words != "[]" {
             let _ = write!(row, ",\"{field}\":{words}");
         }

@@ -39,14 +39,14 @@ mod view;
 pub use agent::{Agent, AnyAgent, Layer};
 pub use chat::{Chat, ChatBuilder, Start, Status, TaskFrom};
 pub use data::{
-    AllowanceOwner, AnsweredBy, Audience, CacheSavings, Call, CallCost, CallOutcome, CallPurpose,
-    Capabilities, Capability, Charge, ChargeReason, Compacted, ConfigError, Delta, DeltaRef, DeltaSink,
-    Digest, Effort, Error, Failure, Fault, Finish, HistorySummary, ImpossibleStep, Interrupt, LabelError,
-    LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError, OtherReason,
-    Outcome, OutcomeStatus, Params, Part, Path, PatternFlaw, PrefixChange, PrefixChanges, Price, PriceTier,
-    PromptCache, RawArguments, Reply, RequestPrefix, Result, RunOutcome, Seal, Seals, StopReason, StoreError,
-    Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage, Verbatim, cut,
-    plain,
+    AllowanceOwner, AnsweredBy, Audience, CacheLifetime, CacheSavings, Call, CallCost, CallOutcome,
+    CallPurpose, Capabilities, Capability, Charge, ChargeReason, Compacted, ConfigError, Delta, DeltaRef,
+    DeltaSink, Digest, Effort, Error, Failure, Fault, Finish, HistorySummary, ImpossibleStep, Interrupt,
+    LabelError, LogId, Media, Message, ModelError, ModelErrorKind, ModelReply, Money, Name, NameError,
+    OtherReason, Outcome, OutcomeStatus, Params, Part, Path, PatternFlaw, PrefixChange, PrefixChanges, Price,
+    PriceTier, PromptCache, RawArguments, Reply, RequestPrefix, Result, RunOutcome, Seal, Seals, StopReason,
+    StoreError, Thinking, ToolChoice, ToolSpec, ToolUsage, TotalUsage, UncertainUsage, UnknownName, Usage,
+    Verbatim, cut, plain,
 };
 pub use limits::{Allowance, Bound, Budget, Cancellation, LimitOverrides, Limits};
 pub use log::chain;

@@ -14,6 +14,8 @@ pub(crate) struct Accepts {
     pub(crate) max_input: Option<u64>,
     /// The minimum tokens of a prefix that its provider caches, if it is known.
     pub(crate) cache_min: Option<u64>,
+    /// Whether its provider caches a prefix for an hour, too.
+    pub(crate) cache_long: bool,
     /// Whether it reasons; `None` if the table does not say.
     pub(crate) thinks: Option<bool>,
     /// How it reasons.
@@ -25,6 +27,8 @@ pub(crate) struct Accepts {
     pub(crate) no_thinking: bool,
     /// The highest effort, if it has a field for the effort.
     pub(crate) effort: Option<Effort>,
+    /// Which field of Amazon Bedrock says how much it reasons, next to that for the effort.
+    pub(crate) reasoning_field: Option<ReasoningField>,
     /// Whether it takes a temperature and its like.
     pub(crate) sampling: bool,
     /// Whether it can be forced to call a tool.
@@ -48,17 +52,30 @@ pub(crate) enum ThinkingForm {
     Budget,
 }
 
+/// A field of models at Amazon Bedrock that says how much they reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReasoningField {
+    /// `thinking`, of Claude, as by its own API.
+    Thinking,
+    /// `reasoningConfig`, of Nova.
+    ReasoningConfig,
+    /// `reasoning_effort`, of gpt-oss.
+    ReasoningEffort,
+}
+
 impl Accepts {
     /// What is tried with a model that is not in the table.
     pub(crate) const UNKNOWN: Self = Self {
         max_output: None,
         max_input: None,
         cache_min: None,
+        cache_long: true,
         thinks: None,
         thinking: ThinkingForm::Adaptive,
         thinking_level: true,
         no_thinking: true,
         effort: Some(Effort::Max),
+        reasoning_field: None,
         sampling: true,
         forced_tools: true,
         strict_schema: true,
@@ -84,11 +101,18 @@ impl Accepts {
             max_output: known.max_output,
             max_input: known.max_input,
             cache_min: known.cache_min,
+            cache_long: known.price().write_long.is_some(),
             thinks: known.thinks(),
             thinking,
             thinking_level: thinking != ThinkingForm::None && !takes("thinking_budget"),
             no_thinking: !refuses("no_thinking"),
             effort: takes("effort").then_some(highest),
+            reasoning_field: match () {
+                () if takes("reasoning_config") => Some(ReasoningField::ReasoningConfig),
+                () if takes("reasoning_effort") => Some(ReasoningField::ReasoningEffort),
+                () if takes("thinking_block") => Some(ReasoningField::Thinking),
+                () => None,
+            },
             sampling: !refuses("sampling"),
             forced_tools: !refuses("forced_tools"),
             strict_schema: takes("strict_schema"),

@@ -3,7 +3,7 @@
 mod decode;
 mod event;
 mod message;
-mod tail;
+pub(crate) mod tail;
 
 use bytes::BytesMut;
 use polylogue_core::{Capability, DeltaSink, Params, Part, Request};
@@ -35,8 +35,12 @@ impl Protocol for Messages {
     const CORE: &'static str = "content";
     const NO_FIELD: &'static [&'static str] = &["seed"];
     const MAX_OUTPUT: Option<u64> = Some(tail::MAX_TOKENS);
-    const CACHE_MARK: Option<CacheMark> =
-        Some(CacheMark { bytes: message::MARK, back: "}]}".len(), only_known: false });
+    const CACHE_MARK: Option<CacheMark> = Some(CacheMark {
+        bytes: message::MARK,
+        long: message::LONG_MARK,
+        back: "}]}".len(),
+        only_known: false,
+    });
     const GROUPS_RESULTS: bool = true;
     const PICTURES_IN_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::AfterUser;
@@ -79,7 +83,7 @@ impl Protocol for Messages {
             // This mark is after the tools, too, because the provider reads them first.
             if style.marks {
                 out.truncate(out.len() - 1);
-                out.extend_from_slice(message::MARK);
+                out.extend_from_slice(message::first_mark(style));
                 out.extend_from_slice(b"}");
             }
             out.extend_from_slice(b"]");
@@ -87,11 +91,11 @@ impl Protocol for Messages {
         out.extend_from_slice(br#","messages":["#);
     }
 
-    fn system(out: &mut BytesMut, text: &str) {
+    fn system(out: &mut BytesMut, text: &str, _: &Style) {
         message::system(out, text);
     }
 
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
         message::user(out, parts);
     }
 

@@ -96,7 +96,7 @@ impl Api {
             },
             Self::Converse => Http {
                 chat: "",
-                // Another host has it.
+                // Another host has it, in two lists.
                 models: ("", ""),
                 embeddings: Some(EmbeddingApi::Bedrock),
                 accept: "application/vnd.amazon.eventstream, application/json",

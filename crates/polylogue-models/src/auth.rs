@@ -3,6 +3,7 @@
 use polylogue_http::{HeaderName, Key};
 
 use crate::aws::Aws;
+use crate::azure::AzureCredentials;
 use crate::google::GoogleCredentials;
 
 /// How requests to an endpoint are authorized.
@@ -18,17 +19,22 @@ pub enum Auth {
     Aws(Aws),
     /// Access tokens of Google's cloud: a key is one, or else they are requested with these credentials.
     Google(Option<GoogleCredentials>),
+    /// Access tokens of Microsoft Entra, from a file or requested with these credentials. A key is sent as `api-key`
+    /// instead.
+    Azure(AzureCredentials),
 }
 
 impl Auth {
     /// The secrets that are known before a call.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let (aws, google) = match self {
-            Self::Aws(aws) => (Some(aws), None),
-            Self::Google(credentials) => (None, credentials.as_ref()),
-            Self::Bearer | Self::Header(_) => (None, None),
+        let (aws, google, azure) = match self {
+            Self::Aws(aws) => (Some(aws), None, None),
+            Self::Google(credentials) => (None, credentials.as_ref(), None),
+            Self::Azure(credentials) => (None, None, Some(credentials)),
+            Self::Bearer | Self::Header(_) => (None, None, None),
         };
         let keys = aws.into_iter().flat_map(Aws::secrets).map(Key::reveal);
         keys.chain(google.into_iter().flat_map(GoogleCredentials::secrets))
+            .chain(azure.into_iter().flat_map(AzureCredentials::secrets))
     }
 }

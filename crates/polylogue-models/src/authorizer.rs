@@ -1,14 +1,17 @@
 //! Authorizes requests whose headers depend on the time or on the request itself.
 
+use std::path::PathBuf;
+
 use polylogue_http::header::{AUTHORIZATION, DATE};
 use polylogue_http::{HeaderMap, HeaderValue, Key, Method};
 use url::Url;
 
 use crate::auth::Auth;
 use crate::aws::{Signer, Unsigned};
+use crate::azure::{EntraSource, read_token};
 use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
-use crate::token_source::TokenSource;
+use crate::token_source::{TokenCredentials, TokenSource};
 
 /// Authorizes the requests of an endpoint. Tokens and credentials are kept until they expire.
 #[derive(Debug)]
@@ -17,8 +20,10 @@ pub(crate) enum Authorizer {
     Key,
     /// Signatures.
     Aws(Box<Signer>),
-    /// Access tokens of Google's cloud.
-    Google(Box<TokenSource>),
+    /// Access tokens.
+    Token(Box<TokenSource>),
+    /// The access token in a file, which is read for each request.
+    TokenFile(PathBuf),
 }
 
 /// A request to be authorized.
@@ -42,12 +47,18 @@ pub(crate) const JSON: &str = "application/json";
 
 impl Authorizer {
     pub(crate) fn new(config: &Config) -> Self {
+        let tokens = |credentials| {
+            let (timeouts, proxies) = (config.timeouts, config.proxies.clone());
+            Self::Token(Box::new(TokenSource::new(credentials, timeouts, proxies)))
+        };
         match &config.auth {
-            Auth::Google(Some(credentials)) if config.keys().next().is_none() => {
-                let (timeouts, proxies) = (config.timeouts, config.proxies.clone());
-                Self::Google(Box::new(TokenSource::new(credentials.clone(), timeouts, proxies)))
-            }
-            Auth::Bearer | Auth::Header(_) | Auth::Google(_) => Self::Key,
+            Auth::Bearer | Auth::Header(_) | Auth::Google(None) => Self::Key,
+            Auth::Google(_) | Auth::Azure(_) if config.keys().next().is_some() => Self::Key,
+            Auth::Google(Some(credentials)) => tokens(TokenCredentials::Google(credentials.clone())),
+            Auth::Azure(credentials) => match &credentials.0 {
+                EntraSource::Application(application) => tokens(TokenCredentials::Entra(application.clone())),
+                EntraSource::File(file) => Self::TokenFile(file.clone()),
+            },
             Auth::Aws(aws) => Self::Aws(Box::new(Signer::new(aws.clone()))),
         }
     }
@@ -65,11 +76,13 @@ impl Authorizer {
         let unsendable = || context.unauthorized("the credentials cannot be sent", "check their characters");
         let signer = match self {
             Self::Key => return Ok(Authorized::default()),
-            Self::Google(tokens) => {
-                let token = tokens.token(context).await?;
-                let value = secret(&format!("Bearer {}", token.reveal())).ok_or_else(unsendable)?;
-                headers.insert(AUTHORIZATION, value);
-                return Ok(Authorized { secrets: vec![token], skew: 0 });
+            Self::Token(tokens) => {
+                return bearer(tokens.token(context).await?, headers).ok_or_else(unsendable);
+            }
+            Self::TokenFile(file) => {
+                let hint = "the file must have an access token, which is read for each request";
+                let token = read_token(file).map_err(|why| context.unauthorized(&why.to_string(), hint))?;
+                return bearer(token, headers).ok_or_else(unsendable);
             }
             Self::Aws(signer) => signer,
         };
@@ -89,12 +102,22 @@ impl Authorizer {
         let date = headers.get(DATE).and_then(|value| value.to_str().ok());
         match self {
             Self::Key => false,
-            Self::Google(tokens) => status == 401 && refused.secrets.iter().any(|token| tokens.forget(token)),
+            Self::Token(tokens) => status == 401 && refused.secrets.iter().any(|token| tokens.forget(token)),
+            // It was renewed meanwhile.
+            Self::TokenFile(file) => {
+                status == 401 && read_token(file).is_ok_and(|token| !refused.secrets.contains(&token))
+            }
             Self::Aws(_) if !matches!(status, 400 | 401 | 403) => false,
             Self::Aws(signer) if has_expired(headers) => signer.renews(&refused.secrets),
             Self::Aws(signer) => signer.corrects(refused.skew, date),
         }
     }
+}
+
+/// Adds `token` to the `headers` of a request; `None` if it has characters that cannot be sent.
+fn bearer(token: Key, headers: &mut HeaderMap) -> Option<Authorized> {
+    headers.insert(AUTHORIZATION, secret(&format!("Bearer {}", token.reveal()))?);
+    Some(Authorized { secrets: vec![token], skew: 0 })
 }
 
 /// Whether an Amazon service says that it does not accept the credentials, or no longer.

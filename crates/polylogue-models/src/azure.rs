@@ -1,6 +1,15 @@
-//! Addresses of OpenAI's models at Azure.
+//! Models at Azure: their addresses, and who is authorized by Microsoft Entra.
 
+mod entra;
+
+use polylogue_http::HeaderName;
 use url::Url;
+
+pub use entra::AzureCredentials;
+pub(crate) use entra::{Application, EntraSource, TOKEN_FILES, read_token};
+
+/// The header with the key of a resource.
+pub(crate) const API_KEY: HeaderName = HeaderName::from_static("api-key");
 
 /// The base URL of the resource at `address`: that of its v1 API, whatever of it is in `address`.
 pub(crate) fn base(address: &str) -> String {
@@ -35,6 +44,12 @@ pub(crate) fn claude_base(address: &str) -> String {
         Ok(url) if url.path() == "/" => format!("{address}/anthropic"),
         _ => address.to_owned(),
     }
+}
+
+/// The base URL of Claude at the resource called `name`, if that is the name of one.
+pub(crate) fn claude_resource(name: &str) -> Option<String> {
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    is_name.then(|| format!("https://{name}.services.ai.azure.com/anthropic"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod chunk;
 mod decode;
 mod media;
 mod message;
+mod reasoning;
 mod tail;
 
 use bytes::BytesMut;
@@ -33,6 +34,9 @@ pub(crate) struct Converse {
 /// The mark at the end of a list up to which the provider caches the prompt.
 const MARK: &[u8] = br#",{"cachePoint":{"type":"default"}}"#;
 
+/// The mark after what is the same in every request, if the prompt is cached for an hour.
+const LONG_MARK: &[u8] = br#",{"cachePoint":{"type":"default","ttl":"1h"}}"#;
+
 impl Protocol for Converse {
     const API: Api = Api::Converse;
     const REPLY: &'static str = "a reply of Amazon Bedrock";
@@ -40,8 +44,9 @@ impl Protocol for Converse {
     const GROUPS_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;
     const FRAMES: bool = true;
-    const CACHE_MARK: Option<CacheMark> = Some(CacheMark { bytes: MARK, back: "]}".len(), only_known: true });
-    const NO_FIELD: &'static [&'static str] = &["top_k", "seed", "thinking", "parallel_tool_calls"];
+    const CACHE_MARK: Option<CacheMark> =
+        Some(CacheMark { bytes: MARK, long: LONG_MARK, back: "]}".len(), only_known: true });
+    const NO_FIELD: &'static [&'static str] = &["top_k", "seed", "parallel_tool_calls"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
     fn sealer(_: &Style) -> Option<&'static str> {
@@ -72,14 +77,14 @@ impl Protocol for Converse {
             json::string(out, text);
             out.extend_from_slice(b"}");
             if style.marks {
-                out.extend_from_slice(MARK);
+                out.extend_from_slice(if style.long_marks { LONG_MARK } else { MARK });
             }
             out.extend_from_slice(b"],");
         }
         out.extend_from_slice(br#""messages":["#);
     }
 
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
         message::user(out, parts);
     }
 

@@ -21,7 +21,8 @@ pub struct KnownModel {
     /// What it can do beyond text: `tools`, `schema`, `vision`, `documents`, `audio`, `thinking`.
     pub can: Vec<String>,
     /// What it takes of a request, unlike other models of its provider: `adaptive_thinking`, `effort`, `none_effort`,
-    /// `minimal_effort`, `xhigh_effort`, `max_effort`, `strict_schema`, `thinking_budget`, `system_within`, `block_binding`.
+    /// `minimal_effort`, `xhigh_effort`, `max_effort`, `strict_schema`, `thinking_budget`, `system_within`, `block_binding`,
+    /// and at Amazon Bedrock `thinking_block`, `reasoning_config`, `reasoning_effort`.
     #[serde(default)]
     pub takes: Vec<String>,
     /// What it refuses of a request, unlike other models of its provider: `sampling`, `forced_tools`, `no_thinking`.

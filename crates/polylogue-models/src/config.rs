@@ -30,6 +30,8 @@ pub struct Config {
     /// The URL without `/chat/completions`, such as `https://api.openai.com/v1`; for Ollama's own API, without
     /// `/api/chat`.
     pub base_url: String,
+    /// The address that lists the models, if it is another one, as at Amazon Bedrock. Default: `base_url`.
+    pub list_url: Option<String>,
     /// The version of Azure's API in `api-version`. Default: none, for its v1 API.
     pub api_version: Option<String>,
     /// The models behind deployments, for an endpoint whose names of models are those of deployments: `gpt-4o` by
@@ -109,7 +111,7 @@ impl Config {
     pub(crate) fn is_authorized(&self) -> bool {
         self.key.is_some()
             || !self.further_keys.is_empty()
-            || matches!(self.auth, Auth::Aws(_) | Auth::Google(Some(_)))
+            || matches!(self.auth, Auth::Aws(_) | Auth::Google(Some(_)) | Auth::Azure(_))
     }
 
     /// All keys, in the order of use.
@@ -129,6 +131,7 @@ impl Config {
             reasoning_api: None,
             embeddings: None,
             base_url,
+            list_url: None,
             api_version: None,
             deployments: None,
             auth: Auth::default(),

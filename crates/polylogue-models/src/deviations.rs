@@ -14,6 +14,17 @@ pub enum SendReasoning {
     AlwaysOrEmpty,
 }
 
+/// How documents and sounds are sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MediaForm {
+    /// As by OpenAI: `file` and `input_audio` with their data.
+    #[default]
+    OpenAi,
+    /// As by Mistral: `document_url` and `input_audio` with their address or data.
+    Mistral,
+}
+
 /// What an endpoint accepts by other names than OpenAI's chat completions, or refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,6 +35,8 @@ pub struct Deviations {
     pub named_tool_choice: bool,
     /// Whether models that reason accept stop texts. The reply is cut at them in any case.
     pub stop_while_reasoning: bool,
+    /// How documents and sounds are sent.
+    pub media: MediaForm,
     /// Parameters that it refuses.
     pub refuses: &'static [&'static str],
     /// Parts of the names of models that refuse returned reasoning, whatever others expect.
@@ -36,6 +49,7 @@ impl Deviations {
         seed: "seed",
         named_tool_choice: true,
         stop_while_reasoning: true,
+        media: MediaForm::OpenAi,
         refuses: &[],
         refuses_reasoning: &[],
     };
@@ -75,7 +89,12 @@ const ROWS: &[Row] = &[
         stream_usage: false,
         call_id_length: Some(9),
         reasoning: SendReasoning::Always,
-        fields: Deviations { seed: "random_seed", refuses: &["top_k"], ..Deviations::NONE },
+        fields: Deviations {
+            seed: "random_seed",
+            media: MediaForm::Mistral,
+            refuses: &["top_k"],
+            ..Deviations::NONE
+        },
     },
     // It requires a call of any tool, or of none.
     Row {

@@ -1,5 +1,6 @@
 //! An endpoint: an address, a key, and the limits that all its models share.
 
+mod bedrock_models;
 mod embed;
 mod exchange;
 mod key_pool;
@@ -27,6 +28,7 @@ use crate::address::{base, place, shown};
 use crate::api::{Api, BETA};
 use crate::auth::Auth;
 use crate::authorizer::{Authorizer, JSON};
+use crate::azure;
 use crate::config::Config;
 use crate::failure::{ErrorContext, Failure};
 use crate::learned::{Findings, LearnedCapabilities};
@@ -191,6 +193,7 @@ impl Endpoint {
             reasoning,
             call_id_length,
             marks: self.0.config.cache_marks,
+            long_marks: false,
             deviations,
             accepts: Accepts::UNKNOWN,
         }
@@ -288,6 +291,7 @@ fn headers(config: &Config, key: Option<&Key>) -> Result<HeaderMap, String> {
                 (AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {}", key.reveal())))
             }
             Auth::Header(name) => (name.clone(), HeaderValue::from_str(key.reveal())),
+            Auth::Azure(_) => (azure::API_KEY, HeaderValue::from_str(key.reveal())),
             Auth::Aws(_) => return Err("a key is set besides the credentials that sign requests".to_owned()),
         };
         let mut value =

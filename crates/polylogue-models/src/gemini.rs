@@ -36,7 +36,7 @@ impl Protocol for Gemini {
     const MESSAGES: &'static str = "contents";
     const GROUPS_RESULTS: bool = true;
     const SYSTEM_WITHIN: SystemWithin = SystemWithin::Never;
-    const NO_FIELD: &'static [&'static str] = &["parallel_tool_calls"];
+    const NO_FIELD: &'static [&'static str] = &["parallel_tool_calls", "prompt_cache"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
     const CONTINUATION: Option<&'static str> = Some("continuationToken");
@@ -68,7 +68,7 @@ impl Protocol for Gemini {
         message::begin(out, system);
     }
 
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
         message::user(out, parts);
     }
 

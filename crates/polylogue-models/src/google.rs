@@ -2,10 +2,8 @@
 
 mod credentials;
 mod service_account;
-mod token;
 mod user;
 mod vertex;
 
 pub use credentials::GoogleCredentials;
-pub(crate) use token::{AccessToken, TokenError};
 pub(crate) use vertex::locate;

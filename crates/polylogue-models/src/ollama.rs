@@ -24,14 +24,15 @@ impl Protocol for Ollama {
     const API: Api = Api::Ollama;
     const REPLY: &'static str = "a reply of Ollama";
     const CORE: &'static str = "message";
-    const NO_FIELD: &'static [&'static str] = &["thinking", "tool_choice", "parallel_tool_calls"];
+    const NO_FIELD: &'static [&'static str] =
+        &["thinking", "tool_choice", "parallel_tool_calls", "prompt_cache"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
-    fn system(out: &mut BytesMut, text: &str) {
+    fn system(out: &mut BytesMut, text: &str, _: &Style) {
         message::system(out, text);
     }
 
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
         message::user(out, parts);
     }
 

@@ -32,15 +32,15 @@ impl Protocol for ChatCompletions {
     const API: Api = Api::ChatCompletions;
     const REPLY: &'static str = "a chat completion";
     const CORE: &'static str = "choices";
-    const NO_FIELD: &'static [&'static str] = &["thinking"];
+    const NO_FIELD: &'static [&'static str] = &["thinking", "prompt_cache"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
-    fn system(out: &mut BytesMut, text: &str) {
+    fn system(out: &mut BytesMut, text: &str, _: &Style) {
         message::system(out, text);
     }
 
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
-        message::user(out, parts);
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style) {
+        message::user(out, parts, style.deviations.media);
     }
 
     fn sealer(style: &Style) -> Option<&'static str> {

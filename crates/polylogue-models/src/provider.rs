@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use polylogue_core::{Capabilities, Capability, ModelError, ModelErrorKind};
-use polylogue_http::{Env, HeaderName, Key, Proxies};
+use polylogue_http::{Env, Key, Proxies};
 
 use crate::api::{Api, EmbeddingApi};
 use crate::auth::Auth;
 use crate::aws::Aws;
-use crate::azure;
+use crate::azure::{self, AzureCredentials};
 use crate::config::Config;
 use crate::deviations;
 use crate::google;
@@ -93,8 +93,14 @@ const VERSIONS: [&str; 2] = ["AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"];
 /// Ollama's default address.
 const OLLAMA: &str = "http://127.0.0.1:11434";
 
+/// OpenAI's models at the address of a resource of Azure.
+const AZURE: &str = "azure";
+
 /// Claude in Microsoft Foundry, at the address of a resource.
 const FOUNDRY: &str = "foundry";
+
+/// The variable with the name of a resource of Microsoft Foundry.
+const RESOURCE: &str = "ANTHROPIC_FOUNDRY_RESOURCE";
 
 /// Gemini at Vertex AI, whose address depends on the project and the region.
 const VERTEX: &str = "vertex";
@@ -154,7 +160,7 @@ const PROVIDERS: &[Provider] = &[
     row("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], &["LMSTUDIO_BASE_URL"], Local),
     openai("openai-chat"),
     openai("openai-responses").with(Api::Responses),
-    row("azure", "", &["AZURE_OPENAI_API_KEY", ACCESS_TOKEN], &["AZURE_OPENAI_ENDPOINT"], Remote)
+    row(AZURE, "", &["AZURE_OPENAI_API_KEY", ACCESS_TOKEN], &["AZURE_OPENAI_ENDPOINT"], Remote)
         .with_reasoning(Api::Responses),
     row(FOUNDRY, "", &["ANTHROPIC_FOUNDRY_API_KEY"], &["ANTHROPIC_FOUNDRY_BASE_URL"], Remote)
         .with(Api::Messages)
@@ -233,7 +239,7 @@ impl Provider {
     /// # Errors
     /// When it has no default address and `env` has none.
     pub fn config(&self, env: &Env) -> Result<Config, ModelError> {
-        let given = self.urls.iter().find_map(|name| env.address(name));
+        let given = self.urls.iter().find_map(|name| env.address(name)).or_else(|| self.resource(env));
         let moved = given.is_some();
         if self.name == VERTEX {
             return self.vertex(env, given);
@@ -247,11 +253,36 @@ impl Provider {
         // At another address than the provider's own, it is unknown whether a key is required.
         let needs_key = self.locality == Remote && (!moved || self.base_url.is_empty());
         let config = self.with_keys(env, Config { needs_key, ..self.config_at(&base_url) });
+        if matches!(self.name, AZURE | FOUNDRY) && config.key.is_none() {
+            return self.with_entra(env, config);
+        }
+        let config = match self.api {
+            Api::Converse => Config { list_url: env.address("AWS_ENDPOINT_URL_BEDROCK"), ..config },
+            _ => config,
+        };
         if self.api == Api::Converse && config.key.is_none() {
             let key_variables = vec!["AWS_ACCESS_KEY_ID".to_owned(), "AWS_PROFILE".to_owned()];
             return Ok(Config { auth: Auth::Aws(Aws::of(env)?), key_variables, needs_key: false, ..config });
         }
         Ok(config)
+    }
+
+    /// The address of the resource that `env` names.
+    fn resource(&self, env: &Env) -> Option<String> {
+        let name = env.address(RESOURCE).filter(|_| self.name == FOUNDRY)?;
+        azure::claude_resource(name.trim())
+    }
+
+    /// `config`, which has no key, with the credentials of Microsoft Entra, if `env` has any.
+    fn with_entra(&self, env: &Env, mut config: Config) -> Result<Config, ModelError> {
+        let hint = "set the variables of the identity together, or use a key";
+        let credentials = AzureCredentials::of_env(env)
+            .map_err(|why| ModelError::new(ModelErrorKind::Config, self.name, why).hint(hint))?;
+        config.key_variables.extend(azure::TOKEN_FILES.map(str::to_owned));
+        Ok(match credentials {
+            Some(credentials) => Config { auth: Auth::Azure(credentials), needs_key: false, ..config },
+            None => config,
+        })
     }
 
     /// `config` with the keys and proxies of `env`.
@@ -280,7 +311,7 @@ impl Provider {
 
     /// `config` with what `env` says besides, for a key of the variable `from`.
     fn config_with(&self, config: Config, env: &Env, from: Option<&str>) -> Config {
-        if self.name != "azure" {
+        if self.name != AZURE {
             return config;
         }
         let auth = if from == Some(ACCESS_TOKEN) { Auth::Bearer } else { config.auth };
@@ -298,17 +329,17 @@ impl Provider {
                 let base_url = format!("{}/v1", Config::ollama(base_url).base_url);
                 Config { provider: self.name.to_owned(), ..Config::new(base_url) }
             }
-            "azure" => Config {
+            AZURE => Config {
                 provider: self.name.to_owned(),
                 reasoning_api: self.reasoning_api,
                 deployments: Some(BTreeMap::new()),
-                auth: Auth::Header(HeaderName::from_static("api-key")),
+                auth: Auth::Header(azure::API_KEY),
                 max_completion_tokens: true,
                 ..Config::new(azure::base(base_url))
             },
             FOUNDRY => Config {
                 provider: self.name.to_owned(),
-                auth: Auth::Header(HeaderName::from_static("api-key")),
+                auth: Auth::Header(azure::API_KEY),
                 capabilities: self.capabilities(),
                 ..Config::of(self.api, &azure::claude_base(base_url))
             },
@@ -353,7 +384,7 @@ impl Provider {
         let message =
             format!("the provider `{}` has no address: {} is not set", self.name, names.join(" or "));
         ModelError::new(ModelErrorKind::Config, self.name, message).hint(match self.name {
-            "azure" => "set it to the resource's address, such as `https://NAME.openai.azure.com`",
+            AZURE => "set it to the resource's address, such as `https://NAME.openai.azure.com`",
             FOUNDRY => {
                 "set it to the resource's address, such as `https://NAME.services.ai.azure.com/anthropic`"
             }

@@ -25,7 +25,7 @@ impl Protocol for Responses {
     const CORE: &'static str = "output";
     const MESSAGES: &'static str = "input";
     const PICTURES_IN_RESULTS: bool = true;
-    const NO_FIELD: &'static [&'static str] = &["top_k", "seed"];
+    const NO_FIELD: &'static [&'static str] = &["top_k", "seed", "prompt_cache"];
     const REFUSED_BY_REASONING: &'static [&'static str] = &["temperature", "top_p"];
     type Chunk<'a> = chunk::Chunk<'a>;
 
@@ -47,11 +47,11 @@ impl Protocol for Responses {
         out.extend_from_slice(br#","input":["#);
     }
 
-    fn system(out: &mut BytesMut, text: &str) {
+    fn system(out: &mut BytesMut, text: &str, _: &Style) {
         item::system(out, text);
     }
 
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
         item::user(out, parts);
     }
 

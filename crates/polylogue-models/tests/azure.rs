@@ -3,14 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
+#[path = "common/tokens.rs"]
+mod tokens;
 
 use std::collections::BTreeMap;
 
 use common::{Asked, KEY, ask, quick, reply, text};
 use polylogue_core::{Fault, Model as _, ModelErrorKind as Kind};
-use polylogue_models::{Api, Config, Endpoint, EndpointModel, Env, Models, Provider, list_price};
+use polylogue_models::{Api, Auth, Config, Endpoint, EndpointModel, Env, Models, Provider, list_price};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
+use tokens::Tokens;
 
 async fn server(answer: Answer) -> Server {
     Server::start(Behavior::from(Playbook::always(answer)).key(KEY)).await
@@ -135,4 +138,97 @@ async fn what_is_missing_is_named() {
     let (_, model) = deployments(config(&server, &[("AZURE_OPENAI_API_KEY", "another")]));
     let error = reply(&model).await.unwrap_err();
     assert_eq!((error.kind, error.status, server.count()), (Kind::Config, Some(401), 1));
+}
+
+/// A token that another program renews is used without a restart.
+#[tokio::test]
+async fn a_token_in_a_file_is_read_for_each_request() {
+    let server = server(Answer::text("Sunny.")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "an-old-token").unwrap();
+    let (_, model) = deployments(config(&server, &[("AZURE_OPENAI_AD_TOKEN_FILE", file.to_str().unwrap())]));
+    let error = reply(&model).await.unwrap_err();
+    assert_eq!((&error.kind, error.status, server.count()), (&Kind::Config, Some(401), 1), "{error:?}");
+    assert!(!format!("{error:?} {model:?}").contains("an-old-token"));
+    std::fs::write(&file, format!("{KEY}\n")).unwrap();
+    assert_eq!(text(&reply(&model).await.unwrap()), "Sunny.");
+    let sent = server.requests().pop().unwrap();
+    assert_eq!(sent.header("authorization"), Some(&*format!("Bearer {KEY}")));
+    std::fs::remove_file(&file).unwrap();
+    let error = reply(&model).await.unwrap_err();
+    assert!(error.message.contains("cannot be read") && error.kind == Kind::Config, "{error:?}");
+    assert_eq!(server.count(), 2);
+}
+
+/// The identity of a workload is exchanged for tokens, one for many requests, and for another one that replaces a refused one.
+#[tokio::test]
+async fn the_identity_of_a_workload_is_exchanged_for_tokens() {
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "client_assertion").await);
+    let file = folder.path().join("workload");
+    std::fs::write(&file, "signed").unwrap();
+    let identity = [
+        ("AZURE_AUTHORITY_HOST", &*tokens.address),
+        ("AZURE_TENANT_ID", "tenant"),
+        ("AZURE_CLIENT_ID", "client"),
+        ("AZURE_FEDERATED_TOKEN_FILE", file.to_str().unwrap()),
+    ];
+    let server = Server::start(Behavior::from("fine").key("token-2")).await;
+    let (_, model) = deployments(config(&server, &identity));
+    for _ in 0..2 {
+        assert_eq!(text(&reply(&model).await.unwrap()), "fine");
+    }
+    assert_eq!((tokens.count(), server.count()), (2, 3));
+    // Claude at a resource of the same tenant.
+    let address = format!("{}/anthropic", server.root_url());
+    let all = identity.into_iter().chain([("ANTHROPIC_FOUNDRY_BASE_URL", &*address)]);
+    let config = Provider::find("foundry").unwrap().config(&Env::of(all)).unwrap();
+    assert!(matches!(config.auth, Auth::Azure(_)) && !config.needs_key);
+    // A key counts more, and is sent as one.
+    let env =
+        Env::of(identity.into_iter().chain([
+            ("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com"),
+            ("AZURE_OPENAI_API_KEY", KEY),
+        ]));
+    let keyed = Provider::find("azure").unwrap().config(&env).unwrap();
+    assert!(matches!(keyed.auth, Auth::Header(_)) && keyed.key.is_some());
+}
+
+#[tokio::test]
+async fn an_identity_that_is_refused_says_so_without_secrets() {
+    let tokens = Tokens::start(400, "client_secret").await;
+    let identity = [
+        ("AZURE_AUTHORITY_HOST", &*tokens.address),
+        ("AZURE_TENANT_ID", "tenant"),
+        ("AZURE_CLIENT_ID", "client"),
+        ("AZURE_CLIENT_SECRET", "s3cret-of-mine"),
+    ];
+    let server = Server::start(Behavior::from("fine")).await;
+    let (_, model) = deployments(config(&server, &identity));
+    let error = reply(&model).await.unwrap_err();
+    assert!(error.message.starts_with("no access token: "), "{error:?}");
+    assert!(error.hint.as_ref().unwrap().contains("`AZURE_CLIENT_ID`"), "{error:?}");
+    assert!(!format!("{error:?} {model:?}").contains("s3cret-of-mine"));
+    assert_eq!((&error.kind, server.count()), (&Kind::Config, 0));
+    let alone = Env::of([
+        ("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com"),
+        ("AZURE_FEDERATED_TOKEN_FILE", "/run/token"),
+    ]);
+    let error = Provider::find("azure").unwrap().config(&alone).unwrap_err();
+    assert!(error.message.contains("`AZURE_TENANT_ID` is not"), "{error:?}");
+}
+
+#[test]
+fn a_resource_of_foundry_is_named_by_its_address_or_its_name() {
+    let address = |vars: &[(&str, &str)]| {
+        Provider::find("foundry")
+            .unwrap()
+            .config(&Env::of(vars.iter().copied()))
+            .map(|config| config.base_url)
+    };
+    let own = ("ANTHROPIC_FOUNDRY_RESOURCE", "my-resource");
+    assert_eq!(address(&[own]).unwrap(), "https://my-resource.services.ai.azure.com/anthropic");
+    let other = ("ANTHROPIC_FOUNDRY_BASE_URL", "https://other.services.ai.azure.com/anthropic");
+    assert_eq!(address(&[own, other]).unwrap(), other.1);
+    assert!(address(&[("ANTHROPIC_FOUNDRY_RESOURCE", "evil.example/x")]).is_err());
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Asked, ask, weather};
-use polylogue_core::{Call, Entry, Finish, Outcome, Params, Part, ToolChoice};
+use polylogue_core::{Call, Entry, Finish, Media, Outcome, Params, Part, ToolChoice};
 use polylogue_models::{Config, Endpoint, Provider, Retries};
 use polylogue_test::server::{Answer, Behavior, History, Playbook, Server};
 use serde_json::{Value, json};
@@ -123,4 +123,49 @@ async fn a_call_that_cannot_be_parsed_is_a_malformed_reply() {
     let asked = Asked { tools: vec![weather()], ..Asked::default() };
     let reply = ask(&model, &asked).await.0.unwrap();
     assert_eq!((reply.finish, reply.parts, server.count()), (Finish::Malformed, Vec::new(), 1));
+}
+
+/// Documents and sounds have other forms at Mistral, with data or by their addresses.
+#[tokio::test]
+async fn documents_and_sounds_are_sent_as_the_provider_reads_them() {
+    let file = |kind: &str, url: &str| Part::Media(Media { kind: kind.into(), url: url.into() });
+    let parts = || {
+        vec![
+            Part::text("What is it?"),
+            file("application/pdf", "data:application/pdf;base64,JVBERg=="),
+            file("application/pdf", "https://example.org/a.pdf"),
+            file("audio/mpeg", "data:audio/mpeg;base64,SUQz"),
+            file("image/png", "https://example.org/a.png"),
+        ]
+    };
+    let data = "data:application/pdf;base64,JVBERg==";
+    for (provider, document, by_address, sound) in [
+        (
+            "mistral",
+            json!({"type": "document_url", "document_url": data}),
+            json!({"type": "document_url", "document_url": "https://example.org/a.pdf"}),
+            json!({"type": "input_audio", "input_audio": "SUQz"}),
+        ),
+        (
+            "openai-chat",
+            json!({"type": "file", "file": {"filename": "document.pdf", "file_data": data}}),
+            Value::Null,
+            json!({"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}}),
+        ),
+    ] {
+        let server =
+            Server::start(Behavior::from(Playbook::always(Answer::text("Sunny."))).history(History::Loose))
+                .await;
+        let config = Provider::find(provider).unwrap().config_at(&server.base_url());
+        let model = Endpoint::new(Config { retries: Retries::none(), ..config }).unwrap().model("m");
+        let _ = ask(&model, &Asked::new([Entry::User { parts: parts() }])).await;
+        let content = server.requests()[0].body.pointer("/messages/1/content").unwrap().clone();
+        assert_eq!((&content[1], &content[3]), (&document, &sound), "{provider}");
+        assert_eq!(content[4]["image_url"]["url"], "https://example.org/a.png");
+        // OpenAI reads no documents by address: the text names it.
+        match by_address.is_null() {
+            true => assert_eq!(content[2]["type"], "text"),
+            false => assert_eq!(content[2], by_address),
+        }
+    }
 }

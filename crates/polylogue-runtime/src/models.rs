@@ -163,10 +163,18 @@ impl TeamModels {
             return Some(false);
         }
         let model = models.model(name).ok()?;
-        match media.kind.starts_with("image/") {
-            true => model.capabilities().has(Capability::Vision),
+        match media.kind.split_once('/') {
+            Some(("image", _)) => model.capabilities().has(Capability::Vision),
             // Its API has pictures only.
-            false => (model.endpoint().api() == Api::Ollama).then_some(false),
+            _ if model.api() == Api::Ollama => Some(false),
+            // These have pictures and documents only.
+            Some(("audio", _)) if matches!(model.api(), Api::Messages | Api::Converse) => Some(false),
+            Some(("audio", _)) => model.is_listed_with("audio"),
+            // The table misses documents of some models that see them.
+            _ => match (model.is_listed_with("documents"), model.is_listed_with("vision")) {
+                (Some(false), seen) if seen != Some(false) => None,
+                (reads, _) => reads,
+            },
         }
     }
 

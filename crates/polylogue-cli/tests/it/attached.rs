@@ -96,6 +96,21 @@ fn a_file_is_attached_within_a_chat() {
 }
 
 #[test]
+fn what_a_known_model_cannot_read_is_an_error_before_any_call() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("A dot."))).key(KEY));
+    let home = Home::at(&server);
+    home.file("team.yaml", TEAM);
+    std::fs::write(home.path("a.pdf"), b"%PDF-1.7 ....").unwrap();
+    std::fs::write(home.path("a.mp3"), b"ID3....").unwrap();
+    for (file, model) in [("a.pdf", "openai:gpt-4"), ("a.mp3", "openai:gpt-4o-mini")] {
+        let ran = home.run(&["run", "team.yaml", "-m", model, "--attach", file]).exits(2);
+        assert!(ran.err.contains(&format!("is attached, and `{model}` cannot read it")), "{}", ran.err);
+    }
+    assert_eq!(server.count(), 0);
+    home.run(&["run", "team.yaml", "-m", "openai:gpt-4o-mini", "--attach", "a.pdf"]).ok();
+}
+
+#[test]
 fn ollama_reads_neither_documents_nor_sounds() {
     let home = Home::new();
     home.file("team.yaml", TEAM);

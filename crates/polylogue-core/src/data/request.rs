@@ -43,6 +43,10 @@ pub struct Params {
     /// Whether the model may call several tools in one reply. Only sent with tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
+    /// How long the provider keeps the beginning of the prompt in its cache, for providers that let callers choose. Default:
+    /// as short as the provider has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_cache: Option<CacheLifetime>,
     /// Whether a parameter that the model is known not to accept is an error. Default: it is left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
@@ -87,6 +91,17 @@ impl Effort {
     }
 }
 
+/// How long a provider keeps a prompt in its cache after the last request that read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CacheLifetime {
+    /// Five minutes.
+    #[serde(rename = "5m")]
+    FiveMinutes,
+    /// An hour. Writing to the cache costs more: twice the price of input instead of 1.25 times.
+    #[serde(rename = "1h")]
+    Hour,
+}
+
 /// Whether the provider returns reasoning for people to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -126,6 +141,7 @@ impl Params {
                 "thinking" => self.thinking = None,
                 "tool_choice" => self.tool_choice = None,
                 "parallel_tool_calls" => self.parallel_tool_calls = None,
+                "prompt_cache" => self.prompt_cache = None,
                 _ => {}
             }
         }
@@ -145,6 +161,7 @@ impl Params {
             ("thinking", self.thinking.is_some()),
             ("tool_choice", self.tool_choice.is_some()),
             ("parallel_tool_calls", self.parallel_tool_calls.is_some()),
+            ("prompt_cache", self.prompt_cache.is_some()),
         ]
         .into_iter()
         .filter_map(|(name, is_set)| is_set.then_some(name))

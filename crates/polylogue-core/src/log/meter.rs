@@ -62,7 +62,8 @@ impl<'a> Meter<'a> {
         if std::mem::replace(&mut self.state().is_used, true) {
             return Err(Error::Bug("a tool reserves more than once in a call".into()));
         }
-        let asked = ReservationRequest { at, who, model, bound, is_stored: false, calls: 0, call: Some(call) };
+        let asked =
+            ReservationRequest { at, who, model, bound, is_stored: false, calls: 0, call: Some(call) };
         let (reservation, _) = log.reserve(asked).await?;
         reservation.note().await?;
         Ok(Some(reservation))

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Model, Request};
-use crate::{Bound, Entry, Money, Part, Usage};
+use crate::{Bound, CacheLifetime, Entry, Money, Part, Usage};
 
 /// The most tokens of a picture, sound or document: a large picture is about 48,000 for the models with the highest
 /// counts.
@@ -22,7 +22,8 @@ impl Bound {
         // A provider may write all of the request to its cache, which can cost more than to read it.
         let cost = |output| {
             let fresh = Usage { input: Some(input), output, ..Usage::default() };
-            let written = Usage { written: Some(input), ..fresh };
+            let is_long = request.params.prompt_cache == Some(CacheLifetime::Hour);
+            let written = Usage { written: Some(input), written_long: is_long.then_some(input), ..fresh };
             model.cost(&fresh).max(model.cost(&written))
         };
         Self {

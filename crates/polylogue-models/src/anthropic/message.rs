@@ -13,6 +13,14 @@ use crate::wire::words::{NOTHING, in_words, is_wordless, legal_name, words};
 /// The mark of a block up to which the prompt is cached.
 pub(super) const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
+/// The mark of a block that is the same in every request, if the prompt is cached for an hour.
+pub(super) const LONG_MARK: &[u8] = br#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
+
+/// The mark of a block that is the same in every request.
+pub(super) const fn first_mark(style: &Style) -> &'static [u8] {
+    if style.long_marks { LONG_MARK } else { MARK }
+}
+
 /// Writes a message of others.
 pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>) {
     message(out, "user", |out| parts.into_iter().for_each(|part| content(out, part, true)));

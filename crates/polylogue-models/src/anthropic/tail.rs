@@ -4,7 +4,7 @@ use bytes::{BufMut, BytesMut};
 use polylogue_core::{Effort, Params, Request, Thinking, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use super::message::MARK;
+use super::message::first_mark;
 use crate::accepts::{Accepts, ThinkingForm};
 use crate::schema::{self, anthropic::enforced};
 use crate::wire::fields::Fields;
@@ -23,7 +23,8 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     fields.add("max_tokens", Some(&most));
     if !request.tools.is_empty() {
         let is_marked = style.marks && request.system.is_none_or(|text| text.trim().is_empty());
-        fields.raw("tools", |out| write_tools(out, request.tools, is_marked));
+        let mark = is_marked.then(|| first_mark(style));
+        fields.raw("tools", |out| write_tools(out, request.tools, mark));
         fields.add("tool_choice", tool_choice(params).as_ref());
     }
     fields.add("thinking", thinking(params, accepts, most).as_ref());
@@ -53,7 +54,7 @@ pub(super) fn check(extra: &Map<String, Value>) -> Result<(), &'static str> {
 }
 
 /// The maximum tokens of the reply: the request's, but not more than the model can write.
-fn max_tokens(params: &Params, accepts: &Accepts) -> u64 {
+pub(crate) fn max_tokens(params: &Params, accepts: &Accepts) -> u64 {
     let most = accepts.max_output.unwrap_or(MAX_TOKENS);
     match params.max_tokens.map(u64::from) {
         Some(asked) => asked.min(accepts.max_output.unwrap_or(u64::MAX)),
@@ -62,7 +63,7 @@ fn max_tokens(params: &Params, accepts: &Accepts) -> u64 {
 }
 
 /// Writes the tools. The last one is marked if there is no system text, which would be.
-fn write_tools(out: &mut BytesMut, tools: &[ToolSpec], is_marked: bool) {
+fn write_tools(out: &mut BytesMut, tools: &[ToolSpec], mark: Option<&[u8]>) {
     out.put_u8(b'[');
     for (at, tool) in tools.iter().enumerate() {
         json::separate(out);
@@ -74,8 +75,8 @@ fn write_tools(out: &mut BytesMut, tools: &[ToolSpec], is_marked: bool) {
         }
         out.extend_from_slice(br#","input_schema":"#);
         json::value(out, &schema::arguments(&tool.parameters));
-        if is_marked && at + 1 == tools.len() {
-            out.extend_from_slice(MARK);
+        if let Some(mark) = mark.filter(|_| at + 1 == tools.len()) {
+            out.extend_from_slice(mark);
         }
         out.put_u8(b'}');
     }
@@ -98,7 +99,7 @@ fn tool_choice(params: &Params) -> Option<Value> {
 }
 
 /// How the model reasons, if anything is asked.
-fn thinking(params: &Params, accepts: &Accepts, most: u64) -> Option<Value> {
+pub(crate) fn thinking(params: &Params, accepts: &Accepts, most: u64) -> Option<Value> {
     if !is_asked(params) && !is_bound(params, accepts) {
         return None;
     }
@@ -162,7 +163,7 @@ fn output_config(params: &Params, accepts: &Accepts) -> Option<Value> {
 }
 
 /// The names of parameters that this API does not take together with others of `params`.
-pub(super) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
+pub(crate) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
     let forced = matches!(params.tool_choice, Some(ToolChoice::Any | ToolChoice::Tool(_)));
     let reasons = params.effort.is_some_and(|effort| effort != Effort::None) || params.thinking.is_some();
     let budgeted = reasons && accepts.thinking == ThinkingForm::Budget;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use bytes::BytesMut;
-use polylogue_core::{Effort, Entry, Params, Part, Request, ToolChoice};
+use polylogue_core::{CacheLifetime, Effort, Entry, Params, Part, Request, ToolChoice};
 use serde_json::{Map, Value, json};
 
+use super::reasoning;
 use crate::accepts::Accepts;
 use crate::schema::{anthropic::enforced, arguments};
 use crate::wire::fields::Fields;
@@ -48,7 +49,7 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     fields.add("toolConfig", tools(request, style).as_ref());
     fields.add("inferenceConfig", inference(params).as_ref());
     fields.add("outputConfig", output(params, accepts).as_ref());
-    let own = own_fields(params);
+    let own = own_fields(params, accepts);
     if !own.is_empty() {
         fields.put(OWN, &own);
     }
@@ -60,12 +61,13 @@ pub(super) fn write_tail(out: &mut BytesMut, request: &Request<'_>, style: &Styl
     fields.end();
 }
 
-fn own_fields(params: &Params) -> Map<String, Value> {
+fn own_fields(params: &Params, accepts: &Accepts) -> Map<String, Value> {
     let is_own = |name: &String| !FIELDS.contains(&name.as_str()) && !ELSEWHERE.contains(&name.as_str());
     let further = params.extra.iter().filter(|(name, _)| is_own(name));
     let further = further.map(|(name, value)| (name.clone(), value.clone()));
     let own = params.extra.get(OWN).and_then(Value::as_object).cloned().unwrap_or_default();
-    further.chain(own).collect()
+    // What the caller gives counts more.
+    reasoning::fields(params, accepts).into_iter().chain(further).chain(own).collect()
 }
 
 fn inference(params: &Params) -> Option<Value> {
@@ -88,19 +90,21 @@ fn output(params: &Params, accepts: &Accepts) -> Option<Value> {
         let schema = json!({"jsonSchema": {"name": "reply", "schema": schema.to_string()}});
         output.insert("textFormat".to_owned(), json!({"type": "json_schema", "structure": schema}));
     }
-    if let (Some(asked), Some(highest)) = (params.effort, accepts.effort) {
+    let asked = params.effort.filter(|effort| *effort != Effort::None);
+    if let (Some(asked), Some(highest)) = (asked, accepts.effort) {
         output.insert("effort".to_owned(), asked.clamp(Effort::Low, highest).as_str().into());
     }
     (!output.is_empty()).then_some(Value::Object(output))
 }
 
-/// The names of parameters whose values Converse has no form for: no effort at all, and no call of a tool.
+/// The names of parameters whose values Converse or the model has no form for.
 pub(super) fn ignored(params: &Params, accepts: &Accepts) -> Vec<&'static str> {
-    let no_effort =
-        params.effort.is_some() && accepts.effort.is_none() || params.effort == Some(Effort::None);
     let no_call = params.tool_choice == Some(ToolChoice::None);
-    let ignored = [("effort", no_effort), ("tool_choice", no_call)];
-    ignored.into_iter().filter_map(|(name, is_ignored)| is_ignored.then_some(name)).collect()
+    let takes_an_hour = accepts.cache_min.is_some() && accepts.cache_long;
+    let no_hour = params.prompt_cache == Some(CacheLifetime::Hour) && !takes_an_hour;
+    let ignored = [("tool_choice", no_call), ("prompt_cache", no_hour)];
+    let ignored = ignored.into_iter().filter_map(|(name, is_ignored)| is_ignored.then_some(name));
+    ignored.chain(reasoning::ignored(params, accepts)).collect()
 }
 
 /// The tools that are offered. A conversation with calls needs some even if none is offered: then those that it called.
@@ -114,7 +118,10 @@ fn tools(request: &Request<'_>, style: &Style) -> Option<Value> {
     }
     // The mark of a system text covers the tools before it.
     if style.marks && request.system.is_none_or(|text| text.trim().is_empty()) {
-        tools.push(json!({"cachePoint": {"type": "default"}}));
+        tools.push(match style.long_marks {
+            true => json!({"cachePoint": {"type": "default", "ttl": "1h"}}),
+            false => json!({"cachePoint": {"type": "default"}}),
+        });
     }
     let choice = match &request.params.tool_choice {
         _ if request.tools.is_empty() => None,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use polylogue_core::{
-    AnyModel, Capabilities, Capability, DeltaSink, Entry, Finish, Model, ModelError, ModelErrorKind, Money,
-    Params, Price, Reply, Request, Usage,
+    AnyModel, CacheLifetime, Capabilities, Capability, DeltaSink, Entry, Finish, Model, ModelError,
+    ModelErrorKind, Money, Params, Price, Reply, Request, Usage,
 };
 use serde_json::Value;
 use url::Url;
@@ -96,6 +96,17 @@ impl EndpointModel {
     #[must_use]
     pub fn api(&self) -> Api {
         self.api
+    }
+
+    /// Whether the table of models says that it reads what `ability` names, `audio` or `documents`; `None` if the table
+    /// does not tell that of the provider's models.
+    #[must_use]
+    pub fn is_listed_with(&self, ability: &str) -> Option<bool> {
+        let listed = self.endpoint.0.config.listed(&self.model)?;
+        let known = KnownModel::find(self.endpoint.provider(), listed)?;
+        let has = |model: &KnownModel| model.can.iter().any(|can| can == ability);
+        let tells = || KnownModel::all().any(|other| other.provider == known.provider && has(&other));
+        (has(&known) || tells()).then(|| has(&known))
     }
 
     /// Its endpoint.
@@ -338,7 +349,8 @@ impl EndpointModel {
             style.deviations.refuses_reasoning.iter().any(|part| self.model.contains(part));
         let reasoning = if refuses_reasoning { SendReasoning::Never } else { style.reasoning };
         let stream = stream.unwrap_or(style.stream);
-        Style { marks, accepts, merge, stream, fold, omit, bridge, reasoning, ..style }
+        let long_marks = marks && request.params.prompt_cache == Some(CacheLifetime::Hour);
+        Style { marks, long_marks, accepts, merge, stream, fold, omit, bridge, reasoning, ..style }
     }
 
     /// Whether the model is known to reject a format, so that another one is sent.

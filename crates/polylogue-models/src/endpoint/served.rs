@@ -40,6 +40,9 @@ impl Endpoint {
     /// # Errors
     /// When the server does not answer, or the answer is not a list of models.
     pub async fn models(&self) -> Result<Vec<ServedModel>, ModelError> {
+        if self.api() == Api::Converse {
+            return self.models_of_bedrock().await;
+        }
         let (path, id) = self.api().http().models;
         if path.is_empty() {
             let why = "its API does not list models";
@@ -71,7 +74,7 @@ impl Endpoint {
         }
     }
 
-    fn parse<T: serde::de::DeserializeOwned>(&self, body: &[u8]) -> Result<T, ModelError> {
+    pub(super) fn parse<T: serde::de::DeserializeOwned>(&self, body: &[u8]) -> Result<T, ModelError> {
         serde_json::from_slice(body).map_err(|why| self.unreadable(&why.to_string()))
     }
 
@@ -81,7 +84,7 @@ impl Endpoint {
     }
 
     /// Sends one request for `path`.
-    async fn get(&self, path: &str) -> Result<Bytes, ModelError> {
+    pub(super) async fn get(&self, path: &str) -> Result<Bytes, ModelError> {
         let context = self.context(self.provider());
         let _pass = self.0.limiter.pass().await;
         let url = self.place(path);

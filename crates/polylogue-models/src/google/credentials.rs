@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use polylogue_http::{Env, Key};
+use polylogue_http::Env;
 use serde::Deserialize;
 use url::Url;
 
 use super::service_account::ServiceAccount;
-use super::token::{AccessToken, TokenError};
 use super::user::User;
+use crate::oauth::{TokenCache, TokenError, token_address};
 
 /// Where tokens are issued, unless the credentials name another address.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
@@ -36,18 +36,7 @@ struct Inner {
     kind: Kind,
     /// Where tokens are issued.
     address: Url,
-    /// The last token.
-    last: Mutex<Last>,
-    /// Held while a token is requested, so that only one is.
-    requesting: tokio::sync::Mutex<()>,
-}
-
-/// The last token of the credentials.
-#[derive(Default)]
-struct Last {
-    token: Option<AccessToken>,
-    /// Whether it replaces one that was refused.
-    is_replacement: bool,
+    tokens: TokenCache,
 }
 
 #[derive(Debug)]
@@ -95,13 +84,8 @@ impl GoogleCredentials {
             "authorized_user" => Kind::User(User::parse(json)?),
             _ => return Err(TokenError::Kind(file.kind)),
         };
-        let address = address(file.token_uri.as_deref().unwrap_or(TOKEN_URI))?;
-        Ok(Self(Arc::new(Inner {
-            kind,
-            address,
-            last: Mutex::default(),
-            requesting: tokio::sync::Mutex::default(),
-        })))
+        let address = token_address(file.token_uri.as_deref().unwrap_or(TOKEN_URI))?;
+        Ok(Self(Arc::new(Inner { kind, address, tokens: TokenCache::default() })))
     }
 
     /// The credentials of `env`: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, or else the one that gcloud wrote.
@@ -148,62 +132,9 @@ impl GoogleCredentials {
         }
     }
 
-    /// A valid token: the last one, or else one that `request` gets.
-    pub(crate) async fn token<E>(
-        &self,
-        request: impl AsyncFnOnce() -> Result<AccessToken, E>,
-    ) -> Result<Key, E> {
-        let requesting = &self.0.requesting;
-        if let Some(token) = self.valid() {
-            return Ok(token);
-        }
-        let _alone = requesting.lock().await;
-        if let Some(token) = self.valid() {
-            return Ok(token);
-        }
-        let token = request().await?;
-        let key = token.token.clone();
-        self.last().token = Some(token);
-        Ok(key)
-    }
-
-    /// Forgets `refused`, which a server did not accept. Returns whether another token will be requested, which it is
-    /// not for the token after one that was refused: then it is not the token that is wrong.
-    pub(crate) fn forget(&self, refused: &Key) -> bool {
-        let mut last = self.last();
-        match &last.token {
-            Some(token) if token.token != *refused => true,
-            Some(_) if !last.is_replacement => {
-                *last = Last { token: None, is_replacement: true };
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn valid(&self) -> Option<Key> {
-        let mut last = self.last();
-        match &last.token {
-            Some(token) if token.is_valid(SystemTime::now()) => Some(token.token.clone()),
-            Some(_) => {
-                *last = Last::default();
-                None
-            }
-            None => None,
-        }
-    }
-
-    fn last(&self) -> std::sync::MutexGuard<'_, Last> {
-        self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// An address that secrets may be sent to.
-fn address(text: &str) -> Result<Url, TokenError> {
-    let url = Url::parse(text).map_err(|_| TokenError::Address(text.to_owned()))?;
-    match url.scheme() == "https" || url.scheme() == "http" && polylogue_http::is_loopback(&url) {
-        true => Ok(url),
-        false => Err(TokenError::Address(text.to_owned())),
+    /// The tokens that were requested with them.
+    pub(crate) fn tokens(&self) -> &TokenCache {
+        &self.0.tokens
     }
 }
 
@@ -256,24 +187,5 @@ mod tests {
             std::fs::write(&path, content).unwrap();
             assert!(error().contains(why) && error().contains("key.json"), "{}", error());
         }
-    }
-
-    #[tokio::test]
-    async fn a_token_is_requested_once_and_again_when_it_is_refused() {
-        let credentials = GoogleCredentials::parse(USER).unwrap();
-        let issue = |name: &'static str| {
-            async move || {
-                let body = format!(r#"{{"access_token":"{name}","expires_in":3600}}"#);
-                AccessToken::parse(body.as_bytes(), SystemTime::now())
-            }
-        };
-        let first = credentials.token(issue("first")).await.unwrap();
-        assert_eq!(credentials.token(issue("second")).await.unwrap(), first);
-        assert!(credentials.forget(&first));
-        let second = credentials.token(issue("second")).await.unwrap();
-        assert_eq!(second.reveal(), "second");
-        // A request that was sent with the first is sent again with the second, which is not replaced.
-        assert!(credentials.forget(&first) && !credentials.forget(&second));
-        assert_eq!(credentials.clone().token(issue("third")).await.unwrap(), second);
     }
 }

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
-use super::token::TokenError;
+use crate::oauth::TokenError;
 
 /// What a token authorizes: the services of Google's cloud.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";

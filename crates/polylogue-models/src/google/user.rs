@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
-use super::token::TokenError;
+use crate::oauth::TokenError;
 
 /// Credentials of a user: a refresh token, which is exchanged for access tokens.
 #[derive(Deserialize)]

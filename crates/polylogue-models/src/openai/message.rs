@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::chunk::REASONING;
 use super::details::DETAILS;
-use crate::deviations::SendReasoning;
+use crate::deviations::{MediaForm, SendReasoning};
 use crate::wire::ids::bounded_id;
 use crate::wire::json;
 use crate::wire::protocol::{Own, Style, ToolResult};
@@ -23,10 +23,14 @@ pub(super) fn system(out: &mut BytesMut, text: &str) {
 }
 
 /// Writes a user message: a plain text, or a list of parts if it has media.
-pub(super) fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+pub(super) fn user<'a>(
+    out: &mut BytesMut,
+    parts: impl IntoIterator<Item = &'a Part> + Clone,
+    form: MediaForm,
+) {
     out.extend_from_slice(br#"{"role":"user","content":"#);
     if parts.clone().into_iter().any(|part| matches!(part, Part::Media(_))) {
-        content_parts(out, parts);
+        content_parts(out, parts, form);
     } else {
         text(out, parts);
     }
@@ -123,13 +127,14 @@ fn tool_call(out: &mut BytesMut, id: &str, call: &Call, arguments: &str) {
     out.extend_from_slice(b"}}");
 }
 
-fn content_parts<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>) {
+fn content_parts<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part>, form: MediaForm) {
     out.put_u8(b'[');
     for part in parts.into_iter().filter(|part| !is_wordless(part)) {
         if out.last() != Some(&b'[') {
             out.put_u8(b',');
         }
         match part {
+            Part::Media(media) if form == MediaForm::Mistral => media_of_mistral(out, media),
             Part::Media(media) => media_part(out, media),
             other => text_part(out, |out| words(out, other)),
         }
@@ -163,6 +168,23 @@ fn media_part(out: &mut BytesMut, media: &Media) {
     } else {
         text_part(out, |out| json::escape(out, &in_words(media)));
     }
+}
+
+/// Documents are sent by URL, too, which can have the data. Sounds are their data alone, or a URL.
+fn media_of_mistral(out: &mut BytesMut, media: &Media) {
+    let inline = media.url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    let (kind, value) = match &*media.kind {
+        "application/pdf" => ("document_url", &*media.url),
+        kind if sound_format(kind).is_some() => ("input_audio", inline.map_or(&*media.url, |(_, data)| data)),
+        _ => return media_part(out, media),
+    };
+    out.extend_from_slice(br#"{"type":"#);
+    json::string(out, kind);
+    out.put_u8(b',');
+    json::string(out, kind);
+    out.put_u8(b':');
+    json::string(out, value);
+    out.put_u8(b'}');
 }
 
 /// The format of sound that OpenAI's APIs accept, by its media type.

@@ -22,6 +22,7 @@ const STYLE: Style = Style {
     call_id_length: None,
     deviations: Deviations::NONE,
     marks: false,
+    long_marks: false,
     vertex: false,
 };
 

@@ -111,7 +111,7 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
         prefix.entries = first_group::<P>(request.entries, style).min(open);
         write_groups::<P>(&mut buffer, request, 0..prefix.entries, style, sent);
         if prefix.entries > 0 {
-            mark.put(&mut buffer);
+            mark.put_first(&mut buffer, style.long_marks);
         }
     }
     write_groups::<P>(&mut buffer, request, prefix.entries..open, style, sent);
@@ -124,7 +124,11 @@ pub(crate) fn encode<P: Protocol>(request: &Request<'_>, model: &str, style: &St
     let end = cache_mark.map(|mark| mark.end(&buffer));
     let mark = cache_mark.and_then(|mark| {
         let before = before.filter(|before| Some(*before) != end);
-        mark.put(&mut buffer);
+        match prefix.entries {
+            // It is the first one, too.
+            0 => mark.put_first(&mut buffer, style.long_marks),
+            _ => mark.put(&mut buffer),
+        }
         mark.put_at(&mut buffer, before?)
     });
     buffer.put_u8(b']');
@@ -256,10 +260,10 @@ fn write_groups<P: Protocol>(
         let shown = if joined { shown } else { Vec::new() };
         separate(out);
         match first {
-            Entry::System { parts } if !is_of_others => P::system(out, &plain(parts)),
+            Entry::System { parts } if !is_of_others => P::system(out, &plain(parts), style),
             Entry::System { .. } | Entry::User { .. } => {
                 let parts = folded.iter().chain(&shown).chain(group.iter().flat_map(Entry::parts));
-                P::user(out, parts);
+                P::user(out, parts, style);
             }
             Entry::Assistant { parts, verbatim } => {
                 P::assistant(out, &Own::new(parts, verbatim.as_deref(), sealed, sent.ids), style);
@@ -310,7 +314,7 @@ fn write_between<P: Protocol>(
 ) {
     let user = |out: &mut BytesMut, parts: &[&Part]| {
         separate(out);
-        P::user(out, parts.iter().copied());
+        P::user(out, parts.iter().copied(), style);
     };
     match (before, next) {
         (None, Entry::Assistant { .. }) if style.merge => match folded {

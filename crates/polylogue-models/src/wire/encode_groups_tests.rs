@@ -36,11 +36,11 @@ impl<const PICTURES: bool> Protocol for Grouped<PICTURES> {
         out.extend_from_slice(format!(r#"{{"to":{model:?},"system":{system:?},"messages":["#).as_bytes());
     }
 
-    fn system(_: &mut BytesMut, _: &str) {
+    fn system(_: &mut BytesMut, _: &str, _: &Style) {
         panic!("it has no such messages");
     }
 
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone) {
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, _: &Style) {
         message(out, "user", parts.into_iter().filter_map(in_letters));
     }
 

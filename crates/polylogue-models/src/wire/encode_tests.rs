@@ -16,6 +16,7 @@ mod groups;
 
 const STYLE: Style = Style {
     marks: false,
+    long_marks: false,
     accepts: crate::accepts::Accepts::UNKNOWN,
     merge: true,
     stream: false,

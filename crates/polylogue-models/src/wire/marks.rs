@@ -13,6 +13,8 @@ use bytes::BytesMut;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheMark {
     pub(crate) bytes: &'static [u8],
+    /// The mark of what is the same in every request, if it is cached for an hour. These come first.
+    pub(crate) long: &'static [u8],
     /// How many bytes from the end of a message it is inserted.
     pub(crate) back: usize,
     /// Whether only models take it of which the table has the minimum of a cached prefix.
@@ -25,6 +27,11 @@ impl CacheMark {
         insert(buffer, self.end(buffer), self.bytes);
     }
 
+    /// Marks the first message, with which `buffer` ends: it is the same in every request.
+    pub(crate) fn put_first(&self, buffer: &mut BytesMut, is_long: bool) {
+        insert(buffer, self.end(buffer), if is_long { self.long } else { self.bytes });
+    }
+
     /// Where the mark of the message that `buffer` ends with belongs.
     pub(crate) fn end(&self, buffer: &BytesMut) -> usize {
         buffer.len().saturating_sub(self.back)
@@ -33,7 +40,7 @@ impl CacheMark {
     /// Marks a message before the last one at `at`, unless there is a mark. Returns the range of the mark.
     pub(crate) fn put_at(&self, buffer: &mut BytesMut, at: usize) -> Option<Range<usize>> {
         let rest = buffer.get(at..)?;
-        if rest.starts_with(self.bytes) || at >= self.end(buffer) {
+        if rest.starts_with(self.bytes) || rest.starts_with(self.long) || at >= self.end(buffer) {
             return None;
         }
         insert(buffer, at, self.bytes);
@@ -67,7 +74,7 @@ pub(crate) fn remove(buffer: &mut BytesMut, range: &Range<usize>) {
 mod tests {
     use super::*;
 
-    const MARK: CacheMark = CacheMark { bytes: b",m", back: 3, only_known: false };
+    const MARK: CacheMark = CacheMark { bytes: b",m", long: b",mm", back: 3, only_known: false };
 
     #[test]
     fn a_mark_is_inserted_once_and_removed_without_a_trace() {

@@ -47,7 +47,7 @@ pub(super) fn write<P: Protocol>(out: &mut BytesMut, run: &[Entry], style: &Styl
         P::assistant(out, &Own::of(&[Part::text(NOTED)]), style);
     }
     separate(out);
-    P::user(out, &parts);
+    P::user(out, &parts, style);
 }
 
 /// The content of the message with the pictures of `run`; empty if there are none.

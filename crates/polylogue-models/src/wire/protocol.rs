@@ -46,6 +46,8 @@ pub(crate) struct Style {
     pub(crate) call_id_length: Option<usize>,
     /// Whether the request has marks up to which the provider caches the prompt.
     pub(crate) marks: bool,
+    /// Whether what is the same in every request is cached for an hour.
+    pub(crate) long_marks: bool,
     /// What the endpoint accepts by other names, or refuses.
     pub(crate) deviations: Deviations,
     /// What the model accepts besides messages.
@@ -225,20 +227,19 @@ pub(crate) trait Protocol: Default + Send {
     /// Writes everything before the first message, the `[` of the list of messages included. There is no `system` text if
     /// it is part of the first message.
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
-        let _ = style;
         out.extend_from_slice(br#"{"model":"#);
         json::string(out, model);
         out.extend_from_slice(br#","messages":["#);
-        system.into_iter().for_each(|text| Self::system(out, text));
+        system.into_iter().for_each(|text| Self::system(out, text, style));
     }
 
     /// Writes a message with the role `system`. Default: a message of others, for an API without that role.
-    fn system(out: &mut BytesMut, text: &str) {
-        Self::user(out, &[Part::text(text)]);
+    fn system(out: &mut BytesMut, text: &str, style: &Style) {
+        Self::user(out, &[Part::text(text)], style);
     }
 
     /// Writes a message of others.
-    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone);
+    fn user<'a>(out: &mut BytesMut, parts: impl IntoIterator<Item = &'a Part> + Clone, style: &Style);
 
     /// Writes an assistant message.
     fn assistant(out: &mut BytesMut, message: &Own<'_>, style: &Style);

@@ -1,6 +1,6 @@
 //! Marks up to which the provider caches the prompt.
 
-use polylogue_core::{Entry, Outcome};
+use polylogue_core::{CacheLifetime, Entry, Model as _, Outcome, Params};
 use polylogue_models::{Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Answer, Playbook, Server};
 use serde_json::{Value, json};
@@ -114,5 +114,29 @@ async fn what_is_asked_once_or_is_short_or_is_to_have_no_marks_has_none() {
     assert_eq!(all[1], ["/messages/0/content/0", "/messages/2/content/0", "/system/0"], "asked again");
     assert_eq!(all[2], ["/tools/0"], "shorter than what is cached");
     assert!(all[3..].iter().all(Vec::is_empty), "switched off");
+    assert_eq!(server.violations(), [""; 0]);
+}
+
+/// With `prompt_cache: 1h`, what is the same in every request is kept for an hour; it comes first, as the API requires.
+#[tokio::test]
+async fn what_is_the_same_in_every_request_is_cached_for_an_hour_on_request() {
+    let server = Server::start(Playbook::new(|_, _| look())).await;
+    let params = Params { prompt_cache: Some(CacheLifetime::Hour), ..Params::default() };
+    let model = claude(&server, "claude-sonnet-5");
+    assert_eq!(model.ignored(&params), [""; 0]);
+    talk(&model, &mut Asked { params: params.clone(), ..long() }, 5).await;
+    for (nth, received) in server.requests().iter().enumerate() {
+        let body = &received.body;
+        for first in ["/system/0", "/messages/0/content/0"] {
+            assert_eq!(body.pointer(first).unwrap()["cache_control"]["ttl"], "1h", "request {nth}");
+        }
+        let marks = marked(body).len();
+        assert_eq!(body.to_string().matches(r#""ttl":"1h""#).count(), 2, "request {nth}");
+        assert_eq!(marks, [2, 3, 4, 4, 4][nth]);
+    }
+    // Without a system text, the tools are marked.
+    talk(&model, &mut Asked { params, system: None, ..long() }, 1).await;
+    let body = &server.requests()[5].body;
+    assert_eq!(body["tools"][0]["cache_control"]["ttl"], "1h");
     assert_eq!(server.violations(), [""; 0]);
 }

@@ -146,3 +146,25 @@ async fn expired_credentials_are_read_again_from_the_files() {
     assert_eq!(server.count(), 3);
     assert_ne!(signature(1), signature(2));
 }
+
+/// Models that are called by their ids, and inference profiles of all pages; requests are signed for the same service.
+#[tokio::test]
+async fn models_and_inference_profiles_are_listed() {
+    let server = Server::start(Behavior::from("fine").models(["anthropic.claude-x"])).await;
+    let url = server.root_url();
+    let vars = [env(), vec![("AWS_ENDPOINT_URL_BEDROCK", &*url)]].concat();
+    let config = Provider::find("bedrock").unwrap().config(&Env::of(vars)).unwrap();
+    let endpoint = Endpoint::new(config).unwrap();
+    let names: Vec<String> = endpoint.models().await.unwrap().into_iter().map(|model| model.name).collect();
+    assert_eq!(names, ["anthropic.claude-x", "global.by-profile-only", "us.by-profile-only"]);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3);
+    for request in &requests {
+        assert!(request.header("authorization").unwrap().contains("/eu-west-1/bedrock/aws4_request"));
+    }
+    // Next to another address of the models, the address of the lists is unknown.
+    let vars = [env(), vec![("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", &*url)]].concat();
+    let config = Provider::find("bedrock").unwrap().config(&Env::of(vars)).unwrap();
+    let error = Endpoint::new(config).unwrap().models().await.unwrap_err();
+    assert!(error.hint.unwrap().contains("`AWS_ENDPOINT_URL_BEDROCK`"), "{}", error.message);
+}

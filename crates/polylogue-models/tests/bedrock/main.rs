@@ -6,6 +6,7 @@ mod access;
 #[path = "../common/mod.rs"]
 mod common;
 mod conversations;
+mod reasoning;
 mod replies;
 mod requests;
 

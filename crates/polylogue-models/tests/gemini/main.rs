@@ -8,6 +8,8 @@ mod conversation;
 mod errors;
 mod replies;
 mod requests;
+#[path = "../common/tokens.rs"]
+mod tokens;
 mod vertex;
 
 use polylogue_models::{Api, Config, Endpoint, EndpointModel, Key, Retries};

@@ -1,72 +1,27 @@
 //! Gemini at Vertex AI: its address, its credentials, and its access tokens.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome};
 use polylogue_models::{Config, Endpoint, Env, GoogleCredentials, Models, Provider, Retries};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::NEW;
 use crate::common::{Asked, ask, quick, weather};
+use crate::tokens::Tokens;
 
-/// A server that issues `token-1`, `token-2` and so on, or refuses to.
-struct Tokens {
-    address: String,
-    count: Arc<AtomicUsize>,
-}
-
-impl Tokens {
-    async fn start(status: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}/token", listener.local_addr().unwrap());
-        let count = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&count);
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let mut received = Vec::new();
-                while !String::from_utf8_lossy(&received).contains("refresh_token=") {
-                    let mut piece = [0; 1024];
-                    match stream.read(&mut piece).await {
-                        Ok(length) if length > 0 => received.extend(&piece[..length]),
-                        _ => break,
-                    }
-                }
-                let nth = counted.fetch_add(1, Ordering::Relaxed) + 1;
-                let body = match status {
-                    200 => {
-                        json!({"access_token": format!("token-{nth}"), "expires_in": 3599, "token_type": "Bearer"})
-                    }
-                    _ => json!({"error": "invalid_grant", "error_description": "Token has been revoked."}),
-                };
-                let body = body.to_string();
-                let head = format!(
-                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                    body.len()
-                );
-                let _ = stream.write_all((head + &body).as_bytes()).await;
-            }
-        });
-        Self { address, count }
-    }
-
-    fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
-    }
-
-    /// The file of a user's credentials for tokens of this server.
-    fn file(&self, folder: &tempfile::TempDir) -> String {
-        let path = folder.path().join("credentials.json");
-        let file = json!({
-            "type": "authorized_user", "client_id": "id", "client_secret": "a-client-secret",
-            "refresh_token": "a-refresh-token", "quota_project_id": "acme", "token_uri": self.address,
-        });
-        std::fs::write(&path, file.to_string()).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
+/// The file of a user's credentials for tokens of `tokens`.
+fn file_for(tokens: &Tokens, folder: &tempfile::TempDir) -> String {
+    let path = folder.path().join("credentials.json");
+    let file = json!({
+        "type": "authorized_user", "client_id": "id", "client_secret": "a-client-secret",
+        "refresh_token": "a-refresh-token", "quota_project_id": "acme",
+        "token_uri": format!("{}/token", tokens.address),
+    });
+    std::fs::write(&path, file.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
 }
 
 fn env(server: &Server, file: &str) -> Env {
@@ -86,9 +41,9 @@ fn config(server: &Server, file: &str, retries: Retries) -> Config {
 /// P67: tokens are cached, and one that the server refuses is replaced once.
 #[tokio::test]
 async fn a_token_is_requested_once_for_many_requests_and_again_when_it_is_refused() {
-    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200).await);
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
     let server = Server::start(Behavior::from("fine").key("token-2")).await;
-    let endpoint = Endpoint::new(config(&server, &tokens.file(&folder), Retries::none())).unwrap();
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), Retries::none())).unwrap();
     let model = endpoint.model(NEW);
     for _ in 0..3 {
         ask(&model, &Asked::default()).await.0.unwrap();
@@ -104,9 +59,9 @@ async fn a_token_is_requested_once_for_many_requests_and_again_when_it_is_refuse
 
 #[tokio::test]
 async fn a_server_that_refuses_every_token_is_an_error_and_not_a_loop() {
-    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200).await);
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
     let server = Server::start(Behavior::from("fine").key("another")).await;
-    let endpoint = Endpoint::new(config(&server, &tokens.file(&folder), quick(3))).unwrap();
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), quick(3))).unwrap();
     let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
     assert_eq!((&error.kind, error.status, server.count()), (&Kind::Config, Some(401), 2));
     assert!(error.hint.unwrap().contains("`GOOGLE_APPLICATION_CREDENTIALS`"));
@@ -114,9 +69,9 @@ async fn a_server_that_refuses_every_token_is_an_error_and_not_a_loop() {
 
 #[tokio::test]
 async fn revoked_credentials_are_an_error_without_secrets() {
-    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(400).await);
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(400, "refresh_token").await);
     let server = Server::start(Behavior::from("fine")).await;
-    let endpoint = Endpoint::new(config(&server, &tokens.file(&folder), quick(3))).unwrap();
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), quick(3))).unwrap();
     let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
     assert_eq!((&error.kind, server.count(), tokens.count()), (&Kind::Config, 0, 1));
     assert!(error.message.starts_with("no access token: ") && error.message.contains("revoked"), "{error:?}");
@@ -128,10 +83,10 @@ async fn revoked_credentials_are_an_error_without_secrets() {
 async fn a_token_server_that_is_away_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}/token", gone.local_addr().unwrap());
+    let address = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);
     let server = Server::start(Behavior::from("fine")).await;
-    let file = Tokens { address, count: Arc::default() }.file(&folder);
+    let file = file_for(&Tokens { address, count: Arc::default() }, &folder);
     let endpoint = Endpoint::new(config(&server, &file, quick(3))).unwrap();
     let error = ask(&endpoint.model(NEW), &Asked::default()).await.0.unwrap_err();
     assert_eq!((&error.kind, server.count()), (&Kind::Connection, 0));
@@ -159,8 +114,8 @@ async fn calls_and_results_have_no_ids() {
         Answer::text("Sunny."),
     ]))
     .await;
-    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200).await);
-    let endpoint = Endpoint::new(config(&server, &tokens.file(&folder), Retries::none())).unwrap();
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
+    let endpoint = Endpoint::new(config(&server, &file_for(&tokens, &folder), Retries::none())).unwrap();
     let model = endpoint.model(NEW);
     let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
     let reply = ask(&model, &asked).await.0.unwrap();

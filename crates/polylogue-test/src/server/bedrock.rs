@@ -1,5 +1,7 @@
 //! The Converse API: what Amazon asks of requests, and how it replies.
 
+mod listing;
+mod own_fields;
 mod reasoning;
 mod reply;
 mod signature;
@@ -9,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::answer::Refusal;
 
+pub(super) use listing::{foundation_models, inference_profiles};
 pub(super) use reply::{body, chunks, frame, one_more};
 pub(super) use signature::check as check_signature;
 pub(super) use validate::validate;

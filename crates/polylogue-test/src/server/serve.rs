@@ -14,7 +14,7 @@ use super::http::{Connection, Head, ReadError};
 use super::record::Record;
 use super::response::{End, Plan, plan, plan_error, plan_json};
 use super::sse::Step;
-use super::{Answer, Dialect, History, Playbook, Received, ollama, returned, unique};
+use super::{Answer, Dialect, History, Playbook, Received, bedrock, ollama, returned, unique};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -138,6 +138,8 @@ fn route(shared: &Shared, book: &Playbook, received: &Received) -> Plan {
     match (received.method.as_str(), path) {
         ("GET", "/v1/models") => plan_json(200, &models(&shared.behavior.models)),
         ("GET", "/api/tags") => plan_json(200, &ollama::tags(&shared.behavior.models)),
+        ("GET", "/foundation-models") => plan_json(200, &bedrock::foundation_models(&shared.behavior.models)),
+        ("GET", "/inference-profiles") => plan_json(200, &bedrock::inference_profiles(&received.path)),
         ("GET", "/api/version") => plan_json(200, &ollama::version()),
         (_, "/v1/chat/completions" | "/v1/models") => plan_error(405, "Method not allowed"),
         (method, _) => plan_error(404, &format!("Invalid URL ({method} {path})")),

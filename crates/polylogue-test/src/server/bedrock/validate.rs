@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::super::rules::{Checked, Object, each, list, number, object, one_of, only, text};
+use super::own_fields;
 use super::reasoning::signature;
 
 /// What a block of content can be.
@@ -33,7 +34,13 @@ pub(in super::super) fn validate(model: &str, request: &Value) -> Result<(), Str
             "requestMetadata",
         ],
     )?;
-    let mut marks = 0;
+    let mut marks = Marks { takes_an_hour: model.contains("claude"), ..Marks::default() };
+    let tools = request.pointer("/toolConfig/tools").and_then(Value::as_array);
+    for point in tools.into_iter().flatten().filter_map(Value::as_object) {
+        if point.contains_key("cachePoint") {
+            marks.read(point)?;
+        }
+    }
     if body.contains_key("system") {
         let system = list(body, "system")?;
         if system.is_empty() {
@@ -41,11 +48,12 @@ pub(in super::super) fn validate(model: &str, request: &Value) -> Result<(), Str
         }
         each("system", system, |_, block| match one_of(block, &["text", "cachePoint"])? {
             "text" => not_blank(text(block, "text")?),
-            _ => mark(&mut marks),
+            _ => marks.read(block),
         })?;
     }
     let has_calls = History::of(model, request).check(list(body, "messages")?, &mut marks)?;
-    check_tools(body, has_calls, &mut marks)?;
+    check_tools(body, has_calls)?;
+    own_fields::check(model, body)?;
     check_settings(body)
 }
 
@@ -59,10 +67,37 @@ fn not_blank(text: &str) -> Checked {
     }
 }
 
-/// Counts a cache point.
-fn mark(marks: &mut usize) -> Checked {
-    *marks += 1;
-    if *marks > 4 { Err("has more than 4 cache points in the request".into()) } else { Ok(()) }
+/// The cache points so far, in the order in which the model reads them: the tools come before the system text.
+#[derive(Default)]
+struct Marks {
+    count: usize,
+    /// Whether there was one that is not kept for an hour.
+    short: bool,
+    takes_an_hour: bool,
+}
+
+impl Marks {
+    fn read(&mut self, block: &Object) -> Checked {
+        let point = block.get("cachePoint").unwrap_or(&Value::Null);
+        only(object(point, "cachePoint")?, &["type", "ttl"])?;
+        let ttl = point.get("ttl").and_then(Value::as_str);
+        let is_long = ttl == Some("1h");
+        match () {
+            () if ttl.is_some_and(|ttl| !["5m", "1h"].contains(&ttl)) => {
+                return Err("`cachePoint.ttl` is neither 5m nor 1h".into());
+            }
+            () if is_long && !self.takes_an_hour => {
+                return Err("This model doesn't support the ttl field of cachePoint".into());
+            }
+            () if is_long && self.short => {
+                return Err("a cache point of 1h must not come after one of 5m".into());
+            }
+            () => {}
+        }
+        self.short |= !is_long;
+        self.count += 1;
+        if self.count > 4 { Err("has more than 4 cache points in the request".into()) } else { Ok(()) }
+    }
 }
 
 /// The messages so far of a request to a model.
@@ -81,7 +116,7 @@ impl<'a> History<'a> {
     }
 
     /// Whether there are calls or results among the messages.
-    fn check(mut self, messages: &'a [Value], marks: &mut usize) -> Checked<bool> {
+    fn check(mut self, messages: &'a [Value], marks: &mut Marks) -> Checked<bool> {
         if messages.is_empty() {
             return Err("A conversation must have at least one message.".into());
         }
@@ -95,7 +130,7 @@ impl<'a> History<'a> {
         }
     }
 
-    fn read(&mut self, message: &'a Object, before: &[Value], marks: &mut usize) -> Checked {
+    fn read(&mut self, message: &'a Object, before: &[Value], marks: &mut Marks) -> Checked {
         only(message, &["role", "content"])?;
         let role = text(message, "role")?;
         match (self.role, role) {
@@ -153,7 +188,7 @@ impl<'a> History<'a> {
         role: &str,
         block: &'a Object,
         before: &[Value],
-        marks: &mut usize,
+        marks: &mut Marks,
     ) -> Checked<&'static str> {
         only(block, &BLOCKS)?;
         let kind = one_of(block, &BLOCKS)?;
@@ -166,7 +201,7 @@ impl<'a> History<'a> {
         }
         match kind {
             "text" => not_blank(text(block, "text")?)?,
-            "cachePoint" => mark(marks)?,
+            "cachePoint" => marks.read(block)?,
             "toolUse" => self.call(object(inner, kind)?)?,
             "toolResult" => {
                 self.has_calls = true;
@@ -262,7 +297,7 @@ fn check_name(name: &str) -> Checked {
     }
 }
 
-fn check_tools(body: &Object, has_calls: bool, marks: &mut usize) -> Checked {
+fn check_tools(body: &Object, has_calls: bool) -> Checked {
     let Some(config) = body.get("toolConfig") else {
         return match has_calls {
             true => {
@@ -277,7 +312,7 @@ fn check_tools(body: &Object, has_calls: bool, marks: &mut usize) -> Checked {
     let mut names = HashSet::new();
     each("tools", list(config, "tools")?, |_, tool| {
         if one_of(tool, &["toolSpec", "cachePoint"])? == "cachePoint" {
-            return mark(marks);
+            return Ok(());
         }
         let spec = object(tool.get("toolSpec").unwrap_or(&Value::Null), "toolSpec")?;
         only(spec, &["name", "description", "inputSchema", "strict"])?;

@@ -4,8 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use polylogue_http::Key;
 use serde::Deserialize;
+use url::Url;
 
-/// How long a token is used at most: as long as Google's are valid.
+/// How long a token is used at most: as long as those of Google and of Microsoft Entra are valid at least.
 const MAX_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// How long before its end a token is replaced, so that no request arrives with one that has expired.
@@ -22,6 +23,8 @@ pub(crate) enum TokenError {
     PrivateKey,
     #[error("its address for tokens, `{0}`, is not one with `https://`")]
     Address(String),
+    #[error("the file `{0}` cannot be read: {1}")]
+    Unreadable(String, String),
     #[error("the request for a token could not be signed")]
     Signing,
     #[error("the reply to the request for a token is not a token")]
@@ -34,6 +37,15 @@ pub(crate) struct AccessToken {
     pub(crate) token: Key,
     /// When it is replaced.
     until: SystemTime,
+}
+
+/// An address for tokens: one that secrets may be sent to.
+pub(crate) fn token_address(text: &str) -> Result<Url, TokenError> {
+    let url = Url::parse(text).map_err(|_| TokenError::Address(text.to_owned()))?;
+    match url.scheme() == "https" || url.scheme() == "http" && polylogue_http::is_loopback(&url) {
+        true => Ok(url),
+        false => Err(TokenError::Address(text.to_owned())),
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,54 @@
+//! A server that issues access tokens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+/// A server that issues `token-1`, `token-2` and so on, or refuses to.
+pub(crate) struct Tokens {
+    pub(crate) address: String,
+    pub(crate) count: Arc<AtomicUsize>,
+}
+
+impl Tokens {
+    /// Replies with `status` to requests that end with the field `last` of a form.
+    pub(crate) async fn start(status: u16, last: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut received = Vec::new();
+                while !String::from_utf8_lossy(&received).contains(&format!("&{last}=")) {
+                    let mut piece = [0; 4096];
+                    match stream.read(&mut piece).await {
+                        Ok(length) if length > 0 => received.extend(&piece[..length]),
+                        _ => break,
+                    }
+                }
+                let nth = counted.fetch_add(1, Ordering::Relaxed) + 1;
+                let body = match status {
+                    200 => {
+                        json!({"access_token": format!("token-{nth}"), "expires_in": 3599, "token_type": "Bearer"})
+                    }
+                    _ => json!({"error": "invalid_grant", "error_description": "Token has been revoked."}),
+                };
+                let body = body.to_string();
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                let _ = stream.write_all((head + &body).as_bytes()).await;
+            }
+        });
+        Self { address, count }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+}
