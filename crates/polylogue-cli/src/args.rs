@@ -271,6 +271,14 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Print the findings in all files as one SARIF 2.1.0 document, for code hosts and editors
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) sarif: bool,
+
+    /// Exit with code 2 for warnings, too
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// Print what a run takes at most and usually: model calls, tokens and money, by agent and chat. Nothing is sent
     #[arg(long)]
     pub(crate) price: bool,

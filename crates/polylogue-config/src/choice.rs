@@ -1,5 +1,6 @@
 //! Reading alternatives: words or one-key mappings, and types that differ in shape.
 
+use crate::codes;
 use crate::config::Config;
 use crate::cx::{Cx, Label};
 use crate::source::Span;
@@ -96,7 +97,7 @@ fn key_of(
     let names = || variants.iter().filter(|one| one.ty.is_some()).map(|one| one.name);
     let Some(entry) = node.entries().first() else {
         let keys = suggest::listed(names());
-        cx.report.error(&node.span, format!("{label} needs one of the keys {keys}"));
+        cx.report.code(codes::MISSING_KEY).error(&node.span, format!("{label} needs one of the keys {keys}"));
         return None;
     };
     if let Some(surplus) = node.entries().get(1) {
@@ -112,7 +113,11 @@ fn key_of(
             cx.foreign_hint(ty.name, &entry.key, entry.value.text())
                 .unwrap_or_else(|| suggest::hint(&entry.key, names().collect::<Vec<_>>()))
         };
-        cx.report.error_with_hint(&entry.key_span, format!("unknown key `{}`", entry.key), hint);
+        cx.report.code(codes::UNKNOWN_KEY).error_with_hint(
+            &entry.key_span,
+            format!("unknown key `{}`", entry.key),
+            hint,
+        );
         return None;
     };
     let one = variants.get(index)?;

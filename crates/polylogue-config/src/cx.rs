@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::foreign::Foreign;
 use crate::names::Names;
@@ -210,7 +211,11 @@ impl<'a, 's> Cx<'a, 's> {
         }
         let at = self.span_of(at, name);
         let hint = self.vars.hint(name);
-        self.report.error_with_hint(&at, format!("unknown variable `{name}`"), hint);
+        self.report.code(codes::UNKNOWN_VARIABLE).error_with_hint(
+            &at,
+            format!("unknown variable `{name}`"),
+            hint,
+        );
     }
 
     fn too_early(&mut self, text: &str, at: &Span) {

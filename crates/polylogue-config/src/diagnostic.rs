@@ -1,11 +1,13 @@
 //! Mistakes in a configuration file, with their positions.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::codes;
 use crate::source::{Position, Source, Span};
 
 /// One mistake in a file, or something that is probably not meant.
@@ -24,6 +26,9 @@ use crate::source::{Position, Source, Span};
 pub struct Diagnostic {
     /// Whether the file can still be used.
     pub severity: Severity,
+    /// What kind of finding it is, such as `unknown-key`. Programs can rely on it; messages change.
+    #[serde(default = "invalid")]
+    pub code: Cow<'static, str>,
     /// What is wrong.
     pub message: String,
     /// The file, as the caller named it.
@@ -36,18 +41,30 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
+fn invalid() -> Cow<'static, str> {
+    Cow::Borrowed(codes::INVALID)
+}
+
 impl Diagnostic {
-    /// A diagnostic. Control characters in its texts are replaced.
+    /// A diagnostic of the kind `code`. Control characters in its texts are replaced.
     #[must_use]
     pub fn new(
         severity: Severity,
+        code: &'static str,
         file: &str,
         place: Option<Place>,
         message: &str,
         hint: Option<&str>,
     ) -> Self {
         let safe = |text: &str| text.chars().map(printable).collect::<String>();
-        Self { severity, message: safe(message), file: safe(file), place, hint: hint.map(safe) }
+        Self {
+            severity,
+            code: code.into(),
+            message: safe(message),
+            file: safe(file),
+            place,
+            hint: hint.map(safe),
+        }
     }
 }
 
@@ -125,7 +142,10 @@ impl fmt::Display for Severity {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.severity, self.message)?;
+        match self.severity {
+            Severity::Error => writeln!(f, "{}: {}", self.severity, self.message)?,
+            Severity::Warning => writeln!(f, "{}[{}]: {}", self.severity, self.code, self.message)?,
+        }
         match &self.place {
             None => writeln!(f, " --> {}", self.file)?,
             Some(Place { line, column, text, caret, width }) => {
@@ -214,10 +234,13 @@ pub struct Report<'s> {
     said: HashSet<(usize, String)>,
     /// How often something was reported, including what was known already.
     attempts: usize,
+    /// The code of the next error.
+    code: &'static str,
 }
 
 struct Found {
     severity: Severity,
+    code: &'static str,
     span: Span,
     message: String,
     hint: Option<String>,
@@ -230,7 +253,7 @@ impl<'s> Report<'s> {
     /// An empty report on `source`.
     #[must_use]
     pub fn new(source: &'s Source<'s>) -> Self {
-        Self { source, found: Vec::new(), said: HashSet::new(), attempts: 0 }
+        Self { source, found: Vec::new(), said: HashSet::new(), attempts: 0, code: codes::INVALID }
     }
 
     /// Whether the report holds its maximum of mistakes. A caller can stop looking then, and should where looking takes
@@ -238,6 +261,12 @@ impl<'s> Report<'s> {
     #[must_use]
     pub fn full(&self) -> bool {
         self.said.len() >= Self::MOST
+    }
+
+    /// Sets the code of the next error. Without it, the code is [`codes::INVALID`].
+    pub const fn code(&mut self, code: &'static str) -> &mut Self {
+        self.code = code;
+        self
     }
 
     /// Adds an error.
@@ -250,8 +279,15 @@ impl<'s> Report<'s> {
         self.add(Severity::Error, span, message.into(), Some(hint.into()));
     }
 
-    /// Adds a warning and what to do about it.
-    pub fn warning(&mut self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+    /// Adds a warning of the kind `code` and what to do about it.
+    pub fn warning(
+        &mut self,
+        code: &'static str,
+        span: &Span,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.code = code;
         self.add(Severity::Warning, span, message.into(), Some(hint.into()));
     }
 
@@ -269,11 +305,12 @@ impl<'s> Report<'s> {
     }
 
     fn add(&mut self, severity: Severity, span: &Span, message: String, hint: Option<String>) {
+        let code = std::mem::replace(&mut self.code, codes::INVALID);
         self.attempts += 1;
         if self.full() || !self.said.insert((span.start, message.clone())) {
             return;
         }
-        self.found.push(Found { severity, span: span.clone(), message, hint });
+        self.found.push(Found { severity, code, span: span.clone(), message, hint });
     }
 
     /// Hides the text of `span` in the lines that are shown.
@@ -292,14 +329,16 @@ impl<'s> Report<'s> {
     pub fn finish(self) -> Diagnostics {
         let (source, is_full) = (self.source, self.full());
         let mut diagnostics = Diagnostics::default();
-        for Found { severity, span, message, hint } in self.found {
+        for Found { severity, code, span, message, hint } in self.found {
             let place = Some(Place::new(source, &span));
-            diagnostics.push(Diagnostic::new(severity, source.name, place, &message, hint.as_deref()));
+            let hint = hint.as_deref();
+            diagnostics.push(Diagnostic::new(severity, code, source.name, place, &message, hint));
         }
         diagnostics.sort();
         if is_full {
             let message = format!("there may be more: the first {} are shown", Self::MOST);
-            diagnostics.push(Diagnostic::new(Severity::Error, source.name, None, &message, None));
+            let all = Diagnostic::new(Severity::Error, codes::INVALID, source.name, None, &message, None);
+            diagnostics.push(all);
         }
         diagnostics
     }

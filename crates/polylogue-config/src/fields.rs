@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::codes;
 use crate::config::Config;
 use crate::cx::{Cx, Label};
 use crate::source::Span;
@@ -101,7 +102,9 @@ impl<'n> Fields<'n> {
         let is_missing = |key: &&&Key| key.required && self.entry(key.name).is_none();
         for key in all.iter().filter(is_missing).filter(|key| !self.meant.contains(&key.name)) {
             let label = cx.label();
-            cx.report.error(&self.at, format!("{label} needs the key `{}`", key.name));
+            cx.report
+                .code(codes::MISSING_KEY)
+                .error(&self.at, format!("{label} needs the key `{}`", key.name));
         }
     }
 
@@ -147,7 +150,11 @@ impl<'n> Fields<'n> {
                     meant.extend(key);
                     hint
                 });
-                cx.report.error_with_hint(&entry.key_span, format!("unknown key `{}`", entry.key), hint);
+                cx.report.code(codes::UNKNOWN_KEY).error_with_hint(
+                    &entry.key_span,
+                    format!("unknown key `{}`", entry.key),
+                    hint,
+                );
             }
             (before, rest) = (Some(entry), after);
         }
@@ -194,7 +201,11 @@ impl<'n> Fields<'n> {
             if !kind.hint.is_empty() {
                 hint = format!("{hint}; {}", kind.hint);
             }
-            cx.report.error_with_hint(&entry.key_span, format!("{} has no `{}`", kind.noun, entry.key), hint);
+            cx.report.code(codes::UNKNOWN_KEY).error_with_hint(
+                &entry.key_span,
+                format!("{} has no `{}`", kind.noun, entry.key),
+                hint,
+            );
         }
     }
 }

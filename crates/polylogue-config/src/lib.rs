@@ -36,6 +36,7 @@
 
 mod adapter;
 mod choice;
+pub mod codes;
 mod config;
 mod cx;
 pub mod diagnostic;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::source::Span;
 use crate::suggest;
@@ -177,7 +178,7 @@ impl Names {
         if let Some(word) = used.words.iter().find(is_name) {
             let message = format!("`{word}` is a keyword here and cannot be {}", used.noun);
             let hint = format!("give {} another name", used.noun);
-            return report.error_with_hint(&used.span, message, hint);
+            return report.code(codes::UNKNOWN_NAME).error_with_hint(&used.span, message, hint);
         }
         let is_defined = |kind: &&'static str| self.index.contains(&(*kind, used.scope, used.name.clone()));
         let is_known = used.words.contains(&used.name.as_str()) || used.kinds.iter().any(is_defined);
@@ -193,7 +194,11 @@ impl Names {
         let mut seen = HashSet::new();
         let names = self.of(used.suggested, used.scope).chain(used.words.iter().copied());
         let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
-        report.error_with_hint(&used.span, (used.unknown)(&used.name), suggest::hint(&used.name, names));
+        report.code(codes::UNKNOWN_NAME).error_with_hint(
+            &used.span,
+            (used.unknown)(&used.name),
+            suggest::hint(&used.name, names),
+        );
     }
 }
 
@@ -204,7 +209,9 @@ fn duplicates(names: &[Defined], report: &mut Report<'_>) {
             Some(_) if report.full() => return,
             Some(Defined { noun, name, span }) => {
                 let line = report.source.position(span.start).line;
-                report.error(&one.span, format!("{noun} `{name}` is already defined in line {line}"));
+                report
+                    .code(codes::DUPLICATE_NAME)
+                    .error(&one.span, format!("{noun} `{name}` is already defined in line {line}"));
             }
             None => drop(seen.insert(&one.name, one)),
         }

@@ -8,6 +8,7 @@ mod scalar;
 
 use granit_parser::{ErrorKind, Parser, ScanError};
 
+use crate::codes;
 use crate::diagnostic::Report;
 pub use node::{Data, Entry, Node};
 
@@ -41,8 +42,8 @@ fn report_scan_error(error: &ScanError, report: &mut Report<'_>) {
     let span = at..at + 1;
     let message = format!("this is not valid YAML: {}", error.info());
     match advice(error.kind()) {
-        Some(hint) => report.error_with_hint(&span, message, hint),
-        None => report.error(&span, message),
+        Some(hint) => report.code(codes::SYNTAX).error_with_hint(&span, message, hint),
+        None => report.code(codes::SYNTAX).error(&span, message),
     }
 }
 

@@ -8,13 +8,16 @@ mod approval;
 mod calls;
 mod chats;
 mod compaction;
+mod conditions;
 mod endpoints;
+mod flow;
 mod mcp;
 mod names;
 mod reach;
 mod reasoning;
 mod script;
 mod secrets;
+mod texts;
 mod web;
 mod working;
 
@@ -40,6 +43,12 @@ pub(crate) fn check(root: &Node, team: &Team, answering_models: Option<&[Name]>,
     chats::check(team, &outline, report);
     script::check(team, &outline, root, answering_models, report);
     endpoints::check(team, report);
+    // What is said of a team with mistakes may be a consequence of these.
+    if !report.failed() {
+        conditions::check(team, &outline, report);
+        texts::check(root, team, &outline, report);
+        secrets::check(root, report);
+    }
 }
 
 /// Reports conflicts among the teams that a file includes. A team with mistakes is `None`.

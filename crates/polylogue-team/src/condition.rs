@@ -3,6 +3,7 @@
 //! An expression is compiled and checked when a file is read: its variables exist, its result is a boolean, and it is
 //! small enough to evaluate with bounded time and stack.
 
+mod analysis;
 mod call;
 mod code;
 mod look;

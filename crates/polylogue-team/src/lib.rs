@@ -49,11 +49,13 @@ mod calls;
 mod changes;
 mod chat;
 mod check;
+mod codes;
 mod command;
 mod compaction;
 mod condition;
 mod duration;
 mod endpoint;
+mod flow;
 mod foreign;
 mod grant;
 mod human_input;
@@ -101,6 +103,7 @@ pub use chat::{
     CarryoverSettings, Chat, InnerChat, Introductions, JoinCondition, LateJoiner, Opening, OpeningLine,
     Reflect, Summary,
 };
+pub use codes::{FindingKind, finding_kinds};
 pub use compaction::CompactionKeys;
 pub use duration::{NoTime, Time};
 pub use endpoint::{

@@ -17,6 +17,7 @@ use polylogue_core::{Name, Tool as _};
 
 use crate::built_in::{FILES, known_tools};
 use crate::check;
+use crate::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics, Report, Severity};
 use crate::foreign::FOREIGN;
 use crate::source::Source;
@@ -62,7 +63,7 @@ pub fn load(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Loaded, Dia
     let shown = path.display().to_string();
     let alone = |message: String, hint: Option<&str>| {
         let mut diagnostics = Diagnostics::default();
-        diagnostics.push(Diagnostic::new(Severity::Error, &shown, None, &message, hint));
+        diagnostics.push(Diagnostic::new(Severity::Error, codes::FILE, &shown, None, &message, hint));
         diagnostics
     };
     let bytes = match OnDisk.read(path) {
@@ -238,6 +239,7 @@ impl<'a> Loader<'a> {
             Ok(bytes) => bytes,
             Err(Unreadable { why, hint }) => {
                 let message = format!("the team file `{named}` cannot be read: {why}");
+                report.code(codes::FILE);
                 match hint {
                     Some(hint) => report.error_with_hint(&file.span, message, hint),
                     None => report.error(&file.span, message),
@@ -329,7 +331,7 @@ fn variables(root: &Node, given: &BTreeMap<String, String>, report: &mut Report<
 fn warn_of_unused(team: &Team, vars: &Vars, report: &mut Report<'_>) {
     for (name, value) in team.vars.iter().filter(|(name, _)| !vars.is_used(name)) {
         let hint = format!("write `{{{{{name}}}}}` where it belongs, or leave it out");
-        report.warning(value.key(), format!("the variable `{name}` is not used"), hint);
+        report.warning(codes::UNUSED, value.key(), format!("the variable `{name}` is not used"), hint);
     }
 }
 

@@ -6,6 +6,7 @@ use polylogue_config::{At, Config, Switch};
 use polylogue_core::{AnyAgent, Name};
 use polylogue_tools::Queue;
 
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::text::ModelText;
 use crate::tooling::ToolLimits;
@@ -114,7 +115,7 @@ impl TeamMemory {
         }
         if let Some(at) = given.given().filter(|_| !is_used) {
             let hint = "add `memory: true` to an agent, or leave it out";
-            report.warning(at, "no agent of the team has a memory", hint);
+            report.warning(codes::UNUSED, at, "no agent of the team has a memory", hint);
         }
     }
 }

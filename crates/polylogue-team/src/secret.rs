@@ -69,6 +69,20 @@ pub fn looks_like_key(text: &str) -> bool {
     }
 }
 
+/// Whether a word of `text` is a key of a well-known service.
+pub(crate) fn contains_key(text: &str) -> bool {
+    const SHORTEST_IN_TEXT: usize = 20;
+    let is_in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_secret = |word: &str| {
+        let known = BEGINNINGS.iter().find_map(|beginning| word.strip_prefix(beginning));
+        let varied = |rest: &str| {
+            rest.bytes().any(|b| b.is_ascii_digit()) && rest.bytes().any(|b| b.is_ascii_alphabetic())
+        };
+        word.len() >= SHORTEST_IN_TEXT && known.is_some_and(varied)
+    };
+    text.split(|c| !is_in_key(c)).any(is_secret)
+}
+
 fn is_key(token: &str) -> bool {
     let known = BEGINNINGS.iter().any(|beginning| token.starts_with(beginning));
     known && token.len() >= SHORTEST || token.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)

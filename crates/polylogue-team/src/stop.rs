@@ -2,7 +2,7 @@
 
 use polylogue::Result;
 use polylogue::stop::{self as library, Stop as Library};
-use polylogue_config::{Config, OneOrMany};
+use polylogue_config::{At, Config, OneOrMany};
 use polylogue_core::{Money, Name};
 
 use crate::condition::Condition;
@@ -20,8 +20,8 @@ pub struct Stop {
     #[key(none = "none")]
     pub matches: Option<Matches>,
     /// Condition on the conversation, in CEL.
-    #[key(as = Option<ConditionText>, none = "none", nonempty)]
-    pub when: Option<String>,
+    #[key(as = Option<At<ConditionText>>, none = "none", nonempty)]
+    pub when: Option<At<String>>,
     /// Number of turns after which the chat ends.
     #[key(none = "none", range = 1..)]
     pub max_turns: Option<u64>,
@@ -51,7 +51,7 @@ pub struct Stop {
 pub struct Says {
     /// Text that the message contains.
     #[key(nonempty)]
-    pub text: String,
+    pub text: At<String>,
     /// Participants whose messages count.
     #[key(as = OneOrMany<SpeakerRef>, none = "all participants")]
     pub by: Vec<Name>,
@@ -97,7 +97,7 @@ impl Stop {
 
 impl Says {
     pub(crate) fn build(&self) -> library::Says {
-        let says = library::says(&self.text);
+        let says = library::says(self.text.as_str());
         let says = says.set_if(self.whole, library::Says::whole);
         self.by.iter().cloned().fold(says, library::Says::by)
     }

@@ -1,9 +1,11 @@
 //! `polylogue check`: whether team files are right, and what they ask for.
 
+mod sarif;
+
 use std::path::Path;
 
 use polylogue_runtime::{RequestedPermission, permission_text};
-use polylogue_team::{Diagnostics, Loaded, Overrides, TeamBound, Usage};
+use polylogue_team::{Diagnostic, Diagnostics, Loaded, Overrides, TeamBound, Usage};
 use serde_json::{Value, json};
 
 use super::{price, write};
@@ -23,8 +25,21 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
     let default_model = default.as_ref().map(|given| given.value.clone());
     let overrides = Overrides { vars, outside_files, default_model, ..Overrides::default() };
     let mut exit = Exit::Done;
+    let mut findings: Vec<Diagnostic> = Vec::new();
     for file in &args.teams {
-        match trust::read(file, &overrides) {
+        let read = trust::read(file, &overrides);
+        let (found, is_right) = match &read {
+            Ok(loaded) => (&loaded.warnings, true),
+            Err(diagnostics) => (diagnostics, false),
+        };
+        if !is_right || args.strict && found.iter().next().is_some() {
+            exit = Exit::Usage;
+        }
+        if args.sarif {
+            findings.extend(found.iter().cloned());
+            continue;
+        }
+        match read {
             Ok(loaded) => {
                 let wants = PermissionSummary::of(cli, args, file, &loaded)?;
                 let price = args.price.then(|| price::of(&loaded.team, args.model.as_deref())).transpose()?;
@@ -35,16 +50,14 @@ pub(crate) fn run(cli: &args::Cli, args: &args::Check) -> Result<Exit, CliError>
                     price.map_or(Ok(()), |price| price::print(&price))?;
                 }
             }
-            Err(diagnostics) => {
-                match args.json {
-                    true => line(
-                        &json!({"file": file.display().to_string(), "ok": false, "problems": diagnostics}),
-                    )?,
-                    false => print_note(diagnostics.to_string().trim_end()),
-                }
-                exit = Exit::Usage;
+            Err(found) if args.json => {
+                line(&json!({"file": file.display().to_string(), "ok": false, "problems": found}))?;
             }
+            Err(found) => print_note(found.to_string().trim_end()),
         }
+    }
+    if args.sarif {
+        line(&sarif::document(&findings))?;
     }
     Ok(exit)
 }

@@ -15,6 +15,8 @@ mod breakdowns;
 #[cfg(test)]
 mod chat;
 #[cfg(test)]
+mod checks;
+#[cfg(test)]
 mod compaction;
 #[cfg(test)]
 mod containers;

@@ -10,7 +10,7 @@ description: Two of them talk.
 task: Talk about {{what}}.
 vars: {what: the weather}
 agents:
-  - {name: Alice, system: "You are Alice. The task: {{task}}"}
+  - {name: Alice, system: "You are Alice. The task: {{task}}", description: Talks until GOODBYE}
   - {name: Bob, system: You are Bob., tools: [get_history]}
 chat:
   participants: [Alice, Bob]

@@ -6,6 +6,7 @@ use granit_parser::{Event, ScalarStyle, Tag};
 
 use super::node::{Data, Entry, Node};
 use super::scalar;
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::source::Span;
 
@@ -92,7 +93,11 @@ impl Builder {
             Event::Alias(anchor) => self.alias(anchor, &at, report),
             Event::UnresolvedAlias(name) => {
                 let hint = format!("a text that begins with `*` has to be in quotes: \"*{name}\"");
-                report.error_with_hint(&at, format!("there is no anchor `&{name}` before this"), hint);
+                report.code(codes::SYNTAX).error_with_hint(
+                    &at,
+                    format!("there is no anchor `&{name}` before this"),
+                    hint,
+                );
                 let node = Node { span: at, data: Data::Null };
                 self.add(Grown { node, weight: NODE_WEIGHT, height: 0 }, 0, report)
             }
@@ -104,7 +109,7 @@ impl Builder {
     pub(super) fn root(self, report: &mut Report<'_>) -> Option<Node> {
         let root = self.root.map(|grown| grown.node).filter(|node| !node.is_null());
         if root.is_none() {
-            report.error_with_hint(
+            report.code(codes::SYNTAX).error_with_hint(
                 &(0..0),
                 "the file is empty",
                 "a team has at least `name`, `agents` and `chat`",
@@ -118,7 +123,7 @@ impl Builder {
         if self.documents == 1 {
             return Ok(());
         }
-        report.error_with_hint(
+        report.code(codes::SYNTAX).error_with_hint(
             at,
             "a second document starts here; only one is allowed",
             "a file holds one team: leave out the `---`",
@@ -145,7 +150,7 @@ impl Builder {
 
     fn alias(&mut self, anchor: usize, at: &Span, report: &mut Report<'_>) -> Result<(), Stopped> {
         let Some(target) = self.anchors.get(&anchor) else {
-            report.error(at, "this alias refers to a value that contains it");
+            report.code(codes::SYNTAX).error(at, "this alias refers to a value that contains it");
             return Err(Stopped);
         };
         if self.weight + target.weight > MAX_WEIGHT || self.open.len() + target.height > MAX_DEPTH {
@@ -186,12 +191,16 @@ fn check_tag(tag: Option<&Tag>, at: &Span, report: &mut Report<'_>) -> bool {
     if tag.is_yaml_core_schema() {
         return tag.suffix() == "str";
     }
-    report.error_with_hint(at, format!("the tag `{tag}` is not supported"), "leave it out");
+    report.code(codes::SYNTAX).error_with_hint(
+        at,
+        format!("the tag `{tag}` is not supported"),
+        "leave it out",
+    );
     false
 }
 
 fn too_large(at: &Span, report: &mut Report<'_>) -> Result<(), Stopped> {
-    report.error_with_hint(
+    report.code(codes::SYNTAX).error_with_hint(
         at,
         "the file is too large after its aliases are expanded",
         "16 MiB and a nesting of 64 are the most that a team file can have",
@@ -206,9 +215,13 @@ fn key_of(node: Node, report: &mut Report<'_>) -> (String, Span) {
     if written.starts_with('{') && before.ends_with('{') {
         let at = node.span.start - 1..node.span.end;
         let hint = format!("write \"{{{written}}}\"");
-        report.error_with_hint(&at, "a text that begins with `{{` must be in quotes", hint);
+        report.code(codes::SYNTAX).error_with_hint(
+            &at,
+            "a text that begins with `{{` must be in quotes",
+            hint,
+        );
     } else if matches!(node.data, Data::List(_) | Data::Map(_)) {
-        report.error_with_hint(
+        report.code(codes::SYNTAX).error_with_hint(
             &node.span,
             "a key cannot be a list or mapping",
             "put it in quotes if it is a text",
@@ -231,7 +244,9 @@ fn merged(entries: Vec<Entry>, report: &mut Report<'_>) -> Vec<Entry> {
                 continue;
             }
             let line = report.source.position(first.start).line;
-            report.error(&entry.key_span, format!("`{}` is set twice; first in line {line}", entry.key));
+            report
+                .code(codes::SYNTAX)
+                .error(&entry.key_span, format!("`{}` is set twice; first in line {line}", entry.key));
         } else {
             seen.insert(entry.key.clone(), entry.key_span.clone());
             own.push(entry);
@@ -239,7 +254,7 @@ fn merged(entries: Vec<Entry>, report: &mut Report<'_>) -> Vec<Entry> {
     }
     for base in bases {
         let Data::Map(inherited) = base.data else {
-            report.error_with_hint(
+            report.code(codes::SYNTAX).error_with_hint(
                 &base.span,
                 "`<<` takes a mapping",
                 "name one by its anchor: `<<: *anchor`",

@@ -8,6 +8,7 @@ use polylogue_config::At;
 use super::approval::tasks_of;
 use crate::agent::{Agent, ModelKeys};
 use crate::chat::check_author;
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::nested_chats::NestedContext;
 use crate::outline::{Outline, Participant};
@@ -90,7 +91,7 @@ fn check_limits(team: &Team, agent: &Agent, report: &mut Report<'_>) {
     if !own && !tasks_of(team, &agent.name).any(|task| task.tools.given().is_some()) {
         let hint =
             "give it `tools` or `executes_tools`; code that it executes has a `timeout` in `code_execution`";
-        report.warning(at, format!("`{}` has no tools to limit", agent.name), hint);
+        report.warning(codes::NO_EFFECT, at, format!("`{}` has no tools to limit", agent.name), hint);
     }
 }
 
@@ -116,7 +117,7 @@ fn warn_of_silence(outline: &Outline<'_>, report: &mut Report<'_>) {
         if !agent.asks_person() && !agent.replies_otherwise() {
             let message = format!("`{}` has nothing to reply with", agent.name);
             let hint = "give it `default_reply`, `executes_tools`, `nested_chats` or `human_input`";
-            report.warning(&agent.name.span, message, hint);
+            report.warning(codes::NO_REPLY, &agent.name.span, message, hint);
         }
     }
 }
@@ -129,7 +130,7 @@ fn warn_of_handoffs(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         if let Some(at) = given {
             let hint = "add it to a chat with the pattern `handoffs`, or remove `handoffs`";
             let message = format!("`{}` takes part in no chat with the pattern `handoffs`", agent.name);
-            report.warning(at, message, hint);
+            report.warning(codes::NO_EFFECT, at, message, hint);
         }
     }
 }

@@ -7,6 +7,7 @@ use super::working;
 use crate::agent::Agent;
 use crate::approval::ApprovalRule;
 use crate::built_in::{FILES, file_tool_names};
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::pattern::Task;
@@ -37,14 +38,19 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         if tools.names.is_empty() {
             let hint = "give it `tools` or `executes_tools`; code that it runs has an `approval` in `code_execution`";
             let message = format!("`{}` has no tools that a person could be asked about", agent.name);
-            report.warning(approval.key(), message, hint);
+            report.warning(codes::NO_EFFECT, approval.key(), message, hint);
             continue;
         }
         let ApprovalRule::Tools(patterns) = &approval.value else { continue };
         for pattern in patterns.iter().filter(|pattern| !pattern.is_empty() && !pattern.contains('*')) {
             if !tools.names.iter().any(|name| is_like_tool(pattern, name)) {
                 let hint = suggest::hint(pattern, tools.names.iter().map(String::as_str));
-                report.warning(&pattern.span, format!("`{}` has no tool `{pattern}`", agent.name), hint);
+                report.warning(
+                    codes::UNKNOWN_TOOL,
+                    &pattern.span,
+                    format!("`{}` has no tool `{pattern}`", agent.name),
+                    hint,
+                );
             }
         }
     }

@@ -7,6 +7,7 @@ use polylogue_tools::http::Call;
 
 use crate::built_in::{FILES, known_tools};
 use crate::calls::ApiDocument;
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::source::Span;
 use crate::suggest;
@@ -30,7 +31,12 @@ pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
         if let Err(error) = Call::check(call) {
             report.error(&call.span, error.to_string());
         } else if !team.names_tool(&call.name) {
-            report.warning(&call.span, format!("no agent has the call `{}`", call.name), UNUSED);
+            report.warning(
+                codes::UNUSED,
+                &call.span,
+                format!("no agent has the call `{}`", call.name),
+                UNUSED,
+            );
         }
     }
     for (name, service) in &team.openapi {
@@ -48,7 +54,12 @@ pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
         operations.for_each(|one| take(&one.name, &service.span, report));
         let is_used = |name: &str| team.names_tool(name);
         if !is_used(name) && !service.operations.iter().any(|one| is_used(&one.name)) {
-            report.warning(service.key(), format!("no agent has the service `{name}`"), UNUSED);
+            report.warning(
+                codes::UNUSED,
+                service.key(),
+                format!("no agent has the service `{name}`"),
+                UNUSED,
+            );
         }
     }
 }

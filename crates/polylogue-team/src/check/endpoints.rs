@@ -6,6 +6,7 @@ use polylogue_config::At;
 use polylogue_models::{Config, Endpoint, Provider};
 
 use crate::chat::Summary;
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::endpoint::{self as team, Header, canonical};
 use crate::secret;
@@ -69,7 +70,12 @@ fn check_models(team: &Team, report: &mut Report<'_>) {
         }
         if let Some(meant) = suggest::closest(provider, known.clone()) {
             let hint = format!("did you mean `{meant}:{id}`?");
-            report.warning(&model.span, format!("there is no provider `{provider}`"), hint);
+            report.warning(
+                codes::UNKNOWN_MODEL,
+                &model.span,
+                format!("there is no provider `{provider}`"),
+                hint,
+            );
         }
     }
 }

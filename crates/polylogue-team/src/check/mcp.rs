@@ -7,6 +7,7 @@ use polylogue_mcp::Servers;
 use serde_json::json;
 
 use crate::agent::Agent;
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::mcp::McpServer;
 use crate::secret::{is_secret_name, looks_like_key};
@@ -40,7 +41,7 @@ pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
         check_server(name, server, at, report);
         if !team.mcp_wanted().contains(name.as_str()) && server.given().is_some() {
             let hint = format!("add `{{mcp: {name}}}` to the `tools` of an agent, or leave it out");
-            report.warning(at, format!("no agent has tools of the MCP server `{name}`"), hint);
+            report.warning(codes::UNUSED, at, format!("no agent has tools of the MCP server `{name}`"), hint);
         }
     }
     for keys in team.agents.iter().filter_map(Agent::model) {

@@ -5,8 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use polylogue_config::{At, Switch};
 use polylogue_core::Name;
 
+use super::flow;
 use crate::agent::Agent;
 use crate::chat::{Chat, InnerChat};
+use crate::codes;
 use crate::compaction::CompactionKeys;
 use crate::diagnostic::Report;
 use crate::nested_chats::NestedContext;
@@ -22,7 +24,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
     // A misspelled name does not speak: that is said once.
     if !report.failed() {
         warn_of_unused(team, outline, &inner, report);
-        warn_of_endless(team, outline, report);
+        flow::check(team, outline, report);
     }
 }
 
@@ -180,25 +182,6 @@ fn warn_of_unused<'t>(team: &'t Team, outline: &Outline<'t>, inner: &Inner<'t>, 
     for participant in outline.participants().iter().filter(|one| !reached.contains(&one.name().value)) {
         let message = format!("the {} `{}` takes part in nothing", participant.noun(), participant.name());
         let hint = "name it among the `participants` of a chat that is reached from `chat`, or leave it out";
-        report.warning(&participant.name().span, message, hint);
+        report.warning(codes::UNREACHABLE, &participant.name().span, message, hint);
     }
-}
-
-fn warn_of_endless(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>) {
-    for (name, chat) in team.checked_chats() {
-        let limited = chat.stop.is_some() || chat.max_turns.given().is_some();
-        if !limited && !chat.pattern.part().ends_itself() && !is_ended(outline, chat) {
-            let message = format!("nothing ends the chat `{name}` before its 100th turn");
-            let at = chat.participants.key();
-            report.warning(at, message, "give it a `stop`, such as `stop: {max_turns: 20}`");
-        }
-    }
-}
-
-/// Whether a participant may end the chat.
-fn is_ended(outline: &Outline<'_>, chat: &Chat) -> bool {
-    let ends = |agent: &Agent| {
-        agent.human_input.is_some() || agent.terminate_on.is_some() || agent.max_auto_replies.is_some()
-    };
-    chat.everyone().filter_map(|who| outline.participant(who)?.agent()).any(ends)
 }

@@ -6,6 +6,7 @@ use polylogue_config::At;
 use polylogue_core::Name;
 
 use crate::agent::{Agent, ModelKeys};
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::output_blocks::OutputBlock;
@@ -130,7 +131,7 @@ fn warn_of_unread(outline: &Outline<'_>, report: &mut Report<'_>) {
         for (kind, tool) in runs.code.iter().filter(|(kind, _)| !kinds.contains(kind.as_str())) {
             let message = format!("no agent writes `output_blocks` of the kind `{kind}`");
             let hint = "add `output_blocks` of this kind to their author, with a `begin` and an `end`";
-            report.warning(tool.key(), message, hint);
+            report.warning(codes::NO_EFFECT, tool.key(), message, hint);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Secrets, which no diagnostic shows.
 
+use crate::codes;
 use crate::diagnostic::Report;
-use crate::secret::{is_secret_name, looks_like_key};
+use crate::secret::{contains_key, is_secret_name, looks_like_key};
 use crate::text::is_variable;
 use crate::yaml::{Data, Entry, Node};
 
@@ -36,5 +37,19 @@ fn is_secret(Entry { key, value, .. }: &Entry, within: &str) -> bool {
             let is_scalar = !matches!(value.data, Data::Map(_));
             matches!(within, "headers" | "env") && is_scalar && is_secret_name(key) && !text.contains("${")
         }
+    }
+}
+
+/// Warns of texts that contain a key. Where a key belongs by its name, the reader reports it.
+pub(super) fn check(node: &Node, report: &mut Report<'_>) {
+    match &node.data {
+        Data::Text(text) if contains_key(text) => {
+            report.hide(&node.span);
+            let hint = "remove it, revoke it, and give keys by environment variables";
+            report.warning(codes::SECRET, &node.span, "this text contains what looks like an API key", hint);
+        }
+        Data::List(items) => items.iter().for_each(|item| check(item, report)),
+        Data::Map(entries) => entries.iter().for_each(|entry| check(&entry.value, report)),
+        _ => {}
     }
 }

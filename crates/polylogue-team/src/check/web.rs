@@ -1,5 +1,6 @@
 //! The web: tools and settings fit together.
 
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::source::Span;
 use crate::team::Team;
@@ -47,7 +48,7 @@ pub(super) fn check_built(team: &Team, report: &mut Report<'_>) {
     ] {
         if let Some(at) = at.filter(|_| !is_used) {
             let hint = format!("name `{tool}` among the `tools` of an agent, or leave it out");
-            report.warning(at, format!("no agent uses `{key}` of `web`"), hint);
+            report.warning(codes::UNUSED, at, format!("no agent uses `{key}` of `web`"), hint);
         }
     }
 }

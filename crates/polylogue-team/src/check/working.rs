@@ -10,6 +10,7 @@ use polylogue_tools::command::{Command, Declaration, Words};
 
 use crate::agent::{Agent, ModelKeys};
 use crate::built_in::{FILES, known_tools, of_one_chat};
+use crate::codes;
 use crate::diagnostic::Report;
 use crate::outline::Outline;
 use crate::source::Span;
@@ -177,7 +178,12 @@ pub(super) fn check_declared(team: &Team, report: &mut Report<'_>) {
             report.error(&command.span, error.to_string());
         } else if !team.names_tool(&command.name) {
             let hint = "name it among the `tools` of an agent, or leave it out";
-            report.warning(&command.span, format!("no agent has the command `{}`", command.name), hint);
+            report.warning(
+                codes::UNUSED,
+                &command.span,
+                format!("no agent has the command `{}`", command.name),
+                hint,
+            );
         }
         check_scripts(command, team, report);
     }
@@ -212,6 +218,6 @@ fn check_scripts(command: &At<Declaration>, team: &Team, report: &mut Report<'_>
             "the command `{}` needs `{word}`, which is not among the `files` of the team",
             command.name
         );
-        report.warning(&command.span, message, hint);
+        report.warning(codes::MISSING_FILE, &command.span, message, hint);
     }
 }

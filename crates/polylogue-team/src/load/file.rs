@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::Utf8Error;
 
+use crate::codes;
 use crate::diagnostic::{Diagnostics, Report};
 use crate::source::Source;
 use crate::suggest;
@@ -139,6 +140,10 @@ pub(super) fn not_utf8(bytes: &[u8], error: &Utf8Error, shown: &str) -> Diagnost
     let at = good.saturating_sub(bom);
     let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let hint = if utf16 { "it looks like UTF-16: save it as UTF-8" } else { "save the file as UTF-8" };
-    report.error_with_hint(&(at..at + '\u{fffd}'.len_utf8()), "this is not valid UTF-8", hint);
+    report.code(codes::FILE).error_with_hint(
+        &(at..at + '\u{fffd}'.len_utf8()),
+        "this is not valid UTF-8",
+        hint,
+    );
     report.finish()
 }

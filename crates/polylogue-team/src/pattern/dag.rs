@@ -1,6 +1,6 @@
 //! Dependency graphs: for each participant, the participants that must finish before it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::Result;
 use polylogue_config::At;
@@ -9,6 +9,7 @@ use polylogue_core::Name;
 use super::group::repeated;
 use super::part::{Agents, Built, ChatFrame, Part};
 use crate::diagnostic::Report;
+use crate::flow::{ChatFlow, FlowStep, Point};
 use crate::outline::Outline;
 
 /// The dependencies of each participant.
@@ -32,6 +33,21 @@ impl Part for Dag {
 
     fn describe(&self, _: &ChatFrame<'_>) -> String {
         "each when its dependencies are finished".to_owned()
+    }
+
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        let followed: BTreeSet<&Name> = self.values().flatten().map(|name| &name.value).collect();
+        let mut steps = Vec::new();
+        for name in chat.everyone() {
+            let speaker = Point::Speaker(name);
+            let before = self.get(name).map(Vec::as_slice).unwrap_or_default();
+            steps.extend(
+                before.iter().map(|first| FlowStep::new(Point::Speaker(first), speaker).at(&first.span)),
+            );
+            steps.extend(before.is_empty().then(|| FlowStep::new(Point::Start, speaker)));
+            steps.extend((!followed.contains(&name.value)).then(|| FlowStep::new(speaker, Point::End)));
+        }
+        ChatFlow::of(steps)
     }
 
     fn has_one_turn_each(&self) -> bool {

@@ -9,6 +9,7 @@ use polylogue_core::Name;
 
 use super::part::{Agents, Built, ChatFrame, Part, listed};
 use crate::diagnostic::Report;
+use crate::flow::ChatFlow;
 use crate::outline::Outline;
 use crate::set::Set as _;
 use crate::text::Participant;
@@ -66,6 +67,14 @@ impl Part for Debate {
         let rounds = format!("{} {}", self.rounds, if self.rounds == 1 { "round" } else { "rounds" });
         let options = listed(self.options.iter().map(|option| option.as_str()));
         format!("{rounds} of arguments, then a vote on {options}")
+    }
+
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        match self.one_by_one {
+            true => ChatFlow::repeated(chat.everyone()),
+            false => ChatFlow::selected("all at the same time, in rounds"),
+        }
+        .ended_by("the vote")
     }
 
     fn private_agents(&self) -> Vec<&Name> {

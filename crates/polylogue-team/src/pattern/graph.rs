@@ -1,6 +1,6 @@
 //! Graphs of who speaks after whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use polylogue::Result;
 use polylogue::policies::graph::{self as library, CheckedGraph, Join};
@@ -10,6 +10,7 @@ use polylogue_core::Name;
 use super::part::{Agents, Built, ChatFrame, Part, listed};
 use crate::condition::Condition;
 use crate::diagnostic::Report;
+use crate::flow::{ChatFlow, FlowStep, Point};
 use crate::outline::Outline;
 use crate::set::Set as _;
 use crate::text::{ConditionText, Member, MemberRef};
@@ -91,6 +92,28 @@ impl Part for At<Graph> {
         }
     }
 
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        let edges = || self.edges.iter().flat_map(|(from, edges)| edges.iter().map(move |edge| (from, edge)));
+        let targets: BTreeSet<&Name> = edges().map(|(_, edge)| &edge.to).collect();
+        let starts: BTreeSet<&Name> = self.start.iter().collect();
+        let mut steps = Vec::new();
+        for who in chat.everyone() {
+            if starts.contains(&who.value) || starts.is_empty() && !targets.contains(&who.value) {
+                steps.push(FlowStep::new(Point::Start, Point::Speaker(who)));
+            }
+            let own = self.edges.get(who).map(Vec::as_slice).unwrap_or_default();
+            if !own.iter().any(Edge::is_always_taken) {
+                let when = (!own.is_empty()).then_some("no edge is taken");
+                steps.push(FlowStep::new(Point::Speaker(who), Point::End).when(when));
+            }
+        }
+        let step = |(from, edge): (&'c At<Name>, &'c Edge)| {
+            FlowStep::new(Point::Speaker(from), Point::Speaker(&edge.to)).when(edge.label()).at(&from.span)
+        };
+        steps.extend(edges().map(step));
+        ChatFlow::of(steps)
+    }
+
     fn build(&self, chat: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
         Built::policy(self.checked(chat)?)
     }
@@ -115,6 +138,22 @@ impl Graph {
 }
 
 impl Edge {
+    /// Whether it is taken every time, or else another edge of its source is.
+    fn is_always_taken(&self) -> bool {
+        self.max_uses.is_none() && (*self.otherwise || self.says.is_none() && self.when.is_none())
+    }
+
+    /// When it is taken, in words.
+    fn label(&self) -> Option<String> {
+        let when = match (&self.says, &self.when) {
+            _ if *self.otherwise => Some("otherwise".to_owned()),
+            (Some(says), _) => Some(format!("says \"{}\"", says.value)),
+            (None, when) => when.as_ref().map(|when| when.value.clone()),
+        };
+        let limit = self.max_uses.map(|most| format!("at most {most} times"));
+        when.into_iter().chain(limit).reduce(|when, limit| format!("{when}, {limit}"))
+    }
+
     fn build(&self, from: &Name) -> Result<library::Edge> {
         let edge = library::Edge::from((from.as_str(), self.to.as_str()));
         let edge = match (&self.says, &self.when) {

@@ -9,7 +9,9 @@ use polylogue_config::{As, At, ByName, Config, OneOrMany};
 use polylogue_core::{AnyAgent, Name, Params, PromptRole};
 
 use super::part::{Agents, Built, ChatFrame, Part};
+use crate::codes;
 use crate::diagnostic::Report;
+use crate::flow::{ChatFlow, FlowStep, Point};
 use crate::model_list::ModelList;
 use crate::outline::Outline;
 use crate::parameters::Parameters;
@@ -162,10 +164,12 @@ impl Part for Group {
         let Some(transitions) = &self.transitions else { return };
         let (Transitions::Allowed(lists) | Transitions::Disallowed(lists)) = &transitions.value;
         for twice in lists.values().flat_map(|names| repeated(names)) {
-            report.warning(&twice.span, format!("`{twice}` is listed twice"), "list it once");
-        }
-        if matches!(transitions.value, Transitions::Allowed(_)) && !report.failed() {
-            warn_of_isolated(lists, chat, report);
+            report.warning(
+                codes::NO_EFFECT,
+                &twice.span,
+                format!("`{twice}` is listed twice"),
+                "list it once",
+            );
         }
     }
 
@@ -180,8 +184,19 @@ impl Part for Group {
         format!("{by}{transitions}")
     }
 
-    fn ends_itself(&self) -> bool {
-        self.transitions.is_some()
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        /// How many participants with a few exceptions among their transitions are looked at one by one.
+        const MOST: usize = 200;
+        let transitions = self.transitions.as_deref().filter(|transitions| {
+            matches!(transitions, Transitions::Allowed(_)) || chat.everyone().count() <= MOST
+        });
+        match (transitions, &self.select) {
+            (Some(transitions), _) => self.limited(transitions, chat),
+            (None, SelectSpeaker::RoundRobin) => ChatFlow::repeated(chat.everyone()),
+            (None, SelectSpeaker::Random(_)) => ChatFlow::selected("selected at random"),
+            (None, SelectSpeaker::Model(_)) => ChatFlow::selected("selected by a model"),
+            (None, SelectSpeaker::Human(person)) => ChatFlow::selected(format!("selected by {person}")),
+        }
     }
 
     fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {
@@ -206,6 +221,34 @@ impl Part for Group {
         let group =
             group.set(self.allow_repeat_speaker.as_ref(), |group, repeat| group.repeat(repeat.value.clone()));
         Ok(Built::Policy(Box::new(executing(group, chat, agents)), private.into_iter().collect()))
+    }
+}
+
+impl Group {
+    /// The flow within `transitions`. The first speaker is selected among all, or is the first in order.
+    fn limited<'c>(&self, transitions: &'c Transitions, chat: &ChatFrame<'c>) -> ChatFlow<'c> {
+        let is_ordered = matches!(self.select, SelectSpeaker::RoundRobin);
+        let first = chat.everyone().take(if is_ordered { 1 } else { usize::MAX });
+        let mut steps: Vec<FlowStep<'c>> =
+            first.map(|who| FlowStep::new(Point::Start, Point::Speaker(&who.value))).collect();
+        match transitions {
+            Transitions::Allowed(lists) => {
+                for (from, next) in lists.iter() {
+                    let from = Point::Speaker(&from.value);
+                    steps.extend(next.is_empty().then(|| FlowStep::new(from, Point::End)));
+                    steps.extend(next.iter().map(|to| FlowStep::new(from, Point::Speaker(&to.value))));
+                }
+            }
+            Transitions::Disallowed(lists) => {
+                for from in chat.everyone() {
+                    let never = lists.get(from).map(Vec::as_slice).unwrap_or_default();
+                    let next = chat.everyone().filter(|to| !never.contains(to));
+                    let from = Point::Speaker(&from.value);
+                    steps.extend(next.map(|to| FlowStep::new(from, Point::Speaker(&to.value))));
+                }
+            }
+        }
+        ChatFlow::of(steps)
     }
 }
 
@@ -253,19 +296,5 @@ fn check_selector(person: &At<Name>, chat: &ChatFrame<'_>, outline: &Outline<'_>
         let hint = "add a second agent with `human: true`: one participates, and one selects";
         let message = format!("`{person}` is a participant and cannot be the selector");
         report.error_with_hint(&person.span, message, hint);
-    }
-}
-
-fn warn_of_isolated(
-    lists: &At<BTreeMap<At<Name>, Vec<At<Name>>>>,
-    chat: &ChatFrame<'_>,
-    report: &mut Report<'_>,
-) {
-    let named: BTreeSet<&At<Name>> = lists.keys().chain(lists.values().flatten()).collect();
-    let participants: BTreeSet<&At<Name>> = chat.everyone().collect();
-    for who in participants.difference(&named) {
-        let message = format!("the transitions do not name the participant `{who}`");
-        let hint = "it has no transitions in or out: add some, or remove it from `participants`";
-        report.warning(&lists.span, message, hint);
     }
 }

@@ -11,7 +11,9 @@ use polylogue_core::Name;
 use super::part::{Agents, Built, ChatFrame, Part};
 use super::task::{Task, on};
 use super::tasks::{self, task};
+use crate::codes;
 use crate::diagnostic::Report;
+use crate::flow::ChatFlow;
 use crate::outline::Outline;
 use crate::set::Set as _;
 use crate::source::Span;
@@ -171,6 +173,10 @@ impl Part for GroupSolve {
         format!("each with a task, talking for {limit} {iterations}{until}")
     }
 
+    fn flow<'c>(&'c self, _: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        ChatFlow::repeated(self.tasks.iter().map(|task| &task.who)).ended_by("the limit on iterations")
+    }
+
     fn tasks(&self) -> Vec<&Task> {
         self.tasks.iter().map(|task| &task.value).chain(&self.before).chain(&self.after).collect()
     }
@@ -228,7 +234,7 @@ impl GroupSolve {
         } else if let Some(at) = reconcile.filter(|_| self.shift.says.is_none()) {
             let message =
                 "both agents have the second agent's answer already, and the discussion begins with it";
-            report.warning(at, message, "set another first message: `shift: {says: ...}`");
+            report.warning(codes::NO_EFFECT, at, message, "set another first message: `shift: {says: ...}`");
         }
     }
 
@@ -240,7 +246,7 @@ impl GroupSolve {
             (Some(asked), _) if by_limit && self.end.ok => {
                 let hint = "set `end`, such as `end: first_completion`, or remove it";
                 let message = "the discussion ends by `max_iterations` alone: no agent is asked whether its task is complete";
-                report.warning(asked, message, hint);
+                report.warning(codes::NO_EFFECT, asked, message, hint);
             }
             (None, Some(_)) if !by_limit => {
                 let hint = "give a task `self_terminating: true`, or end by `max_iterations`";

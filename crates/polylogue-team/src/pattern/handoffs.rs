@@ -6,7 +6,9 @@ use polylogue_config::{At, Config, Ref};
 use polylogue_core::Name;
 
 use super::part::{Agents, Built, ChatFrame, Part};
+use crate::agent::Agent;
 use crate::diagnostic::Report;
+use crate::flow::{ChatFlow, FlowStep, Point};
 use crate::outline::Outline;
 use crate::text::{END, MemberOrStay, MemberRef, STAY};
 
@@ -50,8 +52,26 @@ impl Part for At<Handoffs> {
         format!("handoffs, starting with {start}; without a handoff {then}")
     }
 
-    fn ends_itself(&self) -> bool {
-        self.then.as_str() == END
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, outline: &Outline<'c>) -> ChatFlow<'c> {
+        let start = self.start.as_ref().or(chat.participants.first().map(|name| &name.value));
+        let mut steps: Vec<FlowStep<'c>> =
+            start.map(|who| FlowStep::new(Point::Start, Point::Speaker(who))).into_iter().collect();
+        for who in chat.everyone() {
+            let from = Point::Speaker(&who.value);
+            let keys = outline.participant(who).and_then(|one| one.agent()).and_then(Agent::model);
+            let handed = keys.into_iter().flat_map(|keys| keys.handoffs.iter());
+            steps.extend(
+                handed
+                    .map(|to| FlowStep::new(from, Point::Speaker(to)).when(Some("hands over")).at(&to.span)),
+            );
+            let then = match self.then.as_str() {
+                STAY => from,
+                END => Point::End,
+                _ => Point::Speaker(&self.then),
+            };
+            steps.push(FlowStep::new(from, then).when(Some("no handoff")));
+        }
+        ChatFlow::of(steps)
     }
 
     fn build(&self, chat: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {

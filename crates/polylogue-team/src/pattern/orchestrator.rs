@@ -8,6 +8,7 @@ use polylogue_core::Name;
 
 use super::part::{Agents, Built, ChatFrame, Part};
 use crate::diagnostic::Report;
+use crate::flow::ChatFlow;
 use crate::outline::Outline;
 use crate::set::Set as _;
 use crate::text::ParticipantRef;
@@ -87,6 +88,11 @@ impl Part for Orchestrator {
 
     fn describe(&self, _: &ChatFrame<'_>) -> String {
         format!("as {} plans", self.planner)
+    }
+
+    fn flow<'c>(&'c self, _: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        let who = self.progress_agent.as_ref().unwrap_or(&self.planner);
+        ChatFlow::selected(format!("selected by {who}")).ended_by("the progress ledger")
     }
 
     fn private_agents(&self) -> Vec<&Name> {

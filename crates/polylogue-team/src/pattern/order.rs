@@ -3,6 +3,8 @@
 use polylogue::{Result, parallel, round_robin, sequential};
 
 use super::part::{Agents, Built, ChatFrame, Part};
+use crate::flow::{ChatFlow, FlowStep, Point};
+use crate::outline::Outline;
 
 /// Participants speak in order, repeatedly.
 pub(super) struct RoundRobin;
@@ -16,8 +18,8 @@ impl Part for RoundRobin {
         "in turn".to_owned()
     }
 
-    fn ends_itself(&self) -> bool {
-        false
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        ChatFlow::repeated(chat.everyone())
     }
 
     fn build(&self, _: &ChatFrame<'_>, _: &dyn Agents) -> Result<Built> {
@@ -28,6 +30,10 @@ impl Part for RoundRobin {
 impl Part for Sequential {
     fn describe(&self, _: &ChatFrame<'_>) -> String {
         "each once, in their order".to_owned()
+    }
+
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        ChatFlow::once(chat.everyone())
     }
 
     fn has_one_turn_each(&self) -> bool {
@@ -42,6 +48,13 @@ impl Part for Sequential {
 impl Part for Parallel {
     fn describe(&self, _: &ChatFrame<'_>) -> String {
         "each once, at the same time".to_owned()
+    }
+
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        let each = chat.everyone().map(|name| Point::Speaker(name));
+        ChatFlow::of(
+            each.flat_map(|who| [FlowStep::new(Point::Start, who), FlowStep::new(who, Point::End)]).collect(),
+        )
     }
 
     fn has_one_turn_each(&self) -> bool {

@@ -8,6 +8,7 @@ use polylogue_core::{AnyAgent, ChatBuilder, ConfigError};
 
 use super::task::Task;
 use crate::diagnostic::Report;
+use crate::flow::ChatFlow;
 use crate::outline::Outline;
 use crate::source::Span;
 use crate::stop::Stop;
@@ -39,10 +40,8 @@ pub(crate) trait Part {
         false
     }
 
-    /// Whether it can end without a termination condition.
-    fn ends_itself(&self) -> bool {
-        true
-    }
+    /// Who can follow whom in its chat.
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, outline: &Outline<'c>) -> ChatFlow<'c>;
 
     /// Builds the library's policy.
     fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built>;

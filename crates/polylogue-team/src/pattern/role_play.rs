@@ -10,6 +10,7 @@ use polylogue_core::Name;
 
 use super::part::{Agents, Built, ChatFrame, Part};
 use crate::diagnostic::Report;
+use crate::flow::ChatFlow;
 use crate::outline::Outline;
 use crate::reasoning::ChoiceTexts;
 use crate::set::Set as _;
@@ -167,6 +168,10 @@ impl Part for RolePlay {
         ];
         let besides: String = besides.into_iter().flatten().map(|besides| format!("; {besides}")).collect();
         format!("{} instructs{besides}", self.user.who)
+    }
+
+    fn flow<'c>(&'c self, _: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        ChatFlow::repeated([&self.user.who, &self.assistant.who]).ended_by("the marker of a completed task")
     }
 
     fn private_agents(&self) -> Vec<&Name> {

@@ -11,9 +11,12 @@ use polylogue_core::{Name, StopReason};
 
 use super::group::executing;
 use super::part::{Agents, Built, ChatFrame, Part};
+use crate::codes;
 use crate::condition::Condition;
 use crate::diagnostic::Report;
+use crate::flow::{ChatFlow, FlowStep, Point};
 use crate::outline::Outline;
+use crate::source::Span;
 use crate::text::{ConditionText, END, Member, MemberOrEnd};
 
 /// State machine: each state has a speaker, and conditions select the next state.
@@ -55,7 +58,37 @@ pub struct Exit {
 /// Transitions with their conditions.
 type Compiled = Vec<(Option<Condition>, Name)>;
 
+impl StateMachine {
+    /// The conditions of its transitions, each with its place.
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = (&str, &Span)> {
+        let exits = self.start.iter().chain(self.after.values()).flat_map(|next| match next {
+            NextStates::To(_) => &[][..],
+            NextStates::First(exits) => exits,
+        });
+        exits.filter_map(|exit| Some((exit.when.as_deref()?, &exit.span)))
+    }
+}
+
 impl NextStates {
+    /// The steps from `from`, whose entry is at `at`. If no condition holds, the chat ends.
+    fn steps<'c>(&'c self, from: Point<'c>, at: Option<&'c Span>) -> Vec<FlowStep<'c>> {
+        let to = |name: &'c Name| if name.as_str() == END { Point::End } else { Point::Speaker(name) };
+        match self {
+            Self::To(then) => vec![FlowStep { at, ..FlowStep::new(from, to(then)) }],
+            Self::First(exits) => {
+                let always = exits.iter().position(|exit| exit.when.is_none());
+                let taken = exits.iter().take(always.map_or(usize::MAX, |at| at + 1));
+                let step = |exit: &'c At<Exit>| {
+                    FlowStep::new(from, to(&exit.then)).when(exit.when.as_deref()).at(&exit.span)
+                };
+                let none = always
+                    .is_none()
+                    .then(|| FlowStep::new(from, Point::End).when(Some("no condition holds")));
+                taken.map(step).chain(none).collect()
+            }
+        }
+    }
+
     fn compile(&self) -> Result<Compiled> {
         let compiled = |exit: &At<Exit>| {
             let when = exit.when.as_deref().map(Condition::compile).transpose()?;
@@ -75,7 +108,7 @@ impl Part for StateMachine {
             let always = exits.iter().position(|exit| exit.when.is_none()).unwrap_or(exits.len());
             for never in exits.iter().skip(always + 1) {
                 let hint = "a transition without `when` is always taken: put it last";
-                report.warning(&never.span, "this transition is unreachable", hint);
+                report.warning(codes::NEVER_HOLDS, &never.span, "this transition is unreachable", hint);
             }
         }
     }
@@ -95,6 +128,19 @@ impl Part for StateMachine {
             },
         };
         format!("state machine, starting with {start}")
+    }
+
+    fn flow<'c>(&'c self, chat: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        let first =
+            chat.participants.first().map(|name| FlowStep::new(Point::Start, Point::Speaker(&name.value)));
+        let mut steps = match &self.start {
+            Some(start) => start.steps(Point::Start, None),
+            None => first.into_iter().collect(),
+        };
+        for (from, next) in &self.after {
+            steps.extend(next.steps(Point::Speaker(from), Some(&from.span)));
+        }
+        ChatFlow::of(steps)
     }
 
     fn build(&self, chat: &ChatFrame<'_>, agents: &dyn Agents) -> Result<Built> {

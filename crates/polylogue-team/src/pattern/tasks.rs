@@ -10,6 +10,7 @@ use polylogue_core::Name;
 use super::part::{Agents, Built, ChatFrame, Part};
 use super::task::{Media, Task};
 use crate::diagnostic::Report;
+use crate::flow::ChatFlow;
 use crate::outline::Outline;
 use crate::set::Set as _;
 
@@ -27,6 +28,10 @@ impl Part for Vec<Task> {
     fn describe(&self, _: &ChatFrame<'_>) -> String {
         let count = self.len();
         format!("{count} {} alone, one after the other", if count == 1 { "task" } else { "tasks" })
+    }
+
+    fn flow<'c>(&'c self, _: &ChatFrame<'c>, _: &Outline<'c>) -> ChatFlow<'c> {
+        ChatFlow::once(self.iter().map(|task| &task.who)).ended_by("the last task")
     }
 
     fn tasks(&self) -> Vec<&Task> {

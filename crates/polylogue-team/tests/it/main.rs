@@ -10,7 +10,11 @@ mod calls;
 #[cfg(test)]
 mod changes;
 #[cfg(test)]
+mod check_page;
+#[cfg(test)]
 mod compaction;
+#[cfg(test)]
+mod corpus;
 #[cfg(test)]
 mod diagnostics;
 #[cfg(test)]

@@ -161,14 +161,14 @@ fn agents_without_a_reply_are_warned_of() {
     check(
         "name: t\nagents: [{name: A, model: none}, {name: B, human: true, human_input: never}]\nchat: {participants: [A, B], stop: {max_turns: 2}}\n",
         &expect![[r#"
-            warning: `A` has nothing to reply with
+            warning[no-reply]: `A` has nothing to reply with
              --> t.yaml:2:17
               |
             2 | agents: [{name: A, model: none}, {name: B, human: true, human_input: never}]
               |                 ^
             hint: give it `default_reply`, `executes_tools`, `nested_chats` or `human_input`
 
-            warning: `B` has nothing to reply with
+            warning[no-reply]: `B` has nothing to reply with
              --> t.yaml:2:41
               |
             2 | agents: [{name: A, model: none}, {name: B, human: true, human_input: never}]

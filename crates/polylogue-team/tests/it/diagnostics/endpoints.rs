@@ -29,7 +29,7 @@ endpoints:
   "my house": {base_url: http://x}
 "#,
         &expect![[r#"
-            warning: there is no provider `huose`
+            warning[unknown-model]: there is no provider `huose`
              --> t.yaml:5:8
               |
             5 | model: huose:big

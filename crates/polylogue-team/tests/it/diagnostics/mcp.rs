@@ -30,7 +30,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
             5 |   none: {}
               |   ^^^^
 
-            warning: no agent has tools of the MCP server `none`
+            warning[unused]: no agent has tools of the MCP server `none`
              --> t.yaml:5:3
               |
             5 |   none: {}
@@ -127,7 +127,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
               |   ^^^^^
             hint: write `${NAME}` in its place, the name of an environment variable that holds it
 
-            warning: no agent has tools of the MCP server `far`
+            warning[unused]: no agent has tools of the MCP server `far`
              --> t.yaml:4:3
               |
             4 |   far: {url: https://x.example, headers: {Authorization: '${KEY}'}}

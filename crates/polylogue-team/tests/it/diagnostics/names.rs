@@ -308,28 +308,28 @@ chat: {participants: [A]}
 chats: [{name: lonely, participants: [Idle], stop: {max_turns: 1}}]
 ",
         &expect![[r#"
-            warning: the variable `unused` is not used
+            warning[unused]: the variable `unused` is not used
              --> t.yaml:3:14
               |
             3 | vars: {a: 1, unused: 2}
               |              ^^^^^^
             hint: write `{{unused}}` where it belongs, or leave it out
 
-            warning: the agent `Idle` takes part in nothing
+            warning[unreachable]: the agent `Idle` takes part in nothing
              --> t.yaml:4:45
               |
             4 | agents: [{name: A, system: '{{a}}'}, {name: Idle}]
               |                                             ^^^^
             hint: name it among the `participants` of a chat that is reached from `chat`, or leave it out
 
-            warning: nothing ends the chat `t` before its 100th turn
+            warning[no-stop]: nothing ends the chat `t` before its 100th turn
              --> t.yaml:5:8
               |
             5 | chat: {participants: [A]}
               |        ^^^^^^^^^^^^
             hint: give it a `stop`, such as `stop: {max_turns: 20}`
 
-            warning: the chat `lonely` takes part in nothing
+            warning[unreachable]: the chat `lonely` takes part in nothing
              --> t.yaml:6:16
               |
             6 | chats: [{name: lonely, participants: [Idle], stop: {max_turns: 1}}]

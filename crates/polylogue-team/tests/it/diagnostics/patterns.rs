@@ -30,7 +30,7 @@ fn a_group_speaks_of_its_members_only() {
               |                                  ^
             hint: there is `A`, `B`
 
-            warning: `B` is listed twice
+            warning[no-effect]: `B` is listed twice
              --> t.yaml:6:55
               |
             6 | ransitions: {allowed: {A: [B, C, B], D: []}}, allow_repeat_speaker: [E], select: {human: F}}}
@@ -138,12 +138,12 @@ fn a_participant_that_transitions_do_not_name_is_a_warning() {
     check_pattern(
         "{group: {transitions: {allowed: {A: [A]}}}}",
         &expect![[r#"
-            warning: the transitions do not name the participant `B`
-             --> t.yaml:6:44
+            warning[unreachable]: no transition of the chat `t` leads to `B`
+             --> t.yaml:4:21
               |
-            6 |   pattern: {group: {transitions: {allowed: {A: [A]}}}}
-              |                                            ^^^^^^^^
-            hint: it has no transitions in or out: add some, or remove it from `participants`"#]],
+            4 |   participants: [A, B]
+              |                     ^
+            hint: add a transition to it, or remove it from `participants`"#]],
     );
 }
 
@@ -173,7 +173,7 @@ fn states_lead_to_members_or_to_the_end() {
               |                                  ^^^
             hint: there is `A`, `B`, `end`
 
-            warning: this transition is unreachable
+            warning[never-holds]: this transition is unreachable
              --> t.yaml:6:64
               |
             6 | art: Ann, after: {A: [{then: B}, {when: 'turns > 3', then: end}], B: stop, C: A}}}
@@ -202,7 +202,14 @@ fn an_exit_after_one_that_is_always_taken_is_never_taken() {
     check_pattern(
         "{state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}",
         &expect![[r#"
-            warning: this transition is unreachable
+            warning[dead-end]: no transition leads on from `B`: the chat `t` ends after its turn
+             --> t.yaml:6:41
+              |
+            6 |   pattern: {state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}
+              |                                         ^^^^^^^^^
+            hint: add a transition to `after`, or `B: end` if it is meant
+
+            warning[never-holds]: this transition is unreachable
              --> t.yaml:6:52
               |
             6 |   pattern: {state_machine: {after: {A: [{then: B}, {when: 'turns > 3', then: end}]}}}
@@ -399,7 +406,7 @@ fn handoffs_need_an_agent_with_handoffs() {
     check(
         "name: t\nagents: [{name: A, handoffs: [B]}, {name: B}]\nchat: {participants: [A, B], stop: {max_turns: 3}}\n",
         &expect![[r#"
-            warning: `A` takes part in no chat with the pattern `handoffs`
+            warning[no-effect]: `A` takes part in no chat with the pattern `handoffs`
              --> t.yaml:2:20
               |
             2 | agents: [{name: A, handoffs: [B]}, {name: B}]

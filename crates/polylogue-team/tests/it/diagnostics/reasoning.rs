@@ -135,7 +135,7 @@ fn output_blocks_have_distinct_kinds_and_an_author() {
     check_agent(
         "runs_output_blocks: {code: {python: python}}",
         &expect![[r#"
-            warning: no agent writes `output_blocks` of the kind `python`
+            warning[no-effect]: no agent writes `output_blocks` of the kind `python`
              --> t.yaml:3:43
               |
             3 |   - {name: A, runs_output_blocks: {code: {python: python}}}

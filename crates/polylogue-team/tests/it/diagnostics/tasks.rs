@@ -199,7 +199,7 @@ fn an_end_by_completion_needs_a_self_terminating_task() {
     check_pattern(
         "{group_solve: {tasks: [{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}]}}",
         &expect![[r#"
-            warning: the discussion ends by `max_iterations` alone: no agent is asked whether its task is complete
+            warning[no-effect]: the discussion ends by `max_iterations` alone: no agent is asked whether its task is complete
              --> t.yaml:3:82
               |
             3 | ve: {tasks: [{who: A, prompt: a, self_terminating: true}, {who: B, prompt: b}]}}}
@@ -292,7 +292,7 @@ fn the_first_message_is_of_a_talk_of_two() {
     check_pattern(
         &format!("{{group_solve: {{tasks: [{TWO}], reconcile: true}}}}"),
         &expect![[r#"
-            warning: both agents have the second agent's answer already, and the discussion begins with it
+            warning[no-effect]: both agents have the second agent's answer already, and the discussion begins with it
              --> t.yaml:3:105
               |
             3 | rompt: a}, {who: B, prompt: b}], reconcile: true}}}

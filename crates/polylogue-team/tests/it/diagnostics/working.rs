@@ -140,21 +140,21 @@ agents:
 chat: {participants: [A, B, C, D, E, F], stop: {max_turns: 2}}
 ",
         &expect![[r#"
-            warning: `A` has no tool `ches`
+            warning[unknown-tool]: `A` has no tool `ches`
              --> t.yaml:3:75
               |
             3 | t_tools: [B], approval: {tools: [ches, write_file, B, 'read_*', list_file]}}
               |                                  ^^^^
             hint: did you mean `chess`?
 
-            warning: `A` has no tool `list_file`
+            warning[unknown-tool]: `A` has no tool `list_file`
              --> t.yaml:3:106
               |
             3 |  [ches, write_file, B, 'read_*', list_file]}}
               |                                  ^^^^^^^^^
             hint: did you mean `list_files`?
 
-            warning: `B` has no tools that a person could be asked about
+            warning[no-effect]: `B` has no tools that a person could be asked about
              --> t.yaml:4:15
               |
             4 |   - {name: B, approval: always}
@@ -324,7 +324,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
             5 |   - {name: 'a b', description: x, command: [wc]}
               |            ^^^^^
 
-            warning: no agent has the command `idle`
+            warning[unused]: no agent has the command `idle`
              --> t.yaml:6:12
               |
             6 |   - {name: idle, description: x, command: [wc]}
@@ -472,7 +472,7 @@ fn tool_limits_are_within_bounds_and_need_tools() {
     check(
         &none,
         &expect![[r#"
-            warning: `A` has no tools to limit
+            warning[no-effect]: `A` has no tools to limit
              --> t.yaml:3:15
               |
             3 |   - {name: A, tool_limits: {timeout: 20 s}}

@@ -1,0 +1,69 @@
+//! `polylogue check` in all its forms.
+
+use serde_json::Value;
+
+use crate::home::{Home, shipped};
+
+const DOUBTFUL: &str = "name: t\nagents: [{name: Ann}, {name: Bob}]\nchat: {participants: [Ann, Bob]}\n";
+const BROKEN: &str =
+    "name: t\nagents: [{name: Ann, sytem: x}]\nchat: {participants: [Ann], stop: {max_turns: 2}}\n";
+
+#[test]
+fn warnings_fail_only_when_they_are_to() {
+    let home = Home::new();
+    home.file("team.yaml", DOUBTFUL);
+    let ran = home.run(&["check", "team.yaml"]).ok();
+    assert!(ran.err.contains("warning[no-stop]: nothing ends the chat `t`"), "{}", ran.err);
+    home.run(&["check", "--strict", "team.yaml"]).exits(2);
+    home.run(&["check", "--strict", &shipped("writer-critic")]).ok();
+}
+
+#[test]
+fn a_finding_has_its_code_in_json() {
+    let home = Home::new();
+    home.file("doubtful.yaml", DOUBTFUL);
+    home.file("broken.yaml", BROKEN);
+    let lines = home.run(&["check", "--json", "doubtful.yaml", "broken.yaml"]).exits(2).lines();
+    let codes: Vec<&Value> = lines.iter().map(|line| &line["problems"][0]["code"]).collect();
+    assert_eq!(codes, ["no-stop", "unknown-key"]);
+}
+
+/// Asserts that `of` has the properties that the schema of SARIF 2.1.0 requires of an object of its kind.
+fn check_required(of: &Value, kind: &str, required: &[&str]) {
+    for key in required {
+        assert!(of.get(key).is_some(), "a {kind} needs `{key}`: {of:#}");
+    }
+}
+
+#[test]
+fn findings_of_several_files_are_one_sarif_document() {
+    let home = Home::new();
+    home.file("doubt ful.yaml", DOUBTFUL);
+    home.file("broken.yaml", BROKEN);
+    let ran = home.run(&["check", "--sarif", "doubt ful.yaml", "broken.yaml", &shipped("bill")]).exits(2);
+    let [document] = ran.lines().try_into().unwrap();
+    check_required(&document, "log", &["version", "runs", "$schema"]);
+    assert_eq!(document["version"], "2.1.0");
+    let run = &document["runs"][0];
+    check_required(run, "run", &["tool", "results"]);
+    check_required(&run["tool"], "tool", &["driver"]);
+    check_required(&run["tool"]["driver"], "driver", &["name", "rules"]);
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    for rule in rules {
+        check_required(rule, "rule", &["id", "shortDescription", "help"]);
+        check_required(&rule["help"], "message", &["text"]);
+    }
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    for result in results {
+        check_required(result, "result", &["message", "ruleId", "level", "locations"]);
+        check_required(&result["message"], "message", &["text"]);
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+    }
+    let places: Vec<_> = results.iter().map(|result| &result["locations"][0]["physicalLocation"]).collect();
+    assert_eq!(places[0]["artifactLocation"]["uri"], "doubt%20ful.yaml");
+    assert_eq!(places[1]["region"]["startLine"], 2);
+    assert_eq!(places[1]["region"]["startColumn"], 22);
+    assert_eq!([&results[0]["level"], &results[1]["level"]], ["warning", "error"]);
+}

@@ -1,0 +1,165 @@
+//! The kinds of findings, with what they mean and how to fix them.
+
+pub(crate) use polylogue_config::codes::{
+    DUPLICATE_NAME, INVALID, MISSING_KEY, SYNTAX, UNKNOWN_KEY, UNKNOWN_NAME, UNKNOWN_VARIABLE,
+};
+use polylogue_config::diagnostic::Severity;
+
+pub(crate) const DEAD_END: &str = "dead-end";
+pub(crate) const FILE: &str = "unreadable-file";
+pub(crate) const MISSING_FILE: &str = "missing-file";
+pub(crate) const NEVER_HOLDS: &str = "never-holds";
+pub(crate) const NO_EFFECT: &str = "no-effect";
+pub(crate) const NO_EXIT: &str = "no-exit";
+pub(crate) const NO_REPLY: &str = "no-reply";
+pub(crate) const NO_STOP: &str = "no-stop";
+pub(crate) const SECRET: &str = "secret";
+pub(crate) const STOP_TEXT: &str = "stop-text";
+pub(crate) const UNHEARD: &str = "unheard-text";
+pub(crate) const UNSEEN_TASK: &str = "unseen-task";
+pub(crate) const UNKNOWN_MODEL: &str = "unknown-model";
+pub(crate) const UNKNOWN_TOOL: &str = "unknown-tool";
+pub(crate) const UNREACHABLE: &str = "unreachable";
+pub(crate) const UNUSED: &str = "unused";
+
+/// A kind of finding.
+///
+/// ```
+/// let kinds = polylogue_team::finding_kinds();
+/// assert!(kinds.iter().any(|kind| kind.code == "unreachable"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingKind {
+    /// Its code, such as `no-stop`.
+    pub code: &'static str,
+    /// Whether a team with such a finding can run.
+    pub severity: Severity,
+    /// What is wrong, in one sentence.
+    pub summary: &'static str,
+    /// Why it matters, and how to fix it.
+    pub help: &'static str,
+}
+
+/// All kinds of findings in team files: errors first, each group by code.
+#[must_use]
+pub const fn finding_kinds() -> &'static [FindingKind] {
+    KINDS
+}
+
+const fn error(code: &'static str, summary: &'static str, help: &'static str) -> FindingKind {
+    FindingKind { code, severity: Severity::Error, summary, help }
+}
+
+const fn warning(code: &'static str, summary: &'static str, help: &'static str) -> FindingKind {
+    FindingKind { code, severity: Severity::Warning, summary, help }
+}
+
+const KINDS: &[FindingKind] = &[
+    error(
+        DUPLICATE_NAME,
+        "Two agents, chats or teams have the same name.",
+        "Messages and events name their senders, so every participant needs its own name. Rename one of them.",
+    ),
+    error(
+        INVALID,
+        "A value does not fit its key, or does not fit together with another value.",
+        "The message says which values the key takes. `docs/reference/team-file.md` lists all keys with their types.",
+    ),
+    error(MISSING_KEY, "A required key is missing.", "Add the key that the message names."),
+    error(
+        SYNTAX,
+        "The file is not YAML, or uses a part of YAML that is not supported.",
+        "The usual reasons are indentation, an unquoted text with `: ` or `#`, and a text that begins with `{{`.",
+    ),
+    error(
+        UNKNOWN_KEY,
+        "A key is unknown.",
+        "An unknown key would be ignored silently, so it is an error. The hint names the closest key, or the key with this meaning if the name is that of another framework.",
+    ),
+    error(
+        UNKNOWN_NAME,
+        "A name is not defined in the team.",
+        "Agents, chats, teams and tools are named exactly as they are defined. The hint names the closest one.",
+    ),
+    error(
+        UNKNOWN_VARIABLE,
+        "A text uses a variable that is not defined.",
+        "Define it under `vars`, or give it with `--var NAME=VALUE` if it is defined there.",
+    ),
+    error(
+        FILE,
+        "A file cannot be read.",
+        "The team file, or a file that it names, is missing, too large or not UTF-8.",
+    ),
+    warning(
+        DEAD_END,
+        "No transition leads on from a participant.",
+        "The chat ends after its turn, whatever it says, and the reason is that there is no next speaker. Add a transition, or say that the chat ends there.",
+    ),
+    warning(
+        MISSING_FILE,
+        "A command names a script that the team does not bring along.",
+        "Commands run in a work directory that holds only the `files` of the team, so the command would fail.",
+    ),
+    warning(
+        NEVER_HOLDS,
+        "A condition can never hold, or a transition can never be taken.",
+        "What depends on it never happens. Fix the condition, or remove it.",
+    ),
+    warning(
+        NO_EFFECT,
+        "A key has no effect.",
+        "The team runs as if the key were not there. Remove it, or add what it applies to.",
+    ),
+    warning(
+        NO_EXIT,
+        "Participants follow one another without an exit.",
+        "No transition leads out of the loop and the chat has no `stop`, so it runs to its 100th turn, and is paid for until then.",
+    ),
+    warning(NO_REPLY, "An agent has nothing to reply with.", "The chat ends when it is the agent's turn."),
+    warning(
+        NO_STOP,
+        "Nothing ends a chat before the default limit on its turns.",
+        "Without a termination condition, a chat runs to its 100th turn, and is paid for until then. Give it a `stop`.",
+    ),
+    warning(
+        SECRET,
+        "A text of the file contains what looks like an API key.",
+        "Team files are shared and stored with every conversation. Remove the key, revoke it, and give keys by environment variables.",
+    ),
+    warning(
+        STOP_TEXT,
+        "No prompt mentions a text that ends the chat.",
+        "Models do not say a marker such as `DONE` unless they are asked to, so the chat would run to its limit. Ask for it in a system message.",
+    ),
+    warning(
+        UNHEARD,
+        "A system message asks for `TERMINATE`, and nothing ends by it.",
+        "The agent ends its work with this text, and the conversation continues to its limit. Add a `stop`.",
+    ),
+    warning(
+        UNSEEN_TASK,
+        "No participant sees the task.",
+        "An `opening` replaces the message with the task. Write `{{task}}` where it belongs.",
+    ),
+    warning(
+        UNKNOWN_MODEL,
+        "A model has an unknown provider or name.",
+        "The first call of the model would fail. The hint names the closest one.",
+    ),
+    warning(
+        UNKNOWN_TOOL,
+        "A rule names a tool that the agent does not have.",
+        "The rule never applies: a misspelled name in `approval` would let calls through without a question.",
+    ),
+    warning(
+        UNREACHABLE,
+        "A participant can never speak.",
+        "It takes part in no chat that is reached, or no transition leads to it. Add it where it belongs, or remove it.",
+    ),
+    warning(
+        UNUSED,
+        "Something is defined and never used.",
+        "This is usually a misspelled name elsewhere. Use it, or remove it.",
+    ),
+];

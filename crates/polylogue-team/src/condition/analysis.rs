@@ -1,0 +1,113 @@
+//! What can be said of a condition without a conversation.
+
+use cel::common::ast::operators::{EQUALS, IN, LOGICAL_AND, LOGICAL_OR};
+use cel::common::ast::{CallExpr, Expr, LiteralValue};
+use cel::parser::Expression;
+
+use super::{Condition, Facts};
+use cel::Value;
+
+/// The highest number of evaluations of a part of a condition.
+const MOST: usize = 2_000;
+
+impl Condition {
+    /// The texts with which it compares the speaker or the sender of the last message.
+    pub(crate) fn compared_names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        visit(self.program.expression(), &mut |expression| {
+            let Expr::Call(CallExpr { func_name, args, .. }) = &expression.expr else { return };
+            let [one, other] = args.as_slice() else { return };
+            match func_name.as_str() {
+                EQUALS if is_name(one) => names.extend(literal(other)),
+                EQUALS if is_name(other) => names.extend(literal(one)),
+                IN if is_name(one) => {
+                    if let Expr::List(list) = &other.expr {
+                        names.extend(list.elements.iter().filter_map(literal));
+                    }
+                }
+                IN if is_ident(other, "participants") => names.extend(literal(one)),
+                _ => {}
+            }
+        });
+        names
+    }
+
+    /// Whether it uses the state.
+    pub(crate) const fn uses_state(&self) -> bool {
+        self.asks_state
+    }
+
+    /// Whether it uses the structured value of the last message.
+    pub(crate) fn uses_value(&self) -> bool {
+        let mut uses = false;
+        visit(self.program.expression(), &mut |expression| {
+            uses |= is_select(expression, "last", "value");
+        });
+        uses
+    }
+
+    /// Whether it can hold after at most `turns` turns of `speakers`. Parts that depend on more than this can.
+    pub(crate) fn can_hold(&self, turns: u64, speakers: &[&str]) -> bool {
+        can_hold(self.program.expression(), turns, speakers)
+    }
+}
+
+fn can_hold(expression: &Expression, turns: u64, speakers: &[&str]) -> bool {
+    let references = expression.references();
+    if references.variables().iter().all(|name| matches!(*name, "turns" | "speaker")) {
+        return can_be_true(expression, turns, speakers);
+    }
+    let Expr::Call(CallExpr { func_name, args, .. }) = &expression.expr else { return true };
+    match func_name.as_str() {
+        LOGICAL_AND => args.iter().all(|part| can_hold(part, turns, speakers)),
+        LOGICAL_OR => args.iter().any(|part| can_hold(part, turns, speakers)),
+        _ => true,
+    }
+}
+
+/// Evaluates an expression of the number of turns and the speaker for all their values.
+fn can_be_true(expression: &Expression, turns: u64, speakers: &[&str]) -> bool {
+    let count = usize::try_from(turns).unwrap_or(usize::MAX);
+    if count.saturating_mul(speakers.len()) > MOST {
+        return true;
+    }
+    let is_true = |turns: u64, speaker: &&str| {
+        let turns = i64::try_from(turns).unwrap_or(i64::MAX);
+        let context = Facts { turns, speaker, ..Facts::default() }.context();
+        !matches!(context.resolve(expression), Ok(Value::Bool(false)))
+    };
+    (0..=turns).any(|turns| speakers.iter().any(|speaker| is_true(turns, speaker)))
+}
+
+/// Calls `look` for an expression and all within it.
+fn visit<'e>(of: &'e Expression, look: &mut impl FnMut(&'e Expression)) {
+    look(of);
+    match &of.expr {
+        Expr::Select(select) => visit(&select.operand, look),
+        Expr::Call(call) => {
+            call.target.iter().map(|target| &**target).chain(&call.args).for_each(|of| visit(of, look));
+        }
+        Expr::List(list) => list.elements.iter().for_each(|of| visit(of, look)),
+        Expr::Comprehension(all) => {
+            [&all.iter_range, &all.loop_cond, &all.loop_step].into_iter().for_each(|of| visit(of, look));
+        }
+        _ => {}
+    }
+}
+
+/// Whether it is the speaker, or the sender of the last message.
+fn is_name(of: &Expression) -> bool {
+    is_ident(of, "speaker") || is_select(of, "last", "from")
+}
+
+fn is_ident(of: &Expression, name: &str) -> bool {
+    matches!(&of.expr, Expr::Ident(is) if is == name)
+}
+
+fn is_select(of: &Expression, variable: &str, field: &str) -> bool {
+    matches!(&of.expr, Expr::Select(select) if select.field == field && is_ident(&select.operand, variable))
+}
+
+fn literal(of: &Expression) -> Option<&str> {
+    if let Expr::Literal(LiteralValue::String(text)) = &of.expr { Some(text.inner()) } else { None }
+}
