@@ -27,11 +27,18 @@ pub enum KeptSize {
 }
 
 impl KeptSize {
-    fn fits(self, entries: &[Entry]) -> bool {
-        match self {
-            Self::Tokens(most) => estimate(entries) <= most,
-            Self::Entries(most) => entries.len() <= most,
-        }
+    /// How many of the latest entries fit.
+    fn latest(self, entries: &[Entry]) -> usize {
+        let most = match self {
+            Self::Entries(most) => return most.min(entries.len()),
+            Self::Tokens(most) => most,
+        };
+        let mut size: u64 = 0;
+        let fits = |entry: &&Entry| {
+            size = size.saturating_add(tokens(entry) as u64);
+            size <= most
+        };
+        entries.iter().rev().take_while(fits).count()
     }
 }
 
@@ -82,8 +89,9 @@ impl View {
             .copied()
             .filter(|&at| self.origins.get(at) > self.origins.get(at - 1));
         let cuts: Vec<usize> = cuts.collect();
-        let fits = |at: &&usize| keep.fits(self.entries.get(**at..).unwrap_or_default());
-        let end = *cuts.iter().find(fits).or(cuts.last())?;
+        // Each entry is measured once: histories are long.
+        let from = self.entries.len() - keep.latest(&self.entries);
+        let end = *cuts.iter().find(|at| **at >= from).or(cuts.last())?;
         let through = self.origin(end - 1)?;
         Some(Compactable { entries: first..end, through })
     }
@@ -128,4 +136,22 @@ fn verbatim(entry: &Entry) -> Option<Entry> {
 
 fn estimate(entries: &[Entry]) -> u64 {
     entries.iter().map(|entry| tokens(entry) as u64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_of_the_latest_entries_stay_as_fit() {
+        let entries: Vec<Entry> =
+            [40, 4, 400, 0, 12, 100].iter().map(|bytes| Entry::user("x".repeat(*bytes))).collect();
+        for most in 0..200 {
+            let fits =
+                |latest: &usize| estimate(entries.get(entries.len() - latest..).unwrap_or_default()) <= most;
+            let expected = (0..=entries.len()).rev().find(fits);
+            assert_eq!(Some(KeptSize::Tokens(most).latest(&entries)), expected, "{most}");
+        }
+        assert_eq!([0, 4, 9].map(|most| KeptSize::Entries(most).latest(&entries)), [0, 4, 6]);
+    }
 }
