@@ -41,14 +41,15 @@ impl Team {
     }
 
     /// Reads the file of the team again, with the values that its caller gave then. `None` if the team is not from a file,
-    /// or the file is gone.
+    /// or one of the files that it was read from is gone.
     ///
     /// # Errors
     /// Mistakes in the file.
     pub fn reload(&self) -> Option<Result<Loaded, Diagnostics>> {
         let sources = &self.sources;
+        let are_there = sources.files.keys().all(|path| sources.folder.join(path).is_file());
         let path = sources.folder.join(&sources.file);
-        (!sources.is_empty() && path.is_file()).then(|| load(&path, &sources.overrides))
+        (!sources.is_empty() && are_there).then(|| load(path, &sources.overrides))
     }
 
     /// What is different in `newer`: keys first, then files that the team brings along.
@@ -71,16 +72,15 @@ impl Team {
         for path in old.union(&new).map(|(path, _)| path).collect::<BTreeSet<_>>() {
             let [old, new] = [&old, &new].map(|files| files.iter().find(|(other, _)| other == path));
             if let Some(how) = how(old, new) {
-                changes.push(TeamChange {
-                    text: format!("the file `{}` {how}", path.display()),
-                    is_harmless: false,
-                });
+                let path = path.strip_prefix(&newer.sources.folder).unwrap_or(path).display();
+                changes.push(TeamChange { text: format!("the file `{path}` {how}"), is_harmless: false });
             }
         }
         changes
     }
 
-    /// The files of the team and the teams within it that are no team files, with their texts.
+    /// The files of the team and the teams within it that are no team files, with their texts, by absolute paths: one
+    /// version can be read by a relative path, and the other by an absolute one.
     fn other_files(&self) -> BTreeSet<(PathBuf, &String)> {
         let mut teams = vec![PathBuf::from(&self.sources.file)];
         let mut rest: Vec<&Self> = vec![self];
@@ -90,7 +90,7 @@ impl Team {
         }
         let is_team = |path: &PathBuf| teams.iter().any(|team| path.ends_with(team));
         let files = self.sources.files.iter().filter(|(path, _)| !is_team(path));
-        files.map(|(path, text)| (path.clone(), text)).collect()
+        files.map(|(path, text)| (self.sources.folder.join(path), text)).collect()
     }
 }
 

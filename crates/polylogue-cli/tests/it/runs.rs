@@ -334,6 +334,8 @@ fn the_whole_of_the_help() {
               --attach <FILE>                Attach a file to the message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
               --answer <TEXT>                Answer the person who is asked, instead of asking at the terminal
               --take-over                    Take the conversation from a process that is stopped or hangs, once its lease has run out
+              --accept-changes               Continue with the current team file if it has changed since the conversation began
+              --pinned                       Continue with the team as it was when the conversation began, even if its file has changed
           -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; with commas between several, each is asked when the one before fails
               --capabilities <CAPABILITIES>  Capabilities of the models besides text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
               --offline                      Take the replies of models from the team's script; no model is called

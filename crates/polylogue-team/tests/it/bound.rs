@@ -64,7 +64,8 @@ fn every_pattern_has_its_turns() {
         ("participants: [A, B], pattern: {group: {select: {model: {attempts: 2}}}}, max_turns: 3", 9),
         ("participants: [A, B], pattern: {graph: {edges: {A: B}}}", 2),
         (
-            "participants: [A, B], pattern: {graph: {start: A, edges: {A: B, B: {to: A, says: again}}}}, max_turns: 9",
+            "participants: [A, B], max_turns: 9,
+             pattern: {graph: {start: A, edges: {A: [{to: A, says: again}, {to: B, otherwise: true}]}}}",
             9,
         ),
         ("participants: [A, B], pattern: {dag: {B: A}}", 2),
