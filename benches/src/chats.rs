@@ -10,6 +10,7 @@ use polylogue_store::{Memory, Sqlite};
 use tempfile::TempDir;
 
 use crate::bare::{SYSTEM, TASK};
+use crate::dialect::Dialect;
 use crate::job::{By, Cost, PIECES, Result};
 use crate::meter::Meter;
 use crate::server::WORDS;
@@ -40,7 +41,12 @@ impl Place {
 
 /// Runs a number of chats of a number of calls each, one after the other.
 pub(crate) async fn calls(base_url: &str, by: By, chats: u64, calls: u64) -> Result<Cost> {
-    let (place, model) = (Place::of(by)?, model(base_url, false)?);
+    self::chats(model(base_url, false)?, by, chats, calls).await
+}
+
+/// The same with any model.
+pub(crate) async fn chats(model: AnyModel, by: By, chats: u64, calls: u64) -> Result<Cost> {
+    let place = Place::of(by)?;
     run(&place, &pair(&model, 2)?, 0, 2).await?;
     let chat = pair(&model, calls)?;
     let meter = Meter::start();
@@ -48,6 +54,17 @@ pub(crate) async fn calls(base_url: &str, by: By, chats: u64, calls: u64) -> Res
         run(&place, &chat, id, calls).await?;
     }
     Ok(meter.stop())
+}
+
+/// Runs a number of chats by one API, one after the other.
+pub(crate) async fn by_api(
+    url: &str,
+    dialect: Dialect,
+    chats: u64,
+    calls: u64,
+    stream: bool,
+) -> Result<Cost> {
+    self::chats(dialect.model(url, stream)?, By::Memory, chats, calls).await
 }
 
 /// Runs a number of chats of one streamed reply each, with a subscriber to the deltas if `watched`.

@@ -25,6 +25,9 @@ async fn do_it(job: &Job) -> Result<Cost> {
         What::Nothing => Ok(Meter::start().stop()),
         What::Calls { by: By::Bare, chats, calls } => bare::calls(url, chats, calls).await,
         What::Calls { by, chats, calls } => chats::calls(url, by, chats, calls).await,
+        What::Api { dialect, chats, calls, stream } => {
+            chats::by_api(url, dialect, chats, calls, stream).await
+        }
         What::Pieces { by: By::Bare, chats, .. } => bare::pieces(url, chats).await,
         What::Pieces { by, chats, watched } => chats::pieces(url, by, chats, watched).await,
         What::Crowd { by, chats, calls } => chats::crowd(url, by, chats, calls).await,
@@ -47,4 +50,22 @@ pub(crate) fn measure(server: &Server, way: Way, what: What) -> Result<Cost> {
         return Err(format!("{what:?} failed: {}", output.status).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The instructions of a process, as callgrind counts them. `None` without valgrind.
+pub(crate) fn instructions(job: &Command) -> Result<Option<u64>> {
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(job.get_program());
+    let output = match valgrind.args(job.get_args()).output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("the program failed under valgrind: {stderr}").into());
+    }
+    let collected = stderr.lines().find_map(|line| line.split_once("Collected :"));
+    let (_, collected) = collected.ok_or_else(|| format!("callgrind counted nothing: {stderr}"))?;
+    Ok(Some(collected.trim().parse()?))
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::dialect::Dialect;
+
 /// Any error: a benchmark can only report it.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -28,6 +30,8 @@ pub(crate) enum What {
     Nothing,
     /// Chats of two agents one after the other, each with a number of model calls.
     Calls { by: By, chats: u64, calls: u64 },
+    /// Chats by one API, one after the other.
+    Api { dialect: Dialect, chats: u64, calls: u64, stream: bool },
     /// Chats of a single streamed reply, one after the other.
     Pieces { by: By, chats: u64, watched: bool },
     /// Chats at the same time, each with a number of model calls.

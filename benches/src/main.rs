@@ -5,10 +5,12 @@
 //! history and appends to it: the least possible work.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints")]
 
+mod apis;
 mod bare;
 mod batch;
 mod chats;
 mod child;
+mod dialect;
 mod groups;
 mod job;
 mod meter;
@@ -25,9 +27,10 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => report::all(),
+        ["apis"] => report::optimized().and_then(|()| apis::report()),
         ["stores"] => report::optimized().and_then(|()| stores::report()),
         [child::MEASURE, job] => child::answer(job),
-        _ => Err("usage: cargo run --release -p polylogue-bench [stores]".into()),
+        _ => Err("usage: cargo run --release -p polylogue-bench [apis|stores]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,11 +1,9 @@
 //! The measurements, their order, and the output.
 
-use std::process::Command;
-
-use crate::child::{command, measure};
+use crate::child::{command, instructions, measure};
 use crate::job::{By, Cost, RUNS, Result, What};
 use crate::server::{Server, Way};
-use crate::{batch, sandbox, start, stores, table};
+use crate::{apis, batch, sandbox, start, stores, table};
 
 /// Refuses to measure a debug build.
 pub(crate) fn optimized() -> Result<()> {
@@ -31,6 +29,7 @@ pub(crate) fn all() -> Result<()> {
     batch::report()?;
     stores::report()?;
     linear()?;
+    apis::report()?;
     start::size()
 }
 
@@ -157,11 +156,15 @@ fn groups(server: &Server) -> Result<()> {
 /// Instructions of long chats: twice the messages should cost twice as much.
 fn linear() -> Result<()> {
     let title = "One long chat without an endpoint: instructions, counted by callgrind";
-    let (short, long) = (instructions(5_000)?, instructions(10_000)?);
+    let (short, long) = (long_chat(5_000)?, long_chat(10_000)?);
     let rows = match (short, long) {
         (Some(short), Some(long)) => vec![
             vec!["5,000 messages".to_owned(), format!("{short}"), String::new()],
-            vec!["10,000 messages".to_owned(), format!("{long}"), format!("{:.3}x", ratio(long, short))],
+            vec![
+                "10,000 messages".to_owned(),
+                format!("{long}"),
+                format!("{:.3}x", table::ratio(long, short)),
+            ],
         ],
         _ => vec![vec!["not counted: `valgrind` is missing".to_owned()]],
     };
@@ -169,26 +172,7 @@ fn linear() -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a ratio of counts, shown with three digits")]
-fn ratio(a: u64, b: u64) -> f64 {
-    a as f64 / b as f64
-}
-
 /// `None` without valgrind.
-fn instructions(count: u64) -> Result<Option<u64>> {
-    let job = command(String::new(), What::Messages { count })?;
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(job.get_program());
-    let output = match valgrind.args(job.get_args()).output() {
-        Ok(output) => output,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        return Err(format!("the program failed under valgrind: {stderr}").into());
-    }
-    let collected = stderr.lines().find_map(|line| line.split_once("Collected :"));
-    let (_, collected) = collected.ok_or_else(|| format!("callgrind counted nothing: {stderr}"))?;
-    Ok(Some(collected.trim().parse()?))
+fn long_chat(count: u64) -> Result<Option<u64>> {
+    instructions(&command(String::new(), What::Messages { count })?)
 }

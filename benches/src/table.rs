@@ -17,3 +17,9 @@ pub(crate) fn print(title: &str, head: &[&str], rows: &[Vec<String>]) {
     }
     println!();
 }
+
+/// How many times `b` is `a`.
+#[expect(clippy::cast_precision_loss, reason = "a ratio of counts, shown with three digits")]
+pub(crate) fn ratio(a: u64, b: u64) -> f64 {
+    a as f64 / b as f64
+}
