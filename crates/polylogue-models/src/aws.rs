@@ -49,7 +49,7 @@ impl Aws {
             ModelError::new(ModelErrorKind::Config, "bedrock", message).hint(hint.to_owned())
         };
         let region = credentials::region(env).map_err(|error| fail(error.to_string(), error.hint()))?;
-        let hint = "set AWS_REGION, such as `us-east-1`, or `region` in the profile";
+        let hint = "set `AWS_REGION`, such as `us-east-1`, or `region` in the profile";
         let region = region.ok_or_else(|| fail("no region is set".to_owned(), hint))?;
         if !is_region(&region) {
             return Err(fail("the region is not the name of one".to_owned(), hint));

@@ -126,11 +126,6 @@ impl ErrorBody {
         !per_minute && self.mentions(&words)
     }
 
-    /// Whether the account may spend no more, whatever the status is.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.mentions(&["spend_limit_reached", "credit balance is too low"])
-    }
-
     /// The tokens of the request and the limit, if the error is that the request is too long.
     pub(crate) fn too_long(&self) -> Option<(Option<u32>, Option<u32>)> {
         let (tokens, limit) = too_long(self.message.as_deref().unwrap_or_default(), &self.codes)?;

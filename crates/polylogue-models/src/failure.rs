@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use polylogue_core::{FailedAttempt, ModelError, ModelErrorKind as Kind};
 use polylogue_http::{Broken, HeaderMap, Redactor, SendError, StatusCode, Uri};
 
+use crate::account_error::{AccountError, QUOTA};
 use crate::api::Api;
 use crate::error_body::{ErrorBody, LONG};
 use crate::ollama::{self, Advice};
@@ -138,11 +139,7 @@ impl ErrorContext<'_> {
         // A provider that asks for a wait means a rate limit, whatever it calls it.
         let quota = asked.is_none() && says.is_quota();
         let (kind, hint, again) = match status {
-            400 | 403 | 429 if says.is_spent() => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
-            // Google's code for a key that it does not know.
-            400 if says.mentions(&["api_key_invalid"]) => {
-                (Kind::Config, Some(self.key_hint()), RetryAdvice::No)
-            }
+            _ if let Some(error) = AccountError::of(status, says, asked.is_some()) => self.account(error),
             401 | 403 => (Kind::Config, Some(self.key_hint()), RetryAdvice::No),
             402 => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             404 if says.mentions(&["deploymentnotfound"]) => {
@@ -160,7 +157,6 @@ impl ErrorContext<'_> {
                 (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked))
             }
             408 | 409 | 424 => (Kind::Refused, None, RetryAdvice::Yes(asked)),
-            429 if says.is_quota_of_day() => (Kind::Refused, Some(OF_DAY.to_owned()), RetryAdvice::Spent),
             429 if quota => (Kind::Refused, Some(QUOTA.to_owned()), RetryAdvice::Spent),
             429 => (Kind::Refused, Some(RATE.to_owned()), RetryAdvice::Yes(asked)),
             500.. => (Kind::Refused, Some(THEIRS.to_owned()), RetryAdvice::Yes(asked)),
@@ -173,6 +169,19 @@ impl ErrorContext<'_> {
         };
         let message = format!("the provider answered with status {status}: {what}");
         Failure { is_malformed: says.is_malformed(), ..self.failure(kind, &message, hint, again) }
+    }
+
+    /// The kind, hint and retry of a refusal of the key, the account or the model.
+    fn account(&self, error: AccountError) -> (Kind, Option<String>, RetryAdvice) {
+        let hint = match error {
+            AccountError::Key => self.key_hint(),
+            AccountError::Model => self.address_hint(),
+            _ => error.hint().unwrap_or_default().to_owned(),
+        };
+        match error.spends_key() {
+            true => (Kind::Refused, Some(hint), RetryAdvice::Spent),
+            false => (Kind::Config, Some(hint), RetryAdvice::No),
+        }
     }
 
     /// Known advice for an error of Ollama's own API.
@@ -350,7 +359,6 @@ impl ErrorContext<'_> {
     }
 }
 
-const QUOTA: &str = "the account has no credit left, or met its budget: see the provider's billing page";
 const NO_CERTIFICATES: &str = "install the system's certificates, often a package named `ca-certificates`, or name a \
     file of them in `SSL_CERT_FILE`";
 const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is self-signed, add it to the \
@@ -358,8 +366,6 @@ const NOT_TRUSTED: &str = "check the base URL; if the server's certificate is se
 const PROXY: &str = "check the proxy, with the name and the password in its address, or name the host in `NO_PROXY` if \
     it is reached directly";
 const NO_TLS: &str = "check the base URL: it begins with `http://` if the server does not encrypt";
-const OF_DAY: &str =
-    "the quota of the day is used up: wait until tomorrow, or raise it in the provider's console";
 const RATE: &str = "limit the endpoint's requests with `per_minute` or `in_flight`";
 const NO_DEPLOYMENT: &str = "after `azure:` stands the name of a deployment of the resource, not of a model: look it up in the \
     portal; a new deployment takes a few minutes";

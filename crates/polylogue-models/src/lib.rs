@@ -92,6 +92,7 @@
 //! for twice; caching is opt-in.
 
 mod accepts;
+mod account_error;
 mod address;
 mod anthropic;
 mod api;

@@ -32,7 +32,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           ollama         nothing answers at OLLAMA
           ollama-openai  nothing answers at UNREACHABLE
           anthropic      no key: set `ANTHROPIC_API_KEY`
-          bedrock        no region is set: set AWS_REGION, such as `us-east-1`, or `region` in the profile
+          bedrock        no region is set: set `AWS_REGION`, such as `us-east-1`, or `region` in the profile
           deepseek       key found in `DEEPSEEK_API_KEY`, at https://api.deepseek.com/v1
           qwen           no key: set `DASHSCOPE_API_KEY` or `QWEN_API_KEY`
           mistral        no key: set `MISTRAL_API_KEY`

@@ -121,3 +121,5 @@ mod versions;
 mod web;
 #[cfg(test)]
 mod working;
+#[cfg(test)]
+mod wrong_keys;
