@@ -47,6 +47,7 @@ pub(crate) fn limits_of(reason: &StopReason) -> Box<dyn Iterator<Item = LimitOve
     let limit = match reason {
         StopReason::All(reasons) => return Box::new(reasons.iter().flat_map(limits_of)),
         StopReason::NoOutput { ended } => return limits_of(ended),
+        StopReason::Allowance { limit, .. } => return limits_of(limit),
         // As many as the next step needs do not grow with a limit that was tried.
         StopReason::Turns { limit, next } => LimitOverrides { turns: next.or(Some(*limit)), ..of },
         StopReason::Calls { limit } => LimitOverrides { calls: Some(*limit), ..of },

@@ -90,7 +90,8 @@ impl Runtime {
                 log => break log?,
             }
         };
-        let (chat, log) = (run.chat(log.id())?, log.limits(run.limits()));
+        let (chat, log) =
+            (run.chat(log.id())?, log.limits(run.limits()).agent_limits(run.team().agent_limits()));
         run.make_work_dir(log.id())?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
@@ -122,7 +123,8 @@ impl Runtime {
         prepared.models().learn(&events);
         let changed = Some(overrides).filter(|now| *now != before);
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
-        Ok(self.register(Conversation::new(chat, log.limits(limits), opened, self.store().clone())))
+        let log = log.limits(limits).agent_limits(run.team().agent_limits());
+        Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 
     async fn claim(&self, id: &LogId, take_over: bool) -> Result<Log> {

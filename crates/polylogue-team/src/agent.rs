@@ -7,6 +7,7 @@ use polylogue_core::Name;
 
 use crate::approval::ApprovalRule;
 use crate::human_input::{DefaultAnswer, HumanInputMode, TerminateOn};
+use crate::limits::UsageLimits;
 use crate::memory::AgentMemory;
 use crate::nested_chats::NestedChat;
 use crate::output_blocks::RunsOutputBlocks;
@@ -28,6 +29,10 @@ pub struct Agent {
     /// Who replies: a model, a person or neither.
     #[key(flatten)]
     pub kind: AgentKind,
+    /// Limits of the agent in the whole run: on its model calls and all within its turns. When one is reached, the chat
+    /// ends in which the agent has its turn.
+    #[key(default = UsageLimits::default())]
+    pub limits: At<UsageLimits>,
     /// Limits on each call of the agent's tools.
     #[key(default = ToolLimits::default())]
     pub tool_limits: At<ToolLimits>,

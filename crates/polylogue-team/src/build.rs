@@ -9,8 +9,8 @@ mod tools;
 mod web;
 
 use polylogue::agents::tooling::ModelSettings;
-use polylogue::{Assistant, Chat, Limits, Name, Result, Transcript};
-use polylogue_core::{Money, TaskFrom, ViewOptions};
+use polylogue::{Assistant, Chat, Name, Result, Transcript};
+use polylogue_core::ViewOptions;
 use polylogue_mcp::Catalog;
 
 pub use self::builder::Provide;
@@ -38,7 +38,7 @@ impl Team {
     /// As [`build`](Self::build); when the team asks for what was not [granted](BuildContext::grant), and when what its programs
     /// are to read is not there.
     pub fn build_at(&self, provide: Provide<'_>, workplace: &BuildContext) -> Result<Chat> {
-        AgentBuilder::of(self, &self.name, None, provide, workplace).outermost(TaskFrom::default())
+        AgentBuilder::of(self, &self.name, None, provide, workplace).outermost()
     }
 
     /// Builds the agents with models, including those of inner chats, without the chats: to show what their models
@@ -83,20 +83,6 @@ impl Team {
     ) -> Result<Vec<(ModelSettings, String)>> {
         let workplace = BuildContext::unused();
         AgentBuilder::of(self, &self.name, None, provide, &workplace).choices_of(who, names)
-    }
-
-    /// Limits of the whole run: those the team sets, over the defaults.
-    #[must_use]
-    pub fn limits(&self) -> Limits {
-        let (set, default) = (&self.limits, Limits::default());
-        Limits {
-            turns: None,
-            calls: set.calls,
-            calls_each: default.calls_each,
-            tokens: set.tokens,
-            cost: set.cost.map(Money::dollars),
-            depth: set.depth.and_then(|depth| depth.try_into().ok()).unwrap_or(default.depth),
-        }
     }
 }
 

@@ -24,9 +24,11 @@ pub use self::summary::{Reflect, Summary};
 pub(crate) use self::task_from::TaskFromKey;
 use crate::condition::judged;
 use crate::diagnostic::Report;
+use crate::limits::UsageLimits;
 use crate::outline::Outline;
 use crate::pattern::{Agents, Built, ChatFrame, Pattern, listed};
 use crate::private_agents::PrivateRole;
+use crate::set::Set as _;
 use crate::source::Span;
 use crate::stop::Stop;
 use crate::text::{Listed, NeighborRef, OfChat, Template};
@@ -54,6 +56,10 @@ pub struct Chat {
     /// Termination conditions. The chat ends when one of them is met.
     #[key(none = "the pattern, or `max_turns`")]
     pub stop: Option<Stop>,
+    /// Limits of each run of the chat, with all chats within it. The chat ends when one is reached, and an outer chat
+    /// continues.
+    #[key(default = UsageLimits::default())]
+    pub limits: UsageLimits,
     /// Limits on repetition. The chat ends when one is reached. `off` disables loop detection.
     #[key(as = At<LoopDetectionKey>, default = LoopDetector::default())]
     pub loop_detection: At<LoopDetector>,
@@ -153,6 +159,17 @@ impl Chat {
 
     /// Builds the chat called `name`, without its task.
     pub(crate) fn build(&self, name: &Name, description: &str, agents: &dyn Agents) -> Result<ChatBuilder> {
+        self.build_within(self.limits, name, description, agents)
+    }
+
+    /// The same within other limits.
+    pub(crate) fn build_within(
+        &self,
+        limits: UsageLimits,
+        name: &Name,
+        description: &str,
+        agents: &dyn Agents,
+    ) -> Result<ChatBuilder> {
         let frame = self.frame(name);
         let (builder, policy) = match self.pattern.part().build(&frame, agents)? {
             Built::Chat(builder, policy) => (*builder, policy),
@@ -161,6 +178,7 @@ impl Chat {
             }
         };
         let builder = builder.description(description).max_equal_calls(self.loop_detection.calls);
+        let builder = builder.set(limits.allowance(), ChatBuilder::limits);
         let known = |who: &Name| {
             let part = self.pattern.part();
             frame.has(who)

@@ -1,5 +1,6 @@
 //! Teams.
 
+mod limits;
 mod models;
 mod permission;
 mod reach;
@@ -21,6 +22,7 @@ use crate::chat::{Chat, InnerChat, TaskFromKey};
 use crate::command::CommandKeys;
 use crate::compaction::CompactionKeys;
 use crate::endpoint::Endpoint;
+use crate::limits::Limits;
 use crate::mcp::McpServers;
 use crate::memory::TeamMemory;
 use crate::model_list::{FailureKey, ModelList};
@@ -105,7 +107,8 @@ pub struct Team {
     pub web: Web,
     /// Long-term memory of agents that set `memory`.
     pub memory: At<TeamMemory>,
-    /// Limits of the whole run. The limits of a team within a team are ignored.
+    /// Limits of the whole run. Those of a team within a team hold for each run of that team, but for its `depth`, which is
+    /// ignored.
     pub limits: Limits,
     /// Scripted model replies, which replace the models in tests and demonstrations. The nth step of an agent is the
     /// reply to its nth model call.
@@ -135,23 +138,6 @@ pub struct SubTeam {
     /// The team of the file.
     #[key(skip)]
     pub team: Box<Team>,
-}
-
-/// Limits of a whole run. The run ends when the first one is reached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Config)]
-pub struct Limits {
-    /// Maximum number of model calls.
-    #[key(none = "none", range = 1..)]
-    pub calls: Option<u64>,
-    /// Maximum number of input and output tokens together.
-    #[key(none = "none", range = 1..)]
-    pub tokens: Option<u64>,
-    /// Maximum cost in US dollars.
-    #[key(none = "none", range = 0..=1_000_000)]
-    pub cost: Option<f64>,
-    /// Maximum depth of chats within chats.
-    #[key(none = "8", range = 1..=64)]
-    pub depth: Option<u32>,
 }
 
 /// A team without anything, which stands for one that could not be read.

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use polylogue::{AnyModel, Assistant, Chat, Limits, Log, Name, Status, Step, Transcript, sequential};
 use polylogue_core::{
-    Allowance, AllowanceOwner, AnyStore, Budget, DeltaSink, Event, FailedAttempt, LogId, Meta, Model,
-    ModelError, ModelErrorKind, Money, Path, Reply, Request, RunOutcome, RunResult, StopReason, Store,
-    TurnRequest, Usage,
+    Allowance, AllowanceOwner, AnyStore, Budget, DeltaSink, Event, FailedAttempt, LimitOverrides, LogId,
+    Meta, Model, ModelError, ModelErrorKind, Money, Path, Reply, Request, RunOutcome, RunResult, StopReason,
+    Store, TurnRequest, Usage,
 };
 use polylogue_store::Memory;
 
@@ -299,4 +299,26 @@ async fn a_nested_chat_ends_at_its_own_limit_and_the_outer_one_continues() {
         .collect();
     assert_eq!(ends[0], "/inner.1: the chat `inner` has reached the limit of 4 model calls");
     assert_eq!((ends.len(), server.cents(|at, _| at.is_root())), (2, MOST));
+}
+
+#[tokio::test]
+async fn a_resumption_allows_more_than_the_limit_that_was_reached() {
+    let server = Server { is_greedy: true, ..Server::default() };
+    let chat = crowd("A", 2, &server).limits(spend(45)).build().unwrap();
+    let mut log = Log::in_memory();
+    chat.run_in(&mut log, "go").await.unwrap();
+    assert_eq!(server.requests(), 2);
+    let more = |cost| LimitOverrides { cost: Some(cents(cost)), ..LimitOverrides::default() };
+    let limits = Limits::default();
+    let ends = |allowed| chat.ends_again(&log, &limits, more(allowed));
+    // 40 cents are spent, so 4 more are less than the chat has anyway.
+    assert!(ends(4).await.unwrap().is_some());
+    assert!(ends(50).await.unwrap().is_none());
+    log.reopen_for(more(50)).await.unwrap();
+    // Another process finds in the log what is allowed: 90 cents in all.
+    let mut log = log_of(&log.events().await).await;
+    chat.resume(&mut log).await.unwrap();
+    assert_eq!(server.requests(), 4);
+    let reason = log.transcript().await.unwrap().closed().unwrap().0.to_string();
+    assert!(reason.starts_with("the chat `A` has reached the budget of $0.9000 ($0.8000 spent"), "{reason}");
 }

@@ -175,6 +175,7 @@ impl<'a> Job<'a> {
         let batch = Batch::new(store).concurrency(self.args.at_once.into());
         let batch = batch
             .limits(self.prepared.team().limits())
+            .agent_limits(self.prepared.team().agent_limits())
             .overrides(self.args.options.limits.overrides(), limits_of);
         let batch = match budget {
             Some(budget) => {

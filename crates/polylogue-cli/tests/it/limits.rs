@@ -388,3 +388,47 @@ fn a_person_who_was_handed_to_gives_the_turn_back() {
     let names: Vec<&str> = said.iter().map(|event| event["from"].as_str().unwrap()).collect();
     assert!(names.ends_with(&["Kim", "Clerk"]), "{names:?}\n{}", ran.out);
 }
+
+#[test]
+fn a_limit_of_an_agent_or_of_a_chat_is_named_and_raised_by_resume() {
+    let prices = "prices: {\"openai:test\": {input: 1000, output: 1000}}";
+    for (of, agent, chat) in
+        [("the agent `Ann`", ", limits: {calls: 2}", ""), ("the chat `pair`", "", ", limits: {calls: 3}")]
+    {
+        let server = serve(talker());
+        let home = Home::at(&server);
+        home.file(
+            "team.yaml",
+            &format!(
+                "name: pair\ntask: Talk\n{prices}\nagents: [{{name: Ann{agent}}}, {{name: Bob}}]\n\
+                 chat: {{participants: [Ann, Bob], stop: {{max_turns: 12}}{chat}}}\n"
+            ),
+        );
+        let ended = home.run(&RUN).exits(3);
+        let (limit, calls) = if agent.is_empty() { (3, 3) } else { (2, 4) };
+        assert_eq!(server.count(), calls, "{of}");
+        assert!(
+            ended.out.contains(&format!("{of} has reached the limit of {limit} model calls")),
+            "{}",
+            ended.out
+        );
+        let command = format!("`polylogue resume {} --max-calls {limit}`", home.id());
+        assert!(ended.out.contains(&command), "{}", ended.out);
+        let bare = home.run(&["resume", "last"]).exits(3);
+        assert!(bare.err.contains(&format!("{command} continues it")), "{}", bare.err);
+        assert_eq!(server.count(), calls, "{of}: nothing is done");
+        // Twice: Ann's third call is followed by one of Bob.
+        for _ in 0..2 {
+            home.run(&["resume", "last", "--max-calls", "2"]).exits(3);
+        }
+        assert_eq!(server.count(), calls + 4, "{of}");
+        home.run(&["resume", "last", "--max-calls", "100"]).ok();
+        assert_eq!(server.count(), 12, "{of}");
+        let shown = home.run(&["show", "last"]).ok();
+        assert!(
+            shown.out.contains(&format!("{of} has reached the limit of {limit} model calls")),
+            "{}",
+            shown.out
+        );
+    }
+}

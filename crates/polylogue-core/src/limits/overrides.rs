@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Limits;
-use crate::Money;
+use crate::{Money, TotalUsage};
 
 /// Limits of one conversation that override those of its team, such as those of command-line options. They apply in
 /// every process that continues the conversation, until they are changed again.
@@ -38,6 +38,16 @@ impl LimitOverrides {
             calls: self.calls.or(earlier.calls),
             tokens: self.tokens.or(earlier.tokens),
             cost: self.cost.or(earlier.cost),
+        }
+    }
+
+    /// The totals that allow this much more than `usage` and these `turns`.
+    pub(crate) fn beyond(self, usage: &TotalUsage, turns: u64) -> Self {
+        Self {
+            turns: self.turns.map(|more| turns.saturating_add(more)),
+            calls: self.calls.map(|more| usage.counted_calls().saturating_add(more)),
+            tokens: self.tokens.map(|more| usage.counted_tokens().saturating_add(more)),
+            cost: self.cost.map(|more| usage.counted_cost() + more),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::limits::RunUsage;
-use crate::{AllowanceOwner, Body, Event, Limits, Name, Path, StopReason, TotalUsage};
+use crate::{AllowanceOwner, Body, Event, LimitOverrides, Limits, Name, Path, StopReason, TotalUsage};
 
 /// All accounts of a run, besides that of the run itself. Rebuilt from the events of the log alone.
 #[derive(Default)]
@@ -11,17 +11,41 @@ pub(crate) struct Accounts {
     of: Vec<OwnedAccount>,
     /// The chats in which one agent is called, which can have another name than the agent.
     called: Vec<(Path, Name)>,
+    /// Whose limit closed the outermost chat last.
+    stopped: Option<AllowanceOwner>,
 }
 
 /// The account of one agent or chat.
 pub(crate) struct OwnedAccount {
     owner: AllowanceOwner,
-    pub(crate) limits: Limits,
+    limits: Limits,
+    /// What resumptions allowed in all, whatever `limits` are.
+    raised: LimitOverrides,
     usage: TotalUsage,
     unpriced: Option<Arc<str>>,
 }
 
 impl OwnedAccount {
+    /// Its limits, as far as resumptions have raised them.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits_with(self.raised)
+    }
+
+    fn limits_with(&self, raised: LimitOverrides) -> Limits {
+        let Limits { calls, tokens, cost, .. } = self.limits;
+        Limits {
+            calls: calls.map(|limit| limit.max(raised.calls.unwrap_or(0))),
+            tokens: tokens.map(|limit| limit.max(raised.tokens.unwrap_or(0))),
+            cost: cost.map(|limit| limit.max(raised.cost.unwrap_or_default())),
+            ..self.limits
+        }
+    }
+
+    /// What is allowed in all if a resumption allows `more` than the usage so far.
+    fn raised_by(&self, more: LimitOverrides) -> LimitOverrides {
+        more.beyond(&self.usage, 0).or(self.raised)
+    }
+
     /// What counts toward its limits.
     pub(crate) const fn used(&self) -> RunUsage<'_> {
         RunUsage { usage: &self.usage, unpriced: self.unpriced.as_ref() }
@@ -41,14 +65,22 @@ impl Accounts {
             return false;
         }
         let usage = TotalUsage::default();
-        self.of.push(OwnedAccount { owner: owner.clone(), limits, usage, unpriced: None });
+        let raised = LimitOverrides::default();
+        self.of.push(OwnedAccount { owner: owner.clone(), limits, raised, usage, unpriced: None });
         true
+    }
+
+    /// The limits of `owner` if its conversation is reopened for `more`; `None` if it has no account.
+    pub(crate) fn limits_for(&self, owner: &AllowanceOwner, more: LimitOverrides) -> Option<Limits> {
+        let account = self.of.iter().find(|account| account.owner == *owner)?;
+        Some(account.limits_with(account.raised_by(more)))
     }
 
     /// The same accounts, without usage.
     pub(crate) fn emptied(self) -> Self {
-        let empty = |account| OwnedAccount { usage: TotalUsage::default(), unpriced: None, ..account };
-        Self { of: self.of.into_iter().map(empty).collect(), called: Vec::new() }
+        let (usage, raised) = (TotalUsage::default(), LimitOverrides::default());
+        let empty = |account| OwnedAccount { usage, raised, unpriced: None, ..account };
+        Self { of: self.of.into_iter().map(empty).collect(), ..Self::default() }
     }
 
     /// Counts an event, and the model that it used at an unknown price.
@@ -59,6 +91,7 @@ impl Accounts {
         {
             self.called.push((event.at.clone(), only.clone()));
         }
+        self.raise(event);
         if self.of.is_empty() {
             return;
         }
@@ -68,10 +101,29 @@ impl Accounts {
             Body::ToolReturned { who, .. } => who,
             _ => return,
         };
-        let Self { of, called } = self;
+        let Self { of, called, .. } = self;
         for account in of.iter_mut().filter(|account| pays(&account.owner, called, &event.at, who)) {
             account.usage.add_event(event);
             account.unpriced = unpriced.cloned().or_else(|| account.unpriced.take());
+        }
+    }
+
+    /// Raises the limit that closed the conversation, if `event` reopens it for more.
+    fn raise(&mut self, event: &Event) {
+        match &event.body {
+            Body::Closed { reason, .. } if event.at.is_root() => {
+                self.stopped = match reason {
+                    StopReason::Allowance { of, .. } => Some(of.clone()),
+                    _ => None,
+                };
+            }
+            Body::Reopened { more, .. } if event.at.is_root() => {
+                let stopped = self.stopped.take();
+                for account in self.of.iter_mut().filter(|account| Some(&account.owner) == stopped.as_ref()) {
+                    account.raised = account.raised_by(*more);
+                }
+            }
+            _ => {}
         }
     }
 

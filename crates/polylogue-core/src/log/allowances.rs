@@ -2,7 +2,7 @@
 
 use super::Log;
 use super::buffer::EventBuffer;
-use crate::{Allowance, AllowanceOwner, Error, Interrupt, Limits, Name, Result, StopReason};
+use crate::{Allowance, AllowanceOwner, Error, Interrupt, LimitOverrides, Limits, Name, Result, StopReason};
 
 impl Log {
     /// Sets limits of agents, over all chats and turns of the conversation: what an agent calls within its turns counts,
@@ -34,6 +34,17 @@ impl Log {
     /// The limits of an agent; `None` if it has none.
     pub(crate) fn limits_of_agent(&self, name: &Name) -> Option<Limits> {
         self.allowances.iter().rfind(|(who, _)| who == name).map(|(_, allowance)| allowance.limits())
+    }
+
+    /// The limits of the agent or chat `owner` if the conversation is reopened for `more`: its `own`, unless resumptions have
+    /// raised them.
+    pub(crate) async fn limits_of_owner(
+        &self,
+        owner: &AllowanceOwner,
+        own: Limits,
+        more: LimitOverrides,
+    ) -> Limits {
+        self.buffer.lock().await.limits_of_account(owner, own, more)
     }
 
     /// Whether upper bounds of calls are needed.

@@ -10,7 +10,7 @@ use super::inbox::TakenNumbers;
 use super::origins::Origins;
 use super::turns::TurnCount;
 use crate::limits::RunUsage;
-use crate::{AllowanceOwner, ChargeReason, Limits, Name, Path, TotalUsage};
+use crate::{AllowanceOwner, ChargeReason, LimitOverrides, Limits, Name, Path, TotalUsage};
 
 /// The events of a log, and those to be appended next.
 #[derive(Default)]
@@ -85,6 +85,17 @@ impl EventBuffer {
         if self.totals.accounts.open(owner, limits) {
             self.count_again();
         }
+    }
+
+    /// The limits of `owner`, by default `own`, if the conversation is reopened for `more`.
+    pub(crate) fn limits_of_account(
+        &mut self,
+        owner: &AllowanceOwner,
+        own: Limits,
+        more: LimitOverrides,
+    ) -> Limits {
+        self.open_account(owner, own);
+        self.totals.accounts.limits_for(owner, more).unwrap_or(own)
     }
 
     /// Counts all events from the first one on.

@@ -197,6 +197,15 @@ impl Log {
         if account.unchecked_turns > 0 {
             return Ok(ReservationAttempt::Later);
         }
+        // First, so that a resumption raises them together with the limits of the run.
+        let mut owned = Vec::new();
+        for (index, of) in totals.accounts.paying(at, who) {
+            match of.limits().admit(of.used(), &account.owned(index), 0, (&bound, calls)) {
+                Admission::Now(hold) => owned.push((index, hold)),
+                Admission::Later => return Ok(ReservationAttempt::Later),
+                Admission::Never(reason) => return Err(Interrupt::Limit(of.refusal(reason)).into()),
+            }
+        }
         let run = match self.limits_now().admit(
             totals.used(),
             &account.reserved,
@@ -210,14 +219,6 @@ impl Log {
                 return Err(Interrupt::Limit(reason).into());
             }
         };
-        let mut owned = Vec::new();
-        for (index, of) in totals.accounts.paying(at, who) {
-            match of.limits.admit(of.used(), &account.owned(index), 0, (&bound, calls)) {
-                Admission::Now(hold) => owned.push((index, hold)),
-                Admission::Later => return Ok(ReservationAttempt::Later),
-                Admission::Never(reason) => return Err(Interrupt::Limit(of.refusal(reason)).into()),
-            }
-        }
         let shared = match self.budget.as_ref().map(|budget| budget.reserve(&bound)) {
             None => Amount::default(),
             Some(Fit::Now(amount)) => amount,

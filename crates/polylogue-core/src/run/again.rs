@@ -30,7 +30,7 @@ impl Chat {
         let transcript = reopened(log, transcript, Body::Reopened { message: None, more }).await?;
         // A limit of the whole run interrupted a turn.
         if transcript.current_speakers().next().is_some() {
-            return Ok(Some(reason).filter(|reason| holds_still(self, log, reason, limits)));
+            return Ok(holds_still(self, log, &reason, limits, more).await.then_some(reason));
         }
         let next = RunningChat::new(log, transcript).wanted(self)?;
         if let Some(Body::Closed { reason, .. }) = next.first() {
@@ -38,7 +38,8 @@ impl Chat {
         }
         let turns = turns_begun(&next);
         let too_many = limits.too_many_turns(log.turns_begun().await, turns);
-        Ok(too_many.or(Some(reason).filter(|reason| turns > 0 && holds_still(self, log, reason, limits))))
+        let holds = turns > 0 && holds_still(self, log, &reason, limits, more).await;
+        Ok(too_many.or(holds.then_some(reason)))
     }
 
     /// Why the closed conversation in `log` would end again at once under `limits` if it were reopened with `message`: a limit of
@@ -56,7 +57,7 @@ impl Chat {
     ) -> Result<Option<StopReason>> {
         let transcript = log.transcript().await?;
         let Some((reason, _)) = transcript.closed() else { return Ok(None) };
-        if holds_still(self, log, reason, limits) {
+        if holds_still(self, log, reason, limits, LimitOverrides::default()).await {
             return Ok(Some(reason.clone()));
         }
         let transcript = reopened(log, transcript, Body::reopened(Some(message.clone()))).await?;
@@ -83,19 +84,24 @@ async fn reopened(log: &Log, mut transcript: Transcript, body: Body) -> Result<T
     Ok(transcript)
 }
 
-/// Whether the limit that was reached is still not raised: that of the whole run, of `chat`, or of an agent.
-fn holds_still(chat: &Chat, log: &Log, reason: &StopReason, limits: &Limits) -> bool {
-    match reason {
-        StopReason::Allowance { of, limit } => {
-            let own = match of {
-                AllowanceOwner::Agent(name) => log.limits_of_agent(name),
-                AllowanceOwner::Chat { at, .. } => {
-                    chat.setup.allowance.filter(|_| at.is_root()).map(Allowance::limits)
-                }
-            };
-            own.is_some_and(|own| is_reached(limit, &own))
+/// Whether the limit that was reached is not raised by allowing `more`: that of the whole run, of `chat`, or of an agent.
+async fn holds_still(
+    chat: &Chat,
+    log: &Log,
+    reason: &StopReason,
+    limits: &Limits,
+    more: LimitOverrides,
+) -> bool {
+    let StopReason::Allowance { of, limit } = reason else { return is_reached(reason, limits) };
+    let own = match of {
+        AllowanceOwner::Agent(name) => log.limits_of_agent(name),
+        AllowanceOwner::Chat { at, .. } => {
+            chat.setup.allowance.filter(|_| at.is_root()).map(Allowance::limits)
         }
-        reason => is_reached(reason, limits),
+    };
+    match own {
+        Some(own) => is_reached(limit, &log.limits_of_owner(of, own, more).await),
+        None => false,
     }
 }
 

@@ -93,8 +93,8 @@ impl Log {
     }
 
     /// As [`reopen`](Self::reopen): limits of the outermost chat itself - its maximum number of turns, and termination
-    /// conditions that count turns, messages, tokens or money - end it only when it has used `more` than now. Limits of the
-    /// whole run are those of the log; [`limits_beyond`](Self::limits_beyond) has those to set.
+    /// conditions that count turns, messages, tokens or money - end it only when it has used `more` than now. The same
+    /// holds for limits of the chat or of the agent that ended it. Limits of the whole run are those of the log; [`limits_beyond`](Self::limits_beyond) has those to set.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -107,13 +107,7 @@ impl Log {
 
     /// The limits of the whole run that allow `more` than it has used so far.
     pub async fn limits_beyond(&self, more: LimitOverrides) -> LimitOverrides {
-        let (turns, usage) = (self.turns().await, self.usage().await);
-        LimitOverrides {
-            turns: more.turns.map(|more| turns.saturating_add(more)),
-            calls: more.calls.map(|more| usage.counted_calls().saturating_add(more)),
-            tokens: more.tokens.map(|more| usage.counted_tokens().saturating_add(more)),
-            cost: more.cost.map(|more| usage.counted_cost() + more),
-        }
+        more.beyond(&self.usage().await, self.turns().await)
     }
 
     /// Reopens a closed conversation with a new message. Run the chat again to continue.

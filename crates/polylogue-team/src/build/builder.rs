@@ -13,6 +13,7 @@ use crate::agent::Agent;
 use crate::approval::Approver;
 use crate::build_context::BuildContext;
 use crate::chat::InnerChat;
+use crate::limits::UsageLimits;
 use crate::pattern::{Agents, Task};
 use crate::sandbox::SandboxBackend;
 use crate::team::{SubTeam, Team};
@@ -58,11 +59,20 @@ impl<'a> AgentBuilder<'a> {
         Self::of(&sub.team, &sub.name, self.model, self.provide, self.context)
     }
 
-    /// The outermost chat.
-    pub(super) fn outermost(&self, task_from: TaskFrom) -> Result<Chat> {
+    /// The outermost chat of a run.
+    pub(super) fn outermost(&self) -> Result<Chat> {
+        self.outermost_within(self.team.chat.limits)?.build()
+    }
+
+    /// The outermost chat of a team that takes part in another.
+    pub(super) fn participating(&self, task_from: TaskFrom) -> Result<Chat> {
+        let limits = self.team.limits.usage.and(self.team.chat.limits);
+        self.outermost_within(limits)?.task_from(task_from).build()
+    }
+
+    fn outermost_within(&self, limits: UsageLimits) -> Result<ChatBuilder> {
         let agents = ScopedAgents { builder: self, around: BuildScope::default() };
-        let chat = self.team.chat.build(self.name, &self.team.description, &agents)?;
-        chat.task_from(task_from).build()
+        self.team.chat.build_within(limits, self.name, &self.team.description, &agents)
     }
 
     pub(super) fn inner(&self, inner: &'a InnerChat, around: &BuildScope<'a>) -> Result<ChatBuilder> {
@@ -83,7 +93,7 @@ impl<'a> AgentBuilder<'a> {
             return Ok(AnyAgent::new(inner.with_task(self.inner(inner, around)?).build()?));
         }
         match self.team.teams.iter().find(|sub| sub.name == *name) {
-            Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).outermost(sub.task_from.clone())?)),
+            Some(sub) => Ok(AnyAgent::new(self.of_sub(sub).participating(sub.task_from.clone())?)),
             None => {
                 let place = format!("of `{}`", self.team.name);
                 Err(UnknownName::new("agent, chat or team", name).within(place).into())

@@ -115,7 +115,7 @@ impl<'a> AgentBuilder<'a> {
         let mut tool = match (inner, sub) {
             (Some(inner), _) => agent_tool::AgentTool::chat(self.inner(inner, around)?.build()?),
             (None, Some(sub)) => {
-                agent_tool::AgentTool::chat(self.of_sub(sub).outermost(sub.task_from.clone())?)
+                agent_tool::AgentTool::chat(self.of_sub(sub).participating(sub.task_from.clone())?)
             }
             (None, None) => agent_tool::AgentTool::agent(self.participant(&given.who, around)?),
         };

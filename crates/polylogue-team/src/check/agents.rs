@@ -25,6 +25,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         }
         check_command(agent, report);
         check_limits(team, agent, report);
+        check_usage(team, agent, report);
         check_nested(outline, agent, report);
     }
     if !report.failed() {
@@ -92,6 +93,20 @@ fn check_limits(team: &Team, agent: &Agent, report: &mut Report<'_>) {
         let hint =
             "give it `tools` or `executes_tools`; code that it executes has a `timeout` in `code_execution`";
         report.warning(codes::NO_EFFECT, at, format!("`{}` has no tools to limit", agent.name), hint);
+    }
+}
+
+/// Warns of limits of agents that call no model, and of limits that the run reaches first.
+fn check_usage(team: &Team, agent: &Agent, report: &mut Report<'_>) {
+    let Some(at) = agent.limits.given() else { return };
+    if agent.model().is_none() && agent.nested_chats.is_empty() {
+        let hint = "limits count model calls: remove `limits`, or set them where a model is called";
+        report.warning(codes::NO_EFFECT, at, format!("`{}` calls no model", agent.name), hint);
+    }
+    if let Some(key) = team.limits.usage.first_below(&agent.limits) {
+        let hint = "an agent can use no more than the whole run: set less, or remove it";
+        let message = format!("`limits.{key}` of `{}` is more than that of the whole run", agent.name);
+        report.warning(codes::NO_EFFECT, at, message, hint);
     }
 }
 

@@ -40,8 +40,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
-    AnyStore, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits, Log, LogId, Meta, Result,
-    Status, Store, StoreError,
+    Allowance, AnyStore, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits, Log, LogId, Meta,
+    Name, Result, Status, Store, StoreError,
 };
 
 use crate::runs::Report;
@@ -52,6 +52,7 @@ pub struct Batch {
     store: AnyStore,
     at_once: NonZero<usize>,
     limits: Limits,
+    agent_limits: Vec<(Name, Allowance)>,
     overrides: LimitOverrides,
     began_with: fn(&Meta) -> LimitOverrides,
     budget: Option<Budget>,
@@ -97,6 +98,7 @@ impl Batch {
             store,
             at_once,
             limits: Limits::default(),
+            agent_limits: Vec::new(),
             overrides: LimitOverrides::default(),
             began_with: |_| LimitOverrides::default(),
             budget: None,
@@ -115,6 +117,12 @@ impl Batch {
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Sets limits of agents in each conversation, as [`Log::agent_limits`].
+    #[must_use]
+    pub fn agent_limits(self, limits: impl IntoIterator<Item = (Name, Allowance)>) -> Self {
+        Self { agent_limits: limits.into_iter().collect(), ..self }
     }
 
     /// Sets overrides of [`limits`](Self::limits) for each unfinished conversation. They are logged: a later run
@@ -258,7 +266,7 @@ impl Batch {
         let meta = match self.store.meta(&start.id).await {
             Err(StoreError::NotFound { .. }) => {
                 let log = Log::create_with(self.store.clone(), start.id.clone(), &start.meta).await?;
-                return Ok(log.limits(self.overrides.over(self.limits)));
+                return Ok(self.within(log, self.overrides));
             }
             meta => meta?,
         };
@@ -277,7 +285,11 @@ impl Batch {
         if limits != kept && log.transcript().await?.closed().is_none() {
             log.change_limits(limits).await?;
         }
-        Ok(log.limits(limits.over(self.limits)))
+        Ok(self.within(log, limits))
+    }
+
+    fn within(&self, log: Log, limits: LimitOverrides) -> Log {
+        log.limits(limits.over(self.limits)).agent_limits(self.agent_limits.iter().cloned())
     }
 }
 
