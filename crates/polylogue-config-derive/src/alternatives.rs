@@ -18,6 +18,18 @@ struct Variant<'a> {
 }
 
 impl Variant<'_> {
+    /// Refuses limits where they would have no effect.
+    fn check_limits(&self, is_chosen_by_value: bool) -> Result<()> {
+        let KeyOptions { range, nonempty, unique, adapter, .. } = &self.options;
+        let is_limited = range.is_some() || *nonempty || *unique;
+        let message = match (self.content, is_chosen_by_value) {
+            (None, _) if is_limited || adapter.is_some() => "a word has no value that could be limited",
+            (Some(_), true) if is_limited => "variants that are chosen by their value have no limits",
+            _ => return Ok(()),
+        };
+        Err(syn::Error::new_spanned(self.ident, message))
+    }
+
     /// The configuration type of the value that it holds.
     fn ty(&self) -> Option<&Type> {
         self.options.adapter.as_ref().or(self.content)
@@ -56,6 +68,8 @@ pub(crate) fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream
     }
     let options = TypeOptions::of(&input.attrs)?;
     let variants = data.variants.iter().map(variant).collect::<Result<Vec<_>>>()?;
+    let is_kinds = variants.iter().any(|one| one.when.is_some());
+    variants.iter().try_for_each(|one| one.check_limits(options.by_shape || is_kinds))?;
     let Some(first) = variants.first() else {
         return Err(syn::Error::new_spanned(input, "an enum needs a variant"));
     };
@@ -65,7 +79,6 @@ pub(crate) fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream
         return Err(syn::Error::new_spanned(input, "two variants have the same name"));
     }
     let hole = hole_of(first);
-    let is_kinds = variants.iter().any(|one| one.when.is_some());
     let mut further = as_target(&input.ident, &options, &variants);
     if is_kinds {
         further.extend(keys_of_kinds(&input.ident, &variants));
@@ -86,11 +99,19 @@ fn variant(variant: &syn::Variant) -> Result<Variant<'_>> {
         Fields::Unnamed(fields) if fields.unnamed.len() == 1 => fields.unnamed.first().map(|field| &field.ty),
         other => return Err(syn::Error::new_spanned(other, "a variant holds nothing or one value")),
     };
-    let options = TypeOptions::of(&variant.attrs)?;
+    let (of_type, options) = (TypeOptions::of(&variant.attrs)?, KeyOptions::of(&variant.attrs)?);
+    if options.name.is_some() {
+        let message = "a variant is named by `#[config(name = \"...\")]`";
+        return Err(syn::Error::new_spanned(variant, message));
+    }
+    if of_type.has_more_than_name() || options.is_of_field() {
+        let message = "a variant takes only `#[config(name)]` and `#[key(as, range, nonempty, unique)]`";
+        return Err(syn::Error::new_spanned(variant, message));
+    }
     let ident = &variant.ident;
-    let name = options.name.unwrap_or_else(|| snake_case(&ident.to_string()));
+    let name = of_type.name.unwrap_or_else(|| snake_case(&ident.to_string()));
     let doc = documentation(&variant.attrs);
-    Ok(Variant { ident, name, doc, content, options: KeyOptions::of(&variant.attrs)?, when: when(variant)? })
+    Ok(Variant { ident, name, doc, content, options, when: when(variant)? })
 }
 
 fn when(variant: &syn::Variant) -> Result<Option<When>> {
@@ -350,3 +371,7 @@ fn implementation(
         };
     }
 }
+
+#[cfg(test)]
+#[path = "alternatives_tests.rs"]
+mod tests;

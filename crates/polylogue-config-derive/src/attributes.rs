@@ -18,6 +18,12 @@ pub(crate) struct TypeOptions {
 }
 
 impl TypeOptions {
+    /// Whether an option besides the name is given.
+    pub(crate) const fn has_more_than_name(&self) -> bool {
+        let Self { name: _, shorthand, by_shape, nonempty, target, scope } = self;
+        shorthand.is_some() || *by_shape || *nonempty || target.is_some() || *scope
+    }
+
     pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
         let mut options = Self::default();
         for attribute in attributes.iter().filter(|one| one.path().is_ident("config")) {
@@ -68,6 +74,14 @@ impl KeyOptions {
             attribute.parse_nested_meta(|meta| options.take(&meta))?;
         }
         Ok(options)
+    }
+
+    /// Whether an option is given that only a field has.
+    pub(crate) const fn is_of_field(&self) -> bool {
+        let Self { default, none, requires, excludes, secret, flatten, required, skip, .. } = self;
+        let has_default = default.is_some() || none.is_some();
+        let is_related = !requires.is_empty() || !excludes.is_empty();
+        has_default || is_related || *secret || *flatten || *required || *skip
     }
 
     /// The limits on a value, as an expression.

@@ -30,6 +30,8 @@ pub struct Imported {
     pub notes: Vec<Note>,
     /// The environment variables that must be set: they replace the definition's API keys.
     pub variables: Vec<String>,
+    /// Whether the team file has a task. Otherwise, the command line must give one.
+    pub has_task: bool,
     /// Errors of the team file that come from errors of the definition. Empty for a team file that can be used.
     pub problems: Diagnostics,
 }
@@ -66,6 +68,9 @@ pub fn import(text: &str, file_name: &str) -> Result<Imported, ImportError> {
         program::team_of(&at, &mut draft)?;
     }
     let (yaml, notes, variables) = draft.finish();
-    let problems = parse(&yaml, "the team file", &Overrides::default()).err().unwrap_or_default();
-    Ok(Imported { yaml, notes, variables, problems })
+    let (has_task, problems) = match parse(&yaml, "the team file", &Overrides::default()) {
+        Ok(loaded) => (loaded.team.task.is_some(), Diagnostics::default()),
+        Err(problems) => (false, problems),
+    };
+    Ok(Imported { yaml, notes, variables, has_task, problems })
 }

@@ -52,7 +52,7 @@ pub struct Agent {
     pub human_input: Option<HumanInputMode>,
     /// Answer that counts when the agent's person has not answered in time, also to questions for approval.
     #[key(none = "none: a question waits without a limit")]
-    pub default_answer: Option<DefaultAnswer>,
+    pub default_answer: Option<At<DefaultAnswer>>,
     /// Maximum number of consecutive replies without human input.
     #[key(none = "none", range = 0..=1_000_000)]
     pub max_auto_replies: Option<u32>,

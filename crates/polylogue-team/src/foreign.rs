@@ -174,6 +174,8 @@ pub(crate) const FOREIGN: &[Foreign] = &[
     key(AUTOGEN, "TimeoutTermination", &["Stop"], "`max_time_s`"),
     key(GUESS, "max_time", &["Stop"], "`max_time_s`"),
     key(GUESS, "by", &["Stop"], "`says: {text: ..., by: ...}`"),
+    key(GUESS, "condition", &["Stop", "Edge", "Transition"], "`when`"),
+    key(GUESS, "if", &["Stop", "Edge", "Transition"], "`when`"),
     // Patterns.
     key(AUTOGEN, "swarm", &["Pattern"], "`handoffs: {then: ...}`"),
     key(AUTOGEN, "selector", &["Pattern"], "`group: {select: model}`"),

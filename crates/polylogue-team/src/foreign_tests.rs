@@ -26,6 +26,8 @@ fn file(within: &str, entry: &str) -> String {
         "Selector" => pattern(&format!("{{group: {{select: {{model: {{{entry}}}}}}}}}")),
         "Graph" => pattern(&format!("{{graph: {{edges: {{A: B}}, {entry}}}}}")),
         "StateMachine" => pattern(&format!("{{state_machine: {{after: {{A: B}}, {entry}}}}}")),
+        "Edge" => pattern(&format!("{{graph: {{edges: {{A: [{{to: B, {entry}}}]}}}}}}")),
+        "Transition" => pattern(&format!("{{state_machine: {{after: {{A: [{{then: B, {entry}}}]}}}}}}")),
         "Handoffs" => pattern(&format!("{{handoffs: {{then: end, {entry}}}}}")),
         "RolePlay" => pattern(&format!("{{role_play: {{user: A, assistant: B, {entry}}}}}")),
         "Task" => pattern(&format!("{{tasks: [{{who: A, prompt: Solve it., {entry}}}]}}")),

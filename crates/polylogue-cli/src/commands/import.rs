@@ -72,7 +72,8 @@ fn report(imported: &Imported, output: Option<&Path>) -> Exit {
     let problems = imported.problems.to_string();
     if problems.is_empty() {
         if let Some(path) = output {
-            print_note(&format!("`polylogue run {} \"TASK\"` runs it.", place::shell_word(path)));
+            let task = if imported.has_task { "" } else { " \"TASK\"" };
+            print_note(&format!("`polylogue run {}{task}` runs it.", place::shell_word(path)));
         }
         return Exit::Done;
     }

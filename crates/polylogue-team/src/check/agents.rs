@@ -27,6 +27,7 @@ pub(super) fn check(team: &Team, outline: &Outline<'_>, report: &mut Report<'_>)
         check_limits(team, agent, report);
         check_usage(team, agent, report);
         check_nested(outline, agent, report);
+        check_default_answer(team, agent, report);
     }
     if !report.failed() {
         warn_of_silence(outline, report);
@@ -107,6 +108,22 @@ fn check_usage(team: &Team, agent: &Agent, report: &mut Report<'_>) {
         let hint = "an agent can use no more than the whole run: set less, or remove it";
         let message = format!("`limits.{key}` of `{}` is more than that of the whole run", agent.name);
         report.warning(codes::NO_EFFECT, at, message, hint);
+    }
+}
+
+/// Warns of a default answer of an agent that asks no person. The user's rules can require approval of any call and any code.
+fn check_default_answer(team: &Team, agent: &Agent, report: &mut Report<'_>) {
+    let Some(answer) = &agent.default_answer else { return };
+    let of_model = agent.model().is_some_and(|keys| {
+        let has_tools = !keys.tools.is_empty() || !keys.agent_tools.is_empty() || !keys.handoffs.is_empty();
+        has_tools || keys.memory.given().is_some() || keys.reasoning.is_some()
+    });
+    let acts = of_model || agent.replies_otherwise() || agent.approval.is_some();
+    let selects = team.checked_chats().any(|(_, chat)| chat.pattern.human_selector() == Some(&agent.name));
+    let has_tasks = || tasks_of(team, &agent.name).any(|task| task.tools.given().is_some());
+    if !agent.asks_person() && !acts && !selects && !has_tasks() {
+        let hint = "add `human_input: always`, or remove `default_answer`";
+        report.warning(codes::NO_EFFECT, answer.key(), format!("`{}` asks no person", agent.name), hint);
     }
 }
 

@@ -58,7 +58,10 @@ impl<'c> CheckedChat<'c> {
         }
         let reached = self.reached();
         let never = |who: &&At<Name>| who.ok && !reached.contains(&Point::Speaker(&who.value));
-        for who in self.chat.everyone().filter(never) {
+        // A graph with an unreachable node cannot be built, which is reported as an error.
+        let is_graph = matches!(self.chat.pattern, Pattern::Graph(_));
+        let built = if is_graph { self.chat.participants.len() } else { 0 };
+        for who in self.chat.everyone().skip(built).filter(never) {
             if report.full() {
                 return;
             }

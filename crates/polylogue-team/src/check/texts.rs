@@ -72,8 +72,17 @@ fn check_says(says: &Says, chat: &Chat, outline: &Outline<'_>, prompts: &[String
     };
     // A team without any system message is a sketch.
     let is_prompted = outline.agents().filter_map(Agent::model).any(|keys| !keys.system.is_empty());
+    // Every agent of AutoGen ends by this text, whether a prompt mentions it or not.
+    let limit = chat.stop.as_ref().is_some_and(|stop| stop.max_turns.or(stop.max_messages).is_some());
+    let is_precaution = says.whole && **text == *TERMINATE && (limit || chat.max_turns.given().is_some());
     let is_mentioned = || prompts.iter().any(|prompt| prompt.contains(&lower));
-    if text.ok && is_prompted && is_marker(text) && !is_mentioned() && speakers.all(is_model) {
+    if text.ok
+        && is_prompted
+        && !is_precaution
+        && is_marker(text)
+        && !is_mentioned()
+        && speakers.all(is_model)
+    {
         let message = format!("no prompt mentions the stop text `{}`", text.trim());
         let hint = format!(
             "ask for it in a `system` message, such as `Reply {} when the task is done.`",

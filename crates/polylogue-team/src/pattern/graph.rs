@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use polylogue::Result;
 use polylogue::policies::graph::{self as library, CheckedGraph, Join};
 use polylogue_config::{At, ByName, Config, OneOrMany, Same};
-use polylogue_core::Name;
+use polylogue_core::{ConfigError, Error, Name, PatternFlaw};
 
 use super::part::{Agents, Built, ChatFrame, Part, listed};
 use crate::condition::Condition;
@@ -77,11 +77,17 @@ impl Part for At<Graph> {
     }
 
     fn check_built(&self, chat: &ChatFrame<'_>, report: &mut Report<'_>) {
-        if let Err(error) = self.checked(chat) {
-            match error.hint() {
-                Some(hint) => report.error_with_hint(self.key(), error.to_string(), hint),
-                None => report.error(self.key(), error.to_string()),
+        let Err(error) = self.checked(chat) else { return };
+        let participant = match &error {
+            Error::Config(ConfigError::Pattern(PatternFlaw::Unreachable { node })) => {
+                chat.everyone().find(|who| *who == node)
             }
+            _ => None,
+        };
+        let at = participant.map_or(self.key(), |who| &who.span);
+        match error.hint() {
+            Some(hint) => report.error_with_hint(at, error.to_string(), hint),
+            None => report.error(at, error.to_string()),
         }
     }
 
