@@ -10,6 +10,7 @@ pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod piped;
 pub(crate) mod runs;
+pub(crate) mod serve;
 mod shared;
 pub(crate) mod steer;
 pub(crate) mod trust;
@@ -120,6 +121,10 @@ pub(crate) enum Command {
     Import(Import),
     /// Serve teams as tools for MCP hosts, over standard input and output
     Mcp(Mcp),
+    /// Serve teams over HTTP
+    Serve(serve::Serve),
+    /// Make, list and revoke the tokens of a server
+    Token(serve::Token),
     /// Show and change your settings, such as the default model
     Config(config::Config),
     /// List the models of a provider, with limits, capabilities and prices

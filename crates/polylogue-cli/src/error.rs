@@ -84,6 +84,11 @@ impl CliError {
         Self { what: format!("`{name}`: {}", self.what), ..self }
     }
 
+    /// What went wrong, and what to do.
+    pub(crate) fn into_parts(self) -> (String, Option<String>) {
+        (self.what, self.hint)
+    }
+
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }

@@ -50,7 +50,9 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: &Cli) -> Result<Exit, CliError> {
-    logging::start(cli.verbose)?;
+    // A server logs its requests.
+    let least = u8::from(matches!(cli.command, Command::Serve(_)));
+    logging::start(cli.verbose.max(least))?;
     match &cli.command {
         Command::New(args) => commands::new::run(args),
         Command::Run(args) => commands::run::run(cli, args).await,
@@ -74,6 +76,8 @@ async fn run(cli: &Cli) -> Result<Exit, CliError> {
         Command::Trust(args) => commands::trust::run(args),
         Command::Import(args) => commands::import::run(args),
         Command::Mcp(args) => commands::mcp::run(cli, args).await,
+        Command::Serve(args) => commands::serve::run(cli, args).await,
+        Command::Token(args) => commands::token::run(cli, args),
         Command::Config(args) => commands::config::run(cli, args),
         Command::Models(args) => commands::models::run(cli, args).await,
         Command::Count(args) => commands::count::run(cli, args),

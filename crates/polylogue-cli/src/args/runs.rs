@@ -62,7 +62,7 @@ fn cursor(text: &str) -> Result<Cursor, String> {
     Cursor::parse(text).ok_or_else(|| "expected the cursor at the end of a page".to_owned())
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let seconds = match unit {
         "s" => 1,

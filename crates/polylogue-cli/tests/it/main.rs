@@ -93,6 +93,8 @@ mod runs;
 #[cfg(test)]
 mod screen;
 #[cfg(test)]
+mod serving;
+#[cfg(test)]
 mod settings;
 #[cfg(test)]
 mod sides;

@@ -1,0 +1,90 @@
+//! The command lines of `polylogue serve` and `polylogue token`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use polylogue_server::Scope;
+
+use super::runs::duration;
+use super::shared::TeamOptions;
+use crate::shipped::team_file;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The first line that is printed is the URL. Where only this machine can connect, a first token is made and printed \
+    once, in the second line; `polylogue token new` makes others."
+)]
+pub(crate) struct Serve {
+    /// The team files, or folders whose files with the ending `.yaml` are teams
+    #[arg(required = true, value_parser = team_file())]
+    pub(crate) teams: Vec<PathBuf>,
+
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    pub(crate) listen: SocketAddr,
+
+    /// The address under which clients reach the server, if that is another one, such as `https://teams.example`
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+
+    /// Allow pages of another site to use the server, such as `https://app.example`
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub(crate) origins: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) options: TeamOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) command: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token, and print it once
+    New(NewToken),
+    /// List tokens: id, tenant, scopes and name
+    List(ListTokens),
+    /// Revoke tokens: a running server refuses them from now on
+    Revoke(RevokeTokens),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewToken {
+    /// What the token is for
+    pub(crate) name: String,
+
+    /// What the token may do: `read`, `run`, `answer`, `edit`, `admin`
+    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', default_value = "read,run,answer")]
+    pub(crate) scopes: Vec<Scope>,
+
+    /// Whose conversations the token can see
+    #[arg(long, value_name = "TENANT", default_value = polylogue_server::Token::LOCAL)]
+    pub(crate) tenant: String,
+
+    /// A team that the token may see and run. Default: all
+    #[arg(long = "team", value_name = "ID")]
+    pub(crate) teams: Vec<String>,
+
+    /// How long the token is valid, such as `12h` or `90d`. Default: until it is revoked
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) expires: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListTokens {
+    /// Print one line of JSON for each
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeTokens {
+    /// Ids of tokens, as `list` shows them
+    #[arg(required = true)]
+    pub(crate) ids: Vec<String>,
+}

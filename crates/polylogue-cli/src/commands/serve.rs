@@ -1,0 +1,71 @@
+//! `polylogue serve`: teams over HTTP.
+
+mod team_files;
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use polylogue_server::{Server, ServerError, ServerOptions, TokenError};
+use tokio::sync::oneshot;
+
+use super::write;
+use crate::error::{CliError, Exit};
+use crate::screen::Sanitized;
+use crate::signals::Signals;
+use crate::stderr::print_note_wrapped;
+use crate::{args, place};
+use team_files::TeamFiles;
+
+pub(crate) async fn run(cli: &args::Cli, args: &args::serve::Serve) -> Result<Exit, CliError> {
+    let mut options = ServerOptions::new(args.listen, place::of(cli.store.as_deref())?);
+    options.public_url.clone_from(&args.public_url);
+    options.origins.clone_from(&args.origins);
+    let teams = TeamFiles::find(cli, args)?;
+    let mut signals = Signals::new()?;
+    let mut server = Server::bind(options, Arc::new(teams)).await?;
+    if !server.address().ip().is_loopback() && !server.url().starts_with("https://") {
+        print_note_wrapped(
+            "warning: other machines can connect, and nothing is encrypted: put a server with TLS in front of this one, and name its \
+             address with `--public-url`",
+        );
+    }
+    let token = server.take_first_token();
+    let token = token.map(|token| format!("token {}\n", token.reveal())).unwrap_or_default();
+    write(&Sanitized::plain(&format!("{}\n{token}", server.url())))?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let mut serving = pin!(server.run(async { drop(stopped.await) }));
+    tokio::select! {
+        () = serving.as_mut() => return Ok(Exit::Done),
+        () = signals.next() => drop(stop),
+    }
+    // A second signal stops at once.
+    tokio::select! {
+        () = serving => {}
+        () = signals.next() => {}
+    }
+    Ok(Exit::Done)
+}
+
+impl From<ServerError> for CliError {
+    fn from(error: ServerError) -> Self {
+        let hint = error.hint();
+        let error = match error {
+            ServerError::Token(error) => return error.into(),
+            ServerError::Store(error) => return (*error).into(),
+            ServerError::Team { team, error } if error.is_usage => Self::usage(error.what).about(&team),
+            ServerError::Team { team, error } => Self::failed(error.what).about(&team),
+            ServerError::Listen { .. } => Self::failed(error.to_string()),
+            error => Self::usage(error.to_string()),
+        };
+        hint.into_iter().fold(error, Self::hint)
+    }
+}
+
+impl From<TokenError> for CliError {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::BadTenant(_) | TokenError::NoScope => Self::usage(error.to_string()),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The teams that are served: files, with what the user trusts.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use polylogue_runtime::{Prepared, StoreLocation};
+use polylogue_server::{SourceError, TeamSource};
+use polylogue_team::Overrides;
+
+use crate::error::{CliError, Exit};
+use crate::launch::Launch;
+use crate::screen::{Output, OutputStyle, Settings};
+use crate::user_config::default_model;
+use crate::{args, trust};
+
+/// The teams that are served.
+pub(super) struct TeamFiles {
+    /// By id: the name of the file without its ending.
+    files: BTreeMap<String, PathBuf>,
+    default_model: Option<String>,
+    options: args::TeamOptions,
+}
+
+/// Clients read events; nothing is written here.
+const SETTINGS: Settings = Settings {
+    output: Output::Json,
+    looks: OutputStyle { color: false, live: false, terminal: false },
+    stream: true,
+    thoughts: false,
+    verbose: false,
+};
+
+impl TeamFiles {
+    /// The files that the command line names, and those in folders.
+    pub(super) fn find(cli: &args::Cli, args: &args::serve::Serve) -> Result<Self, CliError> {
+        let default_model = default_model(cli, &args.options.models)?.map(|given| given.value);
+        let mut files = BTreeMap::new();
+        for named in &args.teams {
+            let found = if named.is_dir() { in_folder(named)? } else { vec![named.clone()] };
+            for file in found {
+                let id = id_of(&file)?;
+                if let Some(other) = files.insert(id.clone(), file.clone()) {
+                    let what = format!(
+                        "`{}` and `{}` would both be the team `{id}`",
+                        other.display(),
+                        file.display()
+                    );
+                    return Err(CliError::usage(what).hint("give one of the files another name"));
+                }
+            }
+        }
+        Ok(Self { files, default_model, options: args.options.clone() })
+    }
+
+    async fn prepare_file(&self, file: &Path, place: &StoreLocation) -> Result<Prepared, CliError> {
+        let (model, default_model) = (self.options.models.model.clone(), self.default_model.clone());
+        let given = Overrides { model, default_model, ..Overrides::default() };
+        let loaded = trust::load(file, &given, &self.options.allowed.permits)?;
+        let mut launch = Launch::of(loaded, file, &self.options);
+        // No person is at the terminal of a server.
+        launch.asks = false;
+        launch.shown = Some(&SETTINGS);
+        launch.prepare(Some(place.path())).await
+    }
+}
+
+impl TeamSource for TeamFiles {
+    fn ids(&self) -> Vec<String> {
+        self.files.keys().cloned().collect()
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        team: &'a str,
+        place: &'a StoreLocation,
+    ) -> BoxFuture<'a, Result<Prepared, SourceError>> {
+        Box::pin(async move {
+            let file = self.files.get(team).ok_or_else(|| CliError::usage("there is no such team"));
+            match file {
+                Ok(file) => self.prepare_file(file, place).await.map_err(Into::into),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+}
+
+impl From<CliError> for SourceError {
+    fn from(error: CliError) -> Self {
+        let is_usage = error.exit == Exit::Usage;
+        let (what, hint) = error.into_parts();
+        Self { what, hint, is_usage }
+    }
+}
+
+/// The team files of a folder, not of folders within it.
+fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let unreadable = |error: std::io::Error| {
+        CliError::usage(format!("the folder `{}` cannot be read: {error}", folder.display()))
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml") && path.is_file() {
+            files.push(path);
+        }
+    }
+    match files.is_empty() {
+        true => Err(CliError::usage(format!("the folder `{}` has no team files", folder.display()))
+            .hint("their names end in `.yaml`")),
+        false => Ok(files),
+    }
+}
+
+/// The id of the team in `file`, which is a part of paths.
+fn id_of(file: &Path) -> Result<String, CliError> {
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if stem.is_empty() || stem.len() > 100 || stem.starts_with('.') || !stem.chars().all(is_plain) {
+        let what = format!("the name of `{}` cannot be part of a URL", file.display());
+        return Err(CliError::usage(what).hint("rename it with letters, digits, `-`, `_` and `.`"));
+    }
+    Ok(stem.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_plain_name_of_a_file() {
+        assert_eq!(id_of(Path::new("teams/two-agents.v1.yaml")).unwrap(), "two-agents.v1");
+        for wrong in ["teams/a b.yaml", "ä.yaml", ".yaml", ""] {
+            assert!(id_of(Path::new(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

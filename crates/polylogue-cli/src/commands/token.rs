@@ -1,0 +1,77 @@
+//! `polylogue token`: who may use a server.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use polylogue_server::{NewToken, Scope, Token, TokenFile, tokens_at};
+use serde_json::json;
+
+use super::{unwritable, write};
+use crate::args::serve::{Token as Args, TokenCommand};
+use crate::error::{CliError, Exit};
+use crate::screen::Sanitized;
+use crate::stderr::print_note;
+use crate::{args, place};
+
+pub(crate) fn run(cli: &args::Cli, args: &Args) -> Result<Exit, CliError> {
+    let tokens = TokenFile::at(tokens_at(&place::of(cli.store.as_deref())?));
+    match &args.command {
+        TokenCommand::New(args) => create(&tokens, args),
+        TokenCommand::List(args) => list(&tokens, args.json),
+        TokenCommand::Revoke(args) => revoke(&tokens, &args.ids),
+    }
+}
+
+fn create(tokens: &TokenFile, args: &args::serve::NewToken) -> Result<Exit, CliError> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let end = args.expires.map(|time| u64::try_from((since + time).as_millis()).unwrap_or(u64::MAX));
+    let new = NewToken {
+        name: args.name.clone(),
+        tenant: args.tenant.clone(),
+        scopes: args.scopes.clone(),
+        teams: Some(args.teams.clone()).filter(|teams| !teams.is_empty()),
+        expires_ms: end,
+    };
+    let (token, text) = tokens.create(new)?;
+    print_note(&format!(
+        "the token `{}` is shown once; `polylogue token revoke {}` ends it",
+        token.name, token.id
+    ));
+    write(&Sanitized::plain(&format!("{}\n", text.reveal())))?;
+    Ok(Exit::Done)
+}
+
+fn list(tokens: &TokenFile, as_json: bool) -> Result<Exit, CliError> {
+    let mut rows = Vec::new();
+    for token in tokens.all()?.iter() {
+        rows.push(if as_json { as_json_line(token)? } else { line(token) });
+    }
+    write(&rows.into_iter().collect())?;
+    Ok(Exit::Done)
+}
+
+fn line(token: &Token) -> Sanitized {
+    let scopes = token.scopes.iter().map(|scope| scope.word()).collect::<Vec<_>>().join(",");
+    Sanitized::row(&format!("{}  {}  {scopes}  {}", token.id, token.tenant, token.name))
+}
+
+fn as_json_line(token: &Token) -> Result<Sanitized, CliError> {
+    let Token { id, name, tenant, scopes, teams, created_ms, expires_ms, .. } = token;
+    let scopes: Vec<&str> = scopes.iter().copied().map(Scope::word).collect();
+    let shown = json!({
+        "id": id, "name": name, "tenant": tenant, "scopes": scopes, "teams": teams,
+        "created_ms": created_ms, "expires_ms": expires_ms,
+    });
+    Sanitized::json(&shown).map_err(unwritable)
+}
+
+/// Revokes all that are named, and says which do not exist.
+fn revoke(tokens: &TokenFile, ids: &[String]) -> Result<Exit, CliError> {
+    let mut exit = Exit::Done;
+    for id in ids {
+        if !tokens.revoke(id, |_| true)? {
+            print_note(&format!("there is no token `{id}`"));
+            exit = Exit::Usage;
+        }
+    }
+    Ok(exit)
+}

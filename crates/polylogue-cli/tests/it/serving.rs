@@ -1,0 +1,119 @@
+//! `polylogue serve` and `polylogue token`: the program around the server, which has tests of its own.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::home::{Home, PROGRAM, wait};
+
+const TEAM: &str = "
+name: pair
+task: Say hello.
+agents: [{name: Ann}]
+chat: {participants: [Ann], pattern: sequential}
+script: [{Ann: Hello.}]
+";
+
+/// A server, with what it has printed.
+pub(crate) struct Serving {
+    child: Child,
+    /// Without the scheme.
+    address: String,
+    token: Option<String>,
+}
+
+impl Serving {
+    /// Starts `polylogue serve` at a free port.
+    fn start(home: &Home, is_first: bool) -> Self {
+        let args = ["serve", home.file("pair.yaml", TEAM), "--offline", "--listen", "127.0.0.1:0"];
+        let mut command = home.command(PROGRAM, &args);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let url = lines.next().unwrap();
+        let address = url.strip_prefix("http://").unwrap_or_else(|| panic!("no URL: {url}")).to_owned();
+        let token = is_first.then(|| lines.next().unwrap().strip_prefix("token ").unwrap().to_owned());
+        Self { child, address, token }
+    }
+
+    /// The response to `GET path`.
+    fn get(&self, path: &str, token: &str) -> String {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        let host = &self.address;
+        let head =
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nx-api-key: {token}\r\n\r\n");
+        socket.write_all(head.as_bytes()).unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        response
+    }
+
+    /// Ends it by a signal. Returns the exit code and what it has logged.
+    fn end(mut self) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        (wait(&mut self.child).code(), log)
+    }
+}
+
+#[test]
+fn s1_the_program_prints_its_url_and_a_first_token_and_ends_by_a_signal() {
+    let home = Home::new();
+    let first = Serving::start(&home, true);
+    let token = first.token.clone().unwrap();
+    assert!(first.get("/healthz", "").starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(first.get("/api/v1/teams", "").starts_with("HTTP/1.1 401"));
+    let teams = first.get("/api/v1/teams", &token);
+    assert!(teams.contains("\"id\":\"pair\"") && teams.contains("\"scripted\":true"), "{teams}");
+    let (code, log) = first.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("route=\"/api/v1/teams\" status=200") && log.contains("request_id="), "{log}");
+    assert!(!log.contains(&token), "S10: {log}");
+    // The second start makes no token, and the first one is still valid.
+    let second = Serving::start(&home, false);
+    assert!(second.get("/api/v1/teams", &token).starts_with("HTTP/1.1 200"));
+    let listed = home.run(&["token", "list"]).ok().out;
+    let id = listed.split_whitespace().next().unwrap();
+    assert!(listed.ends_with("local  read,run,answer,edit,admin  first\n"), "{listed}");
+    home.run(&["token", "revoke", id]).ok();
+    assert!(second.get("/api/v1/teams", &token).starts_with("HTTP/1.1 401"), "a running server refuses it");
+    assert_eq!(second.end().0, Some(0));
+}
+
+#[test]
+fn a_token_is_printed_once_and_listed_without_its_text() {
+    let home = Home::new();
+    let made = home
+        .run(&["token", "new", "for CI", "--scope", "read,run", "--tenant", "ci", "--expires", "1h"])
+        .ok();
+    let text = made.out.trim();
+    assert!(text.starts_with("ply_") && text.len() == 68, "{text}");
+    let listed = home.run(&["token", "list", "--json"]).ok().lines().remove(0);
+    assert_eq!((&listed["name"], &listed["tenant"]), (&"for CI".into(), &"ci".into()));
+    assert_eq!(listed["scopes"], serde_json::json!(["read", "run"]));
+    assert!(listed["expires_ms"].as_u64() > listed["created_ms"].as_u64());
+    assert!(!listed.to_string().contains(text));
+    let wrong = home.run(&["token", "new", "x", "--tenant", "../x"]).exits(2);
+    assert!(wrong.err.contains("is not a tenant"), "{}", wrong.err);
+    home.run(&["token", "revoke", "tok-none"]).exits(2);
+}
+
+#[test]
+fn s5_other_machines_are_not_served_without_a_token() {
+    let home = Home::new();
+    let args = ["serve", home.file("pair.yaml", TEAM), "--offline", "--listen", "0.0.0.0:0"];
+    let ran = home.run(&args).exits(2);
+    assert!(
+        ran.err.contains("no token was made yet") && ran.err.contains("hint: make one with"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.out, "");
+    let empty = home.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let ran = home.run(&["serve", empty.to_str().unwrap()]).exits(2);
+    assert!(ran.err.contains("has no team files"), "{}", ran.err);
+}

@@ -1,0 +1,6 @@
+//! The native API, and what says that the server is well.
+
+pub(crate) mod health;
+pub(crate) mod openapi;
+pub(crate) mod teams;
+pub(crate) mod tokens;

@@ -1,0 +1,30 @@
+//! `/healthz` and `/readyz`.
+
+use axum::http::{Method, StatusCode};
+use polylogue_core::ListQuery;
+use serde_json::json;
+
+use crate::call::{Call, Reply, json_reply};
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::token::Token;
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::new(Method::GET, "/healthz", Access::Open, "Whether the process is alive", |_| {
+            Box::pin(async { json_reply(StatusCode::OK, &json!({"status": "ok"})) })
+        }),
+        Route::new(Method::GET, "/readyz", Access::Open, "Whether the server takes work", |call| {
+            Box::pin(ready(call))
+        }),
+    ]
+}
+
+async fn ready(call: Call) -> Reply {
+    if call.app.is_stopping() {
+        return Err(Problem::unavailable("the server is stopping"));
+    }
+    let local = call.app.tenants.get(Token::LOCAL)?;
+    local.runtime.list(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
+    json_reply(StatusCode::OK, &json!({"status": "ready"}))
+}

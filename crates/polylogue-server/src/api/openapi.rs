@@ -1,0 +1,14 @@
+//! `/openapi.json`: the routes, for clients.
+
+use axum::http::{Method, StatusCode};
+
+use crate::call::json_reply;
+use crate::route::{Access, Route};
+use crate::scope::Scope;
+
+pub(crate) fn routes() -> Vec<Route> {
+    let access = Access::Scope(Scope::Read);
+    vec![Route::new(Method::GET, "/openapi.json", access, "This document", |call| {
+        Box::pin(async move { json_reply(StatusCode::OK, &call.app.openapi) })
+    })]
+}

@@ -1,0 +1,99 @@
+//! `/api/v1/tokens`: the tokens of a tenant.
+
+use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call::{Call, Reply, json_reply};
+use crate::problem::Problem;
+use crate::route::{Access, Route};
+use crate::scope::Scope;
+use crate::token::{NewToken, Token};
+
+const ADMIN: Access = Access::Scope(Scope::Admin);
+const PATH: &str = "/api/v1/tokens";
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::new(Method::GET, PATH, ADMIN, "The tokens of the tenant", |call| Box::pin(list(call))),
+        Route::new(Method::POST, PATH, ADMIN, "Make a token", |call| Box::pin(create(call))).body(new_schema),
+        Route::new(Method::DELETE, "/api/v1/tokens/{token}", ADMIN, "Revoke a token", |call| {
+            Box::pin(revoke(call))
+        }),
+    ]
+}
+
+/// A token to be made.
+#[derive(Deserialize)]
+struct New {
+    name: String,
+    scopes: Vec<Scope>,
+    teams: Option<Vec<String>>,
+    expires_ms: Option<u64>,
+}
+
+fn new_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "scopes"],
+        "properties": {
+            "name": {"type": "string", "description": "What it is for"},
+            "scopes": {"type": "array", "items": {"enum": Scope::ALL.map(Scope::word)}},
+            "teams": {"type": "array", "items": {"type": "string"}, "description": "Default: all"},
+            "expires_ms": {"type": "integer", "description": "Milliseconds since 1970. Default: never"},
+        },
+    })
+}
+
+async fn list(call: Call) -> Reply {
+    let own = call.token()?;
+    let tokens = call.app.tokens.all()?;
+    let tokens: Vec<Value> = tokens.iter().filter(|token| token.tenant == own.tenant).map(describe).collect();
+    json_reply(StatusCode::OK, &json!({"tokens": tokens}))
+}
+
+async fn create(call: Call) -> Reply {
+    let (own, new) = (call.token()?, call.json::<New>()?);
+    let New { name, scopes, teams, expires_ms } = new;
+    // No token makes one that may do more than itself.
+    if let Some(scope) = scopes.iter().find(|scope| !own.has(**scope)) {
+        return Err(Problem::forbidden(format!("the token itself does not have the scope `{scope}`"))
+            .at("/scopes", "more than the scopes of the token"));
+    }
+    let teams = match (teams, &own.teams) {
+        (Some(teams), _) if !teams.iter().all(|team| own.sees(team)) => {
+            return Err(Problem::forbidden("the token itself does not see all of these teams")
+                .at("/teams", "more than the teams of the token"));
+        }
+        (None, Some(own)) => Some(own.clone()),
+        (teams, _) => teams,
+    };
+    let new = NewToken { name, tenant: own.tenant.clone(), scopes, teams, expires_ms };
+    let (token, text) = call.app.tokens.create(new)?;
+    let mut made = describe(&token);
+    if let Some(made) = made.as_object_mut() {
+        made.insert("token".into(), text.reveal().into());
+    }
+    json_reply(StatusCode::CREATED, &made)
+}
+
+async fn revoke(call: Call) -> Reply {
+    let own = call.token()?;
+    match call.app.tokens.revoke(call.param("token"), |token| token.tenant == own.tenant)? {
+        true => json_reply(StatusCode::OK, &json!({"revoked": true})),
+        false => Err(Problem::not_found("there is no such token").hint("`GET /api/v1/tokens` lists them")),
+    }
+}
+
+/// What is shown of a token: neither its text nor its digest.
+fn describe(token: &Token) -> Value {
+    json!({
+        "id": token.id,
+        "name": token.name,
+        "tenant": token.tenant,
+        "scopes": token.scopes,
+        "teams": token.teams,
+        "created_ms": token.created_ms,
+        "expires_ms": token.expires_ms,
+    })
+}

@@ -1,0 +1,86 @@
+//! Who sends a request: one layer around the whole router, which lets requests without a token through to open routes only.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, Response};
+use axum::middleware::Next;
+
+use crate::app::App;
+use crate::problem::{ErrorForm, Problem};
+use crate::request::{Peer, RequestId};
+use crate::route::{Access, Route};
+use crate::table::find;
+use crate::token::Token;
+
+const HINT: &str = "send `Authorization: Bearer ply_…`; `polylogue token new` makes a token";
+
+/// Passes a request on if its token allows it.
+pub(crate) async fn auth(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response<Body> {
+    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = path.as_deref().and_then(|path| find(request.method(), path));
+    let form = route.map_or_else(|| ErrorForm::of_path(request.uri().path()), |route| route.form);
+    let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
+    let token = match admit(&app, route, &request) {
+        Ok(token) => token.map(Arc::new),
+        Err(problem) => return problem.response(form, &id.0),
+    };
+    if let Some(token) = &token {
+        request.extensions_mut().insert(Arc::clone(token));
+    }
+    let mut response = next.run(request).await;
+    if let Some(token) = token {
+        // For the log line.
+        response.extensions_mut().insert(token);
+    }
+    response
+}
+
+/// The token of a request, unless it goes to an open route.
+fn admit(app: &App, route: Option<&Route>, request: &Request) -> Result<Option<Token>, Problem> {
+    if route.is_some_and(|route| route.access == Access::Open) {
+        return Ok(None);
+    }
+    let peer = request.extensions().get::<Peer>().copied();
+    let tried = peer.and_then(|peer| app.failed_logins.wait(&peer));
+    if let Some(wait) = tried {
+        return Err(Problem::too_many("too many wrong tokens came from this address").retry_after(wait));
+    }
+    let text = token_text(request.headers())?;
+    let Some(token) = app.tokens.find(text)? else {
+        if let Some(peer) = peer {
+            // More than the rate are refused above.
+            let _ = app.failed_logins.take(peer);
+        }
+        return Err(Problem::unauthorized("the token is unknown, revoked or expired").hint(HINT));
+    };
+    app.requests
+        .take(token.id.clone())
+        .map_err(|wait| Problem::too_many("this token sends too many requests").retry_after(wait))?;
+    match route.map(|route| route.access) {
+        Some(Access::Scope(scope)) if !token.has(scope) => {
+            Err(Problem::forbidden(format!("the token does not have the scope `{scope}`"))
+                .hint(format!("`polylogue token new --scope {scope}` makes one that has")))
+        }
+        _ => Ok(Some(token)),
+    }
+}
+
+/// The text of the token: of either header, by the same rules.
+fn token_text(headers: &HeaderMap) -> Result<&str, Problem> {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let bearer = text(AUTHORIZATION.as_str()).map(|value| match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => "",
+    });
+    match (bearer, text("x-api-key")) {
+        (Some(one), Some(other)) if one != other => {
+            Err(Problem::bad_request("`Authorization` and `x-api-key` have different tokens")
+                .hint("send one of them"))
+        }
+        (Some(token), _) | (None, Some(token)) => Ok(token),
+        (None, None) => Err(Problem::unauthorized("the request has no token").hint(HINT)),
+    }
+}

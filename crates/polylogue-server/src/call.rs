@@ -1,0 +1,54 @@
+//! One request to a route: what its handler receives.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::token::Token;
+
+/// A response, or why there is none.
+pub(crate) type Reply = Result<Response<Body>, Problem>;
+
+/// A request that has passed all checks of its route.
+pub(crate) struct Call {
+    pub(crate) app: Arc<App>,
+    /// Of an open route: none.
+    pub(crate) token: Option<Arc<Token>>,
+    pub(crate) params: Vec<(String, String)>,
+    pub(crate) body: Value,
+}
+
+impl Call {
+    /// Who calls.
+    ///
+    /// # Errors
+    /// On an open route: a mistake in the table of routes.
+    pub(crate) fn token(&self) -> Result<&Arc<Token>, Problem> {
+        self.token.as_ref().ok_or_else(|| Problem::internal("an open route has no token"))
+    }
+
+    /// The part of the path with this name.
+    pub(crate) fn param(&self, name: &str) -> &str {
+        self.params.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+
+    /// The body.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        T::deserialize(&self.body).map_err(|error| Problem::bad_request(format!("the body: {error}")))
+    }
+}
+
+/// A response with a JSON body.
+pub(crate) fn json_reply(status: StatusCode, body: &impl Serialize) -> Reply {
+    let text = serde_json::to_vec(body)
+        .map_err(|error| Problem::internal(format!("the reply cannot be written: {error}")))?;
+    let response = Response::builder().status(status).header(CONTENT_TYPE, "application/json");
+    response.body(Body::from(text)).map_err(|error| Problem::internal(error.to_string()))
+}

@@ -1,0 +1,158 @@
+//! From a request to the handler of its route, and from its result to a response.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, Query, RawPathParams};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
+use axum::http::{Request, Response};
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http_body_util::{BodyExt as _, Limited};
+use polylogue_config::suggest;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::call::Call;
+use crate::problem::Problem;
+use crate::request::RequestId;
+use crate::route::{Access, Route};
+use crate::token::Token;
+
+/// Runs the handler of `route`, once everything about the request is known to be in order.
+pub(crate) async fn handle(app: Arc<App>, route: &'static Route, request: Request<Body>) -> Response<Body> {
+    let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
+    let handled = AssertUnwindSafe(async {
+        let call = read(app, route, request).await?;
+        (route.handler)(call).await
+    });
+    let reply = handled.catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(request_id = %id.0, route = route.path, "a handler panicked");
+        Err(Problem::internal("a mistake in the server ended this request")
+            .hint("report it with the request id"))
+    });
+    reply.unwrap_or_else(|problem| problem.response(route.form, &id.0))
+}
+
+async fn read(app: Arc<App>, route: &Route, request: Request<Body>) -> Result<Call, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let params = params(&mut parts).await?;
+    check_query(&mut parts, route).await?;
+    let body = match route.body {
+        Some(schema) => check_fields(json(&app, &parts, body).await?, &schema())?,
+        None => Value::Null,
+    };
+    let token = parts.extensions.remove::<Arc<Token>>();
+    if token.is_none() && route.access != Access::Open {
+        return Err(Problem::internal("the request was not checked for its token"));
+    }
+    Ok(Call { app, token, params, body })
+}
+
+async fn params(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
+    let raw = RawPathParams::from_request_parts(parts, &()).await;
+    let raw = raw.map_err(|_| Problem::bad_request("the path is not UTF-8"))?;
+    Ok(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+/// Refuses parameters of the query that the route does not have.
+async fn check_query(parts: &mut Parts, route: &Route) -> Result<(), Problem> {
+    let query = Query::<Vec<(String, String)>>::from_request_parts(parts, &()).await;
+    let Query(query) = query.map_err(|error| Problem::bad_request(format!("the query: {error}")))?;
+    match query.iter().find(|(name, _)| !route.query.contains(&name.as_str())) {
+        None => Ok(()),
+        Some((name, _)) => Err(Problem::bad_request(format!("there is no query parameter `{name}`"))
+            .hint(suggest::hint(name, route.query.iter().copied()))),
+    }
+}
+
+/// The body, which must be JSON of the sizes that are allowed.
+async fn json(app: &App, parts: &Parts, body: Body) -> Result<Value, Problem> {
+    let media = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !media.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        return Err(Problem::no_json("the body must have the type `application/json`")
+            .hint("send the header `Content-Type: application/json`"));
+    }
+    let limits = &app.limits;
+    let too_large = || {
+        Problem::too_large(format!("the body has more than {} bytes", limits.body_bytes))
+            .hint("send less text at once")
+    };
+    let length =
+        parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > limits.body_bytes) {
+        return Err(too_large());
+    }
+    let body = tokio::time::timeout(limits.body_time, Limited::new(body, limits.body_bytes).collect()).await;
+    let body = body.map_err(|_| Problem::timed_out("the body did not arrive in time"))?;
+    let bytes = body.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
+        true => too_large(),
+        false => Problem::bad_request("the body was cut off"),
+    })?;
+    parse(&bytes.to_bytes(), limits.json_depth)
+}
+
+fn parse(bytes: &Bytes, depth: usize) -> Result<Value, Problem> {
+    if nesting(bytes) > depth {
+        return Err(Problem::bad_request(format!("the body is nested deeper than {depth} levels")));
+    }
+    let body: Value = serde_json::from_slice(bytes)
+        .map_err(|error| Problem::bad_request(format!("the body is not JSON: {error}")))?;
+    match body {
+        Value::Object(_) => Ok(body),
+        _ => Err(Problem::bad_request("the body must be a JSON object").hint("send `{}` for all defaults")),
+    }
+}
+
+/// How deep brackets are nested, outside of texts.
+fn nesting(bytes: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Refuses fields that `schema` does not have.
+fn check_fields(body: Value, schema: &Value) -> Result<Value, Problem> {
+    let known: Vec<&str> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .map(|known| known.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    let unknown = body.as_object().and_then(|body| body.keys().find(|name| !known.contains(&name.as_str())));
+    match unknown {
+        None => Ok(body),
+        Some(name) => {
+            let hint = suggest::hint(name, known.iter().copied());
+            let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+            Err(Problem::bad_request(format!("the body has an unknown field `{name}`"))
+                .at(pointer, "unknown field")
+                .hint(hint))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_in_texts_do_not_nest() {
+        assert_eq!(nesting(br#"{"a": "[[[\"[[", "b": [1, {}]}"#), 3);
+        assert_eq!(nesting(b""), 0);
+        assert_eq!(nesting("[".repeat(100_000).as_bytes()), 100_000);
+    }
+}

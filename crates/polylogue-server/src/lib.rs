@@ -1,0 +1,41 @@
+//! Serves teams over HTTP: tokens, limits, conversations and their events.
+//!
+//! | step | by |
+//! |---|---|
+//! | the teams, and what they may use | [`TeamSource`], which the program implements |
+//! | a server that listens | [`Server::bind`], [`Server::run`] |
+//! | who may use it | [`TokenFile`], which other processes write, too |
+//!
+//! Every request passes two layers before a handler: one checks which name and page it was sent to and from, the other whose token
+//! it has. A route exists by one row of a table, from which the router and all checks are made.
+
+mod api;
+mod app;
+mod auth;
+mod call;
+mod dispatch;
+mod limits;
+mod listen;
+mod names;
+mod openapi;
+mod perimeter;
+mod problem;
+mod rate;
+mod request;
+mod route;
+mod scope;
+mod server;
+mod source;
+mod table;
+mod tenants;
+mod token;
+mod token_error;
+mod token_file;
+
+pub use limits::ServerLimits;
+pub use scope::Scope;
+pub use server::{Server, ServerError, ServerOptions, tokens_at};
+pub use source::{SourceError, TeamSource};
+pub use token::{NewToken, Token, TokenText};
+pub use token_error::TokenError;
+pub use token_file::TokenFile;

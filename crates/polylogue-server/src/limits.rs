@@ -1,0 +1,51 @@
+//! What clients can take of a server.
+
+use std::time::Duration;
+
+/// What clients can take of a server. Every number can be changed; none can be removed.
+#[derive(Debug, Clone)]
+pub struct ServerLimits {
+    /// The largest body of a request, in bytes.
+    pub body_bytes: usize,
+    /// The deepest nesting of JSON.
+    pub json_depth: usize,
+    /// The largest head of a request, in bytes: 8,192 at least.
+    pub head_bytes: usize,
+    /// The most header fields of a request.
+    pub header_fields: usize,
+    /// How long the head of a request may take to arrive. Also how long a connection may be idle.
+    pub head_time: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body_time: Duration,
+    /// How long a client may take nothing of a response before its connection is closed.
+    pub write_time: Duration,
+    /// Connections at the same time.
+    pub connections: usize,
+    /// The same, from one address.
+    pub connections_per_address: usize,
+    /// Requests of one token in a second.
+    pub requests_per_second: u32,
+    /// Requests of one token that may come at once.
+    pub request_burst: u32,
+    /// Requests with a wrong token from one address in a minute.
+    pub failed_logins_per_minute: u32,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 1024 * 1024,
+            json_depth: 64,
+            head_bytes: 16 * 1024,
+            header_fields: 64,
+            head_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+            write_time: Duration::from_secs(60),
+            connections: 512,
+            connections_per_address: 64,
+            requests_per_second: 20,
+            request_burst: 40,
+            failed_logins_per_minute: 10,
+        }
+    }
+}

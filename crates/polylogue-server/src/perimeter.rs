@@ -1,0 +1,69 @@
+//! What is checked of every request before its token: the name it was sent to, and the page that sent it. Every response passes here, too.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{CACHE_CONTROL, HOST, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response};
+use axum::middleware::Next;
+use tracing::info;
+
+use crate::app::App;
+use crate::problem::{ErrorForm, Problem};
+use crate::request::{REQUEST_ID, RequestId};
+use crate::token::Token;
+
+/// Checks a request, passes it on, and logs it in one line without its contents.
+pub(crate) async fn perimeter(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Response<Body> {
+    let (begun, id) = (Instant::now(), RequestId::of(request.headers()));
+    request.extensions_mut().insert(id.clone());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let mut response = match check(&app, request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.response(ErrorForm::of_path(request.uri().path()), &id.0),
+    };
+    let token = response.extensions_mut().remove::<Arc<Token>>();
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&id.0) {
+        headers.insert(REQUEST_ID, id);
+    }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    info!(
+        request_id = %id.0,
+        %method,
+        route = route.as_deref().unwrap_or("none"),
+        status = response.status().as_u16(),
+        ms = begun.elapsed().as_millis(),
+        token = token.as_deref().map_or("none", |token| &token.id),
+        "request"
+    );
+    response
+}
+
+/// Refuses requests to other names and from pages of other sites: a name that an attacker resolves to this machine is no name
+/// of this server.
+fn check(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let host = text(HOST).and_then(|host| host.parse::<Authority>().ok());
+    let Some(host) = host.filter(|host| app.names.is_own(host.host())) else {
+        return Err(Problem::wrong_host("the header `Host` does not name this server")
+            .hint("use the address that the server prints, or start it with `--public-url`"));
+    };
+    match text(ORIGIN) {
+        Some(origin) if !app.names.is_allowed_origin(origin, &host) => {
+            Err(Problem::foreign_origin("pages of this origin may not use the server")
+                .hint("allow it with `--allow-origin`"))
+        }
+        _ => Ok(()),
+    }
+}

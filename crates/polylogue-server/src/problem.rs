@@ -1,0 +1,200 @@
+//! Errors on the wire: RFC 9457, with a hint and the id of the request.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, Response, StatusCode};
+use polylogue_core::StoreError;
+use serde_json::{Value, json};
+
+use crate::source::SourceError;
+use crate::token_error::TokenError;
+
+/// Why a request failed, whose fault that is, and what to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem(Box<Details>);
+
+#[derive(Debug, Clone)]
+struct Details {
+    status: StatusCode,
+    /// The last part of its `type`, which never changes.
+    word: &'static str,
+    title: &'static str,
+    detail: String,
+    hint: Option<String>,
+    errors: Vec<(String, String)>,
+    retry_after: Option<Duration>,
+}
+
+/// In which form errors are written: each protocol has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorForm {
+    /// `application/problem+json`.
+    Problem,
+}
+
+impl ErrorForm {
+    /// That of errors on `path` where no route is known.
+    pub(crate) const fn of_path(_path: &str) -> Self {
+        Self::Problem
+    }
+}
+
+macro_rules! problems {
+    ($($(#[$doc:meta])* $name:ident: $status:ident, $word:literal, $title:literal;)*) => {
+        impl Problem {
+            $($(#[$doc])*
+            pub(crate) fn $name(detail: impl Into<String>) -> Self {
+                Self::new(StatusCode::$status, $word, $title, detail.into())
+            })*
+        }
+    };
+}
+
+problems! {
+    bad_request: BAD_REQUEST, "bad-request", "The request is not valid";
+    unauthorized: UNAUTHORIZED, "unauthorized", "A token is needed";
+    forbidden: FORBIDDEN, "forbidden", "The token may not do this";
+    foreign_origin: FORBIDDEN, "foreign-origin", "The page of another site sent this";
+    not_found: NOT_FOUND, "not-found", "There is no such thing";
+    method_not_allowed: METHOD_NOT_ALLOWED, "method-not-allowed", "The path has no such method";
+    timed_out: REQUEST_TIMEOUT, "timed-out", "The request took too long to arrive";
+    too_large: PAYLOAD_TOO_LARGE, "too-large", "The body is too large";
+    no_json: UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "The body must be JSON";
+    wrong_host: MISDIRECTED_REQUEST, "wrong-host", "This server has another name";
+    too_many: TOO_MANY_REQUESTS, "too-many-requests", "Too many requests";
+    internal: INTERNAL_SERVER_ERROR, "internal", "The server failed";
+    unavailable: SERVICE_UNAVAILABLE, "unavailable", "The server cannot do this now";
+}
+
+impl Problem {
+    fn new(status: StatusCode, word: &'static str, title: &'static str, detail: String) -> Self {
+        let details =
+            Details { status, word, title, detail, hint: None, errors: Vec::new(), retry_after: None };
+        Self(Box::new(details))
+    }
+
+    /// The same, with what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The same, about a place in the body, as a JSON pointer.
+    pub(crate) fn at(mut self, pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        self.0.errors.push((pointer.into(), message.into()));
+        self
+    }
+
+    /// The same, which the client can try again after this time.
+    pub(crate) fn retry_after(mut self, time: Duration) -> Self {
+        self.0.retry_after = Some(time);
+        self
+    }
+
+    /// The response, in the form of the protocol.
+    pub(crate) fn response(&self, form: ErrorForm, request_id: &str) -> Response<Body> {
+        let (media, body) = match form {
+            ErrorForm::Problem => ("application/problem+json", self.document(request_id)),
+        };
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = self.0.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        if let Some(time) = self.0.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(time.as_secs().max(1)));
+        }
+        response
+    }
+
+    fn document(&self, request_id: &str) -> Value {
+        let Details { status, word, title, detail, hint, errors, .. } = &*self.0;
+        let mut document = json!({
+            "type": format!("/problems/{word}"),
+            "title": title,
+            "status": status.as_u16(),
+            "detail": detail,
+            "hint": hint,
+            "request_id": request_id,
+        });
+        if let Some(document) = document.as_object_mut().filter(|_| !errors.is_empty()) {
+            let error =
+                |(pointer, message): &(String, String)| json!({"pointer": pointer, "message": message});
+            document.insert("errors".into(), errors.iter().map(error).collect());
+        }
+        document
+    }
+}
+
+impl From<TokenError> for Problem {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::BadTenant(_) | TokenError::NoScope => Self::bad_request(error.to_string()),
+            error => {
+                // The path is for the log of the server, not for clients.
+                tracing::error!(%error, "tokens");
+                Self::unavailable("the tokens of the server cannot be read or written")
+                    .hint("the log of the server says why")
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound { .. } => Self::unknown_conversation(),
+            error => {
+                tracing::error!(%error, "store");
+                Self::unavailable("the store of conversations cannot be read or written")
+                    .hint("the log of the server says why")
+            }
+        }
+    }
+}
+
+impl Problem {
+    /// There is no such team, or the token may not see it: a client cannot tell which.
+    pub(crate) fn unknown_team(id: &str) -> Self {
+        let id: String = id.chars().filter(|c| !c.is_control()).take(64).collect();
+        Self::not_found(format!("there is no team `{id}`")).hint("`GET /api/v1/teams` lists the teams")
+    }
+
+    /// There is no such conversation, or it is another tenant's: a client cannot tell which.
+    pub(crate) fn unknown_conversation() -> Self {
+        Self::not_found("there is no such conversation").hint("`GET /api/v1/conversations` lists them")
+    }
+}
+
+impl From<polylogue_runtime::Error> for Problem {
+    fn from(error: polylogue_runtime::Error) -> Self {
+        match error {
+            polylogue_runtime::Error::Run(polylogue_core::Error::Store(error)) => error.into(),
+            error if error.is_usage() => {
+                let problem = Self::bad_request(error.to_string());
+                error.hint().into_iter().fold(problem, Self::hint)
+            }
+            error => {
+                tracing::error!(%error, "conversation");
+                Self::internal("the conversation cannot be continued").hint("the log of the server says why")
+            }
+        }
+    }
+}
+
+impl From<Box<polylogue_runtime::Error>> for Problem {
+    fn from(error: Box<polylogue_runtime::Error>) -> Self {
+        (*error).into()
+    }
+}
+
+impl From<SourceError> for Problem {
+    fn from(error: SourceError) -> Self {
+        let problem = match error.is_usage {
+            true => Self::bad_request(error.what),
+            false => Self::unavailable(error.what),
+        };
+        error.hint.into_iter().fold(problem, Self::hint)
+    }
+}

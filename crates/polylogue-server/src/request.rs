@@ -1,0 +1,36 @@
+//! What identifies a request and its client.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderName};
+
+/// Identifies a request in errors, in the log and in the response.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestId(pub(crate) Arc<str>);
+
+/// The address of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// The header with it.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+impl RequestId {
+    /// That of the client if it is short and plain, else a new one.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let is_plain = |text: &&str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            (1..=64).contains(&text.len()) && text.chars().all(plain)
+        };
+        let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(is_plain);
+        given.map_or_else(Self::random, |id| Self(id.into()))
+    }
+
+    fn random() -> Self {
+        let mut bits = [0_u8; 8];
+        // Without randomness, requests have no ids, but are served.
+        let _ = getrandom::fill(&mut bits);
+        Self(format!("{:016x}", u64::from_le_bytes(bits)).into())
+    }
+}

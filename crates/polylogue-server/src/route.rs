@@ -1,0 +1,52 @@
+//! Routes: everything that the server knows of one.
+
+use axum::http::Method;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::call::{Call, Reply};
+use crate::problem::ErrorForm;
+use crate::scope::Scope;
+
+/// Who may use a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everyone, without a token.
+    Open,
+    /// Tokens with this scope.
+    Scope(Scope),
+}
+
+/// A route: everything that the server knows of it.
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    /// With the names of its variable parts in braces. It is also the label in log lines.
+    pub(crate) path: &'static str,
+    pub(crate) access: Access,
+    pub(crate) form: ErrorForm,
+    /// The parameters of its query.
+    pub(crate) query: &'static [&'static str],
+    /// The JSON Schema of its body. `None`: it takes none.
+    pub(crate) body: Option<fn() -> Value>,
+    /// What it does, in one line.
+    pub(crate) about: &'static str,
+    pub(crate) handler: fn(Call) -> BoxFuture<'static, Reply>,
+}
+
+impl Route {
+    /// A route without a query and a body.
+    pub(crate) fn new(
+        method: Method,
+        path: &'static str,
+        access: Access,
+        about: &'static str,
+        handler: fn(Call) -> BoxFuture<'static, Reply>,
+    ) -> Self {
+        Self { method, path, access, form: ErrorForm::Problem, query: &[], body: None, about, handler }
+    }
+
+    /// The same with a body.
+    pub(crate) fn body(self, schema: fn() -> Value) -> Self {
+        Self { body: Some(schema), ..self }
+    }
+}

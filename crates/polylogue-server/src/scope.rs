@@ -1,0 +1,73 @@
+//! What a token may do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// What a token may do. A route needs exactly one scope; no scope contains another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Read teams, conversations and events.
+    Read,
+    /// Begin, continue, stop and fork conversations, and send messages into them.
+    Run,
+    /// Answer questions of conversations.
+    Answer,
+    /// Change titles and remove conversations; check team files.
+    Edit,
+    /// Make, list and revoke tokens of the same tenant.
+    Admin,
+}
+
+impl Scope {
+    /// All scopes.
+    pub const ALL: [Self; 5] = [Self::Read, Self::Run, Self::Answer, Self::Edit, Self::Admin];
+
+    /// Its name on the command line, in files and on the wire.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Run => "run",
+            Self::Answer => "answer",
+            Self::Edit => "edit",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = String;
+
+    /// # Errors
+    /// When `text` is no [`word`](Self::word).
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|scope| scope.word() == text);
+        found.ok_or_else(|| format!("expected one of {}", Self::ALL.map(Self::word).join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_names_one_scope() {
+        for scope in Scope::ALL {
+            assert_eq!(scope.word().parse(), Ok(scope));
+            assert_eq!(serde_json::to_value(scope).unwrap(), scope.word());
+        }
+        assert_eq!(
+            "write".parse::<Scope>(),
+            Err("expected one of read, run, answer, edit, admin".to_owned())
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! A server: bound to an address, then run.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue, Method, Response};
+use axum::middleware::from_fn_with_state;
+use polylogue_runtime::StoreLocation;
+use tokio::net::TcpListener;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use crate::app::App;
+use crate::auth::auth;
+use crate::limits::ServerLimits;
+use crate::listen::listen;
+use crate::names::Names;
+use crate::openapi::document;
+use crate::perimeter::perimeter;
+use crate::problem::{ErrorForm, Problem};
+use crate::request::RequestId;
+use crate::source::{SourceError, TeamSource};
+use crate::table::{ROUTES, router};
+use crate::tenants::{Tenants, server_folder};
+use crate::token::{NewToken, Token, TokenText};
+use crate::token_error::TokenError;
+use crate::token_file::TokenFile;
+
+/// How a server is started.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Where it listens. Port 0: a free one.
+    pub listen: SocketAddr,
+    /// The store of the tenant [`Token::LOCAL`]. What the server keeps besides is next to it.
+    pub place: StoreLocation,
+    /// The address under which clients reach it, if that is another one.
+    pub public_url: Option<String>,
+    /// Origins of other sites whose pages may use it, such as `https://example.com`.
+    pub origins: Vec<String>,
+    /// What clients can take of it.
+    pub limits: ServerLimits,
+}
+
+impl ServerOptions {
+    /// A server at `listen` for the conversations at `place`, with all defaults.
+    #[must_use]
+    pub fn new(listen: SocketAddr, place: StoreLocation) -> Self {
+        let (public_url, origins, limits) = (None, Vec::new(), ServerLimits::default());
+        Self { listen, place, public_url, origins, limits }
+    }
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// Others than this machine could connect, and no token was made on purpose.
+    #[error("`{0}` can be reached from other machines, and no token was made yet")]
+    NoToken(SocketAddr),
+    /// The address cannot be used.
+    #[error("nothing can listen on `{address}`: {why}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the system.
+        why: std::io::Error,
+    },
+    /// The public address is no URL.
+    #[error("`{0}` is not a URL")]
+    PublicUrl(String),
+    /// An origin is not one.
+    #[error("`{0}` is not an origin: a scheme, a host and a port")]
+    Origin(String),
+    /// Tokens cannot be read or made.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// A team cannot be prepared.
+    #[error("the team `{team}`: {error}")]
+    Team {
+        /// Its id.
+        team: String,
+        /// Why.
+        error: SourceError,
+    },
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] Box<polylogue_runtime::Error>),
+}
+
+impl ServerError {
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoToken(_) => Some("make one with `polylogue token new`, or listen on `127.0.0.1`".into()),
+            Self::Listen { .. } => {
+                Some("choose another address with `--listen`; port 0 takes a free one".into())
+            }
+            Self::PublicUrl(_) => Some("write it as `https://example.com`".into()),
+            Self::Origin(_) => Some("write it as `https://example.com`, without a path".into()),
+            Self::Team { error, .. } => error.hint.clone(),
+            Self::Store(error) => error.hint(),
+            Self::Token(_) => None,
+        }
+    }
+}
+
+/// Where the tokens of a server are whose store is at `place`.
+#[must_use]
+pub fn tokens_at(place: &StoreLocation) -> PathBuf {
+    server_folder(place).join("tokens.json")
+}
+
+/// A server that is bound to its address.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    public_url: Option<String>,
+    app: Arc<App>,
+    first_token: Option<TokenText>,
+}
+
+impl Server {
+    /// Binds a server. All teams are prepared for the tenant [`Token::LOCAL`], so that mistakes show. Where only this machine can
+    /// connect, a first token is made if there is none.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub async fn bind(options: ServerOptions, source: Arc<dyn TeamSource>) -> Result<Self, ServerError> {
+        let ServerOptions { listen, place, public_url, origins, limits } = options;
+        let is_loopback = listen.ip().is_loopback();
+        let tokens = TokenFile::at(tokens_at(&place));
+        let has_tokens = !tokens.all()?.is_empty();
+        if !is_loopback && !has_tokens {
+            return Err(ServerError::NoToken(listen));
+        }
+        let public = match &public_url {
+            Some(url) => Some(Names::host_of(url).ok_or_else(|| ServerError::PublicUrl(url.clone()))?),
+            None => None,
+        };
+        let names = Names { is_loopback, public, origins: checked(origins)? };
+        let tenants = Tenants::new(place, source.ids());
+        let app = Arc::new(App::new(source, tenants, tokens, names, limits, document(&ROUTES)));
+        prepare(&app).await?;
+        let bound = async { TcpListener::bind(listen).await.and_then(|l| Ok((l.local_addr()?, l))) };
+        let (address, listener) = bound.await.map_err(|why| ServerError::Listen { address: listen, why })?;
+        let first_token = match has_tokens {
+            true => None,
+            false => Some(app.tokens.create(NewToken::local("first"))?.1),
+        };
+        Ok(Self { listener, address, public_url, app, first_token })
+    }
+
+    /// The address that it listens on, with its real port.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL under which clients reach it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.public_url.clone().unwrap_or_else(|| format!("http://{}", self.address))
+    }
+
+    /// The token that was made because there was none: show it once.
+    pub const fn take_first_token(&mut self) -> Option<TokenText> {
+        self.first_token.take()
+    }
+
+    /// Serves until `stop` is ready and all connections have ended.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
+        let Self { listener, app, .. } = self;
+        let router = layered(&app);
+        let serving = listen(listener, router, &app.limits, app.stopping.subscribe());
+        let stopping = async {
+            stop.await;
+            app.stopping.send_replace(true);
+        };
+        futures_util::future::join(serving, stopping).await;
+    }
+}
+
+/// The routes within all checks.
+fn layered(app: &Arc<App>) -> Router {
+    router(app)
+        .fallback(async |request: Request| {
+            let problem =
+                Problem::not_found("there is no such path").hint("`GET /api/v1/teams` lists the teams");
+            respond(&problem, &request)
+        })
+        .method_not_allowed_fallback(async |request: Request| {
+            let detail = format!("the path has no method `{}`", request.method());
+            respond(
+                &Problem::method_not_allowed(detail).hint("the header `Allow` lists those it has"),
+                &request,
+            )
+        })
+        .layer(from_fn_with_state(Arc::clone(app), auth))
+        .layer(cors(&app.names.origins))
+        .layer(from_fn_with_state(Arc::clone(app), perimeter))
+}
+
+fn respond(problem: &Problem, request: &Request) -> Response<Body> {
+    let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
+    problem.response(ErrorForm::of_path(request.uri().path()), &id.0)
+}
+
+/// What pages of the configured origins may do: exactly these origins, and never with cookies.
+fn cors(origins: &[String]) -> CorsLayer {
+    let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
+    let named = ["x-api-key", "idempotency-key", "last-event-id", "x-request-id"];
+    let headers = named.map(HeaderName::from_static).into_iter().chain([AUTHORIZATION, CONTENT_TYPE]);
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE])
+        .allow_headers(headers.collect::<Vec<_>>())
+}
+
+/// Refuses origins that no browser would send.
+fn checked(origins: Vec<String>) -> Result<Vec<String>, ServerError> {
+    let is_origin = |origin: &str| {
+        let authority = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        authority.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', ' ']))
+    };
+    match origins.iter().find(|origin| !is_origin(origin)) {
+        Some(wrong) => Err(ServerError::Origin(wrong.clone())),
+        None => Ok(origins),
+    }
+}
+
+/// Prepares the teams of the tenant that the command line uses.
+async fn prepare(app: &App) -> Result<(), ServerError> {
+    let tenant = app.tenants.get(Token::LOCAL)?;
+    for team in app.source.ids() {
+        let prepared = tenant.team(&*app.source, &team).await;
+        prepared.transpose().map_err(|error| ServerError::Team { team, error })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! The table of routes, from which the router, the scopes, the log lines and the sweeps of the tests are made.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request};
+use axum::routing::{MethodFilter, on};
+
+use crate::api;
+use crate::app::App;
+use crate::dispatch::handle;
+use crate::route::Route;
+
+/// All routes. A protocol adds its own here.
+pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    let mut routes = api::health::routes();
+    routes.extend(api::teams::routes());
+    routes.extend(api::tokens::routes());
+    routes.extend(api::openapi::routes());
+    routes
+});
+
+/// The route of a request whose path was matched.
+pub(crate) fn find(method: &Method, path: &str) -> Option<&'static Route> {
+    // `HEAD` is `GET` without the body.
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    ROUTES.iter().find(|route| route.method == *method && route.path == path)
+}
+
+/// The router of all routes.
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    ROUTES.iter().fold(Router::new(), |router, route| {
+        let Ok(filter) = MethodFilter::try_from(route.method.clone()) else { return router };
+        let app = Arc::clone(app);
+        let handler = move |request: Request<Body>| handle(Arc::clone(&app), route, request);
+        router.route(route.path, on(filter, handler))
+    })
+}

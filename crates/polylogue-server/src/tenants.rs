@@ -1,0 +1,73 @@
+//! The conversations of each tenant: a store of its own, so that no query can reach those of others.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use polylogue_runtime::{Prepared, Runtime, StoreLocation};
+use tokio::sync::OnceCell;
+
+use crate::source::{SourceError, TeamSource};
+use crate::token::Token;
+
+/// The conversations of one tenant, and the teams that are prepared for them.
+pub(crate) struct Tenant {
+    pub(crate) runtime: Runtime,
+    /// By id; prepared when a conversation of them begins.
+    teams: HashMap<String, OnceCell<Arc<Prepared>>>,
+}
+
+impl Tenant {
+    /// The team `id`, prepared once.
+    pub(crate) async fn team(
+        &self,
+        source: &dyn TeamSource,
+        id: &str,
+    ) -> Option<Result<&Arc<Prepared>, SourceError>> {
+        let cell = self.teams.get(id)?;
+        let place = self.runtime.place();
+        let prepare = || async { source.prepare(id, place).await.map(Arc::new) };
+        Some(cell.get_or_try_init(prepare).await)
+    }
+}
+
+/// The tenants of a server that have been used since it started.
+pub(crate) struct Tenants {
+    /// The store of [`Token::LOCAL`], which the command line uses, too.
+    place: StoreLocation,
+    folder: PathBuf,
+    ids: Vec<String>,
+    used: Mutex<HashMap<String, Arc<Tenant>>>,
+}
+
+impl Tenants {
+    pub(crate) fn new(place: StoreLocation, ids: Vec<String>) -> Self {
+        let folder = server_folder(&place).join("tenants");
+        Self { place, folder, ids, used: Mutex::default() }
+    }
+
+    /// The tenant of this name, whose store is created if it does not exist. The name was checked when its token was made.
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<Tenant>, Box<polylogue_runtime::Error>> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tenant) = used.get(name) {
+            return Ok(Arc::clone(tenant));
+        }
+        let place = match name {
+            Token::LOCAL => self.place.clone(),
+            name => StoreLocation::new(self.folder.join(name).join("conversations.db")),
+        };
+        let runtime = Runtime::open_at(place).map_err(Box::new)?;
+        let teams = self.ids.iter().map(|id| (id.clone(), OnceCell::new())).collect();
+        let tenant = Arc::new(Tenant { runtime, teams });
+        used.insert(name.to_owned(), Arc::clone(&tenant));
+        Ok(tenant)
+    }
+}
+
+/// What a server keeps besides conversations, next to the store at `place`: tokens, and the stores of other tenants.
+pub(crate) fn server_folder(place: &StoreLocation) -> PathBuf {
+    // A folder may be written with a slash at its end, which belongs to no name.
+    let mut name = place.path().components().as_path().as_os_str().to_owned();
+    name.push(".server");
+    PathBuf::from(name)
+}

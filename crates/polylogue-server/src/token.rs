@@ -1,0 +1,156 @@
+//! Tokens: how clients show who they are. Their texts are known to clients only.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::scope::Scope;
+use crate::token_error::TokenError;
+
+/// What the text of every token begins with, so that scanners of secrets find it.
+const PREFIX: &str = "ply_";
+
+/// The text of a token: 256 random bits. It is shown once, and stored nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenText(String);
+
+impl TokenText {
+    /// A new text.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub(crate) fn random() -> Result<Self, TokenError> {
+        let mut bits = [0_u8; 32];
+        getrandom::fill(&mut bits).map_err(|error| TokenError::NoRandomness(error.to_string()))?;
+        Ok(Self(bits.iter().fold(PREFIX.to_owned(), |text, byte| format!("{text}{byte:02x}"))))
+    }
+
+    /// The text itself, to be shown once.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for TokenText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ply_…")
+    }
+}
+
+/// A stored token: with the digest of its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Identifies it in lists and logs.
+    pub id: String,
+    /// What it is for.
+    pub name: String,
+    /// The BLAKE3 digest of its text. A slow hash protects guessable texts, and this one is random.
+    digest: String,
+    /// Whose conversations it can see.
+    pub tenant: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// The teams that it may see and run. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teams: Option<Vec<String>>,
+    /// When it was made, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When it ends, in milliseconds since 1970. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<u64>,
+}
+
+impl Token {
+    /// The tenant of tokens for which no other one is named.
+    pub const LOCAL: &str = "local";
+
+    pub(crate) fn new(id: String, text: &TokenText, new: NewToken, created_ms: u64) -> Self {
+        let NewToken { name, tenant, scopes, teams, expires_ms } = new;
+        let digest = blake3::hash(text.0.as_bytes()).to_hex().to_string();
+        Self { id, name, digest, tenant, scopes, teams, created_ms, expires_ms }
+    }
+
+    /// Whether `text` is its text. Takes the same time for all texts of one length.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        // Digests are compared in constant time.
+        blake3::Hash::from_hex(&self.digest).is_ok_and(|digest| digest == blake3::hash(text.as_bytes()))
+    }
+
+    pub(crate) fn is_valid_at(&self, now_ms: u64) -> bool {
+        self.expires_ms.is_none_or(|end| now_ms < end)
+    }
+
+    /// Whether it may do what needs `scope`.
+    #[must_use]
+    pub fn has(&self, scope: Scope) -> bool {
+        self.scopes.contains(&scope)
+    }
+
+    /// Whether it may see and run the team.
+    #[must_use]
+    pub fn sees(&self, team: &str) -> bool {
+        self.teams.as_ref().is_none_or(|teams| teams.iter().any(|seen| seen == team))
+    }
+}
+
+/// A token that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewToken {
+    /// What it is for.
+    pub name: String,
+    /// Whose conversations it can see: letters, digits, `-` and `_`.
+    pub tenant: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// The teams that it may see and run. Default: all.
+    pub teams: Option<Vec<String>>,
+    /// When it ends, in milliseconds since 1970. Default: never.
+    pub expires_ms: Option<u64>,
+}
+
+impl NewToken {
+    /// A token of the tenant [`Token::LOCAL`] with all scopes.
+    #[must_use]
+    pub fn local(name: &str) -> Self {
+        let (name, tenant) = (name.to_owned(), Token::LOCAL.to_owned());
+        Self { name, tenant, scopes: Scope::ALL.to_vec(), teams: None, expires_ms: None }
+    }
+
+    /// Refuses what could not be stored or would be a path.
+    pub(crate) fn check(&self) -> Result<(), TokenError> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if self.tenant.is_empty() || self.tenant.len() > 64 || !self.tenant.chars().all(is_plain) {
+            return Err(TokenError::BadTenant(self.tenant.chars().take(64).collect()));
+        }
+        if self.scopes.is_empty() {
+            return Err(TokenError::NoScope);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_own_text_is_that_of_a_token() {
+        let (text, other) = (TokenText::random().unwrap(), TokenText::random().unwrap());
+        assert_eq!(text.reveal().len(), 4 + 64);
+        assert_eq!(format!("{text:?}"), "ply_…");
+        let token = Token::new("t1".into(), &text, NewToken::local("test"), 0);
+        assert!(token.is(text.reveal()));
+        assert!(!token.is(other.reveal()) && !token.is("") && !token.is(&token.digest));
+        assert!(!serde_json::to_string(&token).unwrap().contains(text.reveal()));
+    }
+
+    #[test]
+    fn a_tenant_is_no_path() {
+        for tenant in ["", "..", "a/b", "a b", "ä"] {
+            let new = NewToken { tenant: tenant.into(), ..NewToken::local("x") };
+            assert!(matches!(new.check(), Err(TokenError::BadTenant(_))), "{tenant}");
+        }
+        assert!(NewToken::local("x").check().is_ok());
+    }
+}

@@ -1,0 +1,218 @@
+//! The file of the tokens, which `polylogue token` writes while a server reads it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::token::{NewToken, Token, TokenText};
+use crate::token_error::TokenError;
+
+/// The tokens of a server, in a file that only its owner can read. A change by another process counts from the next
+/// request on.
+#[derive(Debug)]
+pub struct TokenFile {
+    path: PathBuf,
+    read: Mutex<Option<(Stamp, Arc<Vec<Token>>)>>,
+}
+
+/// Tells versions of the file apart: each is a new file.
+type Stamp = (Option<SystemTime>, u64, u64);
+
+impl TokenFile {
+    /// The tokens in the file at `path`, which need not exist.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self { path, read: Mutex::new(None) }
+    }
+
+    /// All tokens, oldest first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn all(&self) -> Result<Arc<Vec<Token>>, TokenError> {
+        let Some(stamp) = self.stamp()? else { return Ok(Arc::default()) };
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, tokens)) = read.as_ref().filter(|(earlier, _)| *earlier == stamp) {
+            return Ok(Arc::clone(tokens));
+        }
+        let tokens = Arc::new(self.parse()?);
+        *read = Some((stamp, Arc::clone(&tokens)));
+        Ok(tokens)
+    }
+
+    /// The valid token with this text.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn find(&self, text: &str) -> Result<Option<Token>, TokenError> {
+        let (tokens, now) = (self.all()?, now_ms());
+        // Looks at all of them, so that the time does not say which one fits.
+        let fitting = tokens.iter().filter(|token| token.is(text));
+        Ok(fitting.fold(None, |found, token| found.or(Some(token))).filter(|t| t.is_valid_at(now)).cloned())
+    }
+
+    /// Whether the token `id` exists and is valid.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn is_valid(&self, id: &str) -> Result<bool, TokenError> {
+        let now = now_ms();
+        Ok(self.all()?.iter().any(|token| token.id == id && token.is_valid_at(now)))
+    }
+
+    /// Makes a token. Its text is returned here, and never again.
+    ///
+    /// # Errors
+    /// When `new` is not legal, or the file cannot be written.
+    pub fn create(&self, new: NewToken) -> Result<(Token, TokenText), TokenError> {
+        new.check()?;
+        self.change(|tokens| {
+            let text = TokenText::random()?;
+            let id = unused_id(tokens)?;
+            let token = Token::new(id, &text, new, now_ms());
+            tokens.push(token.clone());
+            Ok((token, text))
+        })
+    }
+
+    /// Removes the token `id` if `of` says so. Returns whether there was one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn revoke(&self, id: &str, of: impl Fn(&Token) -> bool) -> Result<bool, TokenError> {
+        self.change(|tokens| {
+            let before = tokens.len();
+            tokens.retain(|token| token.id != id || !of(token));
+            Ok(tokens.len() < before)
+        })
+    }
+
+    fn stamp(&self) -> Result<Option<Stamp>, TokenError> {
+        match fs::metadata(&self.path) {
+            Ok(data) => Ok(Some((data.modified().ok(), data.len(), inode(&data)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.error("read", &error)),
+        }
+    }
+
+    fn parse(&self) -> Result<Vec<Token>, TokenError> {
+        let text = fs::read_to_string(&self.path).map_err(|error| self.error("read", &error))?;
+        serde_json::from_str(&text).map_err(|error| self.error("read", &error))
+    }
+
+    /// Changes the file under a lock: the new version replaces the old one as a whole.
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Vec<Token>) -> Result<T, TokenError>,
+    ) -> Result<T, TokenError> {
+        let written = |error: io::Error| self.error("written", &error);
+        if let Some(folder) = self.path.parent() {
+            make_private(folder).map_err(written)?;
+        }
+        let lock = private(&self.path.with_extension("lock")).map_err(written)?;
+        lock.lock().map_err(written)?;
+        let mut tokens = if self.path.exists() { self.parse()? } else { Vec::new() };
+        let result = change(&mut tokens)?;
+        let text = serde_json::to_vec_pretty(&tokens).map_err(|error| self.error("written", &error))?;
+        let new = self.path.with_extension("new");
+        let mut file = private(&new).map_err(written)?;
+        file.set_len(0).and_then(|()| file.write_all(&text)).map_err(written)?;
+        file.sync_all().and_then(|()| fs::rename(&new, &self.path)).map_err(written)?;
+        Ok(result)
+    }
+
+    fn error(&self, what: &'static str, why: &dyn std::fmt::Display) -> TokenError {
+        TokenError::File { path: self.path.clone(), what, why: why.to_string() }
+    }
+}
+
+/// An id that no token has.
+fn unused_id(tokens: &[Token]) -> Result<String, TokenError> {
+    loop {
+        let mut bits = [0_u8; 4];
+        getrandom::fill(&mut bits).map_err(|error| TokenError::NoRandomness(error.to_string()))?;
+        let id = format!("tok-{:08x}", u32::from_le_bytes(bits));
+        if tokens.iter().all(|token| token.id != id) {
+            return Ok(id);
+        }
+    }
+}
+
+/// Opens a file that only its owner can read, and creates it if it does not exist.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Makes a folder that only its owner can look into, unless it exists.
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(unix)]
+fn inode(data: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(data)
+}
+
+#[cfg(not(unix))]
+const fn inode(_: &fs::Metadata) -> u64 {
+    0
+}
+
+/// The time of day in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_process_makes_and_revokes_tokens() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server/tokens.json");
+        let (server, command) = (TokenFile::at(path.clone()), TokenFile::at(path.clone()));
+        assert!(server.all().unwrap().is_empty());
+        let (token, text) = command.create(NewToken::local("a")).unwrap();
+        let (other, _) = command.create(NewToken::local("b")).unwrap();
+        assert_eq!(server.find(text.reveal()).unwrap(), Some(token.clone()));
+        assert_eq!(server.find("ply_").unwrap(), None);
+        assert!(!command.revoke(&token.id, |_| false).unwrap());
+        assert!(command.revoke(&token.id, |_| true).unwrap());
+        assert_eq!(server.find(text.reveal()).unwrap(), None);
+        assert!(!server.is_valid(&token.id).unwrap());
+        assert_eq!(server.all().unwrap().as_slice(), [other]);
+        let stored: String = fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+            .collect();
+        assert!(!stored.contains("ply_"), "no text is stored");
+    }
+
+    #[test]
+    fn an_expired_token_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = TokenFile::at(dir.path().join("tokens.json"));
+        let (_, text) = file.create(NewToken { expires_ms: Some(1), ..NewToken::local("old") }).unwrap();
+        assert_eq!(file.find(text.reveal()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_and_no_empty_list() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.json");
+        fs::write(&path, "[{]").unwrap();
+        assert!(matches!(TokenFile::at(path).all(), Err(TokenError::File { what: "read", .. })));
+    }
+}

@@ -1,0 +1,8 @@
+//! A server on a real socket, with scripted teams. Tests are named after the items of the conformance list.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+mod client;
+mod errors;
+mod limits;
+mod tokens;
+mod world;

@@ -1,0 +1,224 @@
+//! Who may use a server: S1 to S7, S10, S11.
+
+use polylogue_server::{Scope, Server, ServerError, ServerOptions};
+use serde_json::json;
+
+use crate::client::Request;
+use crate::world::{World, files, generous, loopback, place};
+
+#[tokio::test]
+async fn s1_a_server_on_port_0_says_where_it_is() {
+    let world = World::new().await;
+    assert_eq!(world.url, format!("http://127.0.0.1:{}", world.address.port()));
+    assert!(world.address.ip().is_loopback() && world.address.port() != 0);
+    let healthy = Request::new("GET", "/healthz").send(world.address).await;
+    assert_eq!((healthy.status, healthy.json()), (200, json!({"status": "ok"})));
+    assert_eq!(Request::new("GET", "/readyz").send(world.address).await.status, 200);
+    let teams = world.get("/api/v1/teams").await.json();
+    assert_eq!(teams["teams"][0]["id"], "talk");
+    assert_eq!(teams["teams"][0]["inputs"], json!([{"name": "tone", "default": "calm"}]));
+    let head = world.send(world.request("HEAD", "/api/v1/teams")).await;
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    assert_eq!(head.header("server"), None, "no banner");
+    let dir = world.stop().await;
+    assert!(dir.path().exists());
+}
+
+#[tokio::test]
+async fn s2_without_a_token_only_the_open_routes_answer() {
+    let world = World::new().await;
+    for (method, path, scope, takes_body) in world.routes().await {
+        for wrong in [None, Some("ply_wrong"), Some("")] {
+            let mut request = Request::new(&method, &path);
+            if takes_body {
+                request = request.json(&json!({}));
+            }
+            if let Some(wrong) = wrong {
+                request = request.token(wrong).header("x-api-key", wrong);
+            }
+            let response = request.send(world.address).await;
+            match scope {
+                Some(_) => {
+                    assert_eq!(response.status, 401, "{method} {path}");
+                    assert_eq!(response.problem()["type"], "/problems/unauthorized");
+                }
+                None => assert_eq!(response.status, 200, "{method} {path}"),
+            }
+        }
+    }
+    // What there is not says so to those with a token only.
+    assert_eq!(Request::new("GET", "/nothing").send(world.address).await.status, 401);
+    assert_eq!(Request::new("PUT", "/healthz").send(world.address).await.status, 401);
+}
+
+#[tokio::test]
+async fn s3_other_names_and_pages_of_other_sites_are_refused_everywhere() {
+    let world = World::new().await;
+    let mut routes = world.routes().await;
+    routes.push(("GET".into(), "/nothing".into(), None, false));
+    for (method, path, ..) in routes {
+        let request = world.request(&method, &path).json(&json!({}));
+        let response = world.send(request.clone().header("Host", "evil.test")).await;
+        assert_eq!((response.status, &response.problem()["type"]), (421, &json!("/problems/wrong-host")));
+        for origin in ["http://evil.test", "null", "http://localhost.evil.test"] {
+            let response = world.send(request.clone().header("Origin", origin)).await;
+            assert_eq!(response.status, 403, "{method} {path} {origin}");
+            assert_eq!(response.problem()["type"], "/problems/foreign-origin");
+        }
+    }
+    let own = world.request("GET", "/api/v1/teams").header("Origin", "http://localhost");
+    assert_eq!(world.send(own).await.status, 200);
+}
+
+#[tokio::test]
+async fn s4_a_body_that_is_not_called_json_changes_nothing() {
+    let world = World::new().await;
+    let body = json!({"name": "new", "scopes": ["read"]});
+    for (method, path, _, takes_body) in world.routes().await {
+        // A form of another site can send nothing else without a preflight.
+        assert!(takes_body || !["POST", "PUT", "PATCH"].contains(&method.as_str()), "{method} {path}");
+        if !takes_body {
+            continue;
+        }
+        let request = world.request(&method, &path).json(&body);
+        for media in ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data", ""] {
+            let response = world.send(request.clone().header("Content-Type", media)).await;
+            assert_eq!(response.status, 415, "{method} {path} {media}");
+            response.problem();
+        }
+        let mut without = request.clone();
+        without.headers.retain(|(name, _)| name != "Content-Type");
+        assert_eq!(world.send(without).await.status, 415, "{method} {path}");
+    }
+    assert_eq!(world.tokens().all().unwrap().len(), 1);
+    assert_eq!(world.post("/api/v1/tokens", &body).await.status, 201);
+    assert_eq!(world.tokens().all().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn s5_other_machines_need_a_token_that_was_made_on_purpose() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = ServerOptions::new("0.0.0.0:0".parse().unwrap(), place(dir.path()));
+    let Err(error) = Server::bind(options, files(&dir)).await else { panic!("it starts") };
+    assert!(matches!(error, ServerError::NoToken(_)), "{error}");
+    assert!(error.hint().unwrap().contains("polylogue token new"));
+}
+
+#[tokio::test]
+async fn s6_only_a_configured_origin_passes_a_preflight() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = ServerOptions {
+        origins: vec!["https://app.example".into()],
+        ..ServerOptions::new(loopback(), place(dir.path()))
+    };
+    let world = World::start(dir, options).await;
+    let preflight = |origin| {
+        let request = Request::new("OPTIONS", "/api/v1/tokens").header("Origin", origin);
+        request.header("Access-Control-Request-Method", "POST")
+    };
+    let response = preflight("https://app.example").send(world.address).await;
+    assert_eq!(response.header("access-control-allow-origin"), Some("https://app.example"));
+    assert_eq!(response.header("access-control-allow-credentials"), None);
+    let response = preflight("https://evil.test").send(world.address).await;
+    assert_eq!((response.status, response.header("access-control-allow-origin")), (403, None));
+    let wrong = ServerOptions {
+        origins: vec!["*".into()],
+        ..ServerOptions::new(loopback(), place(world.dir.path()))
+    };
+    let Err(error) = Server::bind(wrong, files(&world.dir)).await else { panic!("it starts") };
+    assert!(matches!(error, ServerError::Origin(_)), "{error}");
+}
+
+#[tokio::test]
+async fn s7_a_token_does_what_its_scopes_say_by_either_header() {
+    let world = World::new().await;
+    let routes = world.routes().await;
+    assert!(routes.iter().any(|(method, ..)| method != "GET"));
+    for has in Scope::ALL {
+        let (_, token) = world.new_token("local", &[has]);
+        for (method, path, scope, _) in &routes {
+            let Some(scope) = scope.filter(|scope| *scope != has) else { continue };
+            let request = Request::new(method, path).json(&json!({}));
+            for request in [request.clone().token(&token), request.header("x-api-key", &token)] {
+                let response = request.send(world.address).await;
+                assert_eq!(response.status, 403, "{method} {path} with {has}");
+                let problem = response.problem();
+                assert!(problem["hint"].as_str().unwrap().contains(scope.word()), "{problem}");
+            }
+        }
+    }
+    let two = world.request("GET", "/api/v1/teams").header("x-api-key", "ply_other");
+    assert_eq!(world.send(two).await.status, 400, "two tokens");
+    let both = world.request("GET", "/api/v1/teams").header("x-api-key", &world.token);
+    assert_eq!(world.send(both).await.status, 200);
+}
+
+#[tokio::test]
+async fn s10_no_file_has_the_text_of_a_token() {
+    let world = World::new().await;
+    let made = world.post("/api/v1/tokens", &json!({"name": "n", "scopes": ["read"]})).await.json();
+    let text = made["token"].as_str().unwrap().to_owned();
+    assert_eq!(Request::new("GET", "/api/v1/teams").token(&text).send(world.address).await.status, 200);
+    let listed = world.get("/api/v1/tokens").await.body;
+    let first = world.token.clone();
+    let dir = world.stop().await;
+    let mut folders = vec![dir.path().to_owned()];
+    let mut read = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            read += 1;
+            for token in [&text, &first] {
+                let found = bytes.windows(token.len()).any(|part| part == token.as_bytes());
+                assert!(!found, "{}", path.display());
+            }
+        }
+    }
+    assert!(read >= 3, "{read} files");
+    assert!(!listed.contains(&text) && !listed.contains("digest"), "{listed}");
+}
+
+#[tokio::test]
+async fn s11_ids_are_no_paths() {
+    let world = World::new().await;
+    let long = "a".repeat(300);
+    for id in ["..", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%00", &long, "%E2%80%A5", "talk.yaml", "%ff"] {
+        for (method, path, scope, takes_body) in world.routes().await {
+            if scope.is_none() || !path.contains("x1") {
+                continue;
+            }
+            let mut request = world.request(&method, &path.replace("x1", id));
+            if takes_body {
+                request = request.json(&json!({}));
+            }
+            let response = world.send(request).await;
+            assert!([400, 404].contains(&response.status), "{method} {path} {id}: {}", response.status);
+            response.problem();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_makes_none_that_may_do_more_and_sees_no_other_tenant() {
+    let world = World::with(generous()).await;
+    let (_, admin) = world.new_token("local", &[Scope::Admin, Scope::Read]);
+    let make = |body| Request::new("POST", "/api/v1/tokens").token(&admin).json(&body);
+    let more = make(json!({"name": "n", "scopes": ["read", "run"]})).send(world.address).await;
+    assert_eq!((more.status, &more.problem()["errors"][0]["pointer"]), (403, &json!("/scopes")));
+    let unknown = make(json!({"name": "n", "scope": ["read"]})).send(world.address).await;
+    assert_eq!((unknown.status, &unknown.problem()["errors"][0]["pointer"]), (400, &json!("/scope")));
+    assert_eq!(unknown.json()["hint"], "did you mean `scopes`?");
+    let (other, of_other) = world.new_token("other", &Scope::ALL);
+    let listed = Request::new("GET", "/api/v1/tokens").token(&of_other).send(world.address).await.json();
+    assert_eq!(listed["tokens"].as_array().unwrap().len(), 1, "{listed}");
+    let path = format!("/api/v1/tokens/{}", other.id);
+    assert_eq!(world.send(world.request("DELETE", &path)).await.status, 404, "of another tenant");
+    let gone = Request::new("DELETE", &path).token(&of_other);
+    assert_eq!(gone.send(world.address).await.status, 200);
+    assert_eq!(gone.send(world.address).await.status, 401, "it is revoked at once");
+}
