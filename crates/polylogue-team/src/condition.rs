@@ -172,8 +172,27 @@ fn syntax_error(errors: &cel::ParseErrors, source: &str) -> NoCondition {
     let Some(error) = errors.errors.first() else { return NoCondition::because("it cannot be read") };
     let why = error.msg.trim_start_matches("Syntax error: ");
     // The list of expected tokens is dropped.
-    let why = why.split(" expecting ").next().unwrap_or(why).replace("'<EOF>'", "the end");
-    NoCondition { why, hint: None, at: offset(source, error.pos) }
+    let why = why.split(" expecting ").next().unwrap_or(why).replace("'<EOF>'", "end");
+    let at = offset(source, error.pos);
+    // The parser's names for a token in the wrong place.
+    let token = ["mismatched input ", "extraneous input ", "token recognition error at: "]
+        .into_iter()
+        .find_map(|name| why.strip_prefix(name));
+    let before = at.and_then(|at| source.get(..at)).and_then(|text| text.split_whitespace().last());
+    let hint = before.into_iter().chain(token).find_map(operator).map(str::to_owned);
+    let why = token.map_or_else(|| why.clone(), |token| format!("unexpected {token}"));
+    NoCondition { why, hint, at }
+}
+
+/// The hint for a `token` that is an operator in other languages.
+fn operator(token: &str) -> Option<&'static str> {
+    match token.trim_matches(['\'', ' ']).to_lowercase().as_str() {
+        "and" => Some("write `&&` for `and`"),
+        "or" => Some("write `||` for `or`"),
+        "not" => Some("write `!` for `not`"),
+        "=" => Some("write `==` to compare"),
+        _ => None,
+    }
 }
 
 /// The byte of `source` in line `line` and column `column`, both from 1.

@@ -73,9 +73,11 @@ fn a_condition_that_cannot_be_evaluated_says_why() {
 #[test]
 fn an_invalid_condition_is_refused_with_its_position() {
     for (text, why, at) in [
-        ("turns >", "mismatched input the end", Some(7)),
-        ("turns ==\n  ))", "mismatched input ')'", Some(11)),
-        ("", "mismatched input the end", Some(0)),
+        ("turns >", "unexpected end", Some(7)),
+        ("turns ==\n  ))", "unexpected ')'", Some(11)),
+        ("", "unexpected end", Some(0)),
+        ("turns > 3 and turns < 9", "unexpected 'and'", Some(10)),
+        ("turns > 1 && last.contains('x')", "`last` is a message, not a text", None),
         ("turn > 3", "`turn` is unknown", None),
         ("last.txt == 'x'", "there is no `txt` of the last message", None),
         ("lower(task) == 'x'", "there is no function `lower`", None),
@@ -101,6 +103,11 @@ fn hints_name_what_may_be_meant() {
     assert_eq!(hint("turn > 3"), "did you mean `turns`?");
     assert_eq!(hint("last.txt == 'x'"), "did you mean `text`?");
     assert_eq!(hint("task.contain('x')"), "did you mean `contains`?");
+    assert_eq!(hint("turns > 1 && last.contains('x')"), "write `last.text.contains(...)`");
+    assert_eq!(hint("turns > 3 and turns < 9"), "write `&&` for `and`");
+    assert_eq!(hint("turns > 3 OR turns < 9"), "write `||` for `or`");
+    assert_eq!(hint("not has(state.done)"), "write `!` for `not`");
+    assert_eq!(hint("turns = 3"), "write `==` to compare");
 }
 
 /// Neither reading nor evaluating takes more stack or time than there is, whatever the expression looks like. Evaluation

@@ -21,6 +21,9 @@ const OF_LAST: [&str; 3] = ["text", "from", "value"];
 const FUNCTIONS: [&str; 9] =
     ["contains", "startsWith", "endsWith", "matches", "size", "int", "double", "string", "has"];
 
+/// The functions of texts.
+const TEXT_FUNCTIONS: [&str; 5] = ["contains", "startsWith", "endsWith", "matches", "size"];
+
 /// Checks an expression with the variables `names`.
 pub(super) fn look_through(
     expression: &Expression,
@@ -52,6 +55,7 @@ impl<'e> Look<'e> {
             Expr::Call(call) => {
                 check_function(&call.func_name)?;
                 check_regex(&call.func_name, call.args.last())?;
+                check_receiver(&call.func_name, call.target.as_deref())?;
                 call.target
                     .iter()
                     .map(|target| &**target)
@@ -111,6 +115,17 @@ fn check_function(name: &str) -> Result<(), NoCondition> {
     }
     let hint = suggest::hint(name, FUNCTIONS);
     Err(NoCondition::because(format!("there is no function `{name}`")).hint(hint))
+}
+
+/// The mistake `last.contains(...)`: it could be evaluated only after the first message.
+fn check_receiver(function: &str, receiver: Option<&Expression>) -> Result<(), NoCondition> {
+    match receiver.map(|of| &of.expr) {
+        Some(Expr::Ident(name)) if name == "last" && TEXT_FUNCTIONS.contains(&function) => {
+            let hint = format!("write `last.text.{function}(...)`");
+            Err(NoCondition::because("`last` is a message, not a text").hint(hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_regex(function: &str, argument: Option<&Expression>) -> Result<(), NoCondition> {

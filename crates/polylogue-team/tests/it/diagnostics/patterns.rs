@@ -286,7 +286,7 @@ chat:
               |           ^^^^^^^^^^^^^
             hint: there is `contains`, `startsWith`, `endsWith`, `matches`, `size`, `int`, `double`, `string`, `has`
 
-            error: this is not a condition: mismatched input ')'
+            error: this is not a condition: unexpected ')'
               --> t.yaml:10:11
                |
             10 |           turns > 3 &&
