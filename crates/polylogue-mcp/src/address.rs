@@ -107,7 +107,7 @@ impl RemoteClient {
             headers.insert(SESSION, sendable(&session)?);
         }
         let (head, pieces) = self.begin(method, headers, body);
-        let head = head.await.map_err(|_| failed("the request was given up"))?.map_err(Error::Client)?;
+        let head = head.await.map_err(|_| failed("the request was cancelled"))?.map_err(Error::Client)?;
         Ok(Answer { head, pieces })
     }
 

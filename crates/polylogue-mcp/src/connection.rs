@@ -22,12 +22,12 @@ use tokio::time::{sleep, timeout};
 use crate::address::RemoteClient;
 use crate::declaration::ServerLocation;
 use crate::expand::without;
-use crate::limits::Limits;
 use crate::outcome::outcome;
 use crate::output::{ExceededLimit, Output};
 use crate::process::Process;
 use crate::progress::ActiveCalls;
 use crate::resources;
+use crate::settings::Limits;
 use crate::settings::Settings;
 
 /// Timeout of a ping after a call timed out.
@@ -233,7 +233,7 @@ impl Connection {
     /// Whether the server hangs: it can be slow with one call and still handle others, unless it does not even respond to a ping.
     async fn too_slow(&self, what: &str, limit: Duration) -> Broken {
         let lives = self.answers_ping().await;
-        let then = if lives { "the call was given up" } else { "it does not react any more" };
+        let then = if lives { "the call was cancelled" } else { "it no longer responds" };
         let why = format!("did not {what} within {} s, and {then}", limit.as_secs_f32());
         Broken { why, lives }
     }

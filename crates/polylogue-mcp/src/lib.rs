@@ -53,7 +53,6 @@ mod catalog;
 mod connection;
 mod declaration;
 mod expand;
-mod limits;
 mod names;
 mod outcome;
 mod output;
@@ -68,6 +67,6 @@ mod tool;
 
 pub use allowed::Allowed;
 pub use catalog::{Catalog, ToolDescription};
-pub use limits::Limits;
 pub use progress::Progress;
 pub use servers::Servers;
+pub use settings::Limits;

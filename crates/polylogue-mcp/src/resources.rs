@@ -8,8 +8,8 @@ use rmcp::model::{JsonObject, PaginatedRequestParams, ReadResourceRequestParams,
 use rmcp::service::{Peer, ServiceError};
 use serde_json::{Value, json};
 
-use crate::limits::Limits;
 use crate::outcome::{described, of_contents};
+use crate::settings::Limits;
 
 const LIST: &str = "list_resources";
 const READ: &str = "read_resource";

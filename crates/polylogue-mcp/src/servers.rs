@@ -12,9 +12,9 @@ use crate::allowed::Allowed;
 use crate::catalog::Catalog;
 use crate::declaration::{Declaration, Document};
 use crate::expand::Variables;
-use crate::limits::Limits;
 use crate::progress::{Progress, ProgressCallback};
 use crate::server::Server;
+use crate::settings::Limits;
 use crate::settings::Settings;
 
 /// The servers of an `mcpServers` document. See the [crate](crate).

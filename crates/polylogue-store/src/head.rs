@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_says_nothing() {
+    fn a_torn_line_is_not_read_as_another_head() {
         let whole = head().line();
         for at in 0..Head::BYTES - 16 {
             let mut torn = whole.clone();

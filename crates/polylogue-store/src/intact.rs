@@ -16,7 +16,7 @@ pub(crate) fn parse_event(json: &[u8], seq: u64) -> Result<Event, String> {
     })?;
     match event.seq {
         found if found == seq => Ok(event),
-        found => Err(format!("event {found} stands where event {seq} belongs")),
+        found => Err(format!("event {seq} is missing: event {found} is there instead")),
     }
 }
 
@@ -41,7 +41,7 @@ impl EventCollector {
         let expected = self.next_seq();
         match event {
             Ok(event) if event.seq < expected => {
-                self.break_at(format!("event {} stands where event {expected} belongs", event.seq));
+                self.break_at(format!("event {expected} is missing: event {} is there instead", event.seq));
             }
             Ok(event) => {
                 if event.seq > expected {

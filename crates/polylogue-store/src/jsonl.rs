@@ -14,7 +14,7 @@ use polylogue_core::{
 };
 
 use crate::batch::Batch;
-use crate::claim_guard::ClaimGuard;
+use crate::claims::ClaimGuard;
 use crate::io_error;
 use crate::private;
 use crate::workers::Workers;

@@ -35,10 +35,8 @@
 //! undo its operation, except that a claim that the caller did not receive is released.
 
 mod batch;
-mod claim_guard;
-mod fence;
+mod claims;
 mod head;
-mod holder;
 mod intact;
 mod io_error;
 mod jsonl;

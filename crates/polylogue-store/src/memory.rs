@@ -10,7 +10,7 @@ use polylogue_core::{
 };
 
 use crate::head::{lease_from_now, now_ms};
-use crate::{batch, fence, holder};
+use crate::{batch, claims};
 
 /// A store in memory, gone when it is dropped.
 ///
@@ -59,7 +59,7 @@ impl Log {
     fn free(&self, id: &LogId) -> Result<(), StoreError> {
         match self.writer {
             None => Ok(()),
-            Some(_) => Err(StoreError::Busy { id: id.clone(), holder: holder::this_process() }),
+            Some(_) => Err(StoreError::Busy { id: id.clone(), holder: claims::this_process() }),
         }
     }
 }
@@ -76,7 +76,7 @@ impl From<Memory> for AnyStore {
 
 impl Store for Memory {
     async fn create(&self, id: &LogId, meta: &Meta) -> Result<Claim, StoreError> {
-        let fence = fence::next();
+        let fence = claims::next_fence();
         match self.logs().entry(id.clone()) {
             Entry::Occupied(_) => Err(StoreError::Exists { id: id.clone() }),
             Entry::Vacant(place) => {
@@ -96,7 +96,7 @@ impl Store for Memory {
         let mut logs = self.logs();
         let log = logs.get_mut(id).ok_or_else(|| not_found(id))?;
         log.free(id)?;
-        let fence = fence::next();
+        let fence = claims::next_fence();
         log.writer = Some((fence, lease_from_now()));
         Ok(Claim { id: id.clone(), fence })
     }
@@ -180,7 +180,7 @@ impl Store for Memory {
         if log.writer.is_some_and(|(_, lease_ms)| lease_ms > now_ms()) {
             log.free(id)?;
         }
-        let fence = fence::next();
+        let fence = claims::next_fence();
         log.writer = Some((fence, lease_from_now()));
         Ok(Claim { id: id.clone(), fence })
     }

@@ -27,9 +27,9 @@ use polylogue_core::{
 };
 
 use crate::batch::Batch;
-use crate::claim_guard::ClaimGuard;
+use crate::claims::ClaimGuard;
 use crate::workers::Workers;
-use crate::{fence, io_error, private};
+use crate::{claims, io_error, private};
 pub use facts::Facts;
 use files::{Files, sibling};
 use reader::Reader;
@@ -307,7 +307,7 @@ impl Store for Sqlite {
             Ok(intact) => return Ok(intact.events.len() as u64),
             Err(error) => return Err(error),
         };
-        let aside = sibling(&self.place, &format!(".damaged-{id}-{}.jsonl", fence::next()));
+        let aside = sibling(&self.place, &format!(".damaged-{id}-{}.jsonl", claims::next_fence()));
         if !behind.is_empty() {
             set_aside(&aside, &behind).map_err(|error| io_error::writing(&aside, &error))?;
         }

@@ -207,7 +207,7 @@ fn a_conversation_of_a_live_process_is_not_taken_over_before_its_lease_has_run_o
         until("the model is asked", || server.count() >= 1);
         running.signal(Signal::STOP);
         let refused = home.run(&["resume", "last", "--take-over"]).exits(1);
-        assert!(refused.err.contains("whose lease lasts for"), "{}", refused.err);
+        assert!(refused.err.contains("whose lease expires in"), "{}", refused.err);
         assert!(refused.err.contains("`polylogue resume --take-over`"), "{}", refused.err);
         running.signal(Signal::KILL);
         running.signal(Signal::CONT);

@@ -128,7 +128,7 @@ async fn one_that_hangs_costs_the_call() {
     let there = There::new("fine").await;
     let tools = Tools::of(&there.servers(|limits| limits.call = SHORT)).await;
     let shown = tools.failed("hang").await;
-    assert_eq!(shown, "the MCP server `test` did not answer within 3 s, and the call was given up");
+    assert_eq!(shown, "the MCP server `test` did not answer within 3 s, and the call was cancelled");
     until("the server receives it", || there.notes().contains("cancelled")).await;
     tools.echoes().await;
 }

@@ -42,7 +42,7 @@ async fn one_that_hangs_is_started_again() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
     let shown = tools.failed("hang").await;
-    let wanted = "the MCP server `test` did not answer within 5 s, and it does not react any more; it is unknown whether \
+    let wanted = "the MCP server `test` did not answer within 5 s, and it no longer responds; it is unknown whether \
         it did what was asked; it is started again for the next call";
     assert_eq!(shown, wanted);
     tools.echoes().await;
@@ -54,7 +54,7 @@ async fn a_slow_call_does_not_block_other_calls() {
     let bench = Bench::new("fine");
     let tools = Tools::of(&bench.servers(|limits| limits.call = SHORT)).await;
     let shown = tools.failed("slow").await;
-    assert_eq!(shown, "the MCP server `test` did not answer within 5 s, and the call was given up");
+    assert_eq!(shown, "the MCP server `test` did not answer within 5 s, and the call was cancelled");
     bench.noted("cancelled").await;
     tools.echoes().await;
     assert_eq!(bench.starts(), 1);

@@ -18,7 +18,7 @@ use super::writer::Writer;
 use crate::batch::{self, Batch};
 use crate::head::{Head, lease_from_now};
 use crate::locked_file::LockedFile;
-use crate::{fence, holder, io_error, private};
+use crate::{claims, io_error, private};
 use polylogue_core::chain::Link;
 
 /// The folder, and the logs claimed through this store.
@@ -88,7 +88,7 @@ impl Folder {
             return Err(StoreError::Exists { id: id.clone() });
         }
         self.clear();
-        let fence = fence::next();
+        let fence = claims::next_fence();
         let draft = self.draft(id, fence);
         let written = write_draft(&draft, meta).and_then(|end| {
             // The head of an earlier log of this name does not count.
@@ -111,7 +111,7 @@ impl Folder {
     pub(super) fn claim(&self, id: &LogId) -> Result<Claim, StoreError> {
         let path = self.path(id);
         let file = self.lock(id, &path)?;
-        self.claim_locked(id, file, fence::next())
+        self.claim_locked(id, file, claims::next_fence())
     }
 
     /// Claims the log in `file`, which is locked.
@@ -171,7 +171,7 @@ impl Folder {
             Err(busy @ StoreError::Busy { .. }) => busy,
             claim => return claim,
         };
-        let (path, fence) = (self.path(id), fence::next());
+        let (path, fence) = (self.path(id), claims::next_fence());
         if self.note(id).head.is_none_or(|head| head.holds_for().is_some()) {
             return Err(busy);
         }
@@ -216,12 +216,12 @@ impl Folder {
                 parent: None,
             },
         };
-        let draft = self.draft(id, fence::next());
+        let draft = self.draft(id, claims::next_fence());
         let fail = |error: io::Error| io_error::writing(&path, &error);
         let written = write_draft(&draft, &meta).and_then(|(mut file, _, link)| {
             file.write_all(&file::lines(&events, link)?)?;
             file.sync_all()?;
-            fs::rename(&path, self.dir.join(format!("{id}.jsonl.damaged-{}", fence::next())))?;
+            fs::rename(&path, self.dir.join(format!("{id}.jsonl.damaged-{}", claims::next_fence())))?;
             let _ = fs::remove_file(self.head(id));
             fs::rename(&draft, &path)?;
             self.sync()
@@ -243,7 +243,7 @@ impl Folder {
             Err(TryLockError::WouldBlock) => {
                 let note = self.note(id);
                 let lease = note.head.as_ref().and_then(Head::holds_for);
-                Err(StoreError::Busy { id: id.clone(), holder: holder::with_lease(&note.holder, lease) })
+                Err(StoreError::Busy { id: id.clone(), holder: claims::with_lease(&note.holder, lease) })
             }
             Err(TryLockError::Error(error)) => Err(io_error::writing(path, &error)),
         }

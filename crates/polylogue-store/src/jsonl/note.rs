@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::head::Head;
 use crate::sealed::{sealed, unsealed};
-use crate::{holder, private};
+use crate::{claims, private};
 
 /// The position of another process's mark that it has taken over the log: after the head, so that the writer does not
 /// overwrite it.
@@ -76,7 +76,7 @@ pub(super) fn begin(path: &Path, draft: &Path, head: &Head, entry: &Entry) -> io
     let mut text = head.line();
     text.resize(HOLDER - 1, b' ');
     text.push(b'\n');
-    text.extend_from_slice(&holder_line(&holder::this_process()));
+    text.extend_from_slice(&holder_line(&claims::this_process()));
     text.extend_from_slice(entry_line(entry, head.link).as_bytes());
     let mut file = private::options().read(true).write(true).create(true).truncate(true).open(draft)?;
     let written = file.write_all(&text).and_then(|()| fs::rename(draft, path));

@@ -12,7 +12,7 @@ use super::files::sibling;
 use super::schema::{self, FileKind};
 use super::write_error::store_error;
 use crate::locked_file::LockedFile;
-use crate::{fence, io_error, private};
+use crate::{claims, io_error, private};
 
 /// Number of retries when another process creates the database as well.
 const TRIES: u32 = 10;
@@ -65,7 +65,7 @@ impl Draft {
     fn write(target: &Path, image: &[u8]) -> io::Result<Self> {
         let prefix = prefix(target);
         clear(target, &prefix);
-        let path = target.with_file_name(format!("{prefix}{}-{}", std::process::id(), fence::next()));
+        let path = target.with_file_name(format!("{prefix}{}-{}", std::process::id(), claims::next_fence()));
         let file = private::options().write(true).create_new(true).open(&path)?;
         let mut draft = Self { path, _file: LockedFile::wait(file)? };
         draft._file.write_all(image)?;
@@ -104,7 +104,7 @@ fn set_aside(journal: &Path) -> io::Result<()> {
     match fs::metadata(journal) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Ok(about) if about.len() > 0 => {
-            fs::rename(journal, sibling(journal, &format!(".left-{}", fence::next())))
+            fs::rename(journal, sibling(journal, &format!(".left-{}", claims::next_fence())))
         }
         _ => fs::remove_file(journal),
     }

@@ -10,7 +10,7 @@ use polylogue_core::LogId;
 use super::heads::{self, Heads};
 use crate::head::Head;
 use crate::locked_file::LockedFile;
-use crate::{fence, private};
+use crate::{claims, private};
 
 /// The file that this store locks for its lifetime, with the heads of its logs.
 ///
@@ -29,7 +29,7 @@ impl ProcessLock {
     /// at once.
     pub(super) fn take(place: &Path) -> io::Result<Self> {
         let writers = folder(place);
-        let token = format!("{}-{}", std::process::id(), fence::next());
+        let token = format!("{}-{}", std::process::id(), claims::next_fence());
         let draft = writers.join(format!(".{token}"));
         let file = LockedFile::wait(open_in(&writers, &draft)?)?;
         // It gets its name when it is locked, so that no process takes it for a dead one.
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_seats_are_cleared_away_and_live_ones_kept() {
+    fn locks_of_dead_processes_are_removed_and_live_ones_kept() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("db");
         let alive = ProcessLock::take(&place).unwrap();

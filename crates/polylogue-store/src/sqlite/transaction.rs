@@ -14,7 +14,7 @@ use crate::head::{Head, lease_from_now};
 use crate::intact::parse_event;
 use crate::io_error::show;
 use crate::sealed::{sealed, unsealed};
-use crate::{holder, io_error};
+use crate::{claims, io_error};
 
 /// A transaction of the writer.
 ///
@@ -145,7 +145,7 @@ impl<'a> WriteTransaction<'a> {
         let place = self.state.place();
         if self.state.own().as_ref() == Some(&writer) || process_lock::is_taken(place, &writer) {
             let lease = process_lock::head_written_by(place, &writer, id).as_ref().and_then(Head::holds_for);
-            let holder = holder::with_lease(&holder, lease);
+            let holder = claims::with_lease(&holder, lease);
             return Err(StoreError::Busy { id: id.clone(), holder }.into());
         }
         Ok(Some(writer))
@@ -155,7 +155,7 @@ impl<'a> WriteTransaction<'a> {
         self.state.ends().forget(id);
         self.execute(
             "INSERT INTO claims(log, writer, holder) VALUES(?1, ?2, ?3)",
-            params![log, self.token()?, holder::this_process()],
+            params![log, self.token()?, claims::this_process()],
         )?;
         let fence = self.connection.last_insert_rowid().cast_unsigned();
         if let Some((events, link, _)) = self.head(log)? {

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::transaction::WriteTransaction;
 use super::write_error::{WriteError, store_error};
 use super::writer_state::WriterState;
-use crate::claim_guard::ClaimGuard;
+use crate::claims::ClaimGuard;
 use crate::workers::gone;
 
 /// Maximum number of tasks in one commit, which limits the wait of the first.

@@ -63,10 +63,10 @@ async fn a_stopped_process_is_taken_over_after_its_lease_and_loses_nothing_and_a
                 continue;
             }
             let Err(StoreError::Busy { holder, .. }) = early else { panic!("{kind:?}: {early:?}") };
-            assert!(holder.contains("whose lease lasts for"), "{holder}");
+            assert!(holder.contains("whose lease expires in"), "{holder}");
             expire(kind, dir.path());
             let busy = store.claim(&id("a")).await.unwrap_err();
-            assert!(busy.to_string().ends_with("whose lease has run out"), "{busy}");
+            assert!(busy.to_string().ends_with("whose lease has expired"), "{busy}");
             match store.take_over(&id("a")).await {
                 Ok(claim) => {
                     let kept = store.read(&id("a"), 0).await.unwrap().len() as u64;
@@ -130,7 +130,7 @@ async fn a_process_that_is_gone_is_taken_over_at_once() {
 
 /// The test above reads what writers write; if that changes, it says so.
 #[tokio::test]
-async fn a_lease_is_where_the_tests_look_for_it() {
+async fn the_lease_of_a_log_is_found_by_its_id() {
     for kind in BOTH {
         let dir = tempfile::tempdir().unwrap();
         let store = kind.open(dir.path()).unwrap();

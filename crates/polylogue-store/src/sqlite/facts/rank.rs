@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_high_in_both_orders_is_first() {
+    fn facts_that_rank_high_in_both_orders_come_first() {
         // 3 is second twice: 2/62 is more than 1/61 + 1/64 of 1, and that more than 1/61 of 2.
         assert_eq!(fused(&[vec![1, 3], vec![2, 3, 9, 1]], 10), [3, 1, 2, 9]);
         assert_eq!(fused(&[vec![4, 5], Vec::new()], 1), [4]);
