@@ -41,7 +41,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true, display_order = LAST, value_name = "FILE", env = "POLYLOGUE_CONFIG", hide_env_values = true, value_parser = path())]
     pub(crate) config: Option<PathBuf>,
 
-    /// Log to standard error what the program does, and show prompts, private replies and results of tools in full; `-vv` logs more, `RUST_LOG` sets what
+    /// Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
     #[arg(short, long, global = true, display_order = LAST, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
@@ -66,7 +66,7 @@ const EXIT_CODES: &str = "Exit codes:
   1  failed                   5  waiting for a person
   2  bad usage or team file   6  stopped by you, or a person has left
   3  stopped by a limit       7  no output: no participant said anything
-                              8  done, but the result is cut off";
+                              8  done, but the result is truncated";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Color {
@@ -187,11 +187,11 @@ pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) attach: Attach,
 
-    /// Answer the person who is asked, instead of asking at the terminal
+    /// Answer the open question, instead of asking at the terminal
     #[arg(long, value_name = "TEXT", conflicts_with = "message")]
     pub(crate) answer: Option<String>,
 
-    /// Take the conversation from a process that is stopped or hangs, once its lease has run out
+    /// Take over the conversation from a process that hangs or is suspended, 30 seconds after its last sign of life
     #[arg(long)]
     pub(crate) take_over: bool,
 
@@ -209,16 +209,16 @@ pub(crate) struct Resume {
 
 /// What `resume --help` says after the options.
 const RESUME: &str =
-    "Limits count from here on: `--max-turns 4` allows 4 more turns, also where the team's own `max_turns`, `max_messages`, `max_tokens` or
-`max_cost` (`--max-tokens`, `--max-cost`) ended the conversation. A limit that you do not give stays as it was. After a message,
-the team's own limits count from 0 again.";
+    "Limits count from here on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
+the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not
+give stays unchanged. After a message, the limits of the team file count from 0 again.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// Show exactly the request that this agent's model received; of an agent that solves tasks, its whole history
+    /// Show exactly the request that this agent's model received; for an agent that solves tasks, all its prompts and replies
     #[arg(long = "as", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
 
@@ -226,7 +226,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "N", requires = "agent", value_parser = count::<u64>)]
     pub(crate) call: Option<u64>,
 
-    /// Print the events as JSON, or with `--as`, `--history` or `--cost` what these show
+    /// Print the events as JSON; with `--as`, `--history` or `--cost`, print what that option shows as JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -242,7 +242,7 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with_all = ["markdown", "style", "call"])]
     pub(crate) history: bool,
 
-    /// Print one code block of the conversation, exactly: the Nth, counted from 1
+    /// Print the Nth code block of the conversation and nothing else, counted from 1
     #[arg(long, value_name = "N", conflicts_with_all = ["json", "markdown", "style", "agent", "history", "cost", "side_by_side"], value_parser = count::<u64>)]
     pub(crate) code: Option<u64>,
 

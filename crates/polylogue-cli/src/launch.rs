@@ -141,7 +141,7 @@ pub(crate) fn print_scripted(prepared: &Prepared, own_task: bool) {
     if own_task {
         print_note_wrapped("The script does not know your task: it replies to the one it was written for.");
     }
-    print_note_wrapped(&format!("For a real model, use {MODEL_HINT}."));
+    print_note_wrapped(&format!("For a real model, {MODEL_HINT}."));
 }
 
 /// Says that agents speak by the user's default model, and where it is set.

@@ -56,7 +56,7 @@ fn section(page: &mut String, ty: &'static Type) {
     match &ty.kind {
         Kind::Struct(of) => {
             if let Some(short) = of.shorthand {
-                let _ = writeln!(page, "A value alone stands for `{short}`.\n");
+                let _ = writeln!(page, "A value alone sets `{short}`.\n");
             }
             without(page, of);
             keys(page, &of.all());

@@ -55,7 +55,7 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
         | ErrorKind::TabInIndentation
         | ErrorKind::TabInPlainScalar => "indent with spaces, not with tabs",
         ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidSimpleKey => {
-            "a text that holds `: ` has to be in quotes, and the keys of one mapping begin in the same column"
+            "a text with `: ` must be in quotes, and the keys of one mapping begin in the same column"
         }
         ErrorKind::ExpectedBlockMappingKey | ErrorKind::InvalidIndentation => {
             "check that the keys of one mapping begin in the same column"

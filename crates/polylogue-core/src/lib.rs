@@ -64,5 +64,6 @@ pub use tool::{AnyTool, StateScope, Tool, ToolCx, ToolError, no_such_tool};
 pub use transcript::{EndedTurn, Line, RaisedLimits, Source, Transcript};
 pub use turn::{Act, ModelAttempt, ModelCall, Turn};
 pub use view::{
-    BEGIN, Compactable, EncodeCache, Entry, GO_ON, KeptSize, PromptRole, ShowNames, View, ViewOptions, Window,
+    BEGIN, CONTINUE, Compactable, EncodeCache, Entry, KeptSize, PromptRole, ShowNames, View, ViewOptions,
+    Window,
 };

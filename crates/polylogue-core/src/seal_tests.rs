@@ -200,6 +200,6 @@ fn refused_seals_are_gone_with_their_thoughts() {
     let mut plain = View::new(name(0), ViewOptions::default());
     plain.push_text(BEGIN);
     plain.push_own(vec![Part::text("yes")]);
-    plain.push_text(GO_ON);
+    plain.push_text(CONTINUE);
     assert_eq!((all.entries(), digest(all)), (plain.entries(), digest(&plain)));
 }

@@ -24,8 +24,8 @@ use crate::{
     TurnRequest, Verbatim,
 };
 
-pub(crate) use self::words::CONTINUE;
-pub use self::words::{BEGIN, GO_ON};
+pub(crate) use self::words::CONTINUE_CUT_OFF;
+pub use self::words::{BEGIN, CONTINUE};
 
 pub use self::options::{PromptRole, ShowNames, ViewOptions, Window};
 
@@ -264,7 +264,7 @@ impl View {
             (None, None) => self.push_text(BEGIN),
             // The results of its calls are what it continues from.
             (None, Some(Entry::User { .. } | Entry::System { .. } | Entry::Tool { .. })) => {}
-            (None, Some(Entry::Assistant { .. })) => self.push_text(GO_ON),
+            (None, Some(Entry::Assistant { .. })) => self.push_text(CONTINUE),
         }
         self.begun = Some(self.mark());
     }
@@ -274,7 +274,7 @@ impl View {
     }
 
     fn prompted(&mut self, text: &Arc<str>) {
-        let is_partial = **text == *CONTINUE && !self.pending.parts.is_empty();
+        let is_partial = **text == *CONTINUE_CUT_OFF && !self.pending.parts.is_empty();
         self.partial = is_partial.then(|| (self.mark(), self.pending.parts.clone()));
         self.settle();
         self.push_prompt(text);
@@ -391,7 +391,7 @@ impl View {
     }
 
     fn push_text(&mut self, text: &(impl AsRef<str> + ?Sized)) {
-        let text = if text.as_ref().trim().is_empty() { GO_ON } else { text.as_ref() };
+        let text = if text.as_ref().trim().is_empty() { CONTINUE } else { text.as_ref() };
         self.push_others(vec![Part::text(text)]);
     }
 

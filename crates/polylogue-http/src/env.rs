@@ -144,11 +144,7 @@ fn value(text: &str) -> Result<String, &'static str> {
         return Ok(value.trim_end().to_owned());
     };
     let after = after.trim_start();
-    if after.is_empty() || after.starts_with('#') {
-        Ok(value)
-    } else {
-        Err("something stands after the quotes")
-    }
+    if after.is_empty() || after.starts_with('#') { Ok(value) } else { Err("there is text after the quotes") }
 }
 
 /// The value up to the closing quote, and the text after it.

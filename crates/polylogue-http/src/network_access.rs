@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_is_reached_and_nothing_near_it() {
+    fn only_allowed_private_addresses_are_reached() {
         let reach = NetworkAccess::public()
             .allowing(["*.house.example", "db.example:8080", "10.1.0.0/16", "[fd00::7]:81"].map(place));
         for (url, expected) in [
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_alone_are_all_that_is_reached() {
+    fn only_listed_hosts_are_reached() {
         let only = NetworkAccess::only(["api.example".parse().unwrap(), place("127.0.0.1:81")]);
         assert!(is_ok(&only, "https://api.example/x") && is_ok(&only, "http://127.0.0.1:81/"));
         for url in [

@@ -175,7 +175,7 @@ fn a_request_longer_than_the_window_is_too_long_and_a_reply_ends_where_it_is_ful
 }
 
 #[test]
-fn it_is_free_and_says_what_it_can() {
+fn a_local_model_is_free_and_has_its_capabilities() {
     let (_folder, model) = model();
     assert_eq!(model.cost(&Usage { input: Some(1_000_000), ..Usage::default() }), Some(Money::default()));
     assert_eq!(model.max_output(&Params { max_tokens: Some(10), ..Params::default() }), Some(10));

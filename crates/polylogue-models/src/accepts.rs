@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_how_a_model_reasons_and_what_it_refuses() {
+    fn the_table_of_models_has_reasoning_and_refused_parameters() {
         let (old, new) = (accepts("claude-sonnet-4-5-20250929"), accepts("claude-sonnet-5-5"));
         assert_eq!((old.thinking, old.effort, old.sampling), (ThinkingForm::Budget, None, true));
         assert_eq!((new.thinking, new.effort), (ThinkingForm::Adaptive, Some(Effort::Max)));

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_gives_up_waiting_leaves_nothing_behind() {
+    async fn a_cancelled_wait_takes_no_place_in_the_limiter() {
         let limiter = RateLimiter::new(Limits { in_flight: Some(1), per_minute: Some(1) });
         drop(limiter.pass().await);
         let gave_up = tokio::time::timeout(Duration::from_secs(5), limiter.pass()).await;
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_limit_of_nothing_still_lets_one_through() {
+    async fn a_limit_of_zero_lets_one_call_through() {
         let limiter = RateLimiter::new(Limits { in_flight: Some(0), per_minute: Some(0) });
         assert!(tokio::time::timeout(Duration::from_secs(1), limiter.pass()).await.is_ok());
     }

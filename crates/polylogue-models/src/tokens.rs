@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_have_their_vocabularies() {
+    fn models_have_their_vocabularies() {
         for (model, expected) in [
             ("openai:gpt-4o-mini", Method::Same(Vocabulary::O200k)),
             ("gpt-4.1-2025-04-14", Method::Same(Vocabulary::O200k)),

@@ -98,7 +98,7 @@ async fn the_same_request_is_asked_once_and_says_that_it_is_cached() {
 }
 
 #[tokio::test]
-async fn whatever_differs_is_asked() {
+async fn a_request_that_differs_is_not_cached() {
     let counter = Counter::default();
     let cache = Cache::memory();
     let model = cache.around(counter.clone());
@@ -119,7 +119,7 @@ async fn whatever_differs_is_asked() {
 }
 
 #[tokio::test]
-async fn errors_are_not_kept() {
+async fn errors_are_not_cached() {
     let counter = Counter::default();
     let model = Cache::memory().around(counter.clone());
     let ask = Ask { system: Some("fail"), ..hello() };

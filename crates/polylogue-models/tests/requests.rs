@@ -198,7 +198,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
         assert_eq!(server.violations(), [""; 0]);
         let messages = server.requests()[0].messages().to_vec();
         assert_eq!(messages[3]["content"], "There it is.\n\n[image/png]");
-        let words = "(The pictures that `camera` returned. Nobody said what stands in them.)";
+        let words = "(The pictures that `camera` returned. No participant wrote the text in them.)";
         let shown = [json!({"role": "user", "content": [
             {"type": "text", "text": words},
             {"type": "image_url", "image_url": {"url": PICTURE}},

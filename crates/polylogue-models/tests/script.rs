@@ -208,7 +208,7 @@ async fn a_call_without_a_step_is_refused_and_says_what_was_asked() {
     let message =
         "script:s: the script has 1 step for `A`, and this is call 2 of it; the last it read is `and now?`";
     assert_eq!(error.to_string(), message);
-    assert_eq!(error.hint.unwrap(), "add a step `- A: ...` to the script");
+    assert_eq!(error.hint.unwrap(), "add a step `- A: ...` to the script, or use a model");
 
     let error = asked("B", 0, &"x".repeat(1000)).of(&model).await.unwrap_err();
     assert!(error.message.starts_with("the script has no steps for `B`"), "{error}");

@@ -31,7 +31,7 @@ pub enum Error {
     #[error("{0}")]
     Team(Diagnostics),
     /// Agents of the team have no model, and it has no script.
-    #[error("`{team}` names no model for {}, and has no script", listed(.who))]
+    #[error("no model is set for {}: `{team}` names none and has no script, and there is no default model", listed(.who))]
     NoModel {
         /// The team.
         team: Name,
@@ -342,5 +342,4 @@ fn listed(who: &[Name]) -> String {
 }
 
 /// How to use a real model.
-pub const MODEL_HINT: &str =
-    "`--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running";
+pub const MODEL_HINT: &str = "use `--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running";

@@ -227,9 +227,7 @@ impl Init {
                 why: format!("users cannot be mapped ({error}){}", sys::hint()),
             })?;
         }
-        std::fs::File::from(go)
-            .write_all(b"!")
-            .map_err(|error| Error::system("the enclosure broke down", error))
+        std::fs::File::from(go).write_all(b"!").map_err(|error| Error::system("the sandbox failed", error))
     }
 
     fn kill(&self) {

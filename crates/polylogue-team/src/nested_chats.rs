@@ -50,7 +50,7 @@ pub struct NestedSummary {
 }
 
 fn summary_prompt() -> String {
-    "Summarize the conversation above in a few sentences, for somebody who has not read it. Add nothing of your own.".into()
+    "Summarize the conversation above in a few sentences, for a reader who has not seen it. Add nothing of your own.".into()
 }
 
 /// Messages that match. A message must meet all given conditions.

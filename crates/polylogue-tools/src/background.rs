@@ -14,5 +14,5 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let work = move || drop(done.send(work()));
     let thread = std::thread::Builder::new().name("polylogue-tool".into()).spawn(work);
     thread.map_err(|error| ToolError(format!("no thread can be started for the tool: {error}")))?;
-    result.await.map_err(|_| ToolError("the tool broke down; this is a fault of the tool".into()))
+    result.await.map_err(|_| ToolError("the tool crashed; this is a fault of the tool".into()))
 }

@@ -57,7 +57,7 @@ impl Tool for LimitedTool {
             None => call.await,
             Some(time) => timeout(time, call).await.unwrap_or_else(|_| {
                 let name = &self.spec().name;
-                Err(ToolError(format!("`{name}` was given up: it did not return within {time:?}.")))
+                Err(ToolError(format!("`{name}` timed out: it did not return within {time:?}.")))
             }),
         };
         match returned {

@@ -112,9 +112,9 @@ pub fn edit(folder: &Folder) -> AnyTool {
     let about = "Replaces a text in a file of the work directory by another.";
     let parameters = json!({
         "path": path("The file, such as `src/main.py`"),
-        "old": {"type": "string", "description": "The text to replace, exactly as it stands there, with enough around it that it stands there once"},
+        "old": {"type": "string", "description": "The text to replace, exactly as in the file, with enough context to be unique"},
         "new": {"type": "string", "description": "What takes its place"},
-        "all": {"type": "boolean", "description": "Whether to replace it wherever it stands"},
+        "all": {"type": "boolean", "description": "Whether to replace all occurrences"},
     });
     tool(folder, spec("edit_file", about, parameters, &["path", "old", "new"]), change::edit)
 }

@@ -106,7 +106,7 @@ fn said(events: &[Arc<Event>]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn so_many_at_a_time_and_the_same_comes_out() {
+async fn concurrency_does_not_change_the_results() {
     let mut before: Option<Vec<Vec<String>>> = None;
     for at_once in [0, 1, 3, 50] {
         let echo = Arc::new(Echo::default());

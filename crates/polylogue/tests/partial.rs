@@ -98,7 +98,7 @@ async fn a_text_that_met_the_limit_on_tokens_is_continued_and_is_one_message() {
     assert_eq!(texts(&asked[1])[..2], ["Tell me of the sea", "The sea is"]);
     assert!(texts(&asked[1])[2].starts_with("Your last message was cut off."));
     assert_eq!(texts(&asked[2])[1], "The sea is gray and");
-    assert_eq!(texts(&asked[3]), ["Tell me of the sea", "The sea is gray and cold.", "Go on."]);
+    assert_eq!(texts(&asked[3]), ["Tell me of the sea", "The sea is gray and cold.", "Continue."]);
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn a_cut_reply_that_cannot_be_continued_is_said_and_marked() {
         .unwrap();
     let report = Report::of(&run(&chat).await.2);
     assert_eq!(report.messages[1].cut(), Some(Finish::Length));
-    assert_eq!(texts(&shown.asked()[2]), ["Tell me of the sea", "The sea", "Go on."], "it is read once");
+    assert_eq!(texts(&shown.asked()[2]), ["Tell me of the sea", "The sea", "Continue."], "it is read once");
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ async fn equal_calls_are_stopped_within_the_turn() {
 }
 
 #[tokio::test]
-async fn equal_calls_whose_results_differ_are_no_circle() {
+async fn equal_calls_with_different_results_are_no_loop() {
     let (reason, summary, events) = run(&alone(polling(15, true)).build().unwrap()).await;
     assert_eq!(
         (reason, &*summary, calls(&events)),
@@ -99,7 +99,7 @@ async fn equal_calls_whose_results_differ_are_no_circle() {
 }
 
 #[tokio::test]
-async fn how_many_equal_calls_are_a_circle_can_be_set() {
+async fn the_number_of_equal_calls_that_are_a_loop_can_be_set() {
     for (limit, times, made) in [(2, 16, 2), (3, 3, 3), (0, 15, 15)] {
         let chat = alone(polling(times, false)).max_equal_calls(limit).build().unwrap();
         assert_eq!(calls(&run(&chat).await.2), made, "{limit}");

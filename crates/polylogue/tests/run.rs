@@ -366,7 +366,7 @@ async fn every_call_is_answered_when_a_tool_fails() {
         })
         .collect();
     expect![[r#"
-        A-0-0: The tool `tally` broke down; this is a fault of the tool.
+        A-0-0: The tool `tally` crashed; this is a fault of the tool.
         A-0-1: out of ink
         A-0-2: The arguments of `tally` must be a JSON object; got: "{broken"
         A-0-3: There is no tool `no_such_tool_`. There is `tally`.

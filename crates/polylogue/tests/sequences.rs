@@ -8,7 +8,7 @@ use std::sync::Arc;
 use polylogue::Message;
 use polylogue::layers::reply::{Stack, Trigger, when};
 use polylogue::layers::{Nested, OuterContext};
-use polylogue::policies::order::TAKEAWAY;
+use polylogue::policies::order::SUMMARY_PROMPT;
 use polylogue::policies::summed_up;
 use polylogue::policies::{Carryover, Dag, WithCarryover, reflected, until, without};
 use polylogue::stop::max_turns;
@@ -87,7 +87,7 @@ async fn a_sequence_with_a_person_a_tool_a_continued_history_and_a_skipped_chat(
             ))
             .participant(kept)
             .private_agent(judge)
-            .policy(reflected(sequential(), name("Judge"), |_| TAKEAWAY.into()))
+            .policy(reflected(sequential(), name("Judge"), |_| SUMMARY_PROMPT.into()))
             .build()
             .unwrap()
     };

@@ -15,15 +15,15 @@ pub(crate) struct Batch {
     #[arg(value_parser = team_file())]
     pub(crate) team: PathBuf,
 
-    /// Rows: a JSON object a line, with a `task`, values of variables, and an optional `id`; or a table whose first line names them, in a file `.csv` or `.tsv`
+    /// The rows: JSON Lines, each line an object with `task`, variables and an optional `id`; or a `.csv` or `.tsv` file with these as columns
     #[arg(long, value_name = "FILE", group = "rows")]
     pub(crate) over: Option<PathBuf>,
 
-    /// Every combination: a YAML file of lists, of variables and of `task`
+    /// The rows: every combination of the lists in a YAML file, which maps variables and `task` to lists of values
     #[arg(long, value_name = "FILE", group = "rows")]
     pub(crate) cross: Option<PathBuf>,
 
-    /// Output file of the records: one JSON object per line for every row
+    /// The file of results: one line of JSON for each row
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
@@ -31,11 +31,11 @@ pub(crate) struct Batch {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::<u16>)]
     pub(crate) at_once: u16,
 
-    /// Dollars for all conversations together, those of earlier runs included; models whose price is unknown are refused
+    /// Maximum cost of all conversations together in dollars, including those of earlier runs; models of unknown price are refused
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
     pub(crate) budget: Option<f64>,
 
-    /// Keep the records of another team or other rows that are in the output
+    /// Keep results of another team, or of other rows, that the output file has
     #[arg(long)]
     pub(crate) keep: bool,
 
@@ -52,9 +52,15 @@ pub(crate) struct Batch {
 }
 
 const BATCH: &str =
-    "The limits are those of each conversation. Conversations are stored next to the output, in FILE.db, unless
-`--store` says otherwise. Run the command again to continue: finished rows are skipped, others continue where
-they stopped, and no finished model call is made again.
+    "Each row is a conversation of its own, and the `--max-` limits apply to each. Conversations are stored next to the
+output, in FILE.db. Default of `--store`: this file. Run the command again to continue: finished rows are skipped, others
+continue where they stopped, and no finished model call is made again.
 
-The exit code is the worst of: 1 rows failed, 4 or 6 rows are left (no budget, stopped), 5 rows wait for people,
-4 or 3 rows met their own limit, 6 rows were stopped, 7 rows have no output; 0 when every row is done.";
+Exit codes, the first that applies:
+  1     rows failed
+  4, 6  rows are left: the budget is spent (4), or the batch was stopped (6)
+  5     rows wait for people
+  4, 3  rows reached their own limit, on tokens and money (4), or on turns and calls (3)
+  6     rows were stopped
+  7     rows have no output
+  0     every row is done";

@@ -15,15 +15,15 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List all settings with their values, and where each value comes from; the default
+    /// List all settings with their values and sources; the default command
     List(List),
     /// Print the value of a setting; exit code 1 if it has none
     Get(Named),
-    /// Set a setting in the file
+    /// Change a setting in the configuration file
     Set(Set),
-    /// Remove a setting from the file
+    /// Remove a setting from the configuration file
     Unset(Named),
-    /// Print the path of the file
+    /// Print the path of the configuration file
     Path,
 }
 

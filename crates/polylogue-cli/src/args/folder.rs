@@ -8,7 +8,7 @@ use crate::error::CliError;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Folder {
-    /// Let agents work in this folder instead of a work directory of the conversation; you are asked before they run programs in it or change files
+    /// Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }

@@ -16,11 +16,11 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) price: bool,
 
-    /// List the table that ships with the program, and ask no server
+    /// List only the built-in table; no server is asked
     #[arg(long, conflicts_with = "refresh")]
     pub(crate) offline: bool,
 
-    /// Ask the provider even if its list is kept
+    /// Ask the provider, even if its list is cached
     #[arg(long)]
     pub(crate) refresh: bool,
 
@@ -42,7 +42,7 @@ pub(crate) struct Count {
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Print a line of JSON
+    /// Print the result as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

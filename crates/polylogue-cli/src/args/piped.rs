@@ -17,7 +17,7 @@ pub(crate) enum Input {
 /// Where answers come from when there is no terminal.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Piped {
-    /// What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given
+    /// Which questions the lines of standard input answer, when it is a pipe or a file: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; `none` with `-` as text or with `--answer`
     #[arg(long = "input", value_name = "WHAT")]
     given: Option<Input>,
 }

@@ -13,11 +13,11 @@ pub(crate) struct Runs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Show at most so many, the newest
+    /// Maximum number of conversations, the newest first. Default: all
     #[arg(short = 'n', long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) limit: Option<u64>,
 
-    /// Continue the list after the last page, which ends with the cursor
+    /// Show the next page: the cursor that a list with `--limit` ends with
     #[arg(long, value_name = "CURSOR", value_parser = cursor)]
     pub(crate) after: Option<Cursor>,
 
@@ -29,11 +29,11 @@ pub(crate) struct Runs {
     #[arg(long, value_name = "NAME")]
     pub(crate) team: Option<String>,
 
-    /// Show only conversations in whose task this text occurs
+    /// Show only conversations whose task contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) task: Option<String>,
 
-    /// Show only conversations begun within this time, such as `90m`, `12h` or `7d`
+    /// Show only conversations that began in this period before now, such as `90m`, `12h` or `7d`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) since: Option<Duration>,
 
@@ -45,14 +45,17 @@ pub(crate) struct Runs {
 /// The state of a conversation, as filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunState {
-    /// Neither closed nor waiting: running, interrupted or not begun
+    /// Running, interrupted or not begun
     Unfinished,
+    /// Waiting for the answer of a person
     Waiting,
-    /// Paused from outside
+    /// Paused by a command
     Paused,
+    /// Failed with an error; can be resumed
     Failed,
+    /// Ended as intended
     Done,
-    /// Closed without reaching its goal: by a limit, from outside, without output
+    /// Ended otherwise: by a limit, by a cancellation, or without output
     Ended,
     /// Damaged, or written by another version
     Damaged,

@@ -91,11 +91,11 @@ fn grant(text: &str) -> Result<Grant, String> {
 /// Which models speak.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Models {
-    /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; with commas between several, each is asked when the one before fails
+    /// The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; of a list with commas, each is the fallback of the one before it
     #[arg(short, long, value_name = "PROVIDER:MODEL", conflicts_with_all = ["offline", "replay"])]
     pub(crate) model: Option<String>,
 
-    /// Capabilities of the models besides text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
+    /// What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, without `vision`
     #[arg(long, value_name = "CAPABILITIES", conflicts_with_all = ["offline", "replay"], value_parser = capabilities)]
     pub(crate) capabilities: Option<Capabilities>,
 
@@ -103,7 +103,7 @@ pub(crate) struct Models {
     #[arg(long)]
     pub(crate) offline: bool,
 
-    /// Maximum duration of a model call. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in all
+    /// Maximum duration of a model call in seconds. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in total
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["offline", "replay"], value_parser = count::<u64>)]
     pub(crate) timeout: Option<u64>,
 
@@ -111,7 +111,7 @@ pub(crate) struct Models {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
     pub(crate) record: Option<PathBuf>,
 
-    /// Keep the replies of models in a file, and take the reply to the same request from it: for development
+    /// Cache model replies in a file: the same request gets the reply from there. For development
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "replay"])]
     pub(crate) cache: Option<PathBuf>,
 
@@ -151,7 +151,7 @@ impl Limits {
 /// What is written of a run.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Output {
-    /// Print every event as one line of JSON, after a line with the conversation's id and before one with the totals
+    /// Print every event as one line of JSON; the first line has the conversation's id, the last one the totals
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
 

@@ -17,7 +17,7 @@ pub(crate) struct Send {
     #[arg(long = "as", value_name = "NAME", conflicts_with = "system")]
     pub(crate) speaker: Option<String>,
 
-    /// Send the message as `system`, who is no participant
+    /// Send the message as `system`, which is not a participant
     #[arg(long)]
     pub(crate) system: bool,
 
@@ -51,6 +51,9 @@ pub(crate) struct Next {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Each number is what the conversation may use from now on: `--max-turns 4` allows 4 more turns."
+)]
 pub(crate) struct Raise {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
@@ -67,13 +70,14 @@ pub(crate) struct Waiting {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "polylogue answer [OPTIONS] <ID> [QUESTION] <TEXT>")]
 pub(crate) struct Answer {
     /// The conversation: its id, the beginning of its id, or `last`
     pub(crate) id: String,
 
-    /// The answer, after the number of the question that `waiting` lists if there are several; `@FILE` reads the answer from a file, `-`
-    /// from standard input
-    #[arg(required = true, num_args = 1..=2, value_names = ["[QUESTION]", "TEXT"])]
+    /// The answer. If several questions are open, the number of the question precedes it (`waiting` lists them). `@FILE` reads the answer
+    /// from a file, `-` from standard input
+    #[arg(required = true, num_args = 1..=2, value_name = "TEXT")]
     pub(crate) answer: Vec<String>,
 
     /// The name of the person who answers, for the log

@@ -147,7 +147,7 @@ impl<'a> Job<'a> {
     fn introduce(&self, total: usize, skipped: usize) {
         print_scripted(&self.prepared, false);
         print_default_model(&self.prepared, self.default.as_ref());
-        let over = if skipped > 0 { format!(", {skipped} of them over before") } else { String::new() };
+        let over = if skipped > 0 { format!(", {skipped} already finished") } else { String::new() };
         let cost = match self.args.budget {
             Some(dollars) => format!(", {} for all", Money::dollars(dollars)),
             None if self.prepared.is_scripted() => String::new(),

@@ -16,7 +16,7 @@ pub(crate) fn run(cli: &args::Cli, args: &args::models::Count) -> Result<Exit, C
     let default = default_model(cli, &args::Models::default())?.map(|setting| setting.value);
     let Some(model) = args.model.clone().or(default) else {
         return Err(CliError::usage("no model is named, and there is no default model")
-            .hint("`--model openai:gpt-4o`, or `polylogue config set model openai:gpt-4o`"));
+            .hint("`--model openai:gpt-4o-mini`, or `polylogue config set model openai:gpt-4o-mini`"));
     };
     let text = text_of(&args.text)?;
     let count = TokenCount::of(&model, &text);

@@ -43,7 +43,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Doctor) -> Result<Exit, Cl
     }
     text.push_str(&abilities::report(args, team.as_ref(), &access).await?);
     text.push_str(&addresses(env));
-    text.push_str("\ncode that agents run\n");
+    text.push_str("\nsandbox\n");
     code::findings().into_iter().for_each(|(name, found)| rows(&mut text, name, vec![found]));
     let store = self::store(cli).await;
     let _ = write!(text, "\nconversations\n  {}\n", store.as_ref().unwrap_or_else(|(what, _)| what));

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_who_wants_to_do_what() {
+    fn an_approval_prompt_names_the_agent_and_the_action() {
         assert_eq!(prompt(&question(None)), "Ops> ");
         assert_eq!(prompt(&question(Some("shell"))), "Allow Ops to run this shell command? [y/N] ");
         assert_eq!(prompt(&question(Some("python"))), "Allow Ops to run this Python code? [y/N] ");

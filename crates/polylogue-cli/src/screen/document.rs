@@ -161,8 +161,9 @@ impl File {
 
     fn opened(&mut self, at: &Path, opening: &Opening, task: Option<&str>) {
         let names: Vec<&str> = opening.participants.iter().map(Name::as_str).collect();
-        let begins = if at.is_root() { "With".into() } else { format!("{} begins, with", chat_name::of(at)) };
-        self.note(&format!("{begins} {}", names.join(", ")));
+        let begins =
+            if at.is_root() { "Participants".into() } else { format!("chat {} begins", chat_name::of(at)) };
+        self.note(&format!("{begins}: {}", names.join(", ")));
         if let Some(introduction) = &opening.introduction {
             self.block("#### Introduction");
             self.body(introduction);
@@ -287,7 +288,7 @@ impl File {
 
     fn closed(&mut self, at: &Path, reason: &str, summary: Option<&Arc<str>>) {
         if !at.is_root() {
-            return self.note(&format!("{} ends: {reason}", chat_name::of(at)));
+            return self.note(&format!("chat {} ends: {reason}", chat_name::of(at)));
         }
         if let Some(summary) = summary.filter(|summary| !summary.trim().is_empty()) {
             self.block("## Summary");

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_why_and_what_it_took() {
+    fn the_last_line_has_stop_reason_usage_and_cost() {
         let by = Name::new("Stock_Trader").unwrap();
         let why = RunEnd::why(&StopReason::from(Reason::Mentioned { text: "<CAMEL_TASK_DONE>".into(), by }));
         let cost = Money::dollars(0.0021);

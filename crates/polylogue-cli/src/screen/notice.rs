@@ -11,19 +11,17 @@ pub(super) fn of(body: &Body) -> Option<(&Name, String)> {
         Body::Left { who, why } => (who, format!("leaves: {why}")),
         // The reason is shown when the chat is closed.
         Body::Stopped { who, .. } => (who, "ends the chat".into()),
-        Body::Joined { who, sees: JoinHistory::All } => (who, "joins, and sees what was said before".into()),
-        Body::Joined { who, sees: JoinHistory::New } => {
-            (who, "joins, and sees what is said from now on".into())
-        }
+        Body::Joined { who, sees: JoinHistory::All } => (who, "joins, and sees all earlier messages".into()),
+        Body::Joined { who, sees: JoinHistory::New } => (who, "joins, and sees only later messages".into()),
         Body::Cleared { who, of, keep } => {
             let whose = of.as_ref().map_or("everyone".into(), ToString::to_string);
-            let kept = if *keep == 0 { String::new() } else { format!(" but the last {keep} messages") };
-            (who, format!("puts what was said out of sight of {whose}{kept}"))
+            let kept = if *keep == 0 { String::new() } else { format!(" except the last {keep}") };
+            (who, format!("hides the earlier messages{kept} from {whose}"))
         }
         Body::ContinuationFailed { who, why } => (who, format!("cannot continue its reply: {why}")),
         Body::CapabilityMissing { who, model, capability: lacks, why } => {
             let why = why.trim_end_matches('.');
-            (who, format!("finds `{model}` incapable of {lacks}, and continues in another way: {why}"))
+            (who, format!("finds that `{model}` does not support {lacks}, and continues without it: {why}"))
         }
         Body::SealsRefused { who, model, why } => {
             let why = why.trim_end_matches('.');
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_who_chose_and_among_whom() {
+    fn a_selection_names_the_selector_and_the_candidates() {
         let pick = || Chooser::Agent(Name::new("Pick").unwrap());
         let line = |text: &str| Some(text.to_owned());
         assert_eq!(check(pick(), Some(" Ann\n"), false), line("Pick picks Ann among Ann, Bob"));

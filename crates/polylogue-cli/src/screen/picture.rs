@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_say_what_they_can() {
+    fn the_image_protocol_is_chosen_by_the_environment() {
         let choose = |vars: &[(&str, &str)]| {
             ImageProtocol::choose(&|name| Some(vars.iter().find(|(var, _)| *var == name)?.1.to_owned()))
         };

@@ -168,9 +168,12 @@ impl Renderer {
             self.palette.of(name);
         });
         self.participants.insert(at.clone(), opening.participants.clone());
-        let begins =
-            if at.is_root() { "with".to_owned() } else { format!("{} begins, with", chat_name::of(at)) };
-        self.note(at, &format!("{begins} {}", names.join(", ")), Style::DIM);
+        let begins = if at.is_root() {
+            "participants".to_owned()
+        } else {
+            format!("chat {} begins", chat_name::of(at))
+        };
+        self.note(at, &format!("{begins}: {}", names.join(", ")), Style::DIM);
         if let Some(introduction) = &opening.introduction {
             self.private(at, "introduction: ", introduction);
         }
@@ -430,7 +433,7 @@ impl Renderer {
 
     fn closed(&mut self, at: &Path, reason: &str, summary: &str, source: &SummarySource) {
         if !at.is_root() {
-            self.note(at, &format!("{} ends: {}", chat_name::of(at), folded(reason)), Style::DIM);
+            self.note(at, &format!("chat {} ends: {}", chat_name::of(at), folded(reason)), Style::DIM);
             return;
         }
         match source {

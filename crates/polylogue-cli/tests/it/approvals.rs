@@ -183,7 +183,7 @@ fn rules_of_the_user_count_before_the_team_file_deny_before_ask_before_allow() {
 }
 
 #[test]
-fn always_is_kept_for_exactly_this_call_of_this_team() {
+fn an_always_answer_applies_to_the_same_call_of_the_same_team() {
     let home = Home::new();
     team(&home, "always", true);
     home.rules("# My rules\n- deny: {command: '*nothing*'}");

@@ -126,7 +126,7 @@ fn finished_rows_are_not_run_again() {
     assert_eq!(server.count(), 48);
     let first = read(&home, "out.jsonl");
     let again = home.run(&over_cross(&["-m", "openai:test"])).ok();
-    assert!(again.err.contains("12 rows, 12 of them over before"), "{}", again.err);
+    assert!(again.err.contains("12 rows, 12 already finished"), "{}", again.err);
     assert_eq!((server.count(), read(&home, "out.jsonl")), (48, first.clone()));
     // Records that are lost come out of the conversations, and cost nothing.
     fs::remove_file(home.path("out.jsonl")).unwrap();

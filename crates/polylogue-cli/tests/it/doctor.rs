@@ -49,7 +49,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
           azure          not configured: set `AZURE_OPENAI_ENDPOINT`
           compatible     key found in `OPENAI_API_KEY`, at SERVER
 
-        what models can do (kept in HOME/.cache/polylogue/capabilities.json)
+        capabilities of models (cached in HOME/.cache/polylogue/capabilities.json)
           not probed yet: detected in use, or tested by `--probe`
 
         conversations
@@ -62,7 +62,7 @@ fn it_tells_keys_by_name_and_endpoints_by_address() {
 
 /// Without the section on code, which differs from machine to machine.
 fn without_code(text: &str) -> String {
-    let (before, after) = text.split_once("\ncode that agents run\n").unwrap();
+    let (before, after) = text.split_once("\nsandbox\n").unwrap();
     let (code, after) = after.split_once("\n\n").unwrap();
     for row in ["namespaces", "seccomp", "limits", "landlock", "containers"] {
         let shown = code.lines().find_map(|line| line.trim_start().strip_prefix(row)).unwrap().trim_start();
@@ -76,7 +76,7 @@ fn without_code(text: &str) -> String {
 }
 
 #[test]
-fn it_lists_the_models_of_ollama() {
+fn doctor_lists_the_models_of_ollama() {
     let server = serve(talk().models(["llama3.2:latest", "qwen3:8b"]));
     let ollama = |home: Home| {
         let text = home.run(&["doctor"]).ok().out.replace(&server.ollama_url(), "OLLAMA");
@@ -120,7 +120,7 @@ fn doctor_fails_when_the_store_cannot_be_written() {
 fn abilities(home: &Home, server: &Server, args: &[&str]) -> String {
     let ran = home.run(&[&["doctor"], args].concat()).ok();
     let text = ran.masked(home).replace(&server.base_url(), "SERVER");
-    let lines = text.lines().skip_while(|line| !line.starts_with("what models can do"));
+    let lines = text.lines().skip_while(|line| !line.starts_with("capabilities of models"));
     lines.skip(1).take_while(|line| !line.is_empty()).map(|line| format!("{}\n", &line[2..])).collect()
 }
 

@@ -138,7 +138,7 @@ fn doctor_shows_the_endpoints_of_a_team() {
     let shown = |home: &Home| {
         let out = home.run(&["doctor", "team.yaml", "--allow", "endpoints,env"]).ok().out;
         let from = out.find("endpoints of ").unwrap();
-        out[from..out.find("\nwhat models can do").unwrap()].replace(&server.base_url(), "SERVER")
+        out[from..out.find("\ncapabilities of models").unwrap()].replace(&server.base_url(), "SERVER")
     };
     expect![[r#"
         endpoints of talk

@@ -59,12 +59,12 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
     let (code, seen) = terminal.end();
     assert_eq!(code, 0);
     expect![[r#"
-        with meeting
+        participants: meeting
 
         user → meeting
         Decide.
 
-        ┊ meeting begins, with Bot, Kim
+        ┊ chat meeting begins: Bot, Kim
         ┊
         ┊ user → all · meeting
         ┊ Decide. (as above)
@@ -83,7 +83,7 @@ fn a_person_is_asked_at_the_terminal_and_answers() {
         ┊ Kim, it is your turn. Enter passes, exit leaves.
         Kim> agreed
         ┊
-        ┊ meeting ends: Kim said `agreed`
+        ┊ chat meeting ends: Kim said `agreed`
 
         meeting
         agreed (as above)
@@ -108,12 +108,12 @@ fn enter_passes_and_exit_leaves() {
     terminal.press(" EXIT \n");
     let (code, seen) = terminal.end();
     expect![[r#"
-        with meeting
+        participants: meeting
 
         user → meeting
         Decide.
 
-        ┊ meeting begins, with Bot, Kim
+        ┊ chat meeting begins: Bot, Kim
         ┊
         ┊ user → all · meeting
         ┊ Decide. (as above)
@@ -135,7 +135,7 @@ fn enter_passes_and_exit_leaves() {
         Kim>  EXIT
         ┊
         ┊ Kim leaves: said `exit`
-        ┊ meeting ends: 4 of 4 turns
+        ┊ chat meeting ends: 4 of 4 turns
 
         meeting
         Then not. (as above)
@@ -172,12 +172,12 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
     let home = home();
     let ran = home.run(&["run", "team.yaml"]).exits(5);
     expect![[r#"
-        with meeting
+        participants: meeting
 
         user -> meeting:
         Decide.
 
-        meeting begins, with Bot, Kim
+        chat meeting begins: Bot, Kim
 
         user -> all · meeting:
         Decide. (as above)
@@ -192,7 +192,7 @@ fn without_a_terminal_the_run_waits_and_continues_with_an_answer() {
         `polylogue show ID` / `polylogue resume ID --answer TEXT`
         --- 5
         This is a demonstration: the agents speak by the team's script, because no model is named.
-        For a real model, use `--model openai:gpt-4o-mini` and `OPENAI_API_KEY` set, or `--model ollama:llama3.2` and Ollama running.
+        For a real model, use `--model openai:gpt-4o-mini` with `OPENAI_API_KEY` set, or `--model ollama:llama3.2` with Ollama running.
         office: at most 100 turns a chat, 1000 model calls
     "#]].assert_eq(&ran.masked(&home));
     assert_eq!(home.listed()[0]["state"], "waiting for Kim");
@@ -331,7 +331,7 @@ fn an_error_is_shown_once_and_where_it_happened() {
     assert_eq!(code, 1);
     expect![[r#"
         pair: at most 2 turns, 1000 model calls; no limit on cost (`--max-cost`)
-        with A, B
+        participants: A, B
 
         user → all
         Go.

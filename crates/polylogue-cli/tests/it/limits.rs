@@ -234,7 +234,7 @@ fn resume_continues_for_more_turns_than_the_team_allows() {
 }
 
 #[test]
-fn an_option_that_does_not_count_what_ended_the_run_changes_nothing() {
+fn a_limit_that_did_not_end_the_run_does_not_continue_it() {
     let home = Home::new();
     scripted(&home, "stop: {any: [{says: {text: B1, by: Bob}}, {max_turns: 9}]}");
     home.run(&["run", "team.yaml", "--offline"]).ok();

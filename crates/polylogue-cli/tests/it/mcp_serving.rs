@@ -279,7 +279,7 @@ async fn a_call_that_is_given_up_stops_the_run_and_the_log_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_host_that_goes_stops_what_it_asked_for() {
+async fn a_host_that_disconnects_cancels_its_calls() {
     let home = Home::new();
     slow_team(&home);
     let (service, mut child) = connect(&home, &Host::default(), &["slow.yaml", "--allow", "mcp"]).await;

@@ -22,10 +22,10 @@ fn drive(home: &Home, keys: &[(&str, &str)], expected: &Expect) -> i32 {
     }
     let (code, seen) = terminal.end();
     let seen = seen.replace(&home.id(), "ID");
-    let (_, talk) = seen.split_once("\nwith ").unwrap();
+    let (_, talk) = seen.split_once("\nparticipants: ").unwrap();
     let (talk, end) = talk.rsplit_once(" · ").unwrap();
     expected.assert_eq(&format!(
-        "with {talk} · TIME{}",
+        "participants: {talk} · TIME{}",
         end.split_once('\n').map_or("\n", |(_, rest)| &end[end.len() - rest.len() - 1..])
     ));
     code
@@ -53,7 +53,7 @@ fn a_person_who_is_always_asked() {
         &home,
         &keys,
         &expect![[r#"
-            with Bot, Kim
+            participants: Bot, Kim
 
             user → all
             Plan the trip
@@ -178,7 +178,7 @@ fn a_person_who_is_asked_at_the_end_and_at_the_limit() {
         &home,
         &keys,
         &expect![[r#"
-            with Bot, Kim
+            participants: Bot, Kim
 
             user → all
             Count
@@ -268,7 +268,7 @@ fn a_person_who_picks_the_speakers() {
         &home,
         &keys,
         &expect![[r#"
-            with Ann, Bob
+            participants: Ann, Bob
 
             user → all
             Write

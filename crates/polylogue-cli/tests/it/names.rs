@@ -64,7 +64,7 @@ script: [{Ai assistant 1: one}, {Élodie: two}, {研究员: three}, {Ai assistan
     home.file("team.yaml", team);
     let ran = home.run(&["run", "team.yaml", "--offline"]).ok();
     expect![[r"
-        with Ai assistant 1, Élodie, 研究员
+        participants: Ai assistant 1, Élodie, 研究员
 
         user -> all:
         Decide.

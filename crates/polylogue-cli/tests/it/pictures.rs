@@ -115,7 +115,7 @@ fn a_model_that_is_said_to_see_is_shown_what_its_tools_drew() {
         let Some((messages, shown)) = sent_after_drawing(more, options) else { return };
         let [.., result, picture] = &messages[..] else { panic!("{messages:?}") };
         assert!(result["role"] == "tool" && result["content"].as_str().unwrap().ends_with("[image/png]"));
-        let words = "(The pictures that `python_session` returned. Nobody said what stands in them.)";
+        let words = "(The pictures that `python_session` returned. No participant wrote the text in them.)";
         assert_eq!((&picture["role"], &picture["content"][0]["text"]), (&json!("user"), &json!(words)));
         let url = &picture["content"][1]["image_url"]["url"];
         assert!(url.as_str().unwrap().starts_with("data:image/png;base64,iVBOR"), "{picture}");
@@ -133,7 +133,7 @@ fn a_model_without_known_vision_receives_a_note_about_a_picture() {
 }
 
 #[test]
-fn terminals_that_can_draw_it_and_others_name_it() {
+fn pictures_are_drawn_or_named_by_the_terminal() {
     for (program, begins) in [
         ("ghostty", "\x1b_Ga=T,f=100,q=2,c=7,m=0;iVBOR"),
         ("iTerm.app", "\x1b]1337;File=inline=1;width=7;preserveAspectRatio=1:iVBOR"),

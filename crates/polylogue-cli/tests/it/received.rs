@@ -112,7 +112,7 @@ fn compare(home: &Home, requests: &[std::sync::Arc<Received>]) -> BTreeMap<&'sta
 }
 
 #[test]
-fn it_is_what_the_server_got_for_every_call_of_every_agent() {
+fn show_as_prints_the_request_of_every_call_of_every_agent() {
     let server = serve(builders());
     let home = Home::at(&server);
     home.file("house.yaml", HOUSE);

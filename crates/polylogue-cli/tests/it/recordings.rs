@@ -31,7 +31,7 @@ fn a_changed_team_fails_naming_the_first_difference() {
     home.file("changed.yaml", &TALK.replace("You are Bob.", "You are Bob the brave."));
     let ran = home.run(&["run", "changed.yaml", "--replay", "talk.jsonl"]).exits(1);
     expect_test::expect![[r#"
-        with Alice, Bob
+        participants: Alice, Bob
 
         user -> all:
         Talk about the weather.

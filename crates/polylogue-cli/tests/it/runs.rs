@@ -54,7 +54,7 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
     home.file("team.yaml", TALK);
     home.run(&["run", "team.yaml", "--model", "openai:test"]).ok();
     expect![[r#"
-        with Alice, Bob
+        participants: Alice, Bob
 
         user -> all:
         Talk about the weather.
@@ -84,7 +84,7 @@ fn a_conversation_is_shown_whole_as_events_and_as_markdown() {
     expect![[r#"
         # talk
 
-        *With Alice, Bob*
+        *Participants: Alice, Bob*
 
         ### user
 
@@ -309,7 +309,7 @@ fn the_whole_of_the_help() {
               --color <WHEN>   When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>  The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --store <PATH>   The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
-          -v, --verbose...     Log to standard error what the program does, and show prompts, private replies and results of tools in full; `-vv` logs more, `RUST_LOG` sets what
+          -v, --verbose...     Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help           Print help
           -V, --version        Print version
 
@@ -318,7 +318,7 @@ fn the_whole_of_the_help() {
           1  failed                   5  waiting for a person
           2  bad usage or team file   6  stopped by you, or a person has left
           3  stopped by a limit       7  no output: no participant said anything
-                                      8  done, but the result is cut off
+                                      8  done, but the result is truncated
     "#]].assert_eq(&home.run(&["--help"]).ok().out);
     expect![[r#"
         Resume a conversation, or continue one that has ended with another message
@@ -332,16 +332,16 @@ fn the_whole_of_the_help() {
         Options:
               --as <NAME>                    Author of the message: a participant. Default: `user`
               --attach <FILE>                Attach a file to the message: a picture (PNG, JPEG, GIF, WebP), a PDF document, a sound (WAV, MP3) or a text; can be repeated
-              --answer <TEXT>                Answer the person who is asked, instead of asking at the terminal
-              --take-over                    Take the conversation from a process that is stopped or hangs, once its lease has run out
+              --answer <TEXT>                Answer the open question, instead of asking at the terminal
+              --take-over                    Take over the conversation from a process that hangs or is suspended, 30 seconds after its last sign of life
               --accept-changes               Continue with the current team file if it has changed since the conversation began
               --pinned                       Continue with the team as it was when the conversation began, even if its file has changed
-          -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; with commas between several, each is asked when the one before fails
-              --capabilities <CAPABILITIES>  Capabilities of the models besides text: some of `tools,schema,json,vision`, or `text` for nothing else; `no-system-role`, `no-null-content` and `no-user-after-tool` say which form of request they refuse; what is not named is detected in use, except `vision`, which must be named
+          -m, --model <PROVIDER:MODEL>       The model of every agent, such as `openai:gpt-4o-mini` or `ollama:llama3.2`; of a list with commas, each is the fallback of the one before it
+              --capabilities <CAPABILITIES>  What the models support: a list of `tools`, `schema`, `json` and `vision`, or `text` for none of these; `no-system-role`, `no-null-content` and `no-user-after-tool` name forms of requests that they refuse. Default: detected by their first replies, without `vision`
               --offline                      Take the replies of models from the team's script; no model is called
-              --timeout <SECONDS>            Maximum duration of a model call. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in all
+              --timeout <SECONDS>            Maximum duration of a model call in seconds. Default: 3 minutes to the first token, 1 minute between tokens, 10 minutes in total
               --record <FILE>                Record every model call to a new file
-              --cache <FILE>                 Keep the replies of models in a file, and take the reply to the same request from it: for development
+              --cache <FILE>                 Cache model replies in a file: the same request gets the reply from there. For development
               --replay <FILE>                Take every model reply from a recording; no model is called
               --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
               --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
@@ -350,9 +350,9 @@ fn the_whole_of_the_help() {
               --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
               --max-calls <N>                Maximum number of model calls
-              --dir <FOLDER>                 Let agents work in this folder instead of a work directory of the conversation; you are asked before they run programs in it or change files
-              --input <WHAT>                 What standard input answers when it is a pipe or a file: questions to a person, a line each (`answers`), these and whether a tool or code may run (`approvals`), or nothing (`none`). Default: `answers`, or `none` where it is the text `-` or `--answer` is given [possible values: answers, approvals, none]
-              --json                         Print every event as one line of JSON, after a line with the conversation's id and before one with the totals
+              --dir <FOLDER>                 Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
+              --input <WHAT>                 Which questions the lines of standard input answer, when it is a pipe or a file: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; `none` with `-` as text or with `--answer` [possible values: answers, approvals, none]
+              --json                         Print every event as one line of JSON; the first line has the conversation's id, the last one the totals
           -q, --quiet                        Print only the result
               --style <STYLE>                Layout of the conversation; `autogen` prints complete messages, as AutoGen does [default: usual] [possible values: usual, autogen]
               --no-stream                    Do not stream: request and show complete replies
@@ -360,12 +360,12 @@ fn the_whole_of_the_help() {
               --color <WHEN>                 When to use colors [default: auto] [possible values: auto, always, never]
               --config <FILE>                The user's configuration file. Default: `~/.config/polylogue/config.yaml` [env: POLYLOGUE_CONFIG]
               --store <PATH>                 The store of conversations: a file for SQLite, a folder for JSON lines [env: POLYLOGUE_STORE]
-          -v, --verbose...                   Log to standard error what the program does, and show prompts, private replies and results of tools in full; `-vv` logs more, `RUST_LOG` sets what
+          -v, --verbose...                   Log to standard error, and show prompts, private replies and tool results in full; `-vv` logs more, `RUST_LOG` filters
           -h, --help                         Print help
 
-        Limits count from here on: `--max-turns 4` allows 4 more turns, also where the team's own `max_turns`, `max_messages`, `max_tokens` or
-        `max_cost` (`--max-tokens`, `--max-cost`) ended the conversation. A limit that you do not give stays as it was. After a message,
-        the team's own limits count from 0 again.
+        Limits count from here on: `--max-turns 4` allows 4 more turns, also if `max_turns` or `max_messages` of the team file ended
+        the conversation; `--max-tokens` and `--max-cost` do the same for its `max_tokens` and `max_cost`. A limit that you do not
+        give stays unchanged. After a message, the limits of the team file count from 0 again.
     "#]].assert_eq(&home.run(&["resume", "--help"]).ok().out);
     for args in [
         &[][..],

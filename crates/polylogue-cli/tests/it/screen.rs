@@ -64,7 +64,7 @@ fn a_run_at_80_columns() {
         &expect![[r#"
             shop: at most 100 turns a chat, 1000 model calls; no limit on cost
             (`--max-cost`)
-            with Planner, work
+            participants: Planner, work
 
             user → all
             Sell tea.
@@ -72,7 +72,7 @@ fn a_run_at_80_columns() {
             Planner → work
             Sell green tea to the ten best customers of last year.
 
-            ┊ work begins, with Boss, Clerk
+            ┊ chat work begins: Boss, Clerk
             ┊
             ┊ user → Boss · work
             ┊ Begin to instruct me.
@@ -95,7 +95,7 @@ fn a_run_at_80_columns() {
             ┊ Boss → Clerk · work
             ┊ DONE
             ┊
-            ┊ work ends: Boss said `DONE`
+            ┊ chat work ends: Boss said `DONE`
 
             work → Planner
             Tea was counted.
@@ -112,7 +112,7 @@ fn a_run_at_120_columns_with_whole_replies() {
         &["--no-stream"],
         &expect![[r#"
             shop: at most 100 turns a chat, 1000 model calls; no limit on cost (`--max-cost`)
-            with Planner, work
+            participants: Planner, work
 
             user → all
             Sell tea.
@@ -120,7 +120,7 @@ fn a_run_at_120_columns_with_whole_replies() {
             Planner → work
             Sell green tea to the ten best customers of last year.
 
-            ┊ work begins, with Boss, Clerk
+            ┊ chat work begins: Boss, Clerk
             ┊
             ┊ user → Boss · work
             ┊ Begin to instruct me.
@@ -143,7 +143,7 @@ fn a_run_at_120_columns_with_whole_replies() {
             ┊ Boss → Clerk · work
             ┊ DONE
             ┊
-            ┊ work ends: Boss said `DONE`
+            ┊ chat work ends: Boss said `DONE`
 
             work → Planner
             Tea was counted.
@@ -154,7 +154,7 @@ fn a_run_at_120_columns_with_whole_replies() {
 }
 
 #[test]
-fn who_is_at_work_is_seen_and_words_as_they_come() {
+fn the_status_line_names_the_speaker_and_replies_are_streamed() {
     let slow = |received: &Received, _| match received.system().as_deref() {
         Some("You are Planner.") => {
             reply(received).with(Quirk::PauseBeforeFirst(Duration::from_millis(1500)))

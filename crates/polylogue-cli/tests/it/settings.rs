@@ -149,7 +149,11 @@ fn without_a_model_the_error_says_how_to_set_a_default() {
     let home = Home::new();
     home.file("team.yaml", TEAM.split("script:").next().unwrap());
     let ran = home.run(&["run", "team.yaml"]).exits(2);
-    assert!(ran.err.contains("`pair` names no model for `Bob`, and has no script"), "{}", ran.err);
+    assert!(
+        ran.err.contains("no model is set for `Bob`: `pair` names none and has no script"),
+        "{}",
+        ran.err
+    );
     assert!(
         ran.err.contains("`polylogue config set model openai:gpt-4o-mini` sets a default"),
         "{}",

@@ -208,7 +208,7 @@ fn a_solved_group_is_shown_side_by_side() {
     let home = Home::new();
     let ran = home.run(&["run", home.file("guess.yaml", SOLVED)]).ok();
     expect![[r#"
-        with Keeper, Guesser
+        participants: Keeper, Guesser
         task: Guess.
 
         Keeper -> itself:

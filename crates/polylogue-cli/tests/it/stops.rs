@@ -53,7 +53,7 @@ fn one_ctrl_c_finishes_the_step_and_saves() {
 }
 
 #[test]
-fn two_of_them_stop_now() {
+fn two_interrupts_stop_at_once() {
     let (mut home, server) = slow(FOREVER);
     let running = home.start(&RUN);
     asked(&server, 1);

@@ -123,14 +123,14 @@ fn a_run_shows_which_capability_is_missing_and_continues() {
     let reported = talk.lines().filter(|line| !line.is_empty() && !line.starts_with("Bob is prompted"));
     let reported: String = reported.map(|line| format!("{line}\n")).collect();
     expect![[r#"
-        with Alice, Bob
+        participants: Alice, Bob
         user -> all:
         Talk about the weather.
         Alice -> Bob:
         It rains today.
-        Bob finds `openai:Bob` incapable of calling tools, and continues in another way: the provider answered with status 400: Unsupported parameter: 'tools' is not supported with this model
-        Bob finds `openai:Bob` incapable of keeping to a JSON Schema, and continues in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
-        Bob finds `openai:Bob` incapable of writing nothing but JSON, and continues in another way: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
+        Bob finds that `openai:Bob` does not support calling tools, and continues without it: the provider answered with status 400: Unsupported parameter: 'tools' is not supported with this model
+        Bob finds that `openai:Bob` does not support output by a JSON Schema, and continues without it: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
+        Bob finds that `openai:Bob` does not support writing nothing but JSON, and continues without it: the provider answered with status 400: Unsupported parameter: 'response_format' is not supported with this model
         Bob -> Alice:
         ⚙ get_history(limit: 1) → Alice: It rains today.
         It will be dry tomorrow.
@@ -147,7 +147,7 @@ fn a_run_shows_which_capability_is_missing_and_continues() {
     assert!(thoughts(&home.run(&["show", "last", "--json"]).ok().out), "the log has them");
     for args in [&["--markdown"][..], &["--style", "autogen"]] {
         let shown = home.run(&[&["show", "last"], args].concat()).ok().out;
-        assert!(shown.contains("incapable of calling tools, and continues in another way"), "{shown}");
+        assert!(shown.contains("does not support calling tools, and continues without it"), "{shown}");
     }
 }
 
@@ -171,7 +171,7 @@ fn capabilities_found_in_a_run_are_known_in_the_next() {
     let server = serve(talk().0);
     let known = known.replace(&first.base_url(), &server.base_url());
     let ran = home_that_remembers(&server, &file, &known).run(&["run", "team.yaml"]).ok();
-    assert!(ran.out.contains("another way: as it was found before: "), "{}", ran.out);
+    assert!(ran.out.contains("continues without it: as it was found before: "), "{}", ran.out);
     assert_eq!(server.count(), first.count() - 3, "it is not refused three times more");
     assert_eq!((asked_with(&server, "tools"), server.violations()), (0, Vec::new()));
     for broken in ["{", "[]", "{\"polylogue_skills\": 7}", ""] {

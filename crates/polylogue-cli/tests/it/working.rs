@@ -136,7 +136,7 @@ script:
     let outcome = |nth: usize| (&returned[nth]["outcome"]["status"], returned[nth]["outcome"].to_string());
     let ((hung, why), (printed, much)) = (outcome(0), outcome(1));
     assert_eq!((hung, printed), (&Value::from("failed"), &Value::from("done")));
-    assert!(why.contains("`hang` was given up: it did not return within 2s."), "{why}");
+    assert!(why.contains("`hang` timed out: it did not return within 2s."), "{why}");
     assert!(much.contains("more bytes are left out") && much.len() < 400, "{much}");
     let pid = fs::read_to_string(work(&home).join("pid.txt")).unwrap();
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();

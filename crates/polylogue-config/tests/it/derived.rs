@@ -194,7 +194,7 @@ struct Placed {
 }
 
 #[test]
-fn a_value_knows_its_position_and_whether_it_is_sound() {
+fn a_value_has_its_position_and_its_validity() {
     let text = "first: 7\nitems: [1, x]\n";
     let (placed, found) = read::<Placed>(text);
     assert_eq!(found, ["an item of `items` must be a whole number, not a text"]);

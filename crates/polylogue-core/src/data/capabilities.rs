@@ -39,7 +39,7 @@ impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tools => "calling tools",
-            Self::Schema => "keeping to a JSON Schema",
+            Self::Schema => "output by a JSON Schema",
             Self::Json => "writing nothing but JSON",
             Self::Vision => "seeing pictures",
             Self::SystemRole => "taking a system role",

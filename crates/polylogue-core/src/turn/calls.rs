@@ -31,9 +31,7 @@ pub(super) async fn outcome_of(
     let outcome = match running.instrument(debug_span!("tool_call", tool = call.tool)).await {
         Ok(Ok(outcome)) => outcome.bounded(),
         Ok(Err(error)) => Outcome::failed(error.0).bounded(),
-        Err(_) => {
-            Outcome::failed(format!("The tool `{}` broke down; this is a fault of the tool.", call.tool))
-        }
+        Err(_) => Outcome::failed(format!("The tool `{}` crashed; this is a fault of the tool.", call.tool)),
     };
     info!(who = %cx.who, tool = call.tool, status = ?outcome.status, "tool returned");
     outcome

@@ -1,7 +1,7 @@
 //! Continues a truncated reply.
 
 use super::{ModelCall, Turn};
-use crate::view::CONTINUE;
+use crate::view::CONTINUE_CUT_OFF;
 use crate::{Body, Error, Reply, Result};
 
 impl Turn<'_> {
@@ -12,7 +12,7 @@ impl Turn<'_> {
     /// # Errors
     /// As [`ask_model`](Self::ask_model), except failures of the model.
     pub async fn continued(&mut self, ask: ModelCall<'_>) -> Result<Option<Reply>> {
-        self.prompt(CONTINUE).await?;
+        self.prompt(CONTINUE_CUT_OFF).await?;
         if let Some(Body::ContinuationFailed { .. }) = self.next_logged() {
             self.past.pop_front().into_iter().for_each(|event| self.replay_event(event));
             return Ok(None);

@@ -10,9 +10,9 @@ use crate::{CallOutcome, Name, Part};
 pub const BEGIN: &str = "Begin.";
 /// The last message of a view that would end with the agent's own. Providers that need alternating roles get it
 /// between two messages of the agent, too.
-pub const GO_ON: &str = "Go on.";
+pub const CONTINUE: &str = "Continue.";
 /// Prompts for the rest of a reply that was truncated at the limit on tokens.
-pub(crate) const CONTINUE: &str = "Your last message was cut off. Continue it exactly where it stops: repeat nothing of it, and \
+pub(crate) const CONTINUE_CUT_OFF: &str = "Your last message was cut off. Continue it exactly where it stops: repeat nothing of it, and \
                                    say nothing about this request.";
 /// Replaces what the window dropped, if there is no opening.
 pub(super) const LEFT_OUT: &str = "(What was said before is left out.)";

@@ -131,7 +131,7 @@ fn chats_one_after_the_other() {
 }
 
 #[test]
-fn chats_by_what_they_wait_for() {
+fn prerequisites_of_chats_become_a_dag() {
     let chat = |id: u32, before: &[u32]| json!({"chat_id": id, "prerequisites": before, "sender": "a", "recipient": "b", "message": format!("Do {id}"), "max_turns": 1});
     check(
         &json!({

@@ -311,7 +311,7 @@ fn what_agents_do_by_code_is_left_out_and_said() {
 }
 
 #[test]
-fn names_that_are_none_here_are_changed_wherever_they_stand() {
+fn invalid_names_are_changed_everywhere() {
     let participants = [
         assistant("Haupt Autor", json!({"system_message": "Use {{name}} and {{task}}; {{name}} again."})),
         assistant("Haupt Autor", json!({})),

@@ -246,7 +246,7 @@ fn errors_are_found_wherever_they_are() {
 
 /// P82: a call that stands for several.
 #[test]
-fn a_wrapper_of_calls_is_the_calls_in_it() {
+fn a_wrapper_of_parallel_calls_is_unpacked() {
     let uses = r#"{"tool_uses": [{"recipient_name": "functions.look", "parameters": {"at": "a"}},
                                  {"recipient_name": "functions.move", "parameters": {}}]}"#;
     let wrapper = |name: &str, args: &str| {

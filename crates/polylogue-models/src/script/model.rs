@@ -132,7 +132,8 @@ impl Scripted {
         let message = format!(
             "the script has {has} for `{who}`, and this is call {call} of it; the last it read is `{last}`"
         );
-        self.error(ModelErrorKind::Script, message).hint(format!("add a step `- {who}: ...` to the script"))
+        let hint = format!("add a step `- {who}: ...` to the script, or use a model");
+        self.error(ModelErrorKind::Script, message).hint(hint)
     }
 
     fn failure(&self, error: &ScriptError, request: &Request<'_>) -> ModelError {

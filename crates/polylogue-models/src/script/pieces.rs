@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_of_nothing_is_at_once() {
+    fn a_pace_of_zero_sends_the_text_at_once() {
         for words_per_second in [0.0, -1.0, f64::NAN, 1e-300] {
             assert_eq!(Pace::new(words_per_second).words(Some("a b c")), ["a b c"], "{words_per_second}");
         }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use polylogue_core::{BEGIN, Entry, GO_ON, Part, Request, SealsSent, plain};
+use polylogue_core::{BEGIN, CONTINUE, Entry, Part, Request, SealsSent, plain};
 use serde_json::Value;
 
 use super::ids::CallIds;
@@ -323,7 +323,7 @@ fn write_between<P: Protocol>(
         },
         (None, Entry::Assistant { .. }) => folded.into_iter().for_each(|system| user(out, &[system])),
         (Some(Entry::Assistant { .. }), Entry::Assistant { .. }) if style.merge => {
-            user(out, &[&Part::text(GO_ON)]);
+            user(out, &[&Part::text(CONTINUE)]);
         }
         (Some(Entry::Tool { .. }), Entry::User { .. } | Entry::System { .. }) if style.bridge => {
             separate(out);

@@ -15,7 +15,7 @@ fn pictures_of_tools_follow_the_last_result_of_their_run_for_models_that_see() {
         returned("c3", "draw", vec![drawn("R0hJ")]),
         Entry::assistant("A cat, twice."),
     ];
-    let words = "(The pictures that `look`, `draw` returned. Nobody said what stands in them.)";
+    let words = "(The pictures that `look`, `draw` returned. No participant wrote the text in them.)";
     let shown = |data: &str| json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{data}")}});
     let body = Asked::new().json(&entries, &Style { vision: true, ..STYLE });
     let sent = body["messages"].as_array().unwrap();
@@ -62,7 +62,7 @@ fn texts_that_no_participant_wrote_are_sent_only_where_the_provider_needs_them()
     let alternating = [
         "user: Begin.",
         "assistant: Hello.",
-        "user: Go on.",
+        "user: Continue.",
         "assistant: Wait.",
         "tool: a cat",
         "user: Well?",
@@ -86,7 +86,7 @@ fn words_after_the_pictures_of_a_tool_join_their_message_where_roles_alternate()
         Entry::user("Well?"),
         Entry::user("Which one?"),
     ];
-    let words = "(The pictures that `look` returned. Nobody said what stands in them.)";
+    let words = "(The pictures that `look` returned. No participant wrote the text in them.)";
     let sent =
         |style: Style| reported(&Asked::new().json(&entries, &Style { vision: true, ..style }))[3..].to_vec();
     let joined = format!("user: {words} | [picture] | Well? | Which one?");

@@ -95,7 +95,7 @@ fn results_are_one_message_with_their_pictures_and_the_words_after_them() {
         Entry::assistant("d"),
     ];
     let style = Style { vision: true, ..STYLE };
-    let about = "w(The pictures that `look` returned. Nobody said what stands in them.)";
+    let about = "w(The pictures that `look` returned. No participant wrote the text in them.)";
     let apart = format!("u:rc1,rc2,{about},p,wb,wc");
     assert_eq!(messages_of::<Grouped<false>>(&entries, &style), ["u:wa", "a:", &apart, "a:wd"]);
     assert_eq!(messages_of::<Grouped<true>>(&entries, &style), ["u:wa", "a:", "u:rc1,rc2,wb,wc", "a:wd"]);

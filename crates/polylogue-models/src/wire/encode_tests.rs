@@ -95,7 +95,7 @@ fn returned(id: &str, tool: &str, parts: Vec<Part>) -> Entry {
 }
 
 #[test]
-fn the_whole_body_is_what_it_looks_like() {
+fn the_whole_body_of_a_request() {
     let mut asked = Asked::new();
     asked.tools = vec![ToolSpec::new("look", "Looks \"there\"", json!({"type": "object"})).repeatable()];
     asked.params.temperature = Some(0.2);

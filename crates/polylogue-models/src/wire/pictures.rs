@@ -68,5 +68,5 @@ fn introduction(run: &[Entry]) -> String {
             }
         }
     }
-    format!("(The pictures that {} returned. Nobody said what stands in them.)", names.join(", "))
+    format!("(The pictures that {} returned. No participant wrote the text in them.)", names.join(", "))
 }

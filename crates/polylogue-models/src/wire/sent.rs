@@ -1,6 +1,6 @@
 //! The entries of a conversation in the form that a provider receives, for people to read.
 
-use polylogue_core::{BEGIN, Entry, GO_ON};
+use polylogue_core::{BEGIN, CONTINUE, Entry};
 
 use super::pictures;
 use super::protocol::NOTED;
@@ -63,7 +63,7 @@ impl RequestFormat {
         match (before, next) {
             (None, Entry::Assistant { .. }) if self.merge => Some(Entry::user(BEGIN)),
             (Some(Entry::Assistant { .. }), Entry::Assistant { .. }) if self.merge => {
-                Some(Entry::user(GO_ON))
+                Some(Entry::user(CONTINUE))
             }
             (Some(Entry::Tool { .. }), Entry::User { .. } | Entry::System { .. }) if self.bridge => {
                 Some(Entry::assistant(NOTED))

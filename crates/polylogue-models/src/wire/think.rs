@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_split_gives_the_same(pieces in proptest::collection::vec(
+        fn any_split_of_thoughts_gives_the_same_text(pieces in proptest::collection::vec(
             prop_oneof![Just("<think>"), Just("</think>"), Just("<thinking>"), Just("</thinking>"), Just("<"), Just("</th"), Just(" "), Just("ä")], 0..12)) {
             let whole = pieces.concat();
             let chars: Vec<String> = whole.chars().map(String::from).collect();

@@ -101,7 +101,7 @@ async fn a_stream_that_breaks_is_asked_again() {
 
 // P41.
 #[tokio::test]
-async fn a_refusal_says_nothing() {
+async fn a_refused_reply_has_no_text() {
     for stream in [true, false] {
         let server = Server::start(Answer::text("I will").finish("refusal")).await;
         let model = Endpoint::new(Config { stream, ..config(&server) }).unwrap().model("claude-sonnet-5");

@@ -24,7 +24,7 @@ async fn check(change: impl Fn(&mut Asked), difference: &str) {
 }
 
 #[tokio::test]
-async fn in_the_system_text() {
+async fn a_difference_in_the_system_text_is_named() {
     check(
         |asked| asked.system = Some("You are B.".into()),
         "`system` differs at character 9: it was `You are A.`, and is `You are B.`",
@@ -34,7 +34,7 @@ async fn in_the_system_text() {
 }
 
 #[tokio::test]
-async fn in_the_tools() {
+async fn a_difference_in_the_tools_is_named() {
     check(
         |asked| asked.tools[0].name = "seek".into(),
         "`tools[0].name` differs at character 3: it was `search`, and is `seek`",
@@ -53,7 +53,7 @@ async fn in_the_tools() {
 }
 
 #[tokio::test]
-async fn in_each_parameter() {
+async fn a_difference_in_each_parameter_is_named() {
     check(|asked| asked.params.temperature = Some(0.2), "`params.temperature` was not given, and is `0.2`")
         .await;
     check(|asked| asked.params.top_p = Some(0.9), "`params.top_p` was not given, and is `0.9`").await;
@@ -68,7 +68,7 @@ async fn in_each_parameter() {
 }
 
 #[tokio::test]
-async fn in_the_entries() {
+async fn a_difference_in_the_entries_is_named() {
     check(
         |asked| asked.entries[0] = Entry::user("question O"),
         "`entries[0].parts[0].text` differs at character 10: it was `question 0`, and is `question O`",
@@ -109,7 +109,7 @@ async fn in_the_entries() {
 }
 
 #[tokio::test]
-async fn in_the_model() {
+async fn a_difference_in_the_model_is_named() {
     let file = Fresh::new();
     let model = Recorder::new(Fake::saying(&["one"]), &Cassette::create(&file).unwrap());
     Asked::new("A", 0).of(&model).await.unwrap();

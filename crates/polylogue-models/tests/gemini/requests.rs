@@ -237,7 +237,7 @@ async fn pictures_of_tools_follow_the_results_for_models_that_see() {
     let body = sent(|server| Config { capabilities, ..config(server) }, OLD, &asked).await;
     let parts = body["contents"][2]["parts"].as_array().unwrap();
     assert_eq!(parts[0]["functionResponse"]["response"]["output"], "There.\n\n[image/png]");
-    let words = "(The pictures that `look` returned. Nobody said what stands in them.)";
+    let words = "(The pictures that `look` returned. No participant wrote the text in them.)";
     let picture = json!({"inlineData": {"mimeType": "image/png", "data": "QUJD"}});
     assert_eq!(parts[1..], [json!({"text": words}), picture, json!({"text": "Well?"})]);
     let body = sent(config, OLD, &asked).await;

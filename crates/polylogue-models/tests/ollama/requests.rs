@@ -201,7 +201,7 @@ async fn pictures_of_tools_go_to_models_that_see() {
     ]);
     let capabilities = Capabilities::default().with(Capability::Vision);
     let body = sent(|server| Config { capabilities, ..config(server) }, &asked).await;
-    let words = "(The pictures that `camera` returned. Nobody said what stands in them.)";
+    let words = "(The pictures that `camera` returned. No participant wrote the text in them.)";
     let messages = body["messages"].as_array().unwrap();
     assert_eq!(messages[3]["content"], "There.\n\n[image/png]\n\n[image/png: https://example.com/a.png]");
     assert_eq!(messages[4..], [json!({"role": "user", "content": words, "images": ["QUJD"]})]);

@@ -28,7 +28,7 @@ fn closed() -> Value {
 
 /// P69, P73, P79: everything that a request can have, each at its place.
 #[tokio::test]
-async fn a_request_is_this() {
+async fn a_request_has_all_parameters() {
     let server = server().await;
     let params = Params {
         effort: Some(Effort::Low),

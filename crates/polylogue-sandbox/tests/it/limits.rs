@@ -201,7 +201,7 @@ fn temporary_directories_are_of_limited_size() {
 }
 
 #[test]
-fn another_thread_can_end_it() {
+fn another_thread_can_cancel_a_program() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let cancellation = Cancellation::new();

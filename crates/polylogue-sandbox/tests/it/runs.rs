@@ -154,7 +154,7 @@ fn a_network_has_to_be_given() {
 }
 
 #[test]
-fn the_host_is_there_for_those_who_ask_for_it_by_name() {
+fn the_unsafe_host_runs_programs_without_isolation() {
     let dir = Dir::new();
     let sandbox = Sandbox::unsafe_host(dir.0.canonicalize().unwrap().join("work"));
     assert!(sandbox.warning().unwrap().contains("all your rights") && !sandbox.is_enclosed());
@@ -200,13 +200,13 @@ fn the_enforced_measures_are_listed() {
 
 /// Where no namespaces are made the reason is the kernel's, with what allows them.
 #[test]
-fn a_refusal_says_why() {
+fn a_refused_sandbox_says_why() {
     const REFUSED: &str = "POLYLOGUE_REFUSED";
     if std::env::var_os(REFUSED).is_some() {
         let refused = Sandbox::enclosed(Dir::new().0.join("work")).run(&sh("true"), &Cancellation::new());
         return eprintln!("refused: {}", refused.unwrap_err());
     }
-    let none = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact runs::a_refusal_says_why --nocapture";
+    let none = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact runs::a_refused_sandbox_says_why --nocapture";
     let ran = Command::new("unshare")
         .args(["--user", "--map-root-user", "sh", "-c", none])
         .arg(std::env::current_exe().unwrap())
@@ -257,7 +257,7 @@ fn a_refusal_is_not_remembered() {
 /// How much later a program starts than without an enclosure: the least of many times, since machines are busy. It is to be
 /// under 30 ms; the bound of the test is one that holds on a machine with other things to do.
 #[test]
-fn an_enclosure_costs_little_time() {
+fn the_sandbox_adds_little_time() {
     let dir = Dir::new();
     let Some(enclosed) = sandbox(&dir) else { return };
     let host = Sandbox::unsafe_host(dir.0.canonicalize().unwrap().join("work"));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use polylogue::policies::order::SUMMARY_PROMPT;
 use polylogue::policies::{reflected, summed_up, without};
 use polylogue::{Agent as _, Assistant, Policy, Result, Transcript};
 use polylogue_config::{At, Config, OneOrMany};
@@ -37,7 +38,7 @@ pub enum Summary {
 #[config(name = "ReflectedSummary")]
 pub struct Reflect {
     /// Prompt for the summary. The model receives it after the messages of the chat.
-    #[key(default = Template::new(SUMMARIZE))]
+    #[key(default = Template::new(SUMMARY_PROMPT))]
     pub prompt: Template,
     /// Agent that writes the summary, with its own system message and model.
     #[key(as = Option<AgentRef>, none = "a private author")]
@@ -48,9 +49,6 @@ pub struct Reflect {
     /// Sampling parameters of the author's model.
     pub parameters: At<Parameters>,
 }
-
-const SUMMARIZE: &str =
-    "Summarize what came of the conversation above, in a few sentences. Add nothing of your own.";
 
 impl Default for Reflect {
     fn default() -> Self {

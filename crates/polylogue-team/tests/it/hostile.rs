@@ -56,7 +56,7 @@ fn variables_cannot_be_used_to_fill_the_memory() {
 
 /// Each of these took minutes when something in the reader was quadratic; the test has no clock, its runner has.
 #[test]
-fn wide_files_take_no_longer_than_they_are_wide() {
+fn reading_wide_files_takes_linear_time() {
     let many = |text: &dyn Fn(usize) -> String| (0..20_000).map(text).collect::<Vec<_>>().join(", ");
     let agents = many(&|n| format!("{{name: A{n}}}"));
     let names = many(&|n| format!("A{n}"));
@@ -108,7 +108,7 @@ fn what_a_file_says_cannot_reach_the_terminal_as_control_characters() {
 }
 
 #[test]
-fn files_that_are_none() {
+fn team_files_that_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
 

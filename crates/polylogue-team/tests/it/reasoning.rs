@@ -134,7 +134,7 @@ async fn blocks_are_read_and_run_and_what_is_broken_is_not() {
 }
 
 #[tokio::test]
-async fn a_switch_goes_by_an_answer_of_a_form() {
+async fn a_state_machine_branches_on_a_structured_reply() {
     let agents = "{name: Ann, output_schema: {type: object, properties: {route: {type: string}, sure: {type: integer}}, required: [route]}}, {name: Bob}, {name: Cy}";
     let chat = "{participants: [Ann, Bob, Cy], pattern: {state_machine: {after: {Ann: [
         {when: \"last.value.route == 'sales' && last.value.sure > 50\", then: Bob}, {then: Cy}], Bob: end, Cy: end}}}}";

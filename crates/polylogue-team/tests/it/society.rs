@@ -78,7 +78,7 @@ async fn a_marker_counts_alone_and_within_a_message_if_that_is_said() {
 }
 
 #[tokio::test]
-async fn it_ends_when_roles_are_not_followed() {
+async fn a_role_play_ends_when_roles_are_not_followed() {
     let aimless = "{Ann: Well}, {Bob: one}, {Ann: Hm}, {Bob: two}, {Ann: So}";
     assert_eq!(
         reason("", "", aimless).await,

@@ -243,7 +243,7 @@ fn streams_come_unasked_or_not_at_all() {
 }
 
 #[test]
-fn the_body_is_something_else() {
+fn bodies_that_are_not_the_reply() {
     for body in [hello(), streamed()] {
         let answer = |quirk| once(Answer::text(TEXT).with(quirk), &body);
         let html = answer(Quirk::Html);

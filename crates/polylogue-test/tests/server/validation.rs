@@ -115,7 +115,7 @@ fn only_strict_servers_ask_for_turns() {
 }
 
 #[test]
-fn bodies_that_are_no_requests_are_refused_unless_anything_goes() {
+fn bodies_that_are_no_requests_are_refused_in_strict_mode() {
     for bad in [json!(null), json!([]), json!({"model": "m"}), json!({"model": "m", "messages": {}})] {
         assert!(validate(&bad).is_err(), "{bad}");
         assert_eq!(validate_as(&bad, History::Any), Ok(()));

@@ -38,5 +38,5 @@ pub(crate) async fn run(sandbox: Sandbox, program: Program) -> Result<ProgramRes
     let thread = std::thread::Builder::new().name("polylogue-code".into()).spawn(work);
     thread
         .map_err(|error| Error::System { what: "no thread can be started for the program", source: error })?;
-    result.await.unwrap_or_else(|_| Err(Error::Config("running the program broke down".into())))
+    result.await.unwrap_or_else(|_| Err(Error::Config("the thread that runs the program crashed".into())))
 }

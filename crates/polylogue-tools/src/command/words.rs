@@ -215,7 +215,7 @@ mod tests {
         }
 
         #[test]
-        fn texts_are_as_many_words_as_they_are(texts in proptest::collection::vec("[^-\0].*", 0..4)) {
+        fn each_text_of_a_list_becomes_one_argument(texts in proptest::collection::vec("[^-\0].*", 0..4)) {
             let texts: Vec<String> = texts.into_iter().filter(|text| !text.contains('\0')).collect();
             let value = json!(texts);
             let words = template("{a}", "strings").unwrap().fill(&GivenArguments::from([("a", &value)]));

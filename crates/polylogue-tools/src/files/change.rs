@@ -34,7 +34,7 @@ pub(super) fn edit(folder: &Folder, args: &Value) -> Result<Outcome, ToolError> 
         _ if all => {}
         _ => {
             return Err(ToolError(format!(
-                "`old` stands {count} times in `{path}`: give more of what is around it, or set `all`"
+                "`old` occurs {count} times in `{path}`: add more context, or set `all`"
             )));
         }
     }

@@ -79,7 +79,7 @@ impl Request {
             return Err("an address may hold no user and no password; use `headers`".into());
         }
         if rest.contains('#') {
-            return Err("what stands behind a `#` is never sent".into());
+            return Err("the part of an address after `#` is never sent".into());
         }
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let path = parsed(if path.is_empty() { "/" } else { path })?.into_iter().map(encoded).collect();

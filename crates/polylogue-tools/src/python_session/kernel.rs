@@ -129,7 +129,7 @@ impl Kernel {
         if let Some(why) = over {
             reply.is_over = true;
             reply.note(format!(
-                "The session ended ({why}): what it had set is gone, and the next call begins anew"
+                "The session ended ({why}): its variables are lost, and the next call starts a new session"
             ));
         }
         if call.end() {

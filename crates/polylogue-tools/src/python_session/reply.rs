@@ -82,7 +82,7 @@ impl Reply {
 
     /// The text for the model; `is_surprising` if it may expect variables that are lost.
     pub(super) fn into_outcome(self, is_surprising: bool) -> Outcome {
-        let new = "(This is a new session: what earlier calls set is gone)";
+        let new = "(This is a new session: the variables of earlier calls are lost)";
         let left_out =
             |count: usize, what: &str| (count > 0).then(|| format!("({count} more {what} are left out)"));
         let pieces = [

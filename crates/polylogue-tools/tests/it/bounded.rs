@@ -43,7 +43,7 @@ async fn a_call_that_takes_too_long_is_given_up() {
     assert_eq!(done(&tool, json!({"seconds": 4})).await, "done");
     is_over.store(false, Ordering::Relaxed);
     let said = failed(&tool, json!({"seconds": 600})).await;
-    assert_eq!(said, "`slow` was given up: it did not return within 5s.");
+    assert_eq!(said, "`slow` timed out: it did not return within 5s.");
     tokio::time::sleep(Duration::from_secs(1000)).await;
     assert!(!is_over.load(Ordering::Relaxed), "nothing of it continues");
     assert!(tool.spec().repeatable);

@@ -82,7 +82,7 @@ async fn of_output_that_is_not_text_the_legible_part_is_printed() {
 
 // Item 68, trap T31.
 #[tokio::test]
-async fn when_time_is_up_everything_it_started_is_dead() {
+async fn a_timeout_kills_all_descendants_of_a_program() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let (child, grandchild) = (long(1), long(2));

@@ -144,7 +144,7 @@ async fn the_result_of_a_command_is_its_output() {
 
 // It sees only its work directory; on the host, which has to be named, it sees what the user sees.
 #[tokio::test]
-async fn it_is_enclosed_unless_the_host_is_named() {
+async fn a_command_runs_in_the_sandbox_unless_the_host_is_allowed() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     dir.write("secret", "mine");

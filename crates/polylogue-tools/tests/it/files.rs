@@ -138,7 +138,7 @@ async fn errors_name_the_path_and_the_reason() {
         (
             edit(&folder),
             json!({"path": "a", "old": "one", "new": "x"}),
-            "`old` stands 2 times in `a`: give more of what is around it, or set `all`",
+            "`old` occurs 2 times in `a`: add more context, or set `all`",
         ),
         (
             edit(&folder),

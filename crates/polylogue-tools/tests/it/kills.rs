@@ -130,7 +130,7 @@ fn line_of(call: &Call) -> String {
 }
 
 #[tokio::test]
-async fn killed_repeatedly_it_does_nothing_twice() {
+async fn a_tool_that_is_killed_repeatedly_does_nothing_twice() {
     let dir = Dir::new();
     if sandbox(&dir).is_none() {
         return;

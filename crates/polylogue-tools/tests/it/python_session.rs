@@ -138,7 +138,7 @@ async fn a_session_that_dies_is_replaced() {
 }
 
 #[tokio::test]
-async fn it_can_be_restarted() {
+async fn a_python_session_can_be_restarted() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let session = PythonSession::new(sandbox);
@@ -276,7 +276,7 @@ fn until(wrong: &str, holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn it_is_killed_with_its_conversation() {
+async fn a_python_session_is_killed_with_its_conversation() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     let nap = format!("91{}", std::process::id());
@@ -370,14 +370,14 @@ async fn the_result_says_that_variables_are_lost() {
     // As after a resumption in another process.
     let session = PythonSession::new(sandbox);
     let outcome = session.call(json!({"code": "1"}), &cx).await.unwrap();
-    assert_eq!(outcome.plain(), "(This is a new session: what earlier calls set is gone)\n1");
+    assert_eq!(outcome.plain(), "(This is a new session: the variables of earlier calls are lost)\n1");
     assert_eq!(session.call(json!({"code": "2"}), &cx).await.unwrap().plain(), "2");
     let outcome = session.call(json!({"code": "3", "restart": true}), &cx).await.unwrap();
     assert_eq!(outcome.plain(), "3", "who asks for it knows");
 }
 
 #[tokio::test]
-async fn it_runs_where_its_sandbox_is() {
+async fn a_python_session_runs_in_the_folder_of_its_sandbox() {
     let dir = Dir::new();
     let session = PythonSession::new(Sandbox::unsafe_host(dir.work()));
     says(&session, "x = 1").await;

@@ -367,7 +367,7 @@ async fn long_pages_are_read_in_parts() {
 }
 
 #[tokio::test]
-async fn engines_are_asked_as_they_want_to_be() {
+async fn each_search_engine_gets_its_request_format() {
     let found = json!([{"title": "A &amp; <b>B</b>", "url": "https://a.example/", "content": "the <strong>bee</strong>", "description": "d"},
                        {"title": "no address", "url": "nowhere"}, {"title": "", "url": "https://b.example/"}]);
     let json =

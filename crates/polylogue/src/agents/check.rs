@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn flaws_say_where_they_are() {
+    fn schema_errors_name_the_position() {
         for (value, flaw) in [
             (json!([]), "the whole must be of type object; got []"),
             (json!({}), "`count` is missing"),

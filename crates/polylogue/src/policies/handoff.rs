@@ -246,7 +246,7 @@ impl Handoff {
         let to = Name::new(who)?;
         let note = json!({
             "type": "string",
-            "description": "What they need to know besides what was said; everybody in the room hears it",
+            "description": "What the next participant needs to know besides the conversation; all participants see it",
         });
         let parameters =
             json!({"type": "object", "properties": {"note": note}, "additionalProperties": false});

@@ -116,11 +116,11 @@ pub fn reflected(
 ///
 /// ```
 /// # fn example(chat: polylogue::kernel::ChatBuilder, model: polylogue::AnyModel) -> polylogue::Result<polylogue::Chat> {
-/// use polylogue::policies::order::{TAKEAWAY, reflecting};
+/// use polylogue::policies::order::{SUMMARY_PROMPT, reflecting};
 /// use polylogue::policies::until;
 /// use polylogue::stop::max_turns;
 /// use polylogue::{Assistant, round_robin};
-/// reflecting(chat, Assistant::new("Summary", model)?, TAKEAWAY, until(max_turns(4), round_robin())).build()
+/// reflecting(chat, Assistant::new("Summary", model)?, SUMMARY_PROMPT, until(max_turns(4), round_robin())).build()
 /// # }
 /// ```
 pub fn reflecting(
@@ -199,6 +199,6 @@ pub fn without(text: &str) -> impl Fn(&Transcript) -> String + Send + Sync + 'st
     }
 }
 
-/// A prompt for [`reflected`]: asks for the result of a conversation, and nothing else.
-pub const TAKEAWAY: &str = "Sum up what came of this conversation. Give the result itself, and no words about the \
-                            conversation or this request.";
+/// The default prompt of a summary that a model writes, as by [`reflected`].
+pub const SUMMARY_PROMPT: &str = "Summarize the result of this conversation in a few sentences. Give the result itself, and say \
+                                  nothing about the conversation or this request.";

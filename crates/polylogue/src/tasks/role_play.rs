@@ -53,7 +53,6 @@ mod critic;
 mod participants;
 mod policy;
 mod prompts;
-mod role_values;
 
 use std::sync::Arc;
 
@@ -62,7 +61,7 @@ use polylogue_core::{Agent, Chat, ChatBuilder, Params, PatternFlaw, Policy, Resu
 pub use self::critic::Critic;
 use self::participants::{Participants, PromptFn, RolePlayAgent};
 use self::policy::{Done, RolePlayPolicy, Rules};
-pub use self::role_values::RoleValues;
+pub use self::prompts::RoleValues;
 use crate::Assistant;
 use crate::stop::Stop;
 use crate::termination::loop_detector::LoopDetector;

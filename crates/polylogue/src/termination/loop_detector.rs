@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_on_is_not_alike() {
+    fn consecutive_numbers_are_not_a_repetition() {
         assert!(!is_alike("The next number is 14", "The next number is 15", 0.9));
     }
 

@@ -196,7 +196,7 @@ fn set_spec(keys: &[String]) -> ToolSpec {
         "type": "object", "properties": {"key": key, "value": value},
         "required": ["key", "value"], "additionalProperties": false,
     });
-    let description = "Sets a value that everybody in this conversation shares.";
+    let description = "Sets a value that all participants of this conversation share.";
     ToolSpec::new("set_state", description, parameters).repeatable()
 }
 
@@ -235,7 +235,7 @@ impl Default for GetState {
     fn default() -> Self {
         let key = json!({"type": "string", "description": "What is read. Default: everything"});
         let parameters = json!({"type": "object", "properties": {"key": key}, "additionalProperties": false});
-        let description = "Reads the values that everybody in this conversation shares.";
+        let description = "Reads the values that all participants of this conversation share.";
         Self(ToolSpec::new("get_state", description, parameters).repeatable())
     }
 }

@@ -261,7 +261,7 @@ async fn the_question_says_who_asks_and_what_to_type() {
     assert_eq!(
         asked(terminate().max_auto_replies(0).clear_command(), &["hello"], "").await,
         "You speak as `Bob`, which never replies by itself, to `Ann`. Type a reply. Enter says nothing, `exit` ends the \
-         conversation. `clear history`, with a name or a number, puts what was said out of sight."
+         conversation. `clear history`, with a name or a number, hides the earlier messages."
     );
 }
 

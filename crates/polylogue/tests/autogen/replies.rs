@@ -186,7 +186,7 @@ async fn a_layer_can_be_removed_and_another_can_be_the_only_one() {
 
 // Item 24: a definition holds nothing, so another log is a reset: of counters, histories and costs.
 #[tokio::test]
-async fn everything_begins_again_in_another_log() {
+async fn counters_begin_at_zero_in_another_log() {
     let spy = Spy::on(script(r#"[{"Ann": "a1"}, {"Bob": "b1"}, {"Ann": "a2"}]"#));
     let ann = Assistant::new("Ann", spy.model()).unwrap();
     let bob = stack()

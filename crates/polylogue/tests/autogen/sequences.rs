@@ -309,7 +309,7 @@ async fn chats_begin_when_their_prerequisites_are_finished_and_independent_ones_
 }
 
 #[tokio::test]
-async fn an_order_that_cannot_be_is_an_error_before_anything_runs() {
+async fn impossible_dependencies_are_an_error_before_anything_runs() {
     // item 56, trap T37
     let refused = |chats: &[(&str, Vec<&str>)]| Dag::new(chats.to_vec()).unwrap_err().to_string();
     let cycle = Dag::new([("a", vec!["b"]), ("b", vec!["a"])]).unwrap_err();

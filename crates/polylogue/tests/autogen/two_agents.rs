@@ -277,7 +277,7 @@ async fn a_person_is_asked_for_the_first_message_when_there_is_none() {
     let (_, events) = talk(&chat.build().unwrap(), "", &["Hello Bob"]).await;
     assert_eq!(messages(&events), ["Ann: Hello Bob", "Bob: Bob 1"]);
     let text = printed(&events);
-    assert!(text.contains("Ann asks: You speak as `Ann`, and nobody has said anything yet."), "{text}");
+    assert!(text.contains("Ann asks: You speak as `Ann`, and there are no messages yet."), "{text}");
     assert!(text.contains("Ann is answered: Hello Bob"), "{text}");
 }
 

@@ -124,7 +124,7 @@ async fn an_empty_result_is_reported() {
 }
 
 #[tokio::test]
-async fn it_is_asked_only_so_often_in_a_turn() {
+async fn an_agent_tool_has_a_maximum_of_calls_in_a_turn() {
     let ask = |nth: u32| {
         format!(r#"{{"Ann": {{"calls": [{{"tool": "bob", "args": {{"task": "{nth}"}}, "id": "c{nth}"}}]}}}}"#)
     };

@@ -137,7 +137,7 @@ async fn an_earlier_approval_does_not_stand_for_a_later_refusal() {
 }
 
 #[tokio::test]
-async fn a_way_that_ends_before_a_last_node_says_where() {
+async fn a_path_that_ends_before_a_final_node_says_where() {
     let flow = Graph::of(["A", "B", "C"]).edge(Edge::from(("A", "B")).says("left"));
     let flow = flow.edge(Edge::from(("A", "C")).when(|said| said.len() > 99));
     assert_eq!(end(&run("[]", flow).await), "closed (no participant may speak after A): A");

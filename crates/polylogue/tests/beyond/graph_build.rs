@@ -13,7 +13,7 @@ fn when(from: &str, to: &str) -> Edge {
 }
 
 #[test]
-fn without_beginning_or_end() {
+fn a_graph_without_start_or_end_is_refused() {
     assert_eq!(
         refused(Graph::default()),
         "the graph has no start: edges lead to every node; name the nodes with which it starts"
@@ -43,7 +43,7 @@ fn with_unknown_or_repeated_names() {
 }
 
 #[test]
-fn with_unreachable_nodes() {
+fn a_graph_with_unreachable_nodes_is_refused() {
     let apart = Graph::of(["A", "B", "C", "End"]).edge(("A", "End"));
     let apart = apart.edge(when("B", "C")).edge(when("C", "B"));
     assert_eq!(

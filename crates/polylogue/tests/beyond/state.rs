@@ -120,7 +120,7 @@ async fn functions_set_values_by_what_they_say_and_other_data_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_group_chooses_by_it() {
+async fn a_group_selects_by_state() {
     let script = r#"[{"A": {"calls": [{"tool": "set_state", "args": {"key": "urgent", "value": true}}]}}, {"A": "fire"},
         {"C": "on my way"}]"#;
     let (b, c) = (name("B"), name("C"));

@@ -40,7 +40,7 @@ async fn a_history_is_that_of_the_running_session() {
 
 /// Z13: a chat without turns has no messages.
 #[tokio::test]
-async fn a_history_of_nothing_says_so() {
+async fn get_history_of_an_empty_chat_says_so() {
     use polylogue::{Chat, sequential};
     let spy = Spy::on(script(r#"[{"bot": {"calls": [{"tool": "get_history"}]}}, {"bot": "done"}]"#));
     let bot = agent("bot", &spy.model()).tool(GetHistory::default());

@@ -54,7 +54,7 @@ async fn the_opening_is_sent_once_and_k_rounds_make_one_and_two_k_calls() {
 
 /// C01 (72)
 #[tokio::test]
-async fn a_user_who_ends_it_saves_the_last_call() {
+async fn the_end_of_the_user_role_saves_the_last_call() {
     let mut work = work(2);
     work.push(DONE.into());
     let script = talk(&[("Specifier", "Trade wheat.")], &refs(&work));
@@ -115,7 +115,7 @@ async fn a_window_keeps_the_system_text_and_the_last_messages() {
 
 /// A message of a person at the end is seen by both, and the user role continues.
 #[tokio::test]
-async fn it_continues_when_it_is_reopened() {
+async fn a_finished_role_play_continues_with_a_message() {
     let said: Vec<String> = work(2);
     let model = crate::stage::script(&talk(&[], &refs(&said)));
     let chat = role_play(&model).max_rounds(1).build("role_play").unwrap();

@@ -232,7 +232,7 @@ async fn an_instruction_is_one_however_it_is_set() {
 
 /// C09 (80)
 #[tokio::test]
-async fn nearly_the_same_repeatedly_ends_it() {
+async fn near_repetitions_end_a_role_play() {
     let repeated: Vec<&str> = [DO, DID].into_iter().cycle().take(12).collect();
     let came = said(&repeated, |role_play| role_play).await;
     assert!(

@@ -53,7 +53,7 @@ async fn without_a_specifier_no_model_is_asked() {
 
 /// C10 (81)
 #[tokio::test]
-async fn a_plan_stands_after_the_task() {
+async fn the_plan_follows_the_task_in_both_prompts() {
     let before = [("Specifier", "Trade wheat."), ("Planner", "1. Buy\n2. Sell")];
     let script = talk(&before, &["Instruction: go", "Solution: gone", DONE]);
     let make = |model: &AnyModel| {
@@ -154,7 +154,7 @@ async fn a_specifier_who_says_nothing_is_asked_again_and_then_ends_it() {
 }
 
 #[test]
-fn names_are_used_once() {
+fn a_specifier_cannot_have_the_name_of_a_role() {
     let model = crate::stage::script("[]");
     let twice = |specifier: Assistant| role_play(&model).specify(specifier).build("role_play").unwrap_err();
     assert!(twice(agent("Trader", &model)).to_string().contains("`Trader`"));

@@ -83,7 +83,7 @@ fn refusing(messages: &[&str], reply: &str) -> Scripted {
 
 // A refusal takes the answer one rung down, and down again.
 #[tokio::test]
-async fn a_form_that_is_refused_is_asked_for_in_the_next_way() {
+async fn a_refused_schema_falls_back_to_json_and_then_to_text() {
     let refusals = ["json_schema is not supported", "response_format is not supported"];
     let done = turn(refusing(&refusals, "{\"more\": 7}"), shaped).await;
     assert_eq!(said(&done), seven());
@@ -91,7 +91,7 @@ async fn a_form_that_is_refused_is_asked_for_in_the_next_way() {
     assert_eq!(how, [(true, false), (false, true), (false, false)]);
     assert!(
         printed(&done.events)
-            .contains("does not support keeping to a JSON Schema: json_schema is not supported")
+            .contains("does not support output by a JSON Schema: json_schema is not supported")
     );
 }
 

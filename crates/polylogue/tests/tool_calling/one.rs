@@ -235,13 +235,13 @@ async fn a_tool_that_returns_nothing_is_said_to_have_succeeded() {
 
 // Item 65: a failing tool is reported, and does not fail the run.
 #[tokio::test]
-async fn a_tool_that_breaks_down_breaks_nothing_else() {
+async fn a_failing_tool_fails_only_its_call() {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
     let taught = || PromptedTool::new(Broken(ToolSpec::new("press", "Presses.", schema.clone()))).mandatory();
     let done = turn(lines(&["a", "{\"x\": 1}", "{\"x\": 2}"]), |model| talker(model, taught().max_errors(1)));
     let done = done.await;
     assert_eq!(done.reason, "M's limit of 1 error in calling `press`");
-    assert!(prompts(&done.asked)[2].contains("The tool `press` broke down; this is a fault of the tool."));
+    assert!(prompts(&done.asked)[2].contains("The tool `press` crashed; this is a fault of the tool."));
     assert_eq!(done.remembers, ["user: Compare 7 and 3."]);
 }
 

@@ -93,7 +93,7 @@ async fn a_choice_is_one_exact_name() {
 
 // Item 68: the fifth bad choice ends the chat.
 #[tokio::test]
-async fn five_bad_choices_are_enough() {
+async fn five_unclear_choices_of_a_tool_end_the_turn() {
     let replies = ["ack", "ok", "yes", "?", "?", "both: clock, high_low", "?", "?"];
     let done = turn(lines(&replies), both).await;
     assert_eq!(done.reason, "M's limit of 4 errors in choosing a tool");

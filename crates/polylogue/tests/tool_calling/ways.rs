@@ -98,7 +98,7 @@ async fn objects_have_a_limit_on_calls() {
 
 // What a model says of itself is believed, and nothing is tried.
 #[tokio::test]
-async fn the_way_is_chosen_by_what_the_model_can_do() {
+async fn tool_calling_is_chosen_by_the_capabilities_of_the_model() {
     let auto = by(ToolCalling::Auto);
     let text = ["ack", "It helps.", "yes", r#"{"secret": 7, "guess": 3}"#, "Seven is more."];
     for (capabilities, replies) in [
@@ -142,7 +142,7 @@ async fn a_model_that_refuses_is_asked_in_the_next_way_in_the_same_turn() {
         1 turn M
         2 M finds that script:test does not support calling tools: tools are not supported
         3 M is prompted: You can use these tools:\n- `high_low`: Compares two numbers.\n  Arguments, as a JSON Schema: {"type":"object","properties":{"secret":{"type":"integer","format":"int64","description":"The number that is to be guessed"},"guess":{"type":"integer","format":"int64","description":"The player's guess"}},"required":["secret","guess"]}\n\nReply with one JSON object and nothing else. To use a tool:\n{"say": null, "call": {"tool": "its name", "args": {}}}\nYou are then told what it returned. To answer:\n{"say": "your answer", "call": null}
-        4 M finds that script:test does not support keeping to a JSON Schema: json_schema is not supported
+        4 M finds that script:test does not support output by a JSON Schema: json_schema is not supported
         5 M is prompted: Never mind the form of replies that you were told above: just write text.\n\nThere is a tool named `high_low` that you may use to solve the task. What it does: Compares two numbers.\n\nIf you understand, say so in one sentence. Do not solve the task yet.
         6 script:test replies to M (stop): ack
         7 M is prompted: Would the tool `high_low` help you to solve this task, and why?\n<task>\nCompare 7 and 3.\n</task>
@@ -179,7 +179,7 @@ async fn refused_capabilities_are_known_in_later_turns() {
 
 // A way that was set is used: a missing capability is then an error, with its cause.
 #[tokio::test]
-async fn a_way_that_was_set_is_used() {
+async fn a_configured_tool_calling_has_no_fallback() {
     let mut log = log().await;
     let error = alone(by(ToolCalling::Native)(AnyModel::new(refusing(&[]))))
         .run_in(&mut log, "go")

@@ -141,7 +141,7 @@ fn closed(reason: &str, summary: &str) -> String {
 const ONE_IS_COMPLETE: &str = r#"{"other":{"code":"completed","text":"the task of one is complete","outcome":"done","by_calls":true,"details":{"who":["one"]}}}"#;
 
 #[tokio::test]
-async fn the_limit_of_two() {
+async fn the_iteration_limit_of_two_agents() {
     two_end(EndMode::MaxIterations, r#"{"other":{"code":"count_reached","text":"2 of 2 iterations","outcome":"done","details":{"count":2,"of":"iterations"}}}"#).await;
 }
 
@@ -161,7 +161,7 @@ async fn one_last_group_chat_of_two() {
 }
 
 #[tokio::test]
-async fn all_complete_of_two() {
+async fn the_completion_of_both_agents() {
     two_end(EndMode::AllComplete, r#"{"other":{"code":"completed","text":"the tasks of two and one are complete","outcome":"done","by_calls":true,"details":{"who":["two","one"]}}}"#).await;
 }
 

@@ -126,7 +126,7 @@ async fn ended(mode: EndMode, max: u64, complete_in: u64) -> (Vec<String>, Strin
 
 // Section 3.5 for three: the next in the list speaks last; and item 27: the limit comes first.
 #[tokio::test]
-async fn every_end_of_three() {
+async fn every_end_mode_of_three_agents() {
     use EndMode::{AllComplete, FirstCompletion, OneLastChat, OneLastGroupChat};
     let complete = "the task of B is complete";
     for (mode, more) in [(FirstCompletion, 0), (AllComplete, 0), (OneLastChat, 1), (OneLastGroupChat, 3)] {

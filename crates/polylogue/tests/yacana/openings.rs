@@ -58,7 +58,7 @@ async fn the_first_message_can_be_any_text_for_the_first_agent() {
 #[tokio::test]
 async fn an_empty_first_message_stands_for_silence() {
     let played = once(|solve| solve.shift_content("")).await;
-    assert_eq!(played.knows("two"), ["user P2", "assistant B1", "user Go on.", "assistant B2"]);
+    assert_eq!(played.knows("two"), ["user P2", "assistant B1", "user Continue.", "assistant B2"]);
 }
 
 // Items 12, 13 and 14.
@@ -104,7 +104,7 @@ async fn a_system_text_is_never_the_first_message() {
     let solve =
         GroupSolve::of([Task::new(silent, "P1"), two(&spy)], EndMode::MaxIterations).max_iterations(1);
     let played = Played::of(spy, solve).await;
-    assert_eq!(played.knows("two"), ["user P2", "assistant B1", "user Go on.", "assistant B2"]);
+    assert_eq!(played.knows("two"), ["user P2", "assistant B1", "user Continue.", "assistant B2"]);
     assert_eq!(played.spy.asked()[3].system.as_deref(), Some("You are secret."));
 }
 

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_how_far_it_is_and_what_is_left() {
+    fn a_progress_line_has_counts_cost_and_remaining_time() {
         let mut progress = Progress::new(100, 10, Money::dollars(0.5));
         assert_eq!(progress.line(Duration::ZERO), "[==                  ] 10/100 · $0.5000");
         progress.over = 28;

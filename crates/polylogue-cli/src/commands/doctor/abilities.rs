@@ -31,8 +31,8 @@ pub(super) async fn report(
         return Err(CliError::usage("there is no model to ask")
             .hint("name one with `--model ollama:llama3.2`, or a team file that names some"));
     }
-    let kept = known.as_ref().map(|known| format!(" (kept in {})", known.place().display()));
-    let mut text = format!("\nwhat models can do{}\n", kept.unwrap_or_default());
+    let kept = known.as_ref().map(|known| format!(" (cached in {})", known.place().display()));
+    let mut text = format!("\ncapabilities of models{}\n", kept.unwrap_or_default());
     if names.is_empty() {
         text.push_str(&all(known.as_ref()));
         return Ok(text);

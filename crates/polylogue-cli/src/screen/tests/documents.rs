@@ -35,7 +35,7 @@ fn events() -> Vec<Event> {
 #[test]
 fn the_whole_conversation_as_plain_text() {
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A -> B:
         Do **it**
@@ -61,7 +61,7 @@ fn the_whole_conversation_as_plain_text() {
         ```py
         print(1)
 
-        critic begins, with judge
+        chat critic begins: judge
 
         B -> judge · critic:
         Judge *it*_
@@ -69,7 +69,7 @@ fn the_whole_conversation_as_plain_text() {
         judge · critic:
         Good␛[1m.
 
-        critic ends: Coder said `TERMINATE`
+        chat critic ends: Coder said `TERMINATE`
 
         A -> no one (private):
         no one hears
@@ -89,7 +89,7 @@ fn the_whole_conversation_on_a_terminal() {
     let mut terminal = vt100::Parser::new(80, 50, 0);
     terminal.process(shown.replace('\n', "\r\n").as_bytes());
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Do it
@@ -114,7 +114,7 @@ fn the_whole_conversation_on_a_terminal() {
         ── py
         print(1)
 
-        ┊ critic begins, with judge
+        ┊ chat critic begins: judge
         ┊
         ┊ B → judge · critic
         ┊ Judge it_
@@ -122,7 +122,7 @@ fn the_whole_conversation_on_a_terminal() {
         ┊ judge · critic
         ┊ Good␛[1m.
         ┊
-        ┊ critic ends: Coder said `TERMINATE`
+        ┊ chat critic ends: Coder said `TERMINATE`
 
         A → no one (private)
         no one hears
@@ -141,7 +141,7 @@ fn the_conversation_as_a_markdown_file() {
     expect![[r##"
         # Do it
 
-        *With A, B*
+        *Participants: A, B*
 
         ### A
 
@@ -178,7 +178,7 @@ fn the_conversation_as_a_markdown_file() {
         print(1)
         ```
 
-        *critic begins, with judge*
+        *chat critic begins: judge*
 
         ### B · critic
 
@@ -188,7 +188,7 @@ fn the_conversation_as_a_markdown_file() {
 
         Good␛[1m.
 
-        *critic ends: Coder said \`TERMINATE\`*
+        *chat critic ends: Coder said \`TERMINATE\`*
 
         ### A (private)
 

@@ -73,7 +73,7 @@ fn a_selection_is_shown_in_a_line() {
     let mut stage = Stage::new(PLAIN, 80, 24);
     events().into_iter().for_each(|event| stage.root(event.body));
     expect![[r#"
-        with Ann, Bob, Cy
+        participants: Ann, Bob, Cy
         introduction: Ann: adds (+1 line)
 
         Bob -> all:
@@ -97,9 +97,9 @@ fn a_selection_is_shown_in_a_line() {
 }
 
 #[test]
-fn whole_output_has_what_goes_without_saying() {
+fn verbose_output_has_introductions_and_prompts() {
     expect![[r#"
-        with Ann, Bob, Cy
+        participants: Ann, Bob, Cy
         introduction:
         Ann: adds
         Bob: runs
@@ -138,11 +138,11 @@ fn whole_output_has_what_goes_without_saying() {
 }
 
 #[test]
-fn a_document_has_it_too() {
+fn a_markdown_document_has_the_introduction() {
     expect![[r#"
         # group
 
-        *With Ann, Bob, Cy*
+        *Participants: Ann, Bob, Cy*
 
         #### Introduction
 

@@ -44,7 +44,7 @@ fn without_streaming_messages_come_whole_but_waiting_is_visible() {
     stage.root(turn_started("B"));
     stage.text("B", "secret until said");
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go

@@ -25,7 +25,7 @@ fn a_watcher_that_missed_signals_shows_every_message_once() {
     }
     stage.text("A", "torn, for its beginning was lost");
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -42,7 +42,7 @@ fn a_watcher_that_missed_signals_shows_every_message_once() {
     assert!(stage.sees().ends_with("A → B\nWhole\n"), "{}", stage.sees());
     stage.root(said("A", "Whole again"));
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -120,7 +120,7 @@ fn a_run_that_stops_in_the_midst_of_a_reply_says_so() {
     stage.text("B", "Half a rep");
     stage.screen.end(&RunEnd { status: "stopped".into(), ..ending() }).unwrap();
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go

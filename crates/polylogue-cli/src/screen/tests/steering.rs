@@ -34,7 +34,7 @@ fn show_prints_a_line_for_each_steering_event() {
     check(
         &document::shown(&events(), None, Pictures::default()),
         &expect![[r#"
-        with A, B
+        participants: A, B
 
         user -> all:
         Count
@@ -97,7 +97,7 @@ fn the_markdown_document_has_a_line_for_each_steering_event() {
         &expect![[r#"
         # Count
 
-        *With A, B*
+        *Participants: A, B*
 
         ### user
 

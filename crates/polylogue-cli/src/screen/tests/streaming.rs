@@ -46,7 +46,7 @@ fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
     stage.root(turn_started("Coder"));
     stage.wait(3200);
     expect![[r#"
-        with Trader, Coder
+        participants: Trader, Coder
 
         Trader → Coder
         Go
@@ -58,7 +58,7 @@ fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
     stage.piece_at(&Path::root(), "Coder", Delta::Thought(thought));
     stage.wait(100);
     expect![[r#"
-        with Trader, Coder
+        participants: Trader, Coder
 
         Trader → Coder
         Go
@@ -70,7 +70,7 @@ fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
     .assert_eq(&stage.sees());
     stage.text("Coder", "Here **it** is: `x");
     expect![[r#"
-        with Trader, Coder
+        participants: Trader, Coder
 
         Trader → Coder
         Go
@@ -86,7 +86,7 @@ fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
     );
     stage.wait(70_000);
     expect![[r#"
-        with Trader, Coder
+        participants: Trader, Coder
 
         Trader → Coder
         Go
@@ -99,7 +99,7 @@ fn a_thinking_agent_has_a_quiet_line_that_vanishes() {
     .assert_eq(&stage.sees());
     stage.root(said("Coder", "Here **it** is: `x"));
     expect![[r#"
-        with Trader, Coder
+        participants: Trader, Coder
 
         Trader → Coder
         Go
@@ -119,7 +119,7 @@ fn tools_run_visibly() {
     stage.root(called("B", "2", "fetch", json!({"url": "https://example.org/".repeat(5)})));
     stage.wait(2500);
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -131,7 +131,7 @@ fn tools_run_visibly() {
     stage.root(returned("B", "2", Outcome::failed("no network")));
     stage.wait(500);
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -148,7 +148,7 @@ fn tools_run_visibly() {
     stage.root(returned("B", "1", Outcome::done("3 hits\na\nb")));
     stage.wait(100);
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -175,7 +175,7 @@ fn a_reply_that_breaks_off_is_taken_back() {
     stage.piece_at(&Path::root(), "B", Delta::Restart);
     stage.wait(1000);
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -187,7 +187,7 @@ fn a_reply_that_breaks_off_is_taken_back() {
     stage.text("B", " try.");
     stage.root(said("B", "A second try."));
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -237,7 +237,7 @@ fn a_reply_that_is_taller_than_the_screen_scrolls_and_leaves_a_note_if_it_breaks
     stage.text("B", "Short.");
     stage.root(said("B", "Short."));
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -302,7 +302,7 @@ fn a_draft_that_is_sent_back_vanishes() {
     stage.root(sampled("B", vec![Part::text("{}")]));
     stage.root(said("B", "{}"));
     expect![[r#"
-        with A, B
+        participants: A, B
 
         A → B
         Go
@@ -324,7 +324,7 @@ fn several_at_once_one_live_the_others_whole() {
     stage.text("A", "A writes");
     stage.text("B", " and writes");
     expect![[r#"
-        with A, B, C
+        participants: A, B, C
 
         user → all
         Go
@@ -338,7 +338,7 @@ fn several_at_once_one_live_the_others_whole() {
     .assert_eq(&stage.sees());
     stage.root(said("A", "A writes all."));
     expect![[r#"
-        with A, B, C
+        participants: A, B, C
 
         user → all
         Go
@@ -356,7 +356,7 @@ fn several_at_once_one_live_the_others_whole() {
     stage.text("C", "C is last");
     stage.root(said("C", "C is last"));
     expect![[r#"
-        with A, B, C
+        participants: A, B, C
 
         user → all
         Go
@@ -415,7 +415,7 @@ fn thoughts_stay_if_wanted() {
 }
 
 #[test]
-fn an_aside_is_not_streamed() {
+fn a_private_turn_is_not_streamed() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["A", "B", "C"], "user", "Go"));
     stage.root(Body::TurnStarted { turns: vec![TurnRequest::private(name("selector"), "Who is next?")] });

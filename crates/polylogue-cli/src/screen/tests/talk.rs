@@ -16,7 +16,7 @@ fn a_conversation_at_40_columns() {
     check_width(
         40,
         &expect![[r#"
-            with Trader, Coder
+            participants: Trader, Coder
 
             Trader → Coder
             Instruction: plot the price.
@@ -52,7 +52,7 @@ fn a_conversation_at_40_columns() {
 #[test]
 fn a_conversation_at_80_columns_and_more() {
     let expected = expect![[r#"
-            with Trader, Coder
+            participants: Trader, Coder
 
             Trader → Coder
             Instruction: plot the price.
@@ -88,7 +88,7 @@ fn a_conversation_in_plain_text() {
     let mut stage = Stage::new(PLAIN, 80, 24);
     conversation(&mut stage);
     expect![[r#"
-        with Trader, Coder
+        participants: Trader, Coder
 
         Trader -> Coder:
         Instruction: plot the *price*.
@@ -126,7 +126,7 @@ fn speakers_are_colored_and_the_rest_is_quiet() {
     let mut stage = Stage::live(60, 20);
     stage.root(opened(&["Trader", "Coder"], "Trader", "**Go**"));
     expect![[r#"
-        ESC[2mwith Trader, CoderESC[0m
+        ESC[2mparticipants: Trader, CoderESC[0m
 
         ESC[1;36mTraderESC[0mESC[2m → ESC[0mESC[1;32mCoderESC[0m
         ESC[1mGoESC[0m
@@ -144,7 +144,7 @@ fn the_recipients_of_messages_are_shown() {
     stage.root(Body::Message(Message::text(name("B"), "C\nbecause C knows").to(Audience::private())));
     stage.root(said("C", ""));
     expect![[r#"
-        with A, B, C
+        participants: A, B, C
 
         user → all
         to the room
@@ -176,7 +176,7 @@ fn chats_within_chats_are_set_apart() {
     stage.at(&inner, turn_started("judge"));
     stage.wait(1100);
     expect![[r#"
-        with writer, critics
+        participants: writer, critics
 
         user → all
         Write.
@@ -184,7 +184,7 @@ fn chats_within_chats_are_set_apart() {
         writer → critics
         A text.
 
-        ┊ critics begins, with judge, jury
+        ┊ chat critics begins: judge, jury
         ┊
         ┊ writer → all · critics
         ┊ A text. (as above)
@@ -200,7 +200,7 @@ fn chats_within_chats_are_set_apart() {
     stage.at(&inner, closed("Too short."));
     stage.root(said("critics", "Too short."));
     expect![[r#"
-        with writer, critics
+        participants: writer, critics
 
         user → all
         Write.
@@ -208,7 +208,7 @@ fn chats_within_chats_are_set_apart() {
         writer → critics
         A text.
 
-        ┊ critics begins, with judge, jury
+        ┊ chat critics begins: judge, jury
         ┊
         ┊ writer → all · critics
         ┊ A text. (as above)
@@ -221,7 +221,7 @@ fn chats_within_chats_are_set_apart() {
         ┊ jury → judge · critics
         ┊ ✗ vote() → no quorum
         ┊
-        ┊ critics ends: Coder said `TERMINATE`
+        ┊ chat critics ends: Coder said `TERMINATE`
 
         critics → writer
         Too short.
@@ -254,7 +254,7 @@ fn failures_approvals_and_other_events_are_shown() {
     stage.root(closed("All in all: a **summary**."));
     stage.screen.end(&ending()).unwrap();
     expect![[r#"
-        with A, B
+        participants: A, B
 
         user → all
         hi
@@ -333,7 +333,7 @@ fn a_text_that_the_next_event_repeats_is_shown_once() {
     stage.root(Body::Message(Message::text(name("judge"), "All agreed.").to(Audience::private())));
     stage.root(closed("All agreed."));
     expect![[r#"
-        with A, B
+        participants: A, B
 
         user -> all:
         Go
@@ -372,7 +372,7 @@ fn code_of_a_call_is_shown_as_code_and_output_of_a_program_verbatim() {
     let parts = polylogue::layers::code::reply_of(&[outcome]);
     stage.root(Body::Message(Message { parts, ..Message::text(name("Bob"), "") }));
     expect![[r#"
-        with Ann, Bob
+        participants: Ann, Bob
 
         user → all
         Count.

@@ -53,7 +53,7 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
     let mut stage = Stage::live(70, 40);
     talk(&mut stage);
     expect![[r#"
-        with A, B
+        participants: A, B
 
         user → all
         hi
@@ -73,7 +73,7 @@ fn a_decision_about_a_task_is_shown_in_a_few_words() {
     let mut plain = Stage::new(PLAIN, 70, 40);
     talk(&mut plain);
     expect![[r#"
-        with A, B
+        participants: A, B
 
         user -> all:
         hi
@@ -126,7 +126,7 @@ fn agents_that_learn_of_their_task_are_shown_in_whole_output_and_speakers_are_no
     };
     learns(&mut stage);
     expect![[r#"
-        with A, B, C
+        participants: A, B, C
 
         user → all
         hi
@@ -153,7 +153,7 @@ fn agents_that_learn_of_their_task_are_shown_in_whole_output_and_speakers_are_no
     ];
     let events: Vec<_> = bodies.into_iter().map(|body| stage.event_at(&root, body)).collect();
     expect![[r#"
-        with A, B, C
+        participants: A, B, C
 
         user -> all:
         hi
@@ -184,7 +184,7 @@ fn decisions_are_words_in_documents_too() {
     expect![[r##"
         # talk
 
-        *With A, B*
+        *Participants: A, B*
 
         ### user
 
@@ -233,7 +233,7 @@ fn a_private_reply_takes_a_few_rows_and_a_ledger_in_json_one() {
     }
     stage.root(crate::screen::tests::turn_started("A"));
     expect![[r#"
-        with A, B
+        participants: A, B
 
         user → all
         hi

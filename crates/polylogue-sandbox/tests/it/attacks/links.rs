@@ -26,7 +26,7 @@ fn a_link_in_the_place_of_a_file() {
 
 /// Two programs at once in one directory: one swaps a directory for a link while files are written there for the other.
 #[test]
-fn a_link_that_comes_and_goes() {
+fn a_folder_that_is_swapped_with_a_link() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     bait(&dir.0);
@@ -68,7 +68,7 @@ fn a_pipe_in_the_place_of_a_file() {
 
 /// What the work directory takes is counted from outside: links must not lead the count astray.
 #[test]
-fn links_to_what_is_large_count_nothing() {
+fn links_to_large_files_do_not_count_as_disk_use() {
     let dir = Dir::new();
     let Some(sandbox) = sandbox(&dir) else { return };
     std::fs::create_dir(dir.0.join("large")).unwrap();

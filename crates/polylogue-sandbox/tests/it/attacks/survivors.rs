@@ -79,7 +79,7 @@ print('started')";
 }
 
 #[test]
-fn being_stopped() {
+fn a_stopped_process_is_killed_with_its_children() {
     let code = r"
 import os, signal, subprocess, time
 child = subprocess.Popen(['sleep', 'NAP'])
@@ -90,7 +90,7 @@ os.kill(os.getpid(), signal.SIGSTOP)";
 }
 
 #[test]
-fn forking_faster_than_it_is_killed() {
+fn a_fork_bomb_is_killed() {
     let code = r"
 import os, sys
 print('started', flush=True)

@@ -111,7 +111,7 @@ fn a_tool_is_run_by_one() {
 }
 
 #[test]
-fn modes_limits_and_ends_are_what_they_can_be() {
+fn invalid_modes_limits_and_terminations_are_errors() {
     check(
         "name: t
 agents:

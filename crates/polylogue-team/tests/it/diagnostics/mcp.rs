@@ -62,7 +62,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
 }
 
 #[test]
-fn keys_are_mistaken_where_they_stand() {
+fn wrong_keys_of_mcp_servers_are_reported_at_their_lines() {
     check(
         "name: t
 mcp: {clock: {comand: x, cwd: 7}}

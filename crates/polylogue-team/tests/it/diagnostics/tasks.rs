@@ -220,7 +220,7 @@ fn an_end_by_completion_needs_a_self_terminating_task() {
 }
 
 #[test]
-fn what_a_talk_needs_is_not_forgotten_and_what_is_kept_is_asked_for() {
+fn a_discussed_task_cannot_be_forgotten() {
     check_pattern(
         "{group_solve: {tasks: [{who: A, prompt: a, forget: true}, {who: B, prompt: b, keeps_reflections: true}]}}",
         &expect![[r#"

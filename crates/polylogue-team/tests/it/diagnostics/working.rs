@@ -258,7 +258,7 @@ chat: {participants: [A], stop: {max_turns: 2}}
 }
 
 #[test]
-fn commands_have_names_of_their_own_and_hold_what_they_name() {
+fn mistakes_in_commands_are_errors() {
     check(
         "name: t
 agents: [{name: A, tools: [count, python, {tool: files, mandatory: true}, read_file]}]

@@ -25,7 +25,7 @@ fn yaml_that_is_broken() {
               |
             1 | name: note: this
               |           ^
-            hint: a text that holds `: ` has to be in quotes, and the keys of one mapping begin in the same column
+            hint: a text with `: ` must be in quotes, and the keys of one mapping begin in the same column
         "#]],
     );
     check(
@@ -57,7 +57,7 @@ fn yaml_that_is_broken() {
               |
             2 |  description: x
               |             ^
-            hint: a text that holds `: ` has to be in quotes, and the keys of one mapping begin in the same column
+            hint: a text with `: ` must be in quotes, and the keys of one mapping begin in the same column
         "#]],
     );
     check(

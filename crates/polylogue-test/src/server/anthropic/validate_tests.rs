@@ -40,7 +40,7 @@ fn a_request_within_the_rules_passes() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_of_the_api_refuses_its_violation() {
     let mark = json!({"type": "ephemeral"});
     let marked = json!([{"type": "text", "text": "x", "cache_control": mark}, {"type": "text", "text": "x", "cache_control": mark}]);
     for (pointer, value, why) in [

@@ -40,7 +40,7 @@ fn a_request_within_the_rules_passes() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_of_the_api_refuses_its_violation() {
     let mut marked = vec![json!({"text": "x"})];
     marked.resize(6, json!({"cachePoint": {"type": "default"}}));
     for (pointer, value, why) in [

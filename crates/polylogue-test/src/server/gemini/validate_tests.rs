@@ -44,7 +44,7 @@ fn vertex_refuses_ids() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_of_the_api_refuses_its_violation() {
     for (pointer, value, why) in [
         ("/stop", Some(json!(1)), "unknown field `stop`"),
         ("/contents", Some(json!([])), "not specified"),

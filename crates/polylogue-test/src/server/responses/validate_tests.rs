@@ -34,7 +34,7 @@ fn a_request_within_the_rules_passes() {
 }
 
 #[test]
-fn every_rule_refuses_what_breaks_it() {
+fn every_rule_of_the_api_refuses_its_violation() {
     for (pointer, value, why) in [
         ("/stop", Some(json!(["x"])), "Unknown parameter: 'stop'"),
         ("/store", None, "`store` is not false"),

@@ -66,7 +66,7 @@ impl Engine {
     /// # Errors
     /// When the address or a required key is missing, or the address is invalid.
     pub fn new(kind: EngineKind, base: Option<&str>, key: Option<Key>) -> Result<Self, String> {
-        let base = base.or(kind.url()).ok_or("it has no address of its own: it needs one")?;
+        let base = base.or(kind.url()).ok_or("it has no default address: set one")?;
         let mut url = Url::parse(base).map_err(|why| format!("`{base}` is not an address: {why}"))?;
         if kind == EngineKind::Searxng && !url.path().ends_with("/search") {
             let path = format!("{}/search", url.path().trim_end_matches('/'));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_goes_before_facts() {
+    fn finished_work_is_dropped_before_facts() {
         let done = (0..100).map(|n| format!("step {n}")).collect();
         let amendment = Amendment { done, ..facts(&["The port is 80."]) };
         let summary = amended(HistorySummary::default(), amendment, 100);

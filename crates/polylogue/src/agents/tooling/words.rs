@@ -72,7 +72,7 @@ pub(super) fn define(spec: &ToolSpec, must: bool) -> String {
 pub(super) fn define_all<'s>(specs: impl Iterator<Item = &'s ToolSpec>) -> String {
     let list: Vec<String> = specs.map(|spec| format!("- `{}`: {}", spec.name, spec.description)).collect();
     format!(
-        "These tools are at hand:\n{}\n\nIf you understand, say so in one sentence. {NOT_YET}",
+        "These tools are available:\n{}\n\nIf you understand, say so in one sentence. {NOT_YET}",
         list.join("\n")
     )
 }

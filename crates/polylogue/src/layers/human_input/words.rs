@@ -37,7 +37,7 @@ pub(super) fn question(
     };
     let prompt_text = turn.request().prompt.as_ref().map(|prompt| prompt.to_string());
     let clear =
-        clears.then(|| "`clear history`, with a name or a number, puts what was said out of sight.".into());
+        clears.then(|| "`clear history`, with a name or a number, hides the earlier messages.".into());
     let sentences = [prompt_text, Some(situation), interrupts(calls), Some(keys), clear];
     let text = sentences.into_iter().flatten().collect::<Vec<String>>().join(" ");
     let shown = calls.iter().map(|(_, call)| exact(&format!("{} {:#}", call.tool, call.args)));
@@ -50,7 +50,7 @@ fn situation(turn: &Turn<'_>, input_reason: &InputReason) -> String {
         .last_message()
         .map_or_else(|| "the others".to_owned(), |line| format!("`{}`", line.message.from));
     match input_reason {
-        InputReason::First => format!("You speak as `{me}`, and nobody has said anything yet."),
+        InputReason::First => format!("You speak as `{me}`, and there are no messages yet."),
         InputReason::Turn => format!("You speak as `{me}` to {to}."),
         InputReason::Limit(0) => format!("You speak as `{me}`, which never replies by itself, to {to}."),
         InputReason::Limit(limit) => {

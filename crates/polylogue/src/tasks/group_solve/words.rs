@@ -12,7 +12,7 @@ pub(super) fn role_play(who: &Name, names: &[Name]) -> String {
         "{MANAGER}: This is a conversation of several speakers, and you play one of them: you are `{who}`. The others are \
          {}. Every message begins with the name of who speaks, as in `name: message`; I am `{MANAGER}`. I tell everybody \
          their main task and whose turn it is. When it is yours, speak only as `{who}`, without your name before it, and \
-         never in the place of somebody else. Is that clear?",
+         never for another speaker. Is that clear?",
         others.join(", ")
     )
 }

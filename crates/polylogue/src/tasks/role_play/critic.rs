@@ -5,7 +5,7 @@ use std::sync::Arc;
 use polylogue_core::{Agent, AnyAgent};
 
 use super::prompts;
-use super::role_values::RoleValues;
+use super::prompts::RoleValues;
 use crate::Assistant;
 use crate::agents::reason::{Best, ChoiceTexts};
 
@@ -40,7 +40,7 @@ enum Who {
 
 impl Critic {
     /// Default criteria: CAMEL's, in other words.
-    pub const DEFAULT_CRITERIA: &'static str = "which of them brings the task forward most";
+    pub const DEFAULT_CRITERIA: &'static str = "which of them advances the task most";
 
     /// A critic model that chooses among `options` proposals, at least 1. Its own system message comes after the rules
     /// of a critic.

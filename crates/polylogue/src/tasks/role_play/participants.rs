@@ -7,7 +7,7 @@ use polylogue_core::{Act, Agent, Audience, Layer, Message, Name, Result, Transcr
 
 use super::critic::Critic;
 use super::prompts;
-use super::role_values::RoleValues;
+use super::prompts::RoleValues;
 use crate::Assistant;
 
 /// Makes the rules of a role.

@@ -1,6 +1,18 @@
 //! The default prompts. Names and tasks are inserted verbatim: a task cannot contain placeholders.
 
-use super::role_values::RoleValues;
+/// The values for the rules of a role. They are inserted verbatim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RoleValues<'a> {
+    /// The name of the role that solves.
+    pub assistant: &'a str,
+    /// The name of the role that instructs.
+    pub user: &'a str,
+    /// The specified task, with its plan.
+    pub task: &'a str,
+    /// The marker of the user role for a finished task.
+    pub done: &'a str,
+}
 
 /// The prefix of an instruction.
 pub(super) const INSTRUCTION: &str = "Instruction:";
@@ -10,16 +22,16 @@ pub(super) fn assistant(values: &RoleValues<'_>) -> String {
     let RoleValues { assistant, user, task, .. } = values;
     format!(
         "===== RULES OF THE ASSISTANT =====\n\
-         You are {assistant}, and I am {user}. It stays so: you are never {user}, and I am never {assistant}.\n\
+         You are {assistant}, and I am {user}. We never swap these roles.\n\
          You never give me instructions; I give them to you.\n\
          We both want this task to be done, and you have to help me do it. Never forget it:\n\
          {task}\n\
-         I instruct you according to what you are expert in and to what I need, one instruction at a time.\n\
+         I instruct you by your expertise and my needs, one instruction at a time.\n\
          Answer an instruction with a specific solution, and explain it.\n\
          Write nothing but your solution to my instruction. Never ask me questions: you only answer them.\n\
-         Never reply with a solution that only looks like one. Write declarative sentences in the simple present tense.\n\
-         If you cannot do what I instruct you to, because it is physically impossible, immoral, illegal or beyond you, decline \
-         honestly, and say why.\n\
+         Never reply with a fake solution. Write declarative sentences in the simple present tense.\n\
+         If you cannot follow an instruction, because it is physically impossible, immoral, illegal or beyond your abilities, \
+         decline honestly, and say why.\n\
          Unless I say that the task is done, begin every answer with:\n\
          Solution: <your solution>\n\
          Write the solution in full detail, ready to be used, with examples.\n\
@@ -32,11 +44,11 @@ pub(super) fn user(values: &RoleValues<'_>) -> String {
     let RoleValues { assistant, user, task, done } = values;
     format!(
         "===== RULES OF THE USER =====\n\
-         You are {user}, and I am {assistant}. It stays so: you are never {assistant}, and I am never {user}.\n\
+         You are {user}, and I am {assistant}. We never swap these roles.\n\
          You always give me instructions; I never give them to you.\n\
          We both want this task to be done, and I have to help you do it. Never forget it:\n\
          {task}\n\
-         Instruct me according to what I am expert in and to what you need, in one of these two forms and in no other.\n\
+         Instruct me by my expertise and your needs, only in one of these two forms.\n\
          With an input that the instruction needs:\n\
          {INSTRUCTION} <your instruction>\n\
          Input: <the input>\n\
@@ -45,9 +57,9 @@ pub(super) fn user(values: &RoleValues<'_>) -> String {
          Input: None\n\
          The instruction says what to do or asks a question; the input gives the context or the data that it needs.\n\
          Give one instruction at a time. I have to answer it with a solution, or decline honestly and say why.\n\
-         Instruct me, and ask me no questions. Write the instruction and its input, and nothing besides.\n\
-         Go on until you hold the task to be done. Then reply with this one word and nothing else: {done}\n\
-         Never write that word before my answers have done the task."
+         Instruct me, and ask me no questions. Write the instruction and its input, and nothing else.\n\
+         Continue until you judge the task complete. Then reply with this one word and nothing else: {done}\n\
+         Never write that word before my answers have completed the task."
     )
 }
 
@@ -92,6 +104,6 @@ pub(super) fn critic(values: &RoleValues<'_>, criteria: &str) -> String {
 /// The language of all participants.
 pub(super) fn language(language: &str) -> String {
     format!(
-        "Whatever language you read, write in {language}, but leave marks such as `Instruction:` and `Solution:` as they are."
+        "Whatever language you read, write in {language}. Keep marks such as `Instruction:` and `Solution:` unchanged."
     )
 }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_push_nothing_out_of_sight() {
+    fn long_blanks_are_shown_by_their_number() {
         assert_eq!(exact(&format!("ls{}; rm x", " ".repeat(900))), "    │ ls⟨900 spaces⟩; rm x");
         assert_eq!(
             exact(&format!("ls{}rm x", "\n".repeat(500))),

@@ -227,7 +227,7 @@ async fn a_group_continues_in_another_process() {
 
 // Item 96, trap T35.
 #[test]
-fn names_are_given_once() {
+fn two_agents_of_a_group_cannot_have_the_same_name() {
     let twice = Chat::named("group")
         .participant(speaker("Ann"))
         .participant(speaker("Ann"))

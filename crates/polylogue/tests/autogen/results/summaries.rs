@@ -1,6 +1,6 @@
 //! What comes of a chat: items 42 to 45.
 
-use polylogue::policies::order::{TAKEAWAY, last_said, reflecting};
+use polylogue::policies::order::{SUMMARY_PROMPT, last_said, reflecting};
 use polylogue::policies::{summed_up, until, without};
 use polylogue::runs::Report;
 use polylogue::stop::{max_turns, says};
@@ -50,7 +50,7 @@ async fn reflection(options: ViewOptions) -> (Vec<crate::stage::Asked>, String) 
         .participant(ann)
         .participant(bob)
         .opening(|task| vec![Message::text(name("Ann"), task)]);
-    let chat = reflecting(chat, summary, TAKEAWAY, until(max_turns(2), round_robin())).build().unwrap();
+    let chat = reflecting(chat, summary, SUMMARY_PROMPT, until(max_turns(2), round_robin())).build().unwrap();
     let (status, _) = run(&chat, "three").await;
     (spy.asked(), closed(&status).1)
 }
@@ -62,12 +62,12 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
     let (asked, summary) = reflection(ViewOptions::default()).await;
     assert_eq!((asked.len(), summary.as_str()), (3, "They counted."));
     assert_eq!((asked[2].who.as_str(), asked[2].system.as_deref()), ("Bobs_summary", None));
-    assert_eq!(asked[2].entries, [&history[..], &[Entry::user(TAKEAWAY)]].concat());
+    assert_eq!(asked[2].entries, [&history[..], &[Entry::user(SUMMARY_PROMPT)]].concat());
 
     // In the role that AutoGen has by default, if it is wanted.
     let (asked, _) =
         reflection(ViewOptions { prompt_role: PromptRole::System, ..ViewOptions::default() }).await;
-    let prompt = Entry::System { parts: vec![polylogue_core::Part::text(TAKEAWAY)] };
+    let prompt = Entry::System { parts: vec![polylogue_core::Part::text(SUMMARY_PROMPT)] };
     assert_eq!(asked[2].entries, [&history[..], &[prompt]].concat());
 }
 
@@ -75,7 +75,8 @@ async fn a_reflection_is_one_call_more_with_the_history_and_the_prompt_last() {
 fn a_reflection_by_an_unknown_agent_is_refused_before_the_first_message() {
     // item 44: without a model there is no agent that could be asked, and an unknown method does not compile
     let bob = || Function::new("Bob", |_| Ok(Act::Pass)).unwrap();
-    let twice = reflecting(Chat::named("solo").participant(bob()), bob(), TAKEAWAY, round_robin()).build();
+    let twice =
+        reflecting(Chat::named("solo").participant(bob()), bob(), SUMMARY_PROMPT, round_robin()).build();
     assert!(
         matches!(twice, Err(Error::Config(why)) if why.to_string() == "two agents of `solo` are named `Bob`")
     );
