@@ -26,6 +26,9 @@ pub(crate) struct Messages(decode::Reading);
 const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 const OLD: HeaderValue = HeaderValue::from_static("2023-06-01");
 
+/// The beginning of a request at Vertex AI, which has the version in the body, and the model in the address.
+const AT_VERTEX: &[u8] = br#"{"anthropic_version":"vertex-2023-10-16""#;
+
 /// What a request uses that is not part of the API's version.
 const BINDING: HeaderValue = HeaderValue::from_static("thinking-binding-controls-2026-08-01");
 
@@ -62,7 +65,7 @@ impl Protocol for Messages {
         let Params { temperature, top_p, top_k, extra, .. } = request.params;
         let sampling = ["temperature", "top_p", "top_k"].iter().any(|name| extra.contains_key(*name));
         let is_old = sampling || temperature.is_some() || top_p.is_some() || top_k.is_some();
-        if is_old {
+        if is_old && !style.vertex {
             headers.insert(VERSION, OLD);
         }
         if tail::is_bound(request.params, &style.accepts) {
@@ -75,8 +78,12 @@ impl Protocol for Messages {
     }
 
     fn begin(out: &mut BytesMut, model: &str, system: Option<&str>, style: &Style) {
-        out.extend_from_slice(br#"{"model":"#);
-        json::string(out, model);
+        if style.vertex {
+            out.extend_from_slice(AT_VERTEX);
+        } else {
+            out.extend_from_slice(br#"{"model":"#);
+            json::string(out, model);
+        }
         if let Some(text) = system {
             out.extend_from_slice(br#","system":["#);
             message::text_block(out, |out| json::escape(out, text));

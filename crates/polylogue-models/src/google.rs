@@ -6,4 +6,4 @@ mod user;
 mod vertex;
 
 pub use credentials::GoogleCredentials;
-pub(crate) use vertex::locate;
+pub(crate) use vertex::{claude_url, is_claude, locate};

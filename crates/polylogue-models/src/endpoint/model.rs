@@ -20,11 +20,14 @@ pub use probe::Probed;
 
 use super::{Answer, Endpoint};
 use crate::accepts::Accepts;
+use crate::address::segment;
 use crate::api::Api;
+use crate::auth::Auth;
 use crate::azure;
 use crate::catalog::{KnownModel, list_price_at};
 use crate::deviations::SendReasoning;
 use crate::failure::{ErrorContext, Failure};
+use crate::google;
 use crate::learned::ModelKey;
 use crate::protocols::with_protocol;
 use crate::retry::{Attempts, RetryAdvice};
@@ -70,6 +73,8 @@ impl EndpointModel {
         let known = listed.and_then(|listed| KnownModel::find(provider, listed));
         let accepts = known.as_ref().map_or(Accepts::UNKNOWN, Accepts::of);
         let api = config.reasoning_api.filter(|_| accepts.thinks == Some(true)).unwrap_or(config.api);
+        let is_claude = matches!(config.auth, Auth::Google(_)) && google::is_claude(model);
+        let api = if is_claude { Api::Messages } else { api };
         Self {
             name: format!("{provider}:{model}").into(),
             model: model.into(),
@@ -282,6 +287,9 @@ impl EndpointModel {
         if let Some(version) = &self.endpoint.0.config.api_version {
             let deployment = (P::API == Api::ChatCompletions).then_some(model);
             return Some(azure::versioned(&self.endpoint.0.base, P::API.http().chat, deployment, version));
+        }
+        if P::API == Api::Messages && matches!(self.endpoint.0.config.auth, Auth::Google(_)) {
+            return Some(google::claude_url(&self.endpoint.0.base, &segment(model), stream));
         }
         let other = || (P::API != self.endpoint.api()).then(|| P::API.http().chat.to_owned());
         P::target(model, stream).or_else(other).map(|target| self.endpoint.place(&target))

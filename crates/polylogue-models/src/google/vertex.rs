@@ -1,6 +1,7 @@
 //! The address of Vertex AI: it has the region, the project and the publisher of the models.
 
 use polylogue_http::Env;
+use url::Url;
 
 use super::credentials::GoogleCredentials;
 
@@ -58,9 +59,41 @@ fn host(location: &str) -> String {
     }
 }
 
+/// The publisher in the address of Google's own models, and that of Claude.
+const PUBLISHERS: [&str; 2] = ["/publishers/google", "/publishers/anthropic"];
+
+/// Whether `model` at Vertex AI is a model of Anthropic, which has Anthropic's API there.
+pub(crate) fn is_claude(model: &str) -> bool {
+    model.starts_with("claude")
+}
+
+/// The address of requests to a model of Anthropic, percent-encoded, next to the `base` of Google's models.
+pub(crate) fn claude_url(base: &Url, model: &str, stream: bool) -> Url {
+    let [google, anthropic] = PUBLISHERS;
+    let path = base.path().trim_end_matches('/');
+    let method = if stream { "streamRawPredict" } else { "rawPredict" };
+    let mut url = base.clone();
+    url.set_path(&format!("{}/models/{model}:{method}", path.replacen(google, anthropic, 1)));
+    url
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn claude_has_another_publisher() {
+        let base =
+            Url::parse("https://x.googleapis.com/v1/projects/p/locations/eu/publishers/google").unwrap();
+        let expected = "https://x.googleapis.com/v1/projects/p/locations/eu/publishers/anthropic/models/";
+        let url = |model, stream| claude_url(&base, model, stream).to_string();
+        assert_eq!(
+            url("claude-sonnet-5@default", false),
+            format!("{expected}claude-sonnet-5@default:rawPredict")
+        );
+        assert_eq!(url("claude-sonnet-5", true), format!("{expected}claude-sonnet-5:streamRawPredict"));
+        assert!(is_claude("claude-3-haiku") && !is_claude("gemini-3-pro"));
+    }
 
     /// P67: the address for `global`, for a multi-region and for a region.
     #[test]

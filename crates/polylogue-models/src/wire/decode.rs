@@ -1,6 +1,7 @@
 //! Decodes responses as replies, streamed or whole.
 
 use polylogue_core::{DeltaSink, Request};
+use serde::de::IgnoredAny;
 
 use super::draft::{DecodeError, Decoded, Draft};
 use super::frames::{Frame, FrameError, Frames};
@@ -79,9 +80,18 @@ impl<P: Protocol> Decoder<P> {
                 self.reading.take(&chunk, body, deltas)?;
                 self.reading.reply.ended |= !self.reading.reply.is_unfinished;
             }
-            Read::Begun | Read::Other => self.feed(body, deltas)?,
+            Read::Begun | Read::Other => match listed(body) {
+                Some(chunks) => self.take_list(&chunks, deltas)?,
+                None => self.feed(body, deltas)?,
+            },
         }
         self.finish(request, deltas)
+    }
+
+    /// Decodes the list that Gemini sends instead of events if they are not asked for, or a gateway removes the question.
+    fn take_list(&mut self, chunks: &[&str], deltas: &mut dyn DeltaSink) -> Result<(), DecodeError> {
+        let reading = &mut self.reading;
+        chunks.iter().try_for_each(|chunk| reading.take_all(chunk.as_bytes(), deltas))
     }
 
     /// Ends the stream and returns the reply.
@@ -106,6 +116,22 @@ impl<P: Protocol> Decoder<P> {
         }
         reading.reply.finish(request, P::CORE, deltas)
     }
+}
+
+/// The objects of a body that is a list of them.
+fn listed(body: &[u8]) -> Option<Vec<&str>> {
+    let mut rest = std::str::from_utf8(body).ok()?.trim().strip_prefix('[')?;
+    let mut objects = Vec::new();
+    while rest != "]" {
+        rest = rest.trim_start();
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        values.next().filter(|_| rest.starts_with('{'))?.ok()?;
+        let (object, after) = rest.split_at_checked(values.byte_offset())?;
+        objects.push(object);
+        let after = after.trim_start();
+        rest = after.strip_prefix(',').or(Some(after).filter(|after| *after == "]"))?;
+    }
+    (!objects.is_empty()).then_some(objects)
 }
 
 fn take_line<P: Protocol>(
@@ -206,7 +232,7 @@ fn cut_if(error: DecodeError, bytes: &[u8]) -> DecodeError {
 }
 
 fn is_cut(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_err_and(|error| error.is_eof())
+    serde_json::from_slice::<IgnoredAny>(bytes).is_err_and(|error| error.is_eof())
 }
 
 impl<P: Protocol> PartialReply<P> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome};
-use polylogue_models::{Config, Endpoint, Env, GoogleCredentials, Models, Provider, Retries};
+use polylogue_core::{Entry, ModelErrorKind as Kind, Outcome, Params};
+use polylogue_models::{Api, Config, Endpoint, Env, GoogleCredentials, Models, Provider, Retries};
 use polylogue_test::server::{Answer, Behavior, Playbook, Server};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -104,6 +104,49 @@ async fn a_given_token_is_sent() {
     ]);
     let models = Models::new(env);
     assert!(ask(&models.model("vertex:gemini-3-pro").unwrap(), &Asked::default()).await.0.is_ok());
+}
+
+/// P50: Claude at Vertex AI is sent what Anthropic is sent, but for the address, the token, and the place of the version.
+#[tokio::test]
+async fn claude_is_sent_its_own_api() {
+    let look = || Answer::text("I look.").think("Hm.").call("weather", json!({}));
+    let server = Server::start(Playbook::list([look(), Answer::text("Sunny."), look()])).await;
+    let (folder, tokens) = (tempfile::tempdir().unwrap(), Tokens::start(200, "refresh_token").await);
+    let config = config(&server, &file_for(&tokens, &folder), Retries::none());
+    let model = Endpoint::new(config.clone()).unwrap().model("claude-sonnet-5@default");
+    assert_eq!((model.api(), model.price().is_some()), (Api::Messages, true));
+    let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
+    let reply = ask(&model, &asked).await.0.unwrap();
+    asked.entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
+    for call in reply.calls() {
+        asked.entries.push(Entry::Tool { id: call.id, tool: call.tool, outcome: Outcome::done("sunny") });
+    }
+    ask(&model, &asked).await.0.unwrap();
+    let whole = Endpoint::new(Config { stream: false, ..config }).unwrap().model("claude-sonnet-5");
+    let params = Params { temperature: Some(0.5), ..Params::default() };
+    ask(&whole, &Asked { tools: vec![weather()], params, ..Asked::default() }).await.0.unwrap();
+    assert_eq!(server.violations(), [""; 0]);
+    let requests = server.requests();
+    let path = "/v1/projects/acme/locations/europe-west4/publishers/anthropic/models/";
+    assert_eq!(requests[1].path, format!("{path}claude-sonnet-5@default:streamRawPredict"));
+    assert_eq!(requests[2].path, format!("{path}claude-sonnet-5:rawPredict"));
+    assert!(requests[1].body.to_string().contains("\"signature\""), "the thought goes back");
+    assert_eq!(requests[1].header("authorization"), Some("Bearer token-1"));
+    // The rest of the body is that of Anthropic's own service.
+    let own = Endpoint::new(Config {
+        provider: "anthropic".into(),
+        ..Config::of(Api::Messages, &server.root_url())
+    });
+    let refused = ask(&own.unwrap().model("claude-sonnet-5"), &asked).await.0;
+    assert!(refused.is_err(), "the list of answers is used up");
+    let [mut there, mut here] = [1, 3].map(|nth| server.requests()[nth].body.as_object().unwrap().clone());
+    assert_eq!(there.shift_remove("anthropic_version"), Some(json!("vertex-2023-10-16")));
+    assert_eq!(
+        (here.shift_remove("model"), there.contains_key("model")),
+        (Some(json!("claude-sonnet-5")), false)
+    );
+    let plain = |body: serde_json::Map<String, serde_json::Value>| body["tools"].clone();
+    assert_eq!(plain(there), plain(here));
 }
 
 /// Vertex AI refuses ids of calls, which the strict server does, too.

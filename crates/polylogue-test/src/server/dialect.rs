@@ -8,7 +8,7 @@ pub enum Dialect {
     ChatCompletions,
     /// `POST /v1/responses`, as OpenAI.
     Responses,
-    /// `POST /v1/messages`, as Anthropic.
+    /// `POST /v1/messages`, as Anthropic, and `.../models/MODEL:rawPredict` and `:streamRawPredict`, as Google for Claude.
     Messages,
     /// `POST .../models/MODEL:generateContent` and `:streamGenerateContent`, as Google.
     GenerateContent,
@@ -44,6 +44,8 @@ impl Dialect {
             }
             "/v1/messages" | "/anthropic/v1/messages" => Self::Messages,
             "/api/chat" => Self::Ollama,
+            // Claude at Vertex AI.
+            _ if path.ends_with(":rawPredict") || path.ends_with(":streamRawPredict") => Self::Messages,
             _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => {
                 Self::GenerateContent
             }

@@ -157,6 +157,7 @@ impl Received {
         let model = match self.dialect() {
             Some(Dialect::GenerateContent) => of_path("/models/", ':'),
             Some(Dialect::Converse) => of_path("/model/", '/'),
+            Some(Dialect::Messages) => named.or_else(|| of_path("/models/", ':')),
             _ => named,
         };
         model.unwrap_or_default()

@@ -42,6 +42,9 @@ const FIELDS: [&str; 20] = [
 /// # Errors
 /// Names the first place that breaks a rule, and the rule.
 pub(in super::super) fn validate(received: &Received) -> Result<(), String> {
+    if received.path.contains("/publishers/anthropic/") {
+        return validate_at_vertex(received);
+    }
     let version = received.header("anthropic-version").ok_or("anthropic-version: header is required")?;
     if !VERSIONS.contains(&version) {
         return Err(format!("anthropic-version: `{version}` is not a version"));
@@ -55,12 +58,35 @@ pub(in super::super) fn validate(received: &Received) -> Result<(), String> {
     check(&received.body, version)
 }
 
+/// Checks a request to Vertex AI: the model is in the path, and the version in the body.
+fn validate_at_vertex(received: &Received) -> Result<(), String> {
+    let mut body = object(&received.body, "the body")?.clone();
+    match body.shift_remove("anthropic_version").as_ref().and_then(Value::as_str) {
+        Some("vertex-2023-10-16") => {}
+        version => return Err(format!("anthropic_version: {version:?} is not a version")),
+    }
+    if body.contains_key("model") {
+        return Err("model: Extra inputs are not permitted".into());
+    }
+    if received.header("anthropic-version").is_some() {
+        return Err("anthropic-version: the version is in the body".into());
+    }
+    if (body.get("stream") == Some(&Value::Bool(true))) != received.path.ends_with(":streamRawPredict") {
+        return Err("stream: is not that of the path".into());
+    }
+    check_for(&Value::Object(body), received.model(), VERSIONS[0])
+}
+
 pub(super) fn check(request: &Value, version: &str) -> Checked {
+    let model = text(object(request, "the body")?, "model")?;
+    check_for(request, model, version)
+}
+
+fn check_for(request: &Value, model: &str, version: &str) -> Checked {
     let body = object(request, "the body")?;
     if let Some(name) = body.keys().find(|name| !FIELDS.contains(&name.as_str())) {
         return Err(format!("{name}: Extra inputs are not permitted"));
     }
-    let model = text(body, "model")?;
     let most = body.get("max_tokens").and_then(Value::as_u64).ok_or("max_tokens: Field required")?;
     if most == 0 {
         return Err("max_tokens: must be greater than or equal to 1".into());
