@@ -17,3 +17,6 @@ pub(crate) mod sent;
 pub(crate) mod sse;
 pub(crate) mod think;
 pub(crate) mod words;
+
+#[cfg(test)]
+mod streams_tests;

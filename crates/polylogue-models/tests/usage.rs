@@ -9,7 +9,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::reply;
-use polylogue_core::{Price, Usage};
+use polylogue_core::{Price, PromptCache, Usage};
 use polylogue_models::{Api, Config, Endpoint};
 use polylogue_test::server::{Behavior, Server};
 use serde::Deserialize;
@@ -197,4 +197,42 @@ async fn usage_and_cost_are_those_of_the_providers_definitions() {
     let expected = ["anthropic", "bedrock", "chat", "gemini", "ollama", "responses"];
     assert_eq!(checked.keys().collect::<Vec<_>>(), expected);
     assert!(checked.values().all(|rows| *rows >= 50), "{checked:?}");
+}
+
+/// P110: what a cache saves is what the same tokens cost without it, minus what they cost with it; writing costs more first.
+#[test]
+fn savings_of_prompt_caches_are_those_calculated_by_hand() {
+    let price = Price {
+        cached: Some(0.3),
+        write: Some(3.75),
+        write_long: Some(6.0),
+        input: 3.0,
+        output: 15.0,
+        ..Price::FREE
+    };
+    let usage = |cached, written, written_long| Usage {
+        input: Some(10_000),
+        cached: Some(cached),
+        written: Some(written),
+        written_long: Some(written_long),
+        output: Some(100),
+        reasoning: None,
+    };
+    let mut cache = PromptCache::default();
+    // In microdollars: 10,000 fresh tokens and the reply cost 31,500.
+    for (usage, cost, saved) in [
+        // 2,000 x 3 + 8,000 x 3.75 + 100 x 15: 6,000 more.
+        (usage(0, 8_000, 0), 37_500, -6_000),
+        // 2,000 x 3 + 8,000 x 6 + 100 x 15: 24,000 more; both together are 30,000 more.
+        (usage(0, 8_000, 8_000), 55_500, -30_000),
+        // 1,000 x 3 + 8,000 x 0.3 + 1,000 x 3.75 + 100 x 15: 20,850 less.
+        (usage(8_000, 1_000, 0), 10_650, -9_150),
+        (usage(8_000, 1_000, 0), 10_650, 11_700),
+    ] {
+        let (with, without) = (price.of(&usage).unwrap(), price.of(&usage.without_prompt_cache()).unwrap());
+        assert_eq!((with.picodollars, without.picodollars), (cost * 1_000_000, 31_500 * 1_000_000));
+        cache.cost += with;
+        cache.uncached += without;
+        assert_eq!(cache.saved_picodollars(), saved * 1_000_000);
+    }
 }

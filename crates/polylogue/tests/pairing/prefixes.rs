@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polylogue::AnyModel;
 use polylogue_core::{
-    Capabilities, DeltaSink, Entry, Model, ModelError, PromptRole, Reply, Request, Status, plain,
+    Capabilities, Capability, DeltaSink, EncodeCache, Entry, Media, Model, ModelError, Origin, Params, Part,
+    Path, PromptRole, Reply, Request, Status, plain,
 };
 use polylogue_models::{Api, Config, Endpoint, EndpointModel};
 use polylogue_test::server::{Behavior, Playbook, Server};
@@ -82,6 +83,62 @@ fn up_to_the_last_text(body: &[u8]) -> &[u8] {
         }
     }
     panic!("{text}")
+}
+
+/// P11: also with pictures and documents in messages and in results.
+#[tokio::test]
+async fn a_conversation_with_media_begins_with_the_bytes_of_the_one_before() {
+    for (api, provider, model) in APIS {
+        let server = Server::start(Behavior::from(Playbook::new(reply))).await;
+        let url = if matches!(api, Api::ChatCompletions | Api::Responses) {
+            server.base_url()
+        } else {
+            server.root_url()
+        };
+        let vision = Capabilities::default().with(Capability::Vision);
+        let config = Config {
+            provider: provider.into(),
+            cache_marks: false,
+            capabilities: vision,
+            ..Config::of(api, &url)
+        };
+        let model = Endpoint::new(config).unwrap().model(model);
+        let documents = matches!(api, Api::Messages | Api::Gemini | Api::Converse | Api::Responses);
+        let (path, who, params, encoded) =
+            (Path::root(), name("Ann"), Params::default(), EncodeCache::default());
+        let (mut entries, mut sent) = (Vec::new(), Vec::<Vec<u8>>::new());
+        for turn in 0..6_u64 {
+            let media = match turn % 3 {
+                0 => vec![picture()],
+                1 if documents => vec![document()],
+                _ => Vec::new(),
+            };
+            let words = [Part::text(format!("What is this, in turn {turn}?"))];
+            entries.push(Entry::User { parts: words.into_iter().chain(media).collect() });
+            let origin = Origin { at: &path, who: &who, nth: turn, last_model: None };
+            let (system, tools) = (Some("You look."), &[][..]);
+            let request = Request {
+                origin,
+                system,
+                entries: &entries,
+                tools,
+                params: &params,
+                encoded: &encoded,
+                reserved: None,
+            };
+            let reply = model.complete(&request, &mut ()).await.unwrap();
+            let bytes = server.requests().last().unwrap().bytes.clone();
+            if let Some(before) = sent.last() {
+                assert!(bytes.starts_with(up_to_the_last_text(before)), "{api:?}: turn {turn}");
+            }
+            sent.push(bytes);
+            entries.push(Entry::Assistant { parts: reply.parts.clone(), verbatim: reply.verbatim.clone() });
+        }
+        assert_eq!(server.violations(), [""; 0], "{api:?}");
+        let last = String::from_utf8_lossy(sent.last().unwrap()).into_owned();
+        assert_eq!(last.matches(PIXEL).count(), 2, "{api:?}: two pictures are sent");
+        assert_eq!(last.matches(PDF).count(), if documents { 2 } else { 0 }, "{api:?}");
+    }
 }
 
 /// A model whose requests are compared, one at a time.
@@ -186,4 +243,22 @@ async fn a_clock_in_the_system_text_is_noticed() {
         // Where the system text is after the messages, the beginning stays the same.
         assert!(noticed > 0, "{api:?}");
     }
+}
+
+/// A picture of one pixel, in base64.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// The beginning of a document, in base64.
+const PDF: &str = "JVBERi0xLjQKJSVFT0YK";
+
+fn picture() -> Part {
+    Part::Media(Media { kind: "image/png".into(), url: format!("data:image/png;base64,{PIXEL}").into() })
+}
+
+fn document() -> Part {
+    Part::Media(Media {
+        kind: "application/pdf".into(),
+        url: format!("data:application/pdf;base64,{PDF}").into(),
+    })
 }

@@ -295,6 +295,42 @@ async fn every_api_accepts_what_a_compaction_leaves() {
     }
 }
 
+/// P24, P106, P107: a conversation that is compacted is resumed at every event; and forked there, where it continues with another
+/// model, then with the first one again, and is compacted further.
+async fn accepts_a_compacted_conversation_cut_and_forked_at_every_event(api: &Api) {
+    let compaction = || Compaction::at(CompactionLimit::Messages(6)).keep_messages(2);
+    let chat = |model: &AnyModel, turns| pair_of(model, turns, |agent| agent.compaction(compaction()));
+    let count = |events: &[Arc<Event>]| {
+        events.iter().filter(|event| matches!(event.body, Body::Compacted(_))).count()
+    };
+    let server = api.server().await;
+    let [first, second] = api.models(&server);
+    let events = continued(&[], &chat(&first, 4)).await;
+    assert!(count(&events) > 0, "{}", api.models[0]);
+    let other = AnyModel::new(Alternating([second, first.clone()]));
+    for at in 1..events.len() {
+        let again = continued(&events[..at], &chat(&first, 4)).await;
+        assert_eq!(replies(&again), replies(&events), "{} resumed at {at}", api.models[0]);
+        let forked = continued(&events[..at], &chat(&other, 6)).await;
+        assert!(count(&forked) > 0 && replies(&forked) > replies(&events), "{} at {at}", api.models[0]);
+    }
+    api.check(&server, "compacted and forked with another model");
+}
+
+/// The API whose signatures are bound to all that was sent before.
+#[tokio::test]
+async fn a_compacted_conversation_is_accepted_wherever_it_is_cut_and_forked() {
+    accepts_a_compacted_conversation_cut_and_forked_at_every_event(&APIS[0]).await;
+}
+
+#[tokio::test]
+#[ignore = "takes ten times as long as that of one API"]
+async fn every_api_accepts_a_compacted_conversation_wherever_it_is_cut_and_forked() {
+    for api in &APIS {
+        accepts_a_compacted_conversation_cut_and_forked_at_every_event(api).await;
+    }
+}
+
 /// A model whose seals are damaged on the way.
 #[derive(Clone)]
 struct Damaging(AnyModel);
