@@ -137,7 +137,7 @@ async fn wrong_arguments_are_named_and_failures_are_reported() {
     assert_eq!(failed, ("The moon is not for sale.".into(), RunState::Failed));
     let (said, state) = call("broken", json!({})).await;
     assert_eq!(state, RunState::Failed);
-    assert!(said.contains("`broken` broke down"), "{said}");
+    assert!(said.contains("`broken` crashed"), "{said}");
     let session = session().await;
     session.call(&shop(), note(json!({"name": "broken"}))).await.unwrap();
     let again = session.call(&shop(), note(json!({"name": "Shop"}))).await.unwrap();
