@@ -35,14 +35,23 @@ fn words(continuation: Continuation) -> String {
 
 /// Limits as options of a command.
 fn options(limits: &LimitOverrides) -> String {
-    let LimitOverrides { turns, calls, tokens, cost } = limits;
+    let LimitOverrides { turns, calls, tokens, cost, time_ms } = limits;
     let options = [
         turns.map(|turns| format!("--max-turns {turns}")),
         calls.map(|calls| format!("--max-calls {calls}")),
         tokens.map(|tokens| format!("--max-tokens {tokens}")),
         cost.map(|cost| format!("--max-cost {}", cost.as_dollars())),
+        time_ms.map(|ms| format!("--max-time {}", time(ms))),
     ];
     options.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// A time as the option takes it: `90s`.
+fn time(ms: u64) -> String {
+    match ms % 1000 {
+        0 => format!("{}s", ms / 1000),
+        _ => format!("{ms}ms"),
+    }
 }
 
 /// `1 turn`, `2 turns`.

@@ -12,6 +12,7 @@ use polylogue_config::diagnostic::Report;
 use polylogue_config::source::Source;
 use polylogue_config::types::{Key, Kind};
 use polylogue_config::{Config, Cx, Vars, suggest, yaml};
+use polylogue_core::Money;
 use polylogue_team::Diagnostics;
 use polylogue_team::secret::looks_like_key;
 use serde_json::{Map, Value};
@@ -26,6 +27,10 @@ struct Settings {
     /// Model of agents for which the team file names none, as `provider:model`.
     #[key(as = Option<ModelText>, none = "none")]
     model: Option<String>,
+    /// Maximum cost in dollars of a conversation that `run`, `chat` or `mcp` begins, and of a `batch` in all, where the command
+    /// line gives none. A lower limit of the team file counts instead.
+    #[key(none = "none", range = 0..=1_000_000)]
+    max_cost: Option<f64>,
 }
 
 /// What the environment variable of each setting begins with.
@@ -164,20 +169,33 @@ pub(crate) fn default_model(
     if models.offline || models.model.is_some() {
         return Ok(None);
     }
-    match Setting::all().find(|setting| setting.name() == "model") {
+    given(cli, "model")
+}
+
+/// The user's limit on cost for a command with these models; none where nothing costs anything.
+pub(crate) fn default_max_cost(cli: &args::Cli, models: &args::Models) -> Result<Option<Money>, CliError> {
+    if models.offline || models.replay.is_some() {
+        return Ok(None);
+    }
+    let given = given(cli, "max_cost")?.and_then(|setting| setting.value.parse().ok());
+    Ok(given.map(Money::dollars))
+}
+
+fn given(cli: &args::Cli, name: &str) -> Result<Option<SettingValue>, CliError> {
+    match Setting::all().find(|setting| setting.name() == name) {
         Some(setting) => value(cli.config(), setting),
         None => Ok(None),
     }
 }
 
-/// Refuses a value that the file could not have.
-fn checked(setting: Setting, value: &str) -> Result<(), CliError> {
+/// The value as the file has it. Refuses one that the file could not have.
+fn checked(setting: Setting, value: &str) -> Result<Value, CliError> {
     if looks_like_key(value) {
         return Err(secret());
     }
-    let text = format!("{}: {}\n", setting.name(), Value::from(value));
+    let text = format!("{}: {}\n", setting.name(), written(value));
     let diagnostics = match values(&text, setting.name()) {
-        Ok(_) => return Ok(()),
+        Ok(mut values) => return Ok(values.remove(setting.name()).unwrap_or_default()),
         Err(diagnostics) => diagnostics,
     };
     let first = diagnostics.iter().next();
@@ -213,6 +231,19 @@ fn values(text: &str, file_name: &str) -> Result<Map<String, Value>, Diagnostics
     match settings.write() {
         Value::Object(values) => Ok(values),
         _ => Ok(Map::new()),
+    }
+}
+
+/// `value` in YAML: in quotes unless it is plain, or a number.
+fn written(value: &str) -> String {
+    if value.parse::<f64>().is_ok_and(f64::is_finite) {
+        return value.to_owned();
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/._-".contains(c);
+    let begins = value.starts_with(|c: char| c.is_ascii_alphabetic());
+    match begins && value.chars().all(is_plain) && !value.ends_with(':') {
+        true => value.to_owned(),
+        false => Value::from(value).to_string(),
     }
 }
 

@@ -7,6 +7,7 @@ mod budget;
 mod cancellation;
 mod fit;
 mod overrides;
+mod timer;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ pub use self::cancellation::Cancellation;
 use self::fit::ReservedAmount;
 pub(crate) use self::fit::{Amount, Fit};
 pub use self::overrides::LimitOverrides;
+pub use self::timer::Timer;
 use crate::{Money, StopReason, TotalUsage};
 
 /// The limits of a whole run, nested chats included. Checked before every turn. Every model call is reserved at its
@@ -39,15 +41,29 @@ pub struct Limits {
     pub tokens: Option<u64>,
     /// Money. A call is refused if its upper bound ([`Bound`]) exceeds what is left.
     pub cost: Option<Money>,
+    /// Running time in milliseconds, without the time in which people are waited for. Calls in flight are aborted when it
+    /// is up, if the log has a [`timer`](crate::Log::timer).
+    pub time_ms: Option<u64>,
+    /// Whether models of unknown price may be called under a limit on money. Their calls then count as free.
+    pub unknown_price: bool,
     /// Nesting depth of chats.
     pub depth: usize,
 }
 
 impl Default for Limits {
-    /// 1,000 model calls for each run of a chat and each call of an agent, nesting depth 8, no limit on turns, tokens
-    /// and money.
+    /// 1,000 model calls for each run of a chat and each call of an agent, nesting depth 8, no limit on turns, tokens,
+    /// money and time.
     fn default() -> Self {
-        Self { turns: None, calls: None, calls_each: 1_000, tokens: None, cost: None, depth: 8 }
+        Self {
+            turns: None,
+            calls: None,
+            calls_each: 1_000,
+            tokens: None,
+            cost: None,
+            time_ms: None,
+            unknown_price: false,
+            depth: 8,
+        }
     }
 }
 
@@ -55,6 +71,8 @@ impl Default for Limits {
 #[derive(Clone, Copy)]
 pub(crate) struct RunUsage<'a> {
     pub(crate) usage: &'a TotalUsage,
+    /// Running time.
+    pub(crate) time_ms: u64,
     /// A model whose cost is unknown.
     pub(crate) unpriced: Option<&'a Arc<str>>,
 }
@@ -156,7 +174,8 @@ impl Limits {
                 }
             };
         }
-        if let Some(limit) = self.cost {
+        let is_free = self.unknown_price && bound.least_cost.is_none();
+        if let Some(limit) = self.cost.filter(|_| !is_free) {
             let spent = used.usage.counted_cost();
             hold.cost = match reserved.money.fit(limit, spent, (bound.cost, bound.least())) {
                 Fit::Now(amount) => amount,
@@ -176,14 +195,23 @@ impl Limits {
         Some(StopReason::turns(limit, begun, next))
     }
 
-    /// The limit on money or tokens that is reached, if one is.
-    fn met(&self, RunUsage { usage, unpriced }: RunUsage<'_>) -> Option<StopReason> {
+    /// The limit on time, if `used_ms` reach it.
+    pub(crate) fn time_reached(&self, used_ms: u64) -> Option<StopReason> {
+        let limit_ms = self.time_ms.filter(|limit| used_ms >= *limit)?;
+        Some(StopReason::Time { limit_ms, used_ms })
+    }
+
+    /// The limit on money, tokens or time that is reached, if one is.
+    fn met(&self, RunUsage { usage, time_ms, unpriced }: RunUsage<'_>) -> Option<StopReason> {
+        if let Some(reason) = self.time_reached(time_ms) {
+            return Some(reason);
+        }
         if let Some(limit) = self.cost {
             let cost = usage.counted_cost();
             if cost >= limit {
                 return Some(StopReason::Cost { limit, spent: cost, next: None });
             }
-            if let Some(model) = unpriced {
+            if let Some(model) = unpriced.filter(|_| !self.unknown_price) {
                 return Some(StopReason::UnknownPrice { model: Arc::clone(model) });
             }
         }

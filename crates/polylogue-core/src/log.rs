@@ -21,9 +21,11 @@ mod question;
 mod request;
 mod reservation;
 mod resources;
+mod run_time;
 mod steer;
 mod store;
 mod summary;
+mod time_limit;
 mod turns;
 mod updates;
 
@@ -66,7 +68,7 @@ use self::updates::Publisher;
 pub use self::updates::{Subscription, Update};
 use crate::limits::{Account, CancelMode};
 use crate::{
-    Allowance, Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, StoreError,
+    Allowance, Budget, Cancellation, Error, Interrupt, Limits, LogId, Name, Path, Result, StoreError, Timer,
     TotalUsage,
 };
 
@@ -86,6 +88,7 @@ pub struct Log {
     pub(crate) inherited: u64,
     clock: Clock,
     running: Stopwatch,
+    timer: Option<Timer>,
     live: Publisher,
     cancellation: Cancellation,
     resources: Resources,
@@ -133,6 +136,7 @@ impl Log {
             inherited: buffer.next_seq(),
             clock: Arc::new(system_time),
             running: Stopwatch::opened(ran_ms),
+            timer: None,
             live,
             cancellation,
             resources: Resources::default(),
@@ -408,6 +412,7 @@ impl Log {
         buffer.doubtful |= !buffer.staged().is_empty();
         self.catch_up(&mut buffer).await?;
         self.open_agent_accounts(&mut buffer);
+        self.skip_idle_time(buffer.totals.time.last_ms());
         Ok(())
     }
 

@@ -78,7 +78,7 @@ impl<'l> RunningChat<'l> {
                     Ok(()) => {}
                     // The staged events are stored with the end of the outermost chat.
                     Err(error @ (Error::Interrupt(Interrupt::Limit(_)) | Error::Store(_))) => {
-                        return Err(error);
+                        return self.close_at_own_limit(chat, error).await;
                     }
                     Err(error) => {
                         self.log.flush().await?;
@@ -143,6 +143,9 @@ impl<'l> RunningChat<'l> {
         self.log.check_not_cancelled()?;
         self.log.check_refused()?;
         let mut bodies = self.wanted(chat)?;
+        if !matches!(bodies.as_slice(), [Body::Closed { .. }]) {
+            self.log.check_time(self.transcript.at()).await?;
+        }
         self.report_passed_limit(&mut bodies).await;
         let events = self.log.append_step(self.transcript.at(), bodies).await?;
         self.take_in(events)

@@ -26,6 +26,7 @@ pub(crate) fn raised_last(events: &[Arc<Event>], limit: LimitOverrides) -> Limit
         turns: limit.turns.map(|limit| last.turns.filter(|turns| *turns > 0).unwrap_or(limit)),
         calls: limit.calls.map(|limit| last.calls.filter(|calls| *calls > 0).unwrap_or(limit)),
         tokens: limit.tokens.map(|limit| last.tokens.filter(|tokens| *tokens > 0).unwrap_or(limit)),
+        time_ms: limit.time_ms.map(|limit| last.time_ms.filter(|time| *time > 0).unwrap_or(limit)),
         cost: limit.cost.map(|limit| last.cost.filter(|cost| *cost > Money::default()).unwrap_or(limit)),
     }
 }
@@ -37,6 +38,7 @@ pub(crate) fn raises(reason: &StopReason, more: &LimitOverrides) -> bool {
             || limits.calls.and(more.calls).is_some()
             || limits.tokens.and(more.tokens).is_some()
             || limits.cost.and(more.cost).is_some()
+            || limits.time_ms.and(more.time_ms).is_some()
     };
     limits_of(reason).any(is_raised)
 }
@@ -51,6 +53,7 @@ pub(crate) fn limits_of(reason: &StopReason) -> Box<dyn Iterator<Item = LimitOve
         // As many as the next step needs do not grow with a limit that was tried.
         StopReason::Turns { limit, next } => LimitOverrides { turns: next.or(Some(*limit)), ..of },
         StopReason::Calls { limit } => LimitOverrides { calls: Some(*limit), ..of },
+        StopReason::Time { limit_ms, .. } => LimitOverrides { time_ms: Some(*limit_ms), ..of },
         StopReason::Tokens { limit, next, .. } => {
             LimitOverrides { tokens: Some(next.unwrap_or(0).max(*limit)), ..of }
         }

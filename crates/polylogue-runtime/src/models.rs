@@ -222,9 +222,9 @@ impl TeamModels {
         if self.budget && price.is_none() {
             let what = "there is a budget, but its price is unknown";
             let error = ModelError::new(ModelErrorKind::Config, name, what);
-            return Err(
-                error.hint(format!("add `prices: {{\"{name}\": {{input: ..., output: ...}}}}` to the team"))
-            );
+            return Err(error.hint(format!(
+                "add `prices: {{\"{name}\": {{input: ..., output: ...}}}}` to the team, or count its calls as free: `--allow unknown-price`"
+            )));
         }
         Ok(price)
     }

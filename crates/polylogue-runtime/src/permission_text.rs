@@ -21,6 +21,7 @@ const fn does(grant: Grant) -> &'static str {
         Grant::OutsideFiles => "include team files from outside its folder",
         Grant::Dotenv => "use addresses from the `.env` file of this folder",
         Grant::Prices => "count prices of its own, below the list prices, for",
+        Grant::UnknownPrice => "call models of unknown price under a limit on cost:",
     }
 }
 

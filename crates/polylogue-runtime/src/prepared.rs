@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use polylogue::runs::batch::BatchStart;
 use polylogue_core::{AnyModel, Chat, LimitOverrides, Limits, LogId, Media};
 use polylogue_mcp::Catalog;
-use polylogue_team::{Loaded, Team, Usage};
+use polylogue_team::{Grant, Loaded, Team, Usage};
 
 use crate::memory::{TeamMemory, memory_of_others};
 use crate::models::{ModelChoice, TeamModels};
@@ -44,7 +44,7 @@ impl RunOptions {
 
     /// Whether the conversations of `team` have a limit on cost.
     fn has_budget(&self, team: &Team) -> bool {
-        self.shared_budget || self.limits.over(team.limits()).cost.is_some()
+        self.shared_budget || self.limits.cost.is_some() || team.limits_cost()
     }
 }
 
@@ -82,7 +82,7 @@ impl Prepared {
         let (digest, usage) = (digest.into(), options.usage()?);
         let choosing = ModelChoice {
             options: &options.models,
-            budget: options.has_budget(&team),
+            budget: options.has_budget(&team) && !access.grants.contains(&Grant::UnknownPrice),
             resumed: options.resumed,
             access: &access,
         };
@@ -124,7 +124,19 @@ impl Prepared {
     /// The limits of a new conversation.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        self.options.limits.over(self.team.limits())
+        self.options.limits.over(self.limits_of(&self.team))
+    }
+
+    /// The limits that `team`, which is its team with values of its caller, sets.
+    pub(crate) fn limits_of(&self, team: &Team) -> Limits {
+        let unknown_price = self.access.grants.contains(&Grant::UnknownPrice);
+        Limits { unknown_price, ..team.limits() }
+    }
+
+    /// The limits that its team sets, without those of the caller.
+    #[must_use]
+    pub fn team_limits(&self) -> Limits {
+        self.limits_of(&self.team)
     }
 
     /// Whether the team's script speaks instead of models.
@@ -252,7 +264,7 @@ impl TeamRun<'_> {
     /// The limits of its conversation.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        self.prepared.options.limits.over(self.team.limits())
+        self.prepared.options.limits.over(self.prepared.limits_of(&self.team))
     }
 
     /// The model called `name`.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use polylogue_core::{
     AnyStore, LimitOverrides, ListQuery, Log, LogId, Name, Page, Path, Store as _, StoreError, Subscription,
+    Timer,
 };
 
 use crate::conversation::{Conversation, Opened, Shared};
@@ -16,6 +17,11 @@ use crate::{Error, Fork, ForkPoint, Prepared, Result, StoreLocation, StoredTeam,
 /// Cloning shares it: a server gives one to each of its requests.
 #[derive(Clone)]
 pub struct Runtime(Arc<Inner>);
+
+/// `log`, whose calls in flight end with the time of a limit.
+fn timed(log: Log) -> Log {
+    log.timer(Timer::new(tokio::time::sleep))
+}
 
 struct Inner {
     place: StoreLocation,
@@ -91,7 +97,7 @@ impl Runtime {
             }
         };
         let (chat, log) =
-            (run.chat(log.id())?, log.limits(run.limits()).agent_limits(run.team().agent_limits()));
+            (run.chat(log.id())?, timed(log.limits(run.limits()).agent_limits(run.team().agent_limits())));
         run.make_work_dir(log.id())?;
         let (task, limits, more) = (run.task().to_owned(), run.limits(), LimitOverrides::default());
         let opened = Opened { task, limits, changed: None, more };
@@ -119,11 +125,11 @@ impl Runtime {
             None => crate::stored::limits_of(&self.store().meta(id).await?),
         };
         let overrides = log.limits_beyond(options.more).await.or(before);
-        let limits = overrides.over(run.team().limits());
+        let limits = overrides.over(prepared.limits_of(run.team()));
         prepared.models().learn(&events);
         let changed = Some(overrides).filter(|now| *now != before);
         let opened = Opened { task: run.task().to_owned(), limits, changed, more: options.more };
-        let log = log.limits(limits).agent_limits(run.team().agent_limits());
+        let log = timed(log.limits(limits).agent_limits(run.team().agent_limits()));
         Ok(self.register(Conversation::new(chat, log, opened, self.store().clone())))
     }
 

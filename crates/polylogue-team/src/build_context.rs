@@ -172,6 +172,7 @@ fn not_granted(grant: Grant, what: &[String]) -> ConfigError {
         Grant::Memory => format!("this team wants to use the memory {what}"),
         Grant::OutsideFiles | Grant::Dotenv => format!("this team wants to read {what}"),
         Grant::Prices => format!("this team wants to set the prices of {what}"),
+        Grant::UnknownPrice => format!("this team wants to call {what}, whose prices are unknown"),
     };
     ConfigError::NotGranted { permission: grant.word(), wants }
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 /// assert_eq!((Duration::from(time), time.to_string()), (Duration::from_secs(90), "90 s".to_owned()));
 /// # Ok::<(), polylogue_team::NoTime>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(Duration);
 
 /// Why a text is no [`Time`].

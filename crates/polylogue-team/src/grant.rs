@@ -23,11 +23,13 @@ pub enum Grant {
     Dotenv,
     /// Prices of the team file below the list prices count toward limits. Without it, the list prices count.
     Prices,
+    /// Models of unknown price are called under a limit on cost. Their calls count as free. No team file asks for it.
+    UnknownPrice,
 }
 
 impl Grant {
     /// All there are.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::UnsafeHost,
         Self::Network,
         Self::Readable,
@@ -38,6 +40,7 @@ impl Grant {
         Self::OutsideFiles,
         Self::Dotenv,
         Self::Prices,
+        Self::UnknownPrice,
     ];
 
     /// The word for it.
@@ -54,13 +57,14 @@ impl Grant {
             Self::OutsideFiles => "outside-files",
             Self::Dotenv => "dotenv",
             Self::Prices => "prices",
+            Self::UnknownPrice => "unknown-price",
         }
     }
 
     /// Whether a team that is not allowed what it asks for runs without it.
     #[must_use]
     pub const fn is_optional(self) -> bool {
-        matches!(self, Self::Prices)
+        matches!(self, Self::Prices | Self::UnknownPrice)
     }
 
     /// The permission that `word` stands for.

@@ -1,7 +1,11 @@
 //! Limits of runs, agents and chats.
 
+use std::time::Duration;
+
 use polylogue_config::Config;
 use polylogue_core::{Allowance, Money};
+
+use crate::duration::Time;
 
 /// Limits of a whole run. The run ends when the first one is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Config)]
@@ -26,14 +30,22 @@ pub struct UsageLimits {
     /// Maximum cost in US dollars.
     #[key(none = "none", range = 0..=1_000_000)]
     pub cost: Option<f64>,
+    /// Maximum running time, such as `10 min`. Calls in flight are aborted when it is up. The time in which people are
+    /// waited for does not count.
+    #[key(none = "none")]
+    pub time: Option<Time>,
 }
 
 impl UsageLimits {
     /// The limits of an agent or chat; `None` if nothing is limited.
     pub(crate) fn allowance(&self) -> Option<Allowance> {
-        let Self { calls, tokens, cost } = *self;
-        let allowance = Allowance { calls, tokens, cost: cost.map(Money::dollars) };
+        let Self { calls, tokens, cost, .. } = *self;
+        let allowance = Allowance { calls, tokens, cost: cost.map(Money::dollars), time_ms: self.time_ms() };
         (allowance != Allowance::default()).then_some(allowance)
+    }
+
+    pub(crate) fn time_ms(&self) -> Option<u64> {
+        self.time.map(|time| u64::try_from(Duration::from(time).as_millis()).unwrap_or(u64::MAX))
     }
 
     /// The first key of which these allow less than `other`.
@@ -45,6 +57,7 @@ impl UsageLimits {
             ("calls", is_below(count(self.calls), count(other.calls))),
             ("tokens", is_below(count(self.tokens), count(other.tokens))),
             ("cost", is_below(self.cost, other.cost)),
+            ("time", is_below(count(self.time_ms()), count(other.time_ms()))),
         ];
         keys.into_iter().find_map(|(key, is_below)| is_below.then_some(key))
     }
@@ -55,6 +68,7 @@ impl UsageLimits {
             calls: [self.calls, other.calls].into_iter().flatten().min(),
             tokens: [self.tokens, other.tokens].into_iter().flatten().min(),
             cost: [self.cost, other.cost].into_iter().flatten().reduce(f64::min),
+            time: [self.time, other.time].into_iter().flatten().min(),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::num::IntErrorKind;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use polylogue_core::{Capabilities, Capability, LimitOverrides, Money};
-use polylogue_team::Grant;
+use polylogue_team::{Grant, Time};
 
 use super::folder::Folder;
 use super::piped::Piped;
@@ -74,7 +75,7 @@ pub(crate) struct Permits {
     /// Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable`
     /// (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends),
     /// `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`),
-    /// `prices` (prices below the list prices)
+    /// `prices` (prices below the list prices), and `unknown-price` (models of unknown price under a limit on cost; their calls count as free)
     #[arg(long = "allow", value_name = "WHAT", value_delimiter = ',', value_parser = grant)]
     pub(crate) grants: Vec<Grant>,
 
@@ -138,13 +139,24 @@ pub(crate) struct Limits {
     /// Maximum number of model calls
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_calls: Option<u64>,
+
+    /// Maximum running time, such as `90s`, `10min` or `1h`; calls in flight are aborted when it is up, and the time in which people are waited for does not count
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) max_time: Option<Time>,
 }
 
 impl Limits {
     /// The limits that are given.
     pub(crate) fn overrides(&self) -> LimitOverrides {
         let cost = self.max_cost.map(Money::dollars);
-        LimitOverrides { turns: self.max_turns, calls: self.max_calls, tokens: self.max_tokens, cost }
+        let time_ms = self.max_time.map(|time| Duration::from(time).as_millis());
+        LimitOverrides {
+            turns: self.max_turns,
+            calls: self.max_calls,
+            tokens: self.max_tokens,
+            cost,
+            time_ms: time_ms.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),
+        }
     }
 }
 
@@ -193,6 +205,10 @@ fn capabilities(text: &str) -> Result<Capabilities, String> {
         "text" if !words.iter().any(|word| matches!(*word, "tools" | "schema" | "json" | "vision")) => Ok(capabilities),
         _ => Err("expected `text`, or some of `tools,schema,json,vision`, and `no-system-role`, `no-null-content` or `no-user-after-tool`".to_owned()),
     })
+}
+
+fn time(text: &str) -> Result<Time, String> {
+    text.parse().map_err(|error| format!("{error}; write a number and its unit: `90s`, `10min` or `1h`"))
 }
 
 pub(super) fn dollars(text: &str) -> Result<f64, String> {

@@ -13,7 +13,9 @@ use std::time::Duration;
 use polylogue::runs::Report;
 use polylogue::runs::batch::{Batch, BatchResult, BatchStart};
 use polylogue::{Error, Status};
-use polylogue_core::{AnyStore, Budget, Cancellation, ConfigError, LogId, Money, Store as _, StoreError};
+use polylogue_core::{
+    AnyStore, Budget, Cancellation, ConfigError, LogId, Money, Store as _, StoreError, Timer,
+};
 use polylogue_runtime::{Prepared, limits_of};
 use polylogue_team::{Overrides, Row, Rows};
 
@@ -24,7 +26,7 @@ use crate::limit::counted;
 use crate::screen::Sanitized;
 use crate::signals::{FINISHING, Signals};
 use crate::stderr::print_note_wrapped;
-use crate::user_config::{SettingValue, default_model};
+use crate::user_config::{SettingValue, default_max_cost, default_model};
 use crate::{args, place, trust};
 use progress::Progress;
 use record::Record;
@@ -45,7 +47,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::batch::Batch) -> Result<Ex
     let over: HashSet<String> = records.settled().map(|entry| entry.id.clone()).collect();
     let total = rows.len();
     job.introduce(total, over.len());
-    let budget = args.budget.map(|dollars| Budget::new(Money::dollars(dollars)));
+    let budget = job.budget.map(Budget::new);
     if let Some(budget) = &budget {
         budget.spend(records.spent());
     }
@@ -116,6 +118,8 @@ struct Job<'a> {
     prepared: Prepared,
     /// The user's default model.
     default: Option<SettingValue>,
+    /// What all conversations together can cost: as the command line says, or the user's settings.
+    budget: Option<Money>,
     /// Where the conversations are: their work directories are next to it.
     store: PathBuf,
     /// Tells records of this team, its models and its settings from those of others.
@@ -137,19 +141,24 @@ impl<'a> Job<'a> {
             )?;
         }
         let store = cli.store.clone().unwrap_or_else(|| default_store(&args.output));
+        let given = args.budget.map(Money::dollars);
+        let budget = match given {
+            Some(_) => given,
+            None => default_max_cost(cli, &args.options.models)?,
+        };
         let mut launch = Launch::of(loaded, &args.team, &args.options);
-        launch.shared_budget = args.budget.is_some();
+        launch.shared_budget = budget.is_some();
         let prepared = launch.prepare(Some(&store)).await?;
         let key = key(&prepared, args)?;
-        Ok(Self { args, prepared, default, store, key })
+        Ok(Self { args, prepared, default, budget, store, key })
     }
 
     fn introduce(&self, total: usize, skipped: usize) {
         print_scripted(&self.prepared, false);
         print_default_model(&self.prepared, self.default.as_ref());
         let over = if skipped > 0 { format!(", {skipped} already finished") } else { String::new() };
-        let cost = match self.args.budget {
-            Some(dollars) => format!(", {} for all", Money::dollars(dollars)),
+        let cost = match self.budget {
+            Some(budget) => format!(", {budget} for all"),
             None if self.prepared.is_scripted() => String::new(),
             None => "; no limit on cost (`--budget`)".into(),
         };
@@ -159,7 +168,7 @@ impl<'a> Job<'a> {
             self.prepared.team().name,
             counted(total as u64, "row")
         ));
-        if self.args.budget.is_some() {
+        if self.budget.is_some() {
             warn_of_unbounded(&self.prepared);
         }
     }
@@ -174,8 +183,9 @@ impl<'a> Job<'a> {
     ) -> Result<(), CliError> {
         let batch = Batch::new(store).concurrency(self.args.at_once.into());
         let batch = batch
-            .limits(self.prepared.team().limits())
+            .limits(self.prepared.team_limits())
             .agent_limits(self.prepared.team().agent_limits())
+            .timer(Timer::new(tokio::time::sleep))
             .overrides(self.args.options.limits.overrides(), limits_of);
         let batch = match budget {
             Some(budget) => {

@@ -82,7 +82,7 @@ async fn new(cli: &args::Cli, args: &args::chat::Chat, settings: &Settings) -> R
         Some(file) => (trust::load(file, &overrides, &args.options.team.allowed.permits)?, file.as_path()),
         None => (one_model(args, overrides)?, Path::new("chat")),
     };
-    let mut launch = Launch::of(loaded, file, &args.options.team);
+    let mut launch = Launch::of(loaded, file, &args.options.team).with_default_cost(cli)?;
     launch.shown = Some(settings);
     launch.dir = args.options.folder.path()?;
     let prepared = launch.prepare(cli.store.as_deref()).await?;

@@ -33,7 +33,7 @@ pub(crate) async fn run(cli: &args::Cli, args: &args::Run) -> Result<Exit, CliEr
     let attached = args.attach.parts()?;
     let loaded = trust::load(&args.team, &overrides, &args.options.team.allowed.permits)?;
     let settings = settings(cli, args.options.output);
-    let mut launch = Launch::of(loaded, &args.team, &args.options.team);
+    let mut launch = Launch::of(loaded, &args.team, &args.options.team).with_default_cost(cli)?;
     launch.shown = Some(&settings);
     launch.dir = args.options.folder.path()?;
     // Whatever is wrong with the team shows before there is a store.

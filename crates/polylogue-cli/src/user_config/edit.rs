@@ -7,13 +7,13 @@ use polylogue_config::source::{Source, Span};
 use polylogue_config::yaml;
 use serde_json::Value;
 
-use super::{Setting, UserConfig, checked, values};
+use super::{Setting, UserConfig, checked, values, written};
 use crate::error::CliError;
 
 impl UserConfig {
     /// Sets `setting` to `value` in the file, which is made if it is missing. Returns its path.
     pub(crate) fn set(given: Option<&Path>, setting: Setting, value: &str) -> Result<PathBuf, CliError> {
-        checked(setting, value)?;
+        let checked = checked(setting, value)?;
         let (config, _) = Self::found(given)?;
         let line = format!("{}: {}", setting.name(), written(value));
         let mut text = config.text.clone();
@@ -24,7 +24,7 @@ impl UserConfig {
                 text = format!("{text}{gap}{line}\n");
             }
         }
-        config.save(setting, &text, Some(value))
+        config.save(setting, &text, Some(checked))
     }
 
     /// Removes `setting` from the file. Returns its path; `None` if it is not set there.
@@ -49,11 +49,11 @@ impl UserConfig {
     }
 
     /// Writes `text`, in which `setting` has `value` and all others are as before.
-    fn save(self, setting: Setting, text: &str, value: Option<&str>) -> Result<PathBuf, CliError> {
+    fn save(self, setting: Setting, text: &str, value: Option<Value>) -> Result<PathBuf, CliError> {
         let path = self.path.display().to_string();
         let mut expected = self.values;
         match value {
-            Some(value) => drop(expected.insert(setting.name().to_owned(), Value::from(value))),
+            Some(value) => drop(expected.insert(setting.name().to_owned(), value)),
             None => drop(expected.shift_remove(setting.name())),
         }
         if values(text, &path).is_ok_and(|now| now == expected) {
@@ -72,14 +72,4 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     std::fs::write(path, text)
-}
-
-/// `value` in YAML: in quotes unless it is plain.
-fn written(value: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/._-".contains(c);
-    let begins = value.starts_with(|c: char| c.is_ascii_alphabetic());
-    match begins && value.chars().all(is_plain) && !value.ends_with(':') {
-        true => value.to_owned(),
-        false => Value::from(value).to_string(),
-    }
 }

@@ -62,5 +62,18 @@ fn a_budget_refuses_models_of_unknown_price_before_anything_is_sent() {
         "{}",
         ran.err
     );
+    assert!(ran.err.contains("or count its calls as free: `--allow unknown-price`"), "{}", ran.err);
     assert_eq!((server.count(), home.listed().len()), (0, 0));
+    // So does the limit of an agent or of a chat.
+    let limited = TALK.replacen("name: Alice", "name: Alice, limits: {cost: 1}", 1);
+    assert_ne!(limited, TALK);
+    home.file("agent.yaml", &limited);
+    let ran = home.run(&["run", "agent.yaml", "-m", "openai:test"]).exits(1);
+    assert!(ran.err.contains("there is a budget, but its price is unknown"), "{}", ran.err);
+    assert_eq!(server.count(), 0);
+    for team in ["team.yaml", "agent.yaml"] {
+        let before = server.count();
+        home.run(&["run", team, "-m", "openai:test", "--max-cost", "1", "--allow", "unknown-price"]).ok();
+        assert_eq!(server.count(), before + CALLS, "{team}");
+    }
 }

@@ -343,13 +343,14 @@ fn the_whole_of_the_help() {
               --record <FILE>                Record every model call to a new file
               --cache <FILE>                 Cache model replies in a file: the same request gets the reply from there. For development
               --replay <FILE>                Take every model reply from a recording; no model is called
-              --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices)
+              --allow <WHAT>                 Allow what the team file asks for, for this run: `unsafe-host` (no sandbox at all), `network` (its hosts), `readable` (its paths), `mcp` (its MCP servers), `endpoints` (its addresses of models), `env` (environment variables it sends), `memory` (what other teams remember), `outside-files` (team files of other folders), `dotenv` (addresses in `.env`), `prices` (prices below the list prices), and `unknown-price` (models of unknown price under a limit on cost; their calls count as free)
               --trust                        Trust the team file: allow all that it asks for, now and while its content is unchanged
               --mcp <FILE>                   MCP servers for agents that name them: a JSON file with `mcpServers`
               --max-turns <N>                Maximum number of turns, in all chats; turns that run in parallel begin together or not at all
               --max-cost <DOLLARS>           Maximum cost in dollars; a call that could cost more than is left is not made, and models of unknown price are refused
               --max-tokens <N>               Maximum number of input and output tokens; a call that could take more than is left is not made
               --max-calls <N>                Maximum number of model calls
+              --max-time <TIME>              Maximum running time, such as `90s`, `10min` or `1h`; calls in flight are aborted when it is up, and the time in which people are waited for does not count
               --dir <FOLDER>                 Let agents work in this folder instead of in a new work directory; you are asked before they run programs or change files
               --input <WHAT>                 Which questions the lines of standard input answer, when it is a pipe or a file: those to a person (`answers`), also those for approval of tools and code (`approvals`), or none (`none`). Default: `answers`; `none` with `-` as text or with `--answer` [possible values: answers, approvals, none]
               --json                         Print every event as one line of JSON; the first line has the conversation's id, the last one the totals

@@ -112,6 +112,44 @@ fn settings_are_listed_with_where_they_come_from() {
     assert!(missing.err.contains("there is no configuration file `no.yaml`"), "{}", missing.err);
 }
 
+/// Ten tokens a turn, at a dollar each.
+const COSTLY: &str = r#"
+name: pair
+task: Talk
+prices: {"openai:test": {input: 0, output: 1000000}}
+model: openai:test
+agents: [{name: Ann, parameters: {max_tokens: 10}}, {name: Bob, parameters: {max_tokens: 10}}]
+chat: {participants: [Ann, Bob], stop: {max_turns: 4}}
+"#;
+
+#[test]
+fn the_users_limit_on_cost_counts_where_the_command_line_gives_none_and_the_team_allows_more() {
+    let server = serve(Behavior::from(Playbook::new(|_, _| Answer::text("x").usage(1, 10))).key(KEY));
+    let mut home = Home::at(&server);
+    home.file("team.yaml", COSTLY);
+    home.file("low.yaml", &format!("{COSTLY}limits: {{cost: 15}}\n"));
+    home.run(&["config", "set", "max_cost", "25"]).ok();
+    assert!(home.run(&["config", "get", "max_cost"]).ok().out.starts_with("25"));
+    let calls = |home: &Home, args: &[&str], code| {
+        let before = server.count();
+        home.run(args).exits(code);
+        server.count() - before
+    };
+    assert_eq!(calls(&home, &["run", "team.yaml"], 4), 2);
+    assert_eq!(calls(&home, &["run", "low.yaml"], 4), 1);
+    assert_eq!(calls(&home, &["run", "team.yaml", "--max-cost", "1000"], 0), 4);
+    home.set("POLYLOGUE_MAX_COST", "35");
+    assert_eq!(calls(&home, &["run", "team.yaml"], 4), 3);
+    // A batch has it for all rows together.
+    home.file("rows.csv", "id,task\na,Talk\nb,Talk\n");
+    let batch = ["batch", "team.yaml", "--over", "rows.csv", "-o", "out.jsonl"];
+    assert_eq!(calls(&home, &batch, 4), 3);
+    assert_eq!(calls(&home, &[&batch[..], &["--budget", "1000"]].concat(), 0), 5);
+    home.set("POLYLOGUE_MAX_COST", "much");
+    let ran = home.run(&["run", "team.yaml"]).exits(2);
+    assert!(ran.err.contains("`POLYLOGUE_MAX_COST`: "), "{}", ran.err);
+}
+
 #[test]
 fn wrong_settings_are_refused_with_what_to_write_and_secrets_are_not_shown() {
     let mut home = Home::new();

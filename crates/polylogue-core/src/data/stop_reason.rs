@@ -57,6 +57,13 @@ pub enum StopReason {
         /// How many are allowed.
         limit: u64,
     },
+    /// The limit on running time.
+    Time {
+        /// How many milliseconds are allowed.
+        limit_ms: u64,
+        /// How many were used. Calls in flight are aborted at the limit.
+        used_ms: u64,
+    },
     /// A limit of one agent or chat within the run.
     Allowance {
         /// Whose limit.
@@ -221,6 +228,7 @@ impl StopReason {
             Self::Cost { .. } => "cost",
             Self::UnknownPrice { .. } => "unknown_price",
             Self::Calls { .. } => "calls",
+            Self::Time { .. } => "time",
             Self::Allowance { .. } => "allowance",
             Self::Depth { .. } => "depth",
             Self::LoopDetected { .. } => "loop_detected",
@@ -280,6 +288,7 @@ impl fmt::Display for StopReason {
                 write!(f, "there is a budget, but what a call of `{model}` cost is unknown")
             }
             Self::Calls { limit } => write!(f, "the limit of {}", counted(*limit, "model call")),
+            Self::Time { limit_ms, .. } => write!(f, "the limit of {} of running time", in_units(*limit_ms)),
             Self::Allowance { of, limit } => write!(f, "{of} has reached {limit}"),
             Self::Depth { limit } => write!(f, "the limit of {limit} chats within chats"),
             Self::LoopDetected { text, .. } => write!(f, "loop detected: {text}"),
@@ -293,6 +302,13 @@ impl fmt::Display for StopReason {
             }
         }
     }
+}
+
+/// A time in the largest unit in which it is a whole number.
+fn in_units(ms: u64) -> String {
+    let units = [(3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+    let unit = units.into_iter().find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{ms} ms"), |(unit, name)| format!("{} {name}", ms / unit))
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -21,6 +21,8 @@ pub(crate) struct AccountState {
     owned: Vec<Reserved>,
     /// Whether an agent or a chat has limits for which upper bounds must be known.
     pub(crate) need_bounds: bool,
+    /// Whether an agent or a chat has a limit on time.
+    pub(crate) is_timed: bool,
     /// Charges that are not in the log yet.
     pub(crate) pending: Vec<(Path, Charge)>,
     /// The limit that refused a call of this run.

@@ -20,12 +20,24 @@ pub struct Allowance {
     pub tokens: Option<u64>,
     /// Money.
     pub cost: Option<Money>,
+    /// Running time in milliseconds: of an agent, that of its turns; of a chat, the time in which it is open. The time in
+    /// which people are waited for does not count.
+    pub time_ms: Option<u64>,
 }
 
 impl Allowance {
     /// As limits of a run.
     pub(crate) const fn limits(self) -> Limits {
-        let Self { calls, tokens, cost } = self;
-        Limits { turns: None, calls, calls_each: u64::MAX, tokens, cost, depth: usize::MAX }
+        let Self { calls, tokens, cost, time_ms } = self;
+        Limits {
+            turns: None,
+            calls,
+            calls_each: u64::MAX,
+            tokens,
+            cost,
+            time_ms,
+            unknown_price: false,
+            depth: usize::MAX,
+        }
     }
 }

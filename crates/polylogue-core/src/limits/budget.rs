@@ -111,8 +111,11 @@ impl Budget {
         self.0.changed.subscribe()
     }
 
-    /// Reserves money for one call.
-    pub(crate) fn reserve(&self, bound: &Bound) -> Fit<Money> {
+    /// Reserves money for one call. One of unknown price is free if that is allowed.
+    pub(crate) fn reserve(&self, bound: &Bound, unknown_price: bool) -> Fit<Money> {
+        if unknown_price && bound.least_cost.is_none() {
+            return Fit::Now(Amount::default());
+        }
         let mut balance = self.balance();
         let fit = balance.reservations.fit(self.size(), balance.spent, (bound.cost, bound.least()));
         match fit {

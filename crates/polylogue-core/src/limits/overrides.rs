@@ -21,6 +21,9 @@ pub struct LimitOverrides {
     /// As [`Limits::cost`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+    /// As [`Limits::time_ms`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
 }
 
 impl LimitOverrides {
@@ -38,16 +41,18 @@ impl LimitOverrides {
             calls: self.calls.or(earlier.calls),
             tokens: self.tokens.or(earlier.tokens),
             cost: self.cost.or(earlier.cost),
+            time_ms: self.time_ms.or(earlier.time_ms),
         }
     }
 
-    /// The totals that allow this much more than `usage` and these `turns`.
-    pub(crate) fn beyond(self, usage: &TotalUsage, turns: u64) -> Self {
+    /// The totals that allow this much more than `usage`, these `turns` and this running time in milliseconds.
+    pub(crate) fn beyond(self, usage: &TotalUsage, (turns, time_ms): (u64, u64)) -> Self {
         Self {
             turns: self.turns.map(|more| turns.saturating_add(more)),
             calls: self.calls.map(|more| usage.counted_calls().saturating_add(more)),
             tokens: self.tokens.map(|more| usage.counted_tokens().saturating_add(more)),
             cost: self.cost.map(|more| usage.counted_cost() + more),
+            time_ms: self.time_ms.map(|more| time_ms.saturating_add(more)),
         }
     }
 
@@ -59,6 +64,7 @@ impl LimitOverrides {
             calls: self.calls.or(limits.calls),
             tokens: self.tokens.or(limits.tokens),
             cost: self.cost.or(limits.cost),
+            time_ms: self.time_ms.or(limits.time_ms),
             ..limits
         }
     }

@@ -23,6 +23,10 @@ pub(crate) struct OwnedAccount {
     raised: LimitOverrides,
     usage: TotalUsage,
     unpriced: Option<Arc<str>>,
+    /// The running time in which it had a turn or was open, up to the last event.
+    time_ms: u64,
+    /// Where it has a turn or is open now.
+    active: Vec<Path>,
 }
 
 impl OwnedAccount {
@@ -32,23 +36,59 @@ impl OwnedAccount {
     }
 
     fn limits_with(&self, raised: LimitOverrides) -> Limits {
-        let Limits { calls, tokens, cost, .. } = self.limits;
+        let Limits { calls, tokens, cost, time_ms, .. } = self.limits;
         Limits {
             calls: calls.map(|limit| limit.max(raised.calls.unwrap_or(0))),
             tokens: tokens.map(|limit| limit.max(raised.tokens.unwrap_or(0))),
             cost: cost.map(|limit| limit.max(raised.cost.unwrap_or_default())),
+            time_ms: time_ms.map(|limit| limit.max(raised.time_ms.unwrap_or(0))),
             ..self.limits
         }
     }
 
     /// What is allowed in all if a resumption allows `more` than the usage so far.
     fn raised_by(&self, more: LimitOverrides) -> LimitOverrides {
-        more.beyond(&self.usage, 0).or(self.raised)
+        more.beyond(&self.usage, (0, self.time_ms)).or(self.raised)
     }
 
-    /// What counts toward its limits.
-    pub(crate) const fn used(&self) -> RunUsage<'_> {
-        RunUsage { usage: &self.usage, unpriced: self.unpriced.as_ref() }
+    /// What counts toward its limits, `since_ms` milliseconds after the last event.
+    pub(crate) fn used(&self, since_ms: u64) -> RunUsage<'_> {
+        let since_ms = if self.active.is_empty() { 0 } else { since_ms };
+        let time_ms = self.time_ms.saturating_add(since_ms);
+        RunUsage { usage: &self.usage, time_ms, unpriced: self.unpriced.as_ref() }
+    }
+
+    /// Notes where a turn or a chat of its owner begins or ends.
+    fn follow(&mut self, event: &Event) {
+        let (at, body) = (&event.at, &event.body);
+        let begins = match (&self.owner, body) {
+            (AllowanceOwner::Chat { at: chat, .. }, Body::Opened(_) | Body::Reopened { .. }) => at == chat,
+            (AllowanceOwner::Agent(name), Body::TurnStarted { turns }) => {
+                turns.iter().any(|turn| turn.who == *name)
+            }
+            _ => false,
+        };
+        let ends = match (&self.owner, body) {
+            (AllowanceOwner::Agent(name), Body::Message(message)) => message.from == *name,
+            (AllowanceOwner::Agent(name), Body::Passed { who } | Body::Left { who, .. }) => who == name,
+            (AllowanceOwner::Agent(name), Body::Stopped { who, .. }) => who == name,
+            _ => false,
+        };
+        if ends {
+            self.active.retain(|path| path != at);
+        }
+        // Turns that are open when the outermost chat ends continue when it is reopened.
+        if matches!(body, Body::RolledBack { .. } | Body::Closed { .. }) && (!at.is_root() || self.is_chat())
+        {
+            self.active.retain(|path| path != at && !path.is_within(at));
+        }
+        if begins && !self.active.contains(at) {
+            self.active.push(at.clone());
+        }
+    }
+
+    const fn is_chat(&self) -> bool {
+        matches!(self.owner, AllowanceOwner::Chat { .. })
     }
 
     /// `reason`, with whose limit it is.
@@ -66,7 +106,16 @@ impl Accounts {
         }
         let usage = TotalUsage::default();
         let raised = LimitOverrides::default();
-        self.of.push(OwnedAccount { owner: owner.clone(), limits, raised, usage, unpriced: None });
+        let (time_ms, active) = (0, Vec::new());
+        self.of.push(OwnedAccount {
+            owner: owner.clone(),
+            limits,
+            raised,
+            usage,
+            unpriced: None,
+            time_ms,
+            active,
+        });
         true
     }
 
@@ -79,17 +128,30 @@ impl Accounts {
     /// The same accounts, without usage.
     pub(crate) fn emptied(self) -> Self {
         let (usage, raised) = (TotalUsage::default(), LimitOverrides::default());
-        let empty = |account| OwnedAccount { usage, raised, unpriced: None, ..account };
+        let empty = |account| OwnedAccount {
+            usage,
+            raised,
+            unpriced: None,
+            time_ms: 0,
+            active: Vec::new(),
+            ..account
+        };
         Self { of: self.of.into_iter().map(empty).collect(), ..Self::default() }
     }
 
-    /// Counts an event, and the model that it used at an unknown price.
-    pub(crate) fn add(&mut self, event: &Event, unpriced: Option<&Arc<str>>) {
+    /// Counts an event, `ran_ms` of running time after the one before, and the model that it used at an unknown price.
+    pub(crate) fn add(&mut self, event: &Event, unpriced: Option<&Arc<str>>, ran_ms: u64) {
         if let Body::Opened(opening) = &event.body
             && let [only] = opening.participants.as_slice()
             && event.at.owner().is_none()
         {
             self.called.push((event.at.clone(), only.clone()));
+        }
+        for account in &mut self.of {
+            if !account.active.is_empty() {
+                account.time_ms = account.time_ms.saturating_add(ran_ms);
+            }
+            account.follow(event);
         }
         self.raise(event);
         if self.of.is_empty() {
@@ -125,6 +187,14 @@ impl Accounts {
             }
             _ => {}
         }
+    }
+
+    /// The accounts of the chat `at` and of those around it.
+    pub(crate) fn around(&self, at: &Path) -> impl Iterator<Item = &OwnedAccount> {
+        self.of.iter().filter(move |account| match &account.owner {
+            AllowanceOwner::Chat { at: chat, .. } => at == chat || at.is_within(chat),
+            AllowanceOwner::Agent(_) => false,
+        })
     }
 
     /// The accounts that pay for a call of `who` in the chat `at`, with their indices.

@@ -27,7 +27,11 @@ impl Log {
 
     fn open_account(&self, buffer: &mut EventBuffer, owner: &AllowanceOwner, allowance: Allowance) {
         let limits = allowance.limits();
-        self.account.state().need_bounds |= limits.need_bounds();
+        {
+            let mut account = self.account.state();
+            account.need_bounds |= limits.need_bounds();
+            account.is_timed |= limits.time_ms.is_some();
+        }
         buffer.open_account(owner, limits);
     }
 

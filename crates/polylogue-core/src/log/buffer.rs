@@ -8,6 +8,7 @@ use super::clock::Timestamp;
 use super::event::{Body, Event};
 use super::inbox::TakenNumbers;
 use super::origins::Origins;
+use super::run_time::RunTime;
 use super::turns::TurnCount;
 use crate::limits::RunUsage;
 use crate::{AllowanceOwner, ChargeReason, LimitOverrides, Limits, Name, Path, TotalUsage};
@@ -118,6 +119,8 @@ pub(crate) fn calls_before(events: &[Arc<Event>], first: u64) -> u64 {
 pub(crate) struct RunTotals {
     /// The total usage.
     pub(crate) usage: TotalUsage,
+    /// The running time that counts toward limits.
+    pub(crate) time: RunTime,
     /// The accounts of agents and chats that have limits of their own.
     pub(crate) accounts: Accounts,
     /// Turns of agents in all chats.
@@ -154,7 +157,8 @@ impl RunTotals {
         self.turns.add(event);
         event.inbox.into_iter().for_each(|number| self.taken.add(number));
         let unpriced = self.unpriced_in(event);
-        self.accounts.add(event, unpriced.as_ref());
+        let ran = self.time.add(event);
+        self.accounts.add(event, unpriced.as_ref(), ran);
         self.unpriced = unpriced.or_else(|| self.unpriced.take());
         match &event.body {
             Body::ModelReplied(reply) => *self.calls.entry(reply.who.clone()).or_default() += 1,
@@ -191,9 +195,10 @@ impl RunTotals {
         }
     }
 
-    /// What counts toward limits.
-    pub(crate) const fn used(&self) -> RunUsage<'_> {
-        RunUsage { usage: &self.usage, unpriced: self.unpriced.as_ref() }
+    /// What counts toward limits at a running time of `ran_ms`.
+    pub(crate) const fn used(&self, ran_ms: u64) -> RunUsage<'_> {
+        let time_ms = self.time.used_ms().saturating_add(self.time.since_last(ran_ms));
+        RunUsage { usage: &self.usage, time_ms, unpriced: self.unpriced.as_ref() }
     }
 
     /// Whether the reply of `who`, or the result of its tool call `call`, has its upper bound counted.

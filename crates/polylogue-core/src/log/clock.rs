@@ -55,6 +55,13 @@ impl Stopwatch {
         self.ran_ms.saturating_add(ran)
     }
 
+    /// Leaves out the time since the running time was `ran_ms`.
+    pub(super) fn skip_to(&self, ran_ms: u64, now: Timestamp) {
+        let idle = self.at(now).saturating_sub(ran_ms);
+        let mut pauses = self.pauses();
+        pauses.sum = pauses.sum.saturating_add(idle);
+    }
+
     /// Stops at `now`, until [`start`](Self::start).
     pub(super) fn stop(&self, now: Timestamp) {
         let since = self.since_opened(now);

@@ -93,7 +93,7 @@ impl Log {
     async fn most(&self, bound: &Bound, at: &Path, who: &Name) -> (Option<Money>, Option<u64>) {
         let buffer = self.buffer.lock().await;
         let run = (self.limits_now(), &buffer.totals.usage);
-        let accounts = buffer.totals.accounts.paying(at, who).map(|(_, of)| (of.limits(), of.used().usage));
+        let accounts = buffer.totals.accounts.paying(at, who).map(|(_, of)| (of.limits(), of.used(0).usage));
         let accounts: Vec<_> = accounts.chain([run]).collect();
         let money = accounts
             .iter()

@@ -9,8 +9,8 @@ use futures_util::future::select;
 use super::buffer::RunTotals;
 use crate::limits::{self, Admission, Amount, Fit};
 use crate::{
-    Body, Bound, Budget, Charge, ChargeReason, Error, Interrupt, Log, ModelError, ModelErrorKind, Money,
-    Name, Path, Reply, Result, Usage,
+    Body, Bound, Budget, Charge, ChargeReason, Error, Interrupt, Limits, Log, ModelError, ModelErrorKind,
+    Money, Name, Path, Reply, Result, Usage,
 };
 
 /// A call to be reserved.
@@ -190,6 +190,7 @@ impl Log {
     /// of them.
     fn try_hold(&self, totals: &RunTotals, attempt: Attempt<'_>) -> Result<ReservationAttempt> {
         let Attempt { at, who, bound, calls } = attempt;
+        let ran = self.now().1;
         let mut account = self.account.state();
         if !account.pending.is_empty() {
             return Ok(ReservationAttempt::Again);
@@ -197,17 +198,24 @@ impl Log {
         if account.unchecked_turns > 0 {
             return Ok(ReservationAttempt::Later);
         }
+        let unknown_price = self.limits_now().unknown_price;
         // First, so that a resumption raises them together with the limits of the run.
         let mut owned = Vec::new();
         for (index, of) in totals.accounts.paying(at, who) {
-            match of.limits().admit(of.used(), &account.owned(index), 0, (&bound, calls)) {
+            let limits = Limits { unknown_price, ..of.limits() };
+            match limits.admit(
+                of.used(totals.time.since_last(ran)),
+                &account.owned(index),
+                0,
+                (&bound, calls),
+            ) {
                 Admission::Now(hold) => owned.push((index, hold)),
                 Admission::Later => return Ok(ReservationAttempt::Later),
                 Admission::Never(reason) => return Err(Interrupt::Limit(of.refusal(reason)).into()),
             }
         }
         let run = match self.limits_now().admit(
-            totals.used(),
+            totals.used(ran),
             &account.reserved,
             account.before,
             (&bound, calls),
@@ -219,7 +227,7 @@ impl Log {
                 return Err(Interrupt::Limit(reason).into());
             }
         };
-        let shared = match self.budget.as_ref().map(|budget| budget.reserve(&bound)) {
+        let shared = match self.budget.as_ref().map(|budget| budget.reserve(&bound, unknown_price)) {
             None => Amount::default(),
             Some(Fit::Now(amount)) => amount,
             Some(Fit::Later) => return Ok(ReservationAttempt::Later),

@@ -112,7 +112,8 @@ fn is_reached(reason: &StopReason, limits: &Limits) -> bool {
         StopReason::Calls { limit } => limits.max_calls() <= *limit,
         StopReason::Tokens { limit, .. } => limits.tokens.is_some_and(|now| now <= *limit),
         StopReason::Cost { limit, .. } => limits.cost.is_some_and(|now| now <= *limit),
-        StopReason::UnknownPrice { .. } => limits.cost.is_some(),
+        StopReason::Time { limit_ms, .. } => limits.time_ms.is_some_and(|now| now <= *limit_ms),
+        StopReason::UnknownPrice { .. } => limits.cost.is_some() && !limits.unknown_price,
         _ => false,
     }
 }

@@ -107,7 +107,7 @@ impl Log {
 
     /// The limits of the whole run that allow `more` than it has used so far.
     pub async fn limits_beyond(&self, more: LimitOverrides) -> LimitOverrides {
-        more.beyond(&self.usage().await, self.turns().await)
+        more.beyond(&self.usage().await, (self.turns().await, self.time_used_ms().await))
     }
 
     /// Reopens a closed conversation with a new message. Run the chat again to continue.
@@ -341,13 +341,16 @@ impl LimitOverrides {
     pub fn last_allowed(events: &[Arc<Event>]) -> Self {
         let changed = |event: &Arc<Event>| matches!(event.body, Body::LimitsChanged(_));
         let before = events.get(..events.iter().rposition(changed).unwrap_or(0)).unwrap_or_default();
-        let Some(Self { turns, calls, tokens, cost }) = Self::last_of(events) else { return Self::default() };
-        let RunTotals { turns: taken, usage, .. } = RunTotals::of(before);
+        let Some(Self { turns, calls, tokens, cost, time_ms }) = Self::last_of(events) else {
+            return Self::default();
+        };
+        let RunTotals { turns: taken, usage, time, .. } = RunTotals::of(before);
         Self {
             turns: turns.map(|total| total.saturating_sub(taken.ended)),
             calls: calls.map(|total| total.saturating_sub(usage.counted_calls())),
             tokens: tokens.map(|total| total.saturating_sub(usage.counted_tokens())),
             cost: cost.map(|total| total.less(usage.counted_cost())),
+            time_ms: time_ms.map(|total| total.saturating_sub(time.used_ms())),
         }
     }
 }

@@ -210,7 +210,7 @@ impl Turn<'_> {
         let mut deltas = ArrivedText::before(log.live().deltas(at, me));
         let span = debug_span!("model_call", model = ask.model.name());
         let call = ask.model.complete(&request, &mut deltas).instrument(span);
-        let result = match log.unless_cancelled(call).await {
+        let result = match log.within_time(at, me, call).await {
             Ok(result) => result,
             Err(cancelled) if ask.compaction.is_some() => return Err(cancelled),
             Err(cancelled) => {

@@ -75,7 +75,7 @@ impl Turn<'_> {
         if !fresh.is_empty() {
             self.record(fresh).await?;
         }
-        while let Some((index, outcome)) = log.unless_cancelled(running.next()).await? {
+        while let Some((index, outcome)) = log.within_time(at, who, running.next()).await? {
             let id = calls.get(index).map(|call| call.id.clone()).unwrap_or_default();
             self.record([Body::ToolReturned { who: who.clone(), id, outcome: outcome.clone() }]).await?;
             meters.get(index).into_iter().for_each(Meter::release);

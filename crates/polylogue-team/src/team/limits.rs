@@ -17,6 +17,8 @@ impl Team {
             calls_each: default.calls_each,
             tokens: usage.tokens,
             cost: usage.cost.map(Money::dollars),
+            time_ms: usage.time_ms(),
+            unknown_price: false,
             depth: depth.and_then(|depth| depth.try_into().ok()).unwrap_or(default.depth),
         }
     }
@@ -36,6 +38,15 @@ impl Team {
         let mut all: Vec<(Name, UsageLimits)> = Vec::new();
         self.collect_agent_limits(&mut all);
         all.into_iter().filter_map(|(name, limits)| Some((name, limits.allowance()?))).collect()
+    }
+
+    /// Whether the run, an agent, a chat or a team within it has a limit on cost.
+    #[must_use]
+    pub fn limits_cost(&self) -> bool {
+        self.limits.usage.cost.is_some()
+            || self.agents.iter().any(|agent| agent.limits.cost.is_some())
+            || self.all_chats().any(|(_, chat)| chat.limits.cost.is_some())
+            || self.teams.iter().any(|sub| sub.team.limits_cost())
     }
 
     fn collect_agent_limits(&self, all: &mut Vec<(Name, UsageLimits)>) {

@@ -41,7 +41,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use polylogue_core::{
     Allowance, AnyStore, Budget, Cancellation, Chat, Error, Event, LimitOverrides, Limits, Log, LogId, Meta,
-    Name, Result, Status, Store, StoreError,
+    Name, Result, Status, Store, StoreError, Timer,
 };
 
 use crate::runs::Report;
@@ -53,6 +53,7 @@ pub struct Batch {
     at_once: NonZero<usize>,
     limits: Limits,
     agent_limits: Vec<(Name, Allowance)>,
+    timer: Option<Timer>,
     overrides: LimitOverrides,
     began_with: fn(&Meta) -> LimitOverrides,
     budget: Option<Budget>,
@@ -99,6 +100,7 @@ impl Batch {
             at_once,
             limits: Limits::default(),
             agent_limits: Vec::new(),
+            timer: None,
             overrides: LimitOverrides::default(),
             began_with: |_| LimitOverrides::default(),
             budget: None,
@@ -123,6 +125,12 @@ impl Batch {
     #[must_use]
     pub fn agent_limits(self, limits: impl IntoIterator<Item = (Name, Allowance)>) -> Self {
         Self { agent_limits: limits.into_iter().collect(), ..self }
+    }
+
+    /// Sets the timer of limits on running time in each conversation, as [`Log::timer`].
+    #[must_use]
+    pub fn timer(self, timer: Timer) -> Self {
+        Self { timer: Some(timer), ..self }
     }
 
     /// Sets overrides of [`limits`](Self::limits) for each unfinished conversation. They are logged: a later run
@@ -289,7 +297,11 @@ impl Batch {
     }
 
     fn within(&self, log: Log, limits: LimitOverrides) -> Log {
-        log.limits(limits.over(self.limits)).agent_limits(self.agent_limits.iter().cloned())
+        let log = log.limits(limits.over(self.limits)).agent_limits(self.agent_limits.iter().cloned());
+        match &self.timer {
+            Some(timer) => log.timer(timer.clone()),
+            None => log,
+        }
     }
 }
 

@@ -34,7 +34,7 @@ impl ServedTeam {
         let given = Overrides { model, default_model: default_model.clone(), ..Overrides::default() };
         let loaded = trust::load(file, &given, &args.options.allowed.permits)?;
         let spec = spec(&loaded.team);
-        let mut launch = Launch::of(loaded, file, &args.options);
+        let mut launch = Launch::of(loaded, file, &args.options).with_default_cost(cli)?;
         // The input and the output are the host's.
         launch.asks = false;
         let prepared = launch.prepare(cli.store.as_deref()).await?;

@@ -1,0 +1,68 @@
+//! The running time that counts toward limits, by the events of the log.
+
+use crate::{Body, Event};
+
+/// The running time of a conversation without the time in which it waited for people or had ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RunTime {
+    /// That of the last event, waiting included.
+    last_ms: u64,
+    used_ms: u64,
+    /// Questions without an answer.
+    questions: usize,
+    is_closed: bool,
+}
+
+impl RunTime {
+    /// Counts the time between the event before and `event`, and returns it.
+    pub(crate) fn add(&mut self, event: &Event) -> u64 {
+        let since = event.ran_ms.saturating_sub(self.last_ms);
+        let counted = if self.waits() && is_from_outside(&event.body) { 0 } else { since };
+        self.last_ms = self.last_ms.max(event.ran_ms);
+        self.used_ms = self.used_ms.saturating_add(counted);
+        match &event.body {
+            Body::InputRequired(_) => self.questions += 1,
+            Body::InputProvided { .. } => self.questions = self.questions.saturating_sub(1),
+            Body::Closed { .. } if event.at.is_root() => self.is_closed = true,
+            Body::Reopened { .. } if event.at.is_root() => self.is_closed = false,
+            _ => {}
+        }
+        counted
+    }
+
+    /// The time that counts, up to the last event.
+    pub(crate) const fn used_ms(&self) -> u64 {
+        self.used_ms
+    }
+
+    /// The time since the last event in a run whose running time is `ran_ms` now.
+    pub(crate) const fn since_last(&self, ran_ms: u64) -> u64 {
+        ran_ms.saturating_sub(self.last_ms)
+    }
+
+    /// The running time of the last event, waiting included.
+    pub(crate) const fn last_ms(&self) -> u64 {
+        self.last_ms
+    }
+
+    /// Whether people are waited for, or the conversation has ended.
+    pub(crate) const fn waits(&self) -> bool {
+        self.questions > 0 || self.is_closed
+    }
+}
+
+/// Whether a person or another process made the event.
+const fn is_from_outside(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::InputProvided { .. }
+            | Body::Sent(_)
+            | Body::Reopened { .. }
+            | Body::NextSpeaker { .. }
+            | Body::LimitsChanged(_)
+            | Body::Paused
+            | Body::Resumed
+            | Body::Cancelled { .. }
+            | Body::Refused { .. }
+    )
+}
